@@ -70,8 +70,8 @@ LAZY = {
     "server.api.monitoring.metrics": "prometheus_client takes 40 ms. Loaded when metrics are requested.",
     "server.api.limiting.limiter": "limits takes 20 ms. Loaded only for a site with `rate_limit`.",
     "server.api.limiting.sharing": "As above.",
-    "server.history.remote.arbiter": "Merging takes 20 ms and loads argon2. Needed for `git.push: before`.",
-    "server.history.remote.takeover": "Merging, as above.",
+    "server.history.remote.push_before_serving": "Merging takes 20 ms. For `git.push: before`.",
+    "server.history.remote.apply_commits": "Merging, as above.",
     "server.history.remote.following": "Merging, as above. Loaded only for a site that follows a git remote.",
-    "server.history.remote.background_push": "Merging, as above. Loaded only for a site with `git.push`.",
+    "server.history.remote.push_after_serving": "Merging, as above. Loaded only for a site with `git.push`.",
 }

@@ -14,7 +14,7 @@ from docs.licences import LICENCES, bundled_packages
 from docs.messages import SOURCES, messages_of
 from docs.packages import LAZY, PACKAGES, about, modules
 from server.config.model import ACTIONS, DEFAULTS, KEYS, value_of
-from server.config.publishing import FEED_KEYS, ITEM_KEYS
+from server.config.public_site import FEED_KEYS, ITEM_KEYS
 from server.config.sections import TYPE_KEYS
 from server.config.webhooks import WEBHOOK_KEYS
 from server.errors import ApiError

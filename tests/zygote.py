@@ -43,7 +43,7 @@ MODULES = (  # modules that a server imports for its start, its first response a
     "server.auth.directory",
     "server.documents.email",
     "server.history.remote.following",
-    "server.history.remote.background_push",
+    "server.history.remote.push_after_serving",
     "server.schema.patterns",
 )
 PROGRAM = """

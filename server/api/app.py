@@ -30,7 +30,7 @@ from server.api.routes import (
     overview,
     presence,
     problems,
-    publishing,
+    public_site,
     schema,
     search,
     sessions,
@@ -51,7 +51,7 @@ from server.errors import HTTP_NAMES, ContentCodingError
 from server.history.past import PastStates
 from server.service.branches import SiteBranches
 from server.service.media_files import MediaFiles
-from server.service.publishing.redirects import Redirects
+from server.service.public_site.redirects import Redirects
 from server.service.write import Writes
 from server.site.site import Site
 from server.storage.bucket.site_bucket import SiteBucket
@@ -122,7 +122,7 @@ def _make(site: Site, identities: Identities, past: PastStates, watched: Watched
     openapi.bind(handles)
     search.bind(handles, site)
     overview.bind(handles)
-    publishing.bind(handles, Redirects(past))
+    public_site.bind(handles, Redirects(past))
     history.bind(handles, site, past, writes)
     source.bind(handles, site, writes)
     branches.bind(handles, SiteBranches(past, writes))

@@ -31,7 +31,7 @@ from server.api.environ import (
 from server.api.error_response import cors_headers, cors_vary, failure, preflight_headers
 from server.api.hints import WITH_EFFECT, Hints
 from server.api.identities import Identities
-from server.api.limiting.table import CountTable
+from server.api.limiting.count_table import CountTable
 from server.api.operations.content import content_at
 from server.api.operations.media import FILES
 from server.api.operations.site import HEALTH
@@ -71,7 +71,7 @@ from server.errors import (
 )
 from server.history.commit_files import Renames
 from server.history.past import PastStates
-from server.history.remote.waking import wake
+from server.history.remote.wakeup import wake
 from server.index.budget import UNLIMITED, Budget, large_responses, turns
 from server.schema.model import Schema, Type
 from server.service.read import Params, Reader

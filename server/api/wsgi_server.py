@@ -20,7 +20,7 @@ from server.api.entrance import Entrance
 from server.api.hints import Hints
 from server.api.identities import Identities
 from server.api.lazy import Lazy
-from server.api.limiting.table import CountTable
+from server.api.limiting.count_table import CountTable
 from server.api.monitoring.request_counts import Observer, RequestCounts, Watched
 from server.api.monitoring.request_log import JsonHandler, write_line
 from server.api.response import Answer
@@ -39,7 +39,7 @@ from server.events.hub import Hub
 from server.events.presence import PresenceSource, PresenceTable
 from server.events.stream import Source, StreamCounts
 from server.history.past import PastStates
-from server.history.remote.waking import wake_for
+from server.history.remote.wakeup import wake_for
 from server.index.find import prepare_texts
 from server.jobs.runner import Runner
 from server.jobs.table import JobTable

@@ -8,8 +8,8 @@ import click
 from server.auth.owner import OWNER
 from server.errors import SetupError
 from server.service.opening import Mode, open_site
-from server.service.publishing.redirect_formats import FORMATS
-from server.service.publishing.redirects import Redirects
+from server.service.public_site.redirect_formats import FORMATS
+from server.service.public_site.redirects import Redirects
 from server.service.read import Caller
 from server.tools.terminal import check_site, one_line_errors, printable, site_option
 

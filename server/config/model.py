@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from functools import reduce
 from typing import Any
 
-from server.config.publishing import Feed, PublicUrl
+from server.config.public_site import Feed, PublicUrl
 from server.config.webhooks import Webhook
 from server.formats.text_positions import Positions
 from server.paths import SETTINGS

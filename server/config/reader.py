@@ -20,7 +20,7 @@ from server.config.model import (
     value_of,
     with_values,
 )
-from server.config.publishing import (
+from server.config.public_site import (
     odd_feed_names,
     odd_url_names,
     read_feed,

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from server.config.model import Settings
-from server.config.publishing import KEEPS_SLASHES, MEDIA_URL, split_field
+from server.config.public_site import KEEPS_SLASHES, MEDIA_URL, split_field
 from server.documents.document import Document
 from server.documents.path_rules import Layout
 from server.schema.model import DATE_PARTS, Type

@@ -93,13 +93,14 @@ class OpenSite:
 
     def _make_arbiter(self) -> Arbiter:
         """Return the arbiter, which pushes each write to the git remote before the write takes effect."""
-        takeover = import_module("server.history.remote.takeover").Takeover(self.past)
+        takeover = import_module("server.history.remote.apply_commits").Takeover(self.past)
         # A command doesn't notify other machines, because it might be unable to connect to PostgreSQL. This
         # is safe: If two writes conflict, the git remote rejects one of them.
         is_server = self.mode is Mode.SERVER
         notify = partial(self.notices.notify, COMMITS) if is_server else _ignore
         queue = Queue(self.site.state.settings.accounts if is_server else "")
-        return cast(Arbiter, import_module("server.history.remote.arbiter").Arbiter(takeover, notify, queue))
+        arbiter = import_module("server.history.remote.push_before_serving").Arbiter
+        return cast(Arbiter, arbiter(takeover, notify, queue))
 
 
 def open_site(

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import pytest
 
 from server.api.routes.git_hook import SECRET
-from server.history.remote.waking import Pipe
+from server.history.remote.wakeup import Pipe
 from tests.conftest import MakeApi
 from tests.git import commit_all
 from tests.sites import Answer, Api

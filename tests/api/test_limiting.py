@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from server.api.limiting.count_table import SETS, WAYS, CountTable, id_of
 from server.api.limiting.limiter import Limiter
+from server.api.limiting.shared_stores import PostgresStore, RedisStore, Store
 from server.api.limiting.sharing import BATCH_CLIENTS, ShareCounts, check_store, exchange
-from server.api.limiting.stores import PostgresStore, RedisStore, Store
-from server.api.limiting.table import SETS, WAYS, CountTable, id_of
 from server.config.model import DEFAULTS, with_values
 from server.errors import SetupError
 from server.jobs.job import Timing

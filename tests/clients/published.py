@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from server.service.publishing.feeds import feed_text
-from server.service.publishing.public_reader import PublicSite
-from server.service.publishing.sitemap import sitemaps
+from server.service.public_site.feeds import feed_text
+from server.service.public_site.public_reader import PublicSite
+from server.service.public_site.sitemap import sitemaps
 from tests.ci import skipped
 from tests.clients.npm import install, missing_node
-from tests.service.publishing.sites import FILES
-from tests.service.publishing.test_redirect_formats import REDIRECTS, same, written
+from tests.service.public_site.sites import FILES
+from tests.service.public_site.test_redirect_formats import REDIRECTS, same, written
 from tests.sites import Files, load
 
 HERE = Path(__file__).parent
-ATOM = HERE.parent / "service/publishing/atom.rng"
+ATOM = HERE.parent / "service/public_site/atom.rng"
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,8 @@ from server.events.database import ALL_CLONES, Recorded, Transaction
 from server.events.model import Event
 from server.events.recorder import Recorder, recorded_version
 from server.history.past import PastStates
-from server.history.remote.background_push import Outgoing
 from server.history.remote.following import Follower
+from server.history.remote.push_after_serving import Outgoing
 from server.jobs.job import Timing
 from tests.git import git
 from tests.history.remote.machines import Machines, machines

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from server.api.limiting.table import CountTable
+from server.api.limiting.count_table import CountTable
 from server.api.monitoring.request_counts import Watched
 from server.api.serving.leader import Leader, jobs_of
 from server.jobs.job import Job, JobContext, Timing

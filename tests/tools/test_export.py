@@ -19,8 +19,8 @@ from server.query import qs
 from server.query.serialize import query_string
 from tests.api.test_upload import picture
 from tests.git import commit_all, git
-from tests.service.publishing.sites import FILES as PUBLISHING_FILES
-from tests.service.publishing.sites import SETTINGS as PUBLISHING_SETTINGS
+from tests.service.public_site.sites import FILES as PUBLISHING_FILES
+from tests.service.public_site.sites import SETTINGS as PUBLISHING_SETTINGS
 from tests.sites import STRING, Api, collection, documents, load, opened, relation, translated, write
 
 ROOT = Path(__file__).parents[2]

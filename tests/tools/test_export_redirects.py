@@ -7,10 +7,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from server.commands.cli import main
-from server.config.publishing import REDIRECT_FILES
-from server.service.publishing.redirect_formats import FORMATS
+from server.config.public_site import REDIRECT_FILES
+from server.service.public_site.redirect_formats import FORMATS
 from tests.git import commit_all, git
-from tests.service.publishing.test_redirects import FILES, SETTINGS, article
+from tests.service.public_site.test_redirects import FILES, SETTINGS, article
 from tests.sites import write
 
 

@@ -4,7 +4,7 @@ import time
 
 from limits import parse
 
-from server.api.limiting.table import CountTable, id_of
+from server.api.limiting.count_table import CountTable, id_of
 from server.api.response import Header
 from server.bounded import network_of
 

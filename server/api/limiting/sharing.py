@@ -11,8 +11,8 @@ from typing import Any
 
 from limits import parse
 
-from server.api.limiting.stores import PostgresStore, RedisStore, Store
-from server.api.limiting.table import CountTable
+from server.api.limiting.count_table import CountTable
+from server.api.limiting.shared_stores import PostgresStore, RedisStore, Store
 from server.config.model import FILE, Settings
 from server.database.address import is_postgres
 from server.database.outage import reason_of

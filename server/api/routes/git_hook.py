@@ -18,7 +18,7 @@ from server.api.routes.handlers import Handlers
 from server.api.serving.bodies import MEDIUM_BODY_BYTES
 from server.database.notices import COMMITS, Notices
 from server.errors import NotFoundError, PayloadTooLargeError, UnauthorizedError, ValidationError
-from server.history.remote.waking import wake
+from server.history.remote.wakeup import wake
 from server.site.site import Site
 from server.storage.git.refs import BRANCH_PREFIX, COMMIT_ID, checked_out
 

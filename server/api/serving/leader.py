@@ -10,7 +10,7 @@ from functools import partial
 from importlib import import_module
 from typing import cast
 
-from server.api.limiting.table import CountTable
+from server.api.limiting.count_table import CountTable
 from server.api.monitoring.request_counts import Watched
 from server.database.notices import COMMITS
 from server.events.recorder_job import RecordEvents
@@ -83,7 +83,7 @@ def _outward(opened: OpenSite, watched: Watched) -> Iterator[Job]:
         return cast(Job, import_module("server.history.remote.following").Follower(past, timing))
 
     def push() -> Job:
-        module = import_module("server.history.remote.background_push")
+        module = import_module("server.history.remote.push_after_serving")
         return cast(Job, module.Outgoing(past, timing, partial(watched.notices.notify, COMMITS)))
 
     yield DeferredJob("deliver", lambda: bool(site.state.settings.webhooks), deliver, timing.setting_s)

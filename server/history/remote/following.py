@@ -11,6 +11,7 @@ from threading import Event
 from server.config.model import Settings
 from server.errors import ApiError, CommitError, GitError, NotTakenOverError, RemoteError
 from server.history.past import PastStates
+from server.history.remote.apply_commits import Taken, Takeover
 from server.history.remote.last_integrated import last_commit
 from server.history.remote.remote_status import (
     AWAY,
@@ -21,8 +22,7 @@ from server.history.remote.remote_status import (
     read_remote_status,
     write_status,
 )
-from server.history.remote.takeover import Taken, Takeover
-from server.history.remote.waking import Pipe
+from server.history.remote.wakeup import Pipe
 from server.jobs.job import Backoff, Clock, Job, JobContext, JobFailedError, Timing
 from server.paths import state_folder
 from server.storage.file_lock import FileLock

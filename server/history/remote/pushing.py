@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from server.config.model import Settings
 from server.errors import RemoteAwayError, RemoteError, RemoteLostError
-from server.history.remote.takeover import Takeover, served_branch
+from server.history.remote.apply_commits import Takeover, served_branch
 from server.storage.git.refs import head_commit, is_ancestor
 from server.storage.git.remote import fetch, push, tracked_commit
 

@@ -11,7 +11,7 @@ from whoosh.util import make_binary_tree
 from server.index.budget import Budget
 from server.search.question import Clause, Question, enough
 from server.search.whoosh_index.schema import ATTRIBUTE_POSITIONS
-from server.search.whoosh_index.statistics import Statistics
+from server.search.whoosh_index.scoring import Statistics
 from server.search.words import fold, terms
 
 # --- matching -------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from server.index.budget import Budget
 from server.search.question import Question
 from server.search.whoosh_index.query import QueryMaker
 from server.search.whoosh_index.schema import EVERY_DOCUMENT_TERM, VERSION
-from server.search.whoosh_index.statistics import Statistics, VisibleBM25
+from server.search.whoosh_index.scoring import Statistics, VisibleBM25
 from server.search.words import fold, terms
 
 __all__ = ["VERSION", "Hits", "IndexReader"]

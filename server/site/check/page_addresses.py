@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from server.config.model import Settings
-from server.config.publishing import EVERY_LOCALE, KEEPS_SLASHES, split_field
+from server.config.public_site import EVERY_LOCALE, KEEPS_SLASHES, split_field
 from server.documents.addresses import address_of, fill, names_in, origin_of, path_of, pattern_of
 from server.documents.document import PUBLISHED, Document, column_of
 from server.documents.ids import id_of_name

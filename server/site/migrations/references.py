@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from server.config.model import FILE
-from server.config.publishing import NO_FIELD
+from server.config.public_site import NO_FIELD
 from server.formats.edits import REMOVE
 from server.formats.text_positions import KeyPath
 from server.formats.tree import Plain, Tree, is_null

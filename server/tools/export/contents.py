@@ -23,7 +23,7 @@ from server.query.ast import Page, Query
 from server.query.parse import with_default_populate
 from server.query.serialize import query_string
 from server.schema.model import UPLOAD, Type
-from server.service.publishing.public_reader import PublicSite
+from server.service.public_site.public_reader import PublicSite
 from server.service.read import Reader
 from server.service.render import Renderer, list_answer, one_answer, render_files
 from server.site.site import Site, State

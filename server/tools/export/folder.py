@@ -16,7 +16,7 @@ from io import BufferedRandom, BufferedReader
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from server.config.publishing import REDIRECT_FILES
+from server.config.public_site import REDIRECT_FILES
 from server.errors import SetupError
 from server.paths import CONTENT, STATE_FOLDER, TYPES
 from server.site.site import Site

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 from server.auth.owner import OWNER
 from server.config.model import FILE
-from server.config.publishing import REDIRECT_FILES
+from server.config.public_site import REDIRECT_FILES
 from server.errors import ApiError, NotFoundError, SetupError
-from server.service.publishing.feeds import FORMATS as FEED_FORMATS
-from server.service.publishing.feeds import feed_text, is_public
-from server.service.publishing.public_reader import PublicSite
-from server.service.publishing.redirect_formats import FORMATS
-from server.service.publishing.redirects import Redirects
-from server.service.publishing.sitemap import sitemaps
+from server.service.public_site.feeds import FORMATS as FEED_FORMATS
+from server.service.public_site.feeds import feed_text, is_public
+from server.service.public_site.public_reader import PublicSite
+from server.service.public_site.redirect_formats import FORMATS
+from server.service.public_site.redirects import Redirects
+from server.service.public_site.sitemap import sitemaps
 from server.service.read import Caller
 from server.site.site import State
 from server.tools.export.response import Response

@@ -11,7 +11,7 @@ from server.config.model import FILE, Settings
 from server.errors import SetupError
 from server.history.past import PastStates
 from server.schema.spelling import suggestion
-from server.service.publishing.redirects import Redirects
+from server.service.public_site.redirects import Redirects
 from server.site.site import Site, State
 from server.storage.media import media_key
 from server.tools.export.contents import (

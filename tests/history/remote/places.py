@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from server.history.past import PastStates
-from server.history.remote.takeover import Taken, Takeover
+from server.history.remote.apply_commits import Taken, Takeover
 from tests.git import TIME, git
 from tests.sites import STRING, Api, collection, make, relation, write
 

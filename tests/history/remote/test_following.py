@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from server.history.past import PastStates
+from server.history.remote.apply_commits import Taken, Takeover
 from server.history.remote.following import Follower
 from server.history.remote.remote_status import AWAY, BEHIND, CURRENT, read_remote_status
-from server.history.remote.takeover import Taken, Takeover
-from server.history.remote.waking import wake
+from server.history.remote.wakeup import wake
 from server.jobs.job import Timing
 from server.jobs.runner import Runner
 from server.storage.git.remote import STALE_LOCK_AGE_S

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from server.history.past import PastStates
-from server.history.remote.background_push import Outgoing
 from server.history.remote.following import Follower
+from server.history.remote.push_after_serving import Outgoing
 from server.jobs.job import Timing
 from tests.git import git
 from tests.history.remote.machines import at_remote, head, hook, machines

@@ -11,8 +11,8 @@ import pytest
 
 from server.history.past import PastStates
 from server.history.remote import pushing
-from server.history.remote.background_push import Outgoing
 from server.history.remote.backlog import backlog
+from server.history.remote.push_after_serving import Outgoing
 from server.jobs.job import Timing
 from server.storage.git import command
 from tests.git import git

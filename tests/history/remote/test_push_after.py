@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from server.history.past import PastStates
-from server.history.remote.background_push import Outgoing
 from server.history.remote.backlog import backlog
 from server.history.remote.following import Follower
+from server.history.remote.push_after_serving import Outgoing
 from server.jobs.job import Timing
 from server.jobs.runner import Runner
 from tests.git import commit_all, git

@@ -314,7 +314,7 @@ def test_requests_wait_only_once_for_a_hanging_remote(two: Machines, monkeypatch
 
 
 def test_waiting_for_a_hanging_remote_has_one_timeout(two: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("server.history.remote.attempt.WRITE_TIMEOUT_S", 3.0)
+    monkeypatch.setattr("server.history.remote.pushed_write.WRITE_TIMEOUT_S", 3.0)
     for name in (
         "pushing.LOST_RESPONSE_TIMEOUT_S",
         "pushing.MIN_TIMEOUT_S",

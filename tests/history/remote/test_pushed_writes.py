@@ -69,8 +69,8 @@ def test_a_conflicting_local_edit_is_reported(two: Machines) -> None:
 def test_a_write_blocked_by_git_is_reported_as_not_served_yet(
     two: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("server.history.remote.attempt.WRITE_TIMEOUT_S", 4.0)
-    monkeypatch.setattr("server.history.remote.arbiter.MIN_TIMEOUT_S", 0.5)
+    monkeypatch.setattr("server.history.remote.pushed_write.WRITE_TIMEOUT_S", 4.0)
+    monkeypatch.setattr("server.history.remote.push_before_serving.MIN_TIMEOUT_S", 0.5)
     a = two["a"]
     lock = a.root / ".git/index.lock"
     hook(two.bare, "post-receive", f"touch {lock}")

@@ -13,7 +13,7 @@ import orjson
 from server.auth.permissions import may_find
 from server.bounded import Cache
 from server.config.model import Settings, with_values
-from server.config.publishing import EVERY, MEDIA_URL, NO_FIELD, Feed
+from server.config.public_site import EVERY, MEDIA_URL, NO_FIELD, Feed
 from server.documents.addresses import origin_of
 from server.documents.document import Document
 from server.index.find import find
@@ -21,9 +21,9 @@ from server.query import qs
 from server.query.ast import Page
 from server.query.serialize import query_string
 from server.schema.model import Attribute, Schema, Type, title_of
-from server.service.publishing.blocks_html import blocks_to_html
-from server.service.publishing.clean_html import clean, resolver
-from server.service.publishing.public_reader import PublicSite
+from server.service.public_site.blocks_html import blocks_to_html
+from server.service.public_site.clean_html import clean, resolver
+from server.service.public_site.public_reader import PublicSite
 from server.service.read import Reader
 from server.service.render import Renderer
 

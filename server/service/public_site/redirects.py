@@ -18,7 +18,7 @@ from server.history.former_addresses import FormerAddresses, key_of
 from server.history.past import PastStates
 from server.problems import Problem
 from server.schema.model import Type
-from server.service.publishing.public_reader import PublicSite
+from server.service.public_site.public_reader import PublicSite
 from server.service.read import Caller
 from server.service.render import dumps
 from server.site.aliases import Source, read_aliases, source_of, source_of_address

@@ -11,10 +11,10 @@ from server.api.response import PRIVATE_REVALIDATE, PUBLIC_REVALIDATE
 from server.api.routes.handlers import Handlers
 from server.errors import NotFoundError
 from server.service.cache_tags import tags_of_types
-from server.service.publishing.feeds import FORMATS, feed_text
-from server.service.publishing.public_reader import PublicSite
-from server.service.publishing.redirects import Redirects
-from server.service.publishing.sitemap import MEDIA_TYPE, NAME, sitemaps
+from server.service.public_site.feeds import FORMATS, feed_text
+from server.service.public_site.public_reader import PublicSite
+from server.service.public_site.redirects import Redirects
+from server.service.public_site.sitemap import MEDIA_TYPE, NAME, sitemaps
 
 MAX_CACHE_BYTES = 128 * 1024 * 1024
 _ENTRY_BYTES = 500

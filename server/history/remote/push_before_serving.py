@@ -25,11 +25,11 @@ from server.errors import (
     RemoteRefusedError,
 )
 from server.history.merging.merge import Arrival, put_in_place
-from server.history.remote.attempt import WRITE_TIMEOUT_S, Attempt, Link, of_git, take_over_until
+from server.history.remote.apply_commits import Takeover
 from server.history.remote.last_integrated import ref_name, remember
 from server.history.remote.push_queue import PushQueue
+from server.history.remote.pushed_write import WRITE_TIMEOUT_S, Attempt, Link, of_git, take_over_until
 from server.history.remote.pushing import LOST_RESPONSE_TIMEOUT_S, MIN_TIMEOUT_S, Level, Pusher, PushFairness
-from server.history.remote.takeover import Takeover
 from server.site.commits.commit_first import commit_ahead
 from server.site.commits.message import Authorship, Joined
 from server.site.replica import State

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable
 
 from server.errors import ApiError, CommitError, NotTakenOverError, RemoteMovedError
 from server.history.past import PastStates
+from server.history.remote.apply_commits import Takeover
 from server.history.remote.backlog import note_error
 from server.history.remote.last_integrated import remember
 from server.history.remote.pushing import Pusher
-from server.history.remote.takeover import Takeover
 from server.jobs.job import Backoff, Clock, Job, JobContext, JobFailedError, Timing
 from server.storage.git.refs import head_commit
 from server.storage.git.repository import head_mark

@@ -14,8 +14,8 @@ from server.api.operations.json_schema import (
 )
 from server.api.operations.operation import Area, Audience, Docs, Operation, Tag
 from server.api.operations.permission import anyone, may
-from server.service.publishing.feeds import FORMATS
-from server.service.publishing.sitemap import MEDIA_TYPE, NAME
+from server.service.public_site.feeds import FORMATS
+from server.service.public_site.sitemap import MEDIA_TYPE, NAME
 
 PUBLISHING = Tag("Publishing", "Feeds, sitemaps and redirects for the public website.")
 

@@ -11,8 +11,8 @@ from server.documents.addresses import origin_of
 from server.documents.document import Document
 from server.errors import NotFoundError
 from server.index.fragments import Make
-from server.service.publishing.public_reader import PublicSite
-from server.service.publishing.xml import HEAD, element, parent
+from server.service.public_site.public_reader import PublicSite
+from server.service.public_site.xml import HEAD, element, parent
 
 MAX_URLS = 50_000
 MAX_BYTES = 50 * 1024 * 1024

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator, FormatChecker
 
-from server.service.publishing.feed_items import without_modules
-from server.service.publishing.xml import HEAD, element, parent
+from server.service.public_site.feed_items import without_modules
+from server.service.public_site.xml import HEAD, element, parent
 from tests.conftest import MakeApi
-from tests.service.publishing.sites import FILES, SECRETS, SETTINGS
+from tests.service.public_site.sites import FILES, SECRETS, SETTINGS
 from tests.sites import STRING, Api, collection
 
 EXTENSIONS = ("rss", "atom", "json")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from server.errors import NotTakenOverError
-from server.history.remote import takeover
+from server.history.remote import apply_commits
 from tests.git import git
 from tests.history.remote.places import FILES, Places, set_up, settle
 from tests.killing import DONE, KILLED, killed_at
@@ -257,14 +257,14 @@ def test_a_staged_and_edited_file_blocks_the_integration(places: Places) -> None
 
 
 def test_an_edit_by_hand_at_the_last_moment_is_kept(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
-    put, left = takeover.put_in_place, ["Hand"]
+    put, left = apply_commits.put_in_place, ["Hand"]
 
     def edited(*arguments: Any) -> Any:
         if left:
             places.edit({ONE: TEXT.replace("title: One", f"title: {left.pop()}")})
         return put(*arguments)
 
-    monkeypatch.setattr(takeover, "put_in_place", edited)
+    monkeypatch.setattr(apply_commits, "put_in_place", edited)
     places.push({ONE: TEXT.replace("Short", "There")})
     places.take()
     note = places.note()
@@ -278,7 +278,7 @@ def test_another_branch_or_none_is_not_changed(places: Places) -> None:
     theirs = places.push({ONE: TEXT.replace("Short", "There")})
     git(places.root, "fetch", "-q")
     git(places.root, "checkout", "-q", "-b", "mine")
-    take = takeover.Takeover(takeover.PastStates(places.api.site)).take_over
+    take = apply_commits.Takeover(apply_commits.PastStates(places.api.site)).take_over
     with pytest.raises(NotTakenOverError, match='The branch "mine" is checked out instead of "main"'):
         take(theirs, "main")
     git(places.root, "checkout", "-q", "--detach")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from server.documents.addresses import origin_of
-from server.service.publishing.redirects import STATUS, Redirect
+from server.service.public_site.redirects import STATUS, Redirect
 
 # Longer rules are ignored (https://developers.cloudflare.com/pages/configuration/redirects/).
 _MAX_PAGES_RULE_CHARS = 1000

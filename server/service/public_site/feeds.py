@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from server.config.publishing import EVERY, Feed
+from server.config.public_site import EVERY, Feed
 from server.documents.addresses import origin_of, pattern_of
 from server.errors import NotFoundError
-from server.service.publishing.feed_items import Item, items_of
-from server.service.publishing.public_reader import PublicSite
-from server.service.publishing.xml import HEAD, element, legal, parent
+from server.service.public_site.feed_items import Item, items_of
+from server.service.public_site.public_reader import PublicSite
+from server.service.public_site.xml import HEAD, element, legal, parent
 
 # last change of a feed without items
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)

@@ -7,10 +7,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from server.service.publishing.public_reader import PublicSite
-from server.service.publishing.sitemap import sitemaps
+from server.service.public_site.public_reader import PublicSite
+from server.service.public_site.sitemap import sitemaps
 from tests.conftest import MakeApi
-from tests.service.publishing.sites import FILES, SECRETS
+from tests.service.public_site.sites import FILES, SECRETS
 from tests.sites import STRING, Api, collection, load
 
 SITEMAP = "{http://www.sitemaps.org/schemas/sitemap/0.9}"

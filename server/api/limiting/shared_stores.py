@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from limits.storage import Storage, storage_from_string
 
-from server.api.limiting.table import Unsent
+from server.api.limiting.count_table import Unsent
 
 TIMEOUT_S = 1.0
 SWEEP_INTERVAL_S = 60.0

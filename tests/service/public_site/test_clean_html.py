@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.formats.markdown import markdown_to_html
-from server.service.publishing.blocks_html import blocks_to_html
-from server.service.publishing.clean_html import clean, resolver
+from server.service.public_site.blocks_html import blocks_to_html
+from server.service.public_site.clean_html import clean, resolver
 
 RESOLVE = resolver("https://example.org/articles/fog", "https://cms.example.org")
 

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from server.documents.document import make
 from server.schema.model import Type
-from server.service.publishing.redirect_formats import FORMATS
-from server.service.publishing.redirects import Redirect
+from server.service.public_site.redirect_formats import FORMATS
+from server.service.public_site.redirects import Redirect
 from server.site.aliases import source_of
 from tests.servers import free_port
 from tests.test_static_servers import is_root, run_nginx, running

@@ -1,0 +1,1 @@
+"""Tests of `server.service.public_site`."""
