@@ -116,7 +116,7 @@ class LocaleSettings:
 
 @dataclass(frozen=True, slots=True)
 class PageSizeSettings:
-    """Default and maximum number of documents on a page."""
+    """Default and maximum number of documents per page."""
 
     default: int = _setting(25, "count", "The number of documents on a page if the request does not set it.")
     max: int = _setting(

@@ -173,7 +173,7 @@ def _not_json(error: json.JSONDecodeError) -> SyntaxProblem:
         what = f"a comma before the end of the {_ENDS[text[error.pos]]}"
         line, column, _ = position_at(text, comma)
     fix = "check the commas, quotes and brackets nearby"
-    return SyntaxProblem(f"not JSON: {what} (column {column})", line, fix, column)
+    return SyntaxProblem(f"invalid JSON: {what} (column {column})", line, fix, column)
 
 
 def _with_position(problem: SyntaxProblem, text: str) -> SyntaxProblem:

@@ -155,7 +155,7 @@ class _Reader:
         return self.state.settings
 
     def claim(self, version: Version) -> tuple[Claim, str] | None:
-        """Return a version's claim and URL pattern, or None if it must stay hidden or had no address."""
+        """Return a version's claim and URL pattern, or None if the version was hidden or had no address."""
         path = version.path
         if path not in self._claims:
             usable = is_utf_8(path) and "\n" not in path

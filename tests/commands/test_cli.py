@@ -303,14 +303,14 @@ def test_of_two_servers_that_begin_at_once_on_a_port_one_is_told(root: Path) -> 
             'Did you mean "find"',
         ),
         ("site.yaml", "auth:\n  session: 99999y\n", "site.yaml:2", "must be a duration"),
-        ("site.yaml", "name: [x\n", "site.yaml:", "not YAML"),
+        ("site.yaml", "name: [x\n", "site.yaml:", "invalid YAML"),
         (
             "site.yaml",
             "locales: {default: en, available: [fr]}\n",
             "site.yaml:1",
             'locales.default must be one of the locales in locales.available (found "en")',
         ),
-        ("content-types/article.json", '{\n"info": {\n', "content-types/article.json:", "not JSON"),
+        ("content-types/article.json", '{\n"info": {\n', "content-types/article.json:", "invalid JSON"),
         (
             "content-types/b.json",
             collection("b", {"x": {"type": "strng"}})["content-types/b.json"],

@@ -38,7 +38,7 @@ def test_values_are_found_by_their_keys(tmp_path: Path, path: str) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"a: [", "not YAML"),
+        (b"a: [", "invalid YAML"),
         (b"\xff", "is not UTF-8"),
         (b"- a", "must be a mapping"),
         (None, "can't be read"),

@@ -167,14 +167,14 @@ def test_text_stays_text_for_every_reader(value: str, flow: bool) -> None:
 REFUSED = {
     "open.md": ("---\ntitle: x\n", "not closed", 1),
     "broken.md": ("---\ntitle: a: b\n---\n", "mapping values", 2),
-    "toml.md": ("+++\ntitle = 'x'\nsub = y\n+++\n", "not TOML: Invalid value", 3),
+    "toml.md": ("+++\ntitle = 'x'\nsub = y\n+++\n", "invalid TOML: Invalid value", 3),
     "twice.toml": ("a = 1\nb = 2\n[a]\nc = 3\n", "Cannot overwrite a value", 3),
-    "open.toml": ("a = 1\nb = [\n", "not TOML", 3),
-    "json.md": ('{"a": 1,\n"b" 2}\nBody\n', "not JSON", 2),
+    "open.toml": ("a = 1\nb = [\n", "invalid TOML", 3),
+    "json.md": ('{"a": 1,\n"b" 2}\nBody\n', "invalid JSON", 2),
     "list.yaml": ("- a\n- b\n", "must be a mapping", 1),
     "two.yaml": ("a: 1\n---\nb: 2\n", "second YAML document", 2),
     "twice.json": ('{"a": 1, "a": 2}', "occurs twice", None),
-    "comma.json": ('{\n"a": 1,\n}', "not JSON", 2),
+    "comma.json": ('{\n"a": 1,\n}', "invalid JSON", 2),
 }
 
 

@@ -144,7 +144,7 @@ REFUSED = {
         "add the line +++",
     ),
     "broken TOML": ('+++\ntitle = "x"\nsub = \'y\n+++\n', "a quote is not closed", 3, "close the"),
-    "broken JSON": ('{\n"title": "x",\n}\n\nText\n', "not JSON: ", 2, "check the commas"),
+    "broken JSON": ('{\n"title": "x",\n}\n\nText\n', "invalid JSON: ", 2, "check the commas"),
     "a language behind the dashes": ("---toml\na = 1\n---\n", 'begins with "---toml"', 1, "write YAML"),
     "a list": (
         "---\n- a\n---\n",

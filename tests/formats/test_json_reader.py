@@ -58,12 +58,12 @@ def test_json_keeps_digits() -> None:
 
 
 BAD_JSON = {
-    "a comma too many": ('{\n"a": 1,\n}', "not JSON: a comma before the end of the object", 2),
+    "a comma too many": ('{\n"a": 1,\n}', "invalid JSON: a comma before the end of the object", 2),
     "a comma too many in a list": ('{"a": [1, 2\n,\n]}', "a comma before the end of the list", 2),
-    "two commas": ('{"a": [1,\n, 2]}', "not JSON: expected a value", 2),
-    "nothing": ("", "not JSON: expected a value", 1),
-    "a comment": ('{\n// c\n"a": 1}', "not JSON", 2),
-    "two values": ("{}\n{}", "not JSON: unexpected characters after the value", 2),
+    "two commas": ('{"a": [1,\n, 2]}', "invalid JSON: expected a value", 2),
+    "nothing": ("", "invalid JSON: expected a value", 1),
+    "a comment": ('{\n// c\n"a": 1}', "invalid JSON", 2),
+    "two values": ("{}\n{}", "invalid JSON: unexpected characters after the value", 2),
     "NaN": ('{"a": NaN}', "NaN is not allowed in JSON", 1),
     "Infinity": ('{"NaN": "\\" Infinity",\n "a": -Infinity}', "-Infinity is not allowed in JSON", 2),
     "a key twice": ('{"a": 1,\n"b": {"c": 1,\n\t"c": 2}}', 'the key "c" occurs twice', 3),

@@ -1097,8 +1097,8 @@ def test_files_that_can_not_be_read_are_named(tmp_path: Path) -> None:
     write(tmp_path, tree)
     done = init(tmp_path)
     assert done.exit_code == 0
-    assert "notes/b.md  line 2: not TOML: Invalid value" in done.stdout
-    assert "notes/c.md  line 2: not YAML" in done.stdout
+    assert "notes/b.md  line 2: invalid TOML: Invalid value" in done.stdout
+    assert "notes/c.md  line 2: invalid YAML" in done.stdout
     assert "notes/d.md  line 1: is a binary file" in done.stdout
     assert "3 errors" in done.stdout
 

@@ -42,20 +42,20 @@ def read_yaml(
             raise SyntaxProblem(_TOO_DEEP, line, _TOO_DEEP_FIX) from error
         opening = _open_quote(text, error)
         if opening:
-            what = "not YAML: the quote that opens here is not closed"
+            what = "invalid YAML: the quote that opens here is not closed"
             fix = "close the quote on this line"
             raise SyntaxProblem(what, opening.line + 1, fix, opening.column + 1) from error
         if opening := _open_bracket(error):
-            what = "not YAML: the bracket that opens here is not closed"
+            what = "invalid YAML: the bracket that opens here is not closed"
             fix = "close the bracket, and separate its items with commas"
             raise SyntaxProblem(what, opening.line + 1, fix, opening.column + 1) from error
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
-        what = f"not YAML: {error.problem or error.context}"
+        what = f"invalid YAML: {error.problem or error.context}"
         raise SyntaxProblem(what, line, _fix(error, text), column) from error
     except yaml.reader.ReaderError as error:
         line, column, _ = position_at(text, error.position)
-        what = f"not YAML: {error.reason}"
+        what = f"invalid YAML: {error.reason}"
         raise SyntaxProblem(what, line, "remove the invalid character", column) from error
     finally:
         loader.dispose()

@@ -31,10 +31,9 @@ class Pages:
 
     - `path`: matches the decoded paths, with the groups `key` and `locale`
     - `start`: decoded path before the first placeholder
-    - `key`: placeholder whose value identifies the document, or "" if all documents must be compared
+    - `key`: placeholder whose value identifies the document, or "" if there is none
     - `locale`: locale of the pattern, or EVERY_LOCALE
-    - `is_exclusive`: set if only documents can have matching addresses, because a path segment is fixed or is
-      `{locale}`
+    - `is_exclusive`: whether every address that matches must belong to a document
     """
 
     type: Type

@@ -28,7 +28,7 @@ INVALID = [
     ),
     ("operation: drop\nattribute: {a: b}\n", ':2:1: "attribute" must be text (found a mapping). Correct '),
     ("operation: drop\nattribute: tag.a\nto: b\n", ':3:5: unknown key "to". Use attribute.'),
-    ("operation: [\n", ":2:1: not YAML: "),
+    ("operation: [\n", ":2:1: invalid YAML: "),
     (
         'operation: wrap\ntype: tag\nattributes: [name]\ncomponent: "a.\\0b"\n',
         ':4:12: "component" must be CATEGORY.NAME, such as shared.seo (found ',

@@ -53,7 +53,7 @@ def test_a_member_must_be_a_file(tmp_path: Path, kind: bytes) -> None:
 @pytest.mark.parametrize(
     ("line", "what"),
     [
-        (b"{nope}\n", "entities/entities_00001.jsonl, line 106: not JSON"),
+        (b"{nope}\n", "entities/entities_00001.jsonl, line 106: invalid JSON"),
         (b"[1]\n", "line 106: not an object"),
         (b'{"type": "api::book.book"}\n', "line 106: unexpected content"),
         (b'{"a": "\xff"}\n', "line 106: not UTF-8"),
