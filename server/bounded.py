@@ -178,7 +178,7 @@ class BoundedMutex:
             waiter.decided.set()
 
     def _make_room(self, client: str) -> bool:
-        """Reject the busiest client's newest request. Return False if that would be unfair."""
+        """Reject the busiest client's newest request, or return False if `client` is about as busy."""
         most = max(self._waiting, key=lambda one: len(self._waiting[one]), default=client)
         if len(self._waiting.get(most, ())) < len(self._waiting.get(client, ())) + 2:
             return False

@@ -15,7 +15,7 @@ LEVELS: tuple[Level, ...] = ("off", "warning", "error")
 class Rule:
     """A rule that a site's files should follow.
 
-    - `level` is the default level. Unless it is "error", the `check.rules` setting can change it.
+    - `level` is the default level. The `check.rules` setting can change all levels except "error".
     - `sentence` describes the problem, and `fix` says how to solve it.
     """
 

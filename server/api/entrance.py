@@ -165,7 +165,7 @@ class Entrance:
         return self.cache.bytes + self.past_cache.bytes
 
     def most_bytes(self, environ: Environ) -> int:
-        """Return the maximum size of a request's body: SMALL_BODY_BYTES for callers without permission.
+        """Return the maximum size of a request's body, which is smaller for callers without permission.
 
         Raises UnauthorizedError or ForbiddenError.
         """
@@ -243,7 +243,7 @@ class Entrance:
         return self.site.current()
 
     def _past(self, environ: Environ, state: State) -> State:
-        """Return the state that the `at` parameter selects or, if it is missing, the one being served."""
+        """Return the state selected by the `at` parameter or, without that parameter, the served state."""
         if COMMIT in environ:  # `at` was resolved before the request moved to this thread.
             return self.past.answered(environ[COMMIT].id, state.settings)
         area, params = area_of(environ["PATH_INFO"]), parse_query(environ["QUERY_STRING"])

@@ -45,8 +45,8 @@ def wsgi_text(raw: str) -> str:
 def believe_proxies(environ: dict[str, Any], trusted: tuple[str, ...]) -> None:
     """Set the client's address and the URL scheme from a trusted proxy's headers.
 
-    The client's address is the last one in X-Forwarded-For that does not belong to a trusted proxy, because
-    clients can forge the earlier ones.
+    The client's address is the last address in X-Forwarded-For that does not belong to a trusted proxy.
+    Clients can forge the earlier addresses.
     """
     address = environ.get("REMOTE_ADDR", "")
     if not _is_in(address, trusted):

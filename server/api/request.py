@@ -63,7 +63,7 @@ def prefers(request: Request, name: str) -> bool:
 
 
 def operation_of(request: Request) -> Operation:
-    """Return the request's operation. Raises KeyError if it was not routed to one."""
+    """Return the request's operation. Raises KeyError if the request was not routed to an operation."""
     return BY_ID[request.endpoint or ""]
 
 

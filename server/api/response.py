@@ -57,7 +57,7 @@ class Answer(NamedTuple):
     """A response before it is encoded for a client. A body that is an iterable of parts is not compressed.
 
     If `etag` is empty, it is computed from the body. If `cache_control` is empty, a default is used. `vary`
-    contains the names of request headers.
+    contains the names of the request headers that affect the response.
     """
 
     body: bytes | Iterable[bytes]
@@ -108,7 +108,7 @@ def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> R
 def send(
     shown: Representation, environ: Environ, start_response: StartResponse, more: Iterable[Header] = ()
 ) -> Iterable[bytes]:
-    """Send a response, or status 304 if the client already has it in its cache."""
+    """Send a response, or status 304 if the client's cached copy is still current."""
     known = environ.get("HTTP_IF_NONE_MATCH")
     if known and shown.etag and matches(known, shown.etag):
         start_response("304 Not Modified", [*without(shown.headers, *BODY_HEADERS), *more])

@@ -128,7 +128,7 @@ class _Marker:
                         self.document(document, target)
 
     def files(self, value: Any, source: _Source) -> None:
-        """Mark strings in media files, such as captions. Their paths do not contain the file's list index."""
+        """Mark strings of media files, such as captions. Their paths omit the file's index in a list."""
         for file in _objects(value):
             for name in FILE_TEXT_FIELDS & file.keys():
                 inner = source.inside(name)

@@ -54,8 +54,9 @@ def _media(state: State, event: Event) -> orjson.Fragment | Mapping[str, Any]:
 
 
 def _entry(state: State, event: Event, drafts_too: bool) -> orjson.Fragment | Mapping[str, Any]:
-    """Render the event's document, populated if the limits allow. For deleted documents and hidden drafts,
-    return only ids.
+    """Render the event's document, populated if the limits allow.
+
+    For deleted documents and hidden drafts, return only ids.
     """
     type_, settings = state.schema.types.get(event.uid), state.settings
     ids = {

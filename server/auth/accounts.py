@@ -110,7 +110,7 @@ class Accounts:
         return bool(changed)
 
     def find_token(self, text: str, *, waits: bool = True) -> Token | None:
-        """Return the token with this secret string, or None if there is no valid one.
+        """Return the valid token with this secret string, or None.
 
         Raises UnavailableError if the database can't be used, and NeedsThreadPool if `waits` is False and a
         database server must be queried.
@@ -120,8 +120,9 @@ class Accounts:
 
     @contextmanager
     def changing(self) -> Iterator[tuple[Connection, list[str]]]:
-        """Context manager for a write transaction. Yields the connection, and a list for the cache keys of
-        changed accounts, which the caller fills in.
+        """Context manager for a write transaction.
+
+        Yields the connection, and a list to which the caller must add the cache keys of changed accounts.
         """
         changed: list[str] = []
         try:

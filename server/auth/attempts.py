@@ -42,7 +42,7 @@ class Attempts:
         self._engine, self._kind, self.limits = engine, kind, limits
 
     def take(self, attempt: Attempt) -> Taken | None:
-        """Count an attempt before it is made. Return its keys, or None if a limit has been reached."""
+        """Count an attempt before it is made. Return the counted keys, or None if a limit is reached."""
         for _ in range(MAX_ATTEMPTS):
             with suppress(DuplicateError):  # Another process has just inserted the same row.
                 return self._take(_Keys.of(self._kind, attempt))

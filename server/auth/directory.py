@@ -52,7 +52,7 @@ def open_directory(
 
 
 def differs_from_last(accounts: Accounts, key: str) -> bool:
-    """Store the signing key's digest. Return whether it differs from the previously stored one."""
+    """Store the signing key's digest. Return whether it differs from the previously stored digest."""
     # Only a digest is stored, because anyone who read the key from the database could sign in as any user.
     mark = hmac.digest(key.encode(), accounts.site_id.encode(), "sha256").hex()
     with suppress(DuplicateError, UnavailableError), accounts.engine.writing() as connection:

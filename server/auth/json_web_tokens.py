@@ -24,7 +24,7 @@ class JsonWebTokens:
         self._key, self.lifetime_s, self._site_id, self._previous = key, lifetime_s, site_id, previous
 
     def token(self, user: User) -> str:
-        """Return a token that is not tied to a login. It is valid until it expires or all sessions end."""
+        """Return a token without a login. It is valid until it expires or all of the user's sessions end."""
         return self._encode({"id": user.id, "s": user.sessions}, time.time() + self.lifetime_s)
 
     def read(self, token: str) -> tuple[int, int] | None:
@@ -76,7 +76,7 @@ class JsonWebTokens:
         return jwt.encode({**claims, **registered}, self._key, ALGORITHM)
 
     def _decode(self, token: str, required: tuple[str, ...]) -> dict[str, Any]:
-        """Return a token's claims. Raises PyJWTError if it is invalid or a `required` claim is missing."""
+        """Return a token's claims. Raises PyJWTError if the token is invalid or lacks a `required` claim."""
         # Until its grace period ends, the previous key is accepted, too.
         try:
             return self._decode_with(self._key, token, required)

@@ -44,7 +44,7 @@ class Logins:
         return login
 
     def renew(self, login_id: str, turn: int, idle: timedelta) -> Login | None:
-        """Renew a login. Return None if it has ended, or if `turn` shows that it was already renewed."""
+        """Renew a login. Return None if the login has ended, or if `turn` is not its current `turn`."""
         login = self.get(login_id)
         if login is None or login.turn != turn:
             return None

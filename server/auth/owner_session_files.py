@@ -18,7 +18,7 @@ def age_of(path: Path) -> float:
 
 
 def sweep_sessions(root: Path, lifetime_s: float) -> int:
-    """Delete expired sessions and one-time keys, and return their number."""
+    """Delete expired sessions and one-time keys. Return how many files were deleted."""
     removed = 0
     for kind, longest_s in (("session", lifetime_s), ("key", KEY_TTL_S)):
         for path in studio_folder(root).glob(f"*.{kind}"):

@@ -52,7 +52,7 @@ class Changes:
 
 
 def broken_rule(name: str, value: str, least: int = 1) -> str:
-    """Return the rule that a field's value violates, such as "must be a valid email", or "" if it is valid.
+    """Return the rule that a field's value violates, such as "must be a valid email", or "" if there is none.
 
     `least` is the minimum length.
     """

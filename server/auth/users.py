@@ -73,7 +73,7 @@ class Users:
 
     @contextmanager
     def _changing(self, user_id: int | None = None) -> Iterator[Connection]:
-        """Context manager for a transaction that changes the user, or adds one if `user_id` is None.
+        """Context manager for a transaction that changes the user, or adds a user if `user_id` is None.
 
         Also increments the users' version number.
         """

@@ -40,8 +40,8 @@ class Terminal:
     ) -> None:
         """Print the site's contents, problems and URL.
 
-        `commit` is the past commit that is served (id, date, subject). `studio` is a URL that signs in to the
-        studio, or "".
+        `commit` is the id, date and subject of the past commit that is served, if any. `studio` is a URL that
+        signs in to the studio, or "".
         """
         lines = [] if self.quiet else list(_contents(state, seconds))
         if commit and not self.quiet:

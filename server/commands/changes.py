@@ -140,7 +140,7 @@ class _Log:
     def since(self, text: str) -> Iterable[Event]:
         """Return the events since a position in the log, a commit or a date.
 
-        Raises GoneError if the log no longer contains all these events, and SetupError.
+        Raises SetupError, or GoneError if some of these events are no longer available.
         """
         if not text:
             raise GoneError("The position in --since is empty")

@@ -224,7 +224,7 @@ def blame_command(document: str, root: Path, locale: str | None, draft: bool) ->
 
 
 def _changed_documents(repository: Repository, first: str, last: str) -> set[str]:
-    """Return the documents (as TYPE/ID) that differ between two commits. "" means the files on disk."""
+    """Return the documents (as TYPE/ID) that differ between two commits ("" for the files on disk)."""
     layout, known = repository.store.layout, {p: e.document for p, e in repository.site.basis()[3].items()}
     found = set()
     for path in repository.past.changed_between(first, last):

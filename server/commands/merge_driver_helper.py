@@ -18,7 +18,7 @@ _CHUNK_BYTES = 65536
 
 
 def main(path: str, idle_s: float = IDLE_S) -> None:
-    """Merge files for clients that connect to the socket `path`, until none has for `idle_s` seconds."""
+    """Merge files for clients of the socket `path`. Return after `idle_s` seconds without a client."""
     listener = _listen(path)
     if listener is None:
         return

@@ -147,7 +147,7 @@ def _parts(fragment: Fragment, *, bold: bool) -> list[Part]:
 
 
 def _line(path: Path, finder: Finder) -> int:
-    """Return the number of the first line with the most distinct search words, or 0 if none has any."""
+    """Return the number of the line with the most distinct search words, or 0 if no line has any."""
     best, at = 0, 0
     try:
         with path.open(encoding="utf-8", errors="replace") as file:

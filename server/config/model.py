@@ -76,7 +76,7 @@ PREVIEW_NAMES = ("documentId", "locale", "status")
 class SettingKey:
     """A key in site.yaml: its type, description and default.
 
-    - `holds` names the type: it is a key of `reader.READERS` or `reader.ENTRIES`.
+    - `holds` names the type, and is a key of `reader.READERS` or `reader.ENTRIES`.
     - `otherwise` describes the default, if the value alone is not self-explanatory.
     - `attributes` is the path to the matching field in `Settings`.
     """

@@ -265,7 +265,7 @@ def odd_url_names(
 def odd_feed_names(
     feeds: Mapping[str, Feed], urls: Mapping[str, PublicUrl], schema: Schema, locales: tuple[str, ...]
 ) -> Iterator[OddName]:
-    """Yield an error for each unknown name in `feeds`, and for each type in a feed without a public URL."""
+    """Yield an error for each unknown name in `feeds`, and for each type in a feed that has no public URL."""
     for name, feed in feeds.items():
         for locale in feed.locales:
             if locale not in (*locales, EVERY):

@@ -329,9 +329,9 @@ def check_previews(settings: Settings, schema: Schema) -> list[Problem]:
 
 
 def check_publishing(settings: Settings, schema: Schema) -> list[Problem]:
-    """Return warnings about the `urls` and `feeds` sections.
+    """Return warnings about unknown names in the `urls` and `feeds` sections.
 
-    They concern unknown names, and feeds of content types that the public is not allowed to find.
+    Also warns about feeds of content types that the role `public` can't `find`.
     """
     locales = settings.locales.available
     found = [

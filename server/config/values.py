@@ -1,6 +1,6 @@
 """Readers for single values in site.yaml.
 
-They return the default if a value is missing, and raise SetupError if it is invalid.
+Readers return the default if a value is missing, and raise SetupError if the value is invalid.
 """
 
 import re

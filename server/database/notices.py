@@ -55,8 +55,9 @@ class Notices:
         return self._connected
 
     def listen(self, topic: str, call: Callable[[str], None]) -> None:
-        """Register a callback that must not block. It is called with each notice's payload,
-        and with "" after a reconnection.
+        """Call `call` with the payload of each notice, and with "" after a reconnection.
+
+        `call` must not block.
         """
         # After a reconnection, notices may have been lost.
         self._calls[topic].append(call)

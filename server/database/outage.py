@@ -40,8 +40,9 @@ class Outage:
             raise UnavailableError()
 
     def begin(self, reason: str, *, read_only: bool = False) -> None:
-        """Record that the database is unavailable or read-only. Keep testing it in the background until
-        it recovers.
+        """Record that the database is unavailable or read-only.
+
+        Keep testing the database in the background until it recovers.
         """
         with self._lock:
             was_trying, self._trying = self._trying, True

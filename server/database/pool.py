@@ -40,8 +40,9 @@ class Pool(Generic[C]):
 
     @contextmanager
     def lend(self, seconds: float) -> Iterator[C]:
-        """Context manager that lends a connection. Raises NoConnectionLeftError if none is free within
-        `seconds`.
+        """Context manager that lends a connection.
+
+        Raises NoConnectionLeftError if no connection is free within `seconds`.
         """
         slots = self._slots
         if not slots.acquire(timeout=seconds):

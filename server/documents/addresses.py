@@ -21,7 +21,7 @@ _DOTS = (".", "..")  # Browsers remove these segments from a path.
 
 
 def address_of(document: Document, pattern: str, layout: Layout) -> str | None:
-    """Return the public URL of a document, or None if the document lacks a value for it."""
+    """Return the public URL of a document, or None if a value in the URL is missing."""
     row = document.read_row()
 
     def value(name: str) -> Any:

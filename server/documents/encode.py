@@ -171,7 +171,7 @@ _MAY_HAVE_HASHES = frozenset({"string", "text", "richtext", "email", "uid", "jso
 def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading) -> Any:
     """Convert a parsed value to an attribute's value.
 
-    A missing key results in the attribute's default, and null in its empty value.
+    Returns the attribute's default for a missing key, and its empty value for null.
     """
     kind = attribute.type
     if tree is ABSENT:

@@ -59,7 +59,7 @@ def with_name(type_: Type, name: str, tree: Mapping[str, Tree]) -> Mapping[str, 
 
 
 def name_of(type_: Type, values: Mapping[str, Any]) -> str | None:
-    """Return the file name for a new document, or None if a value for it is missing."""
+    """Return the file name for a new document, or None if a value in the name is missing."""
     fields = FIELD.findall(type_.file_name or "")
     names = {field.partition(".")[0] for field in fields}
     if not names or not all(isinstance(values.get(name), str | int) for name in names):
@@ -74,7 +74,7 @@ def name_of(type_: Type, values: Mapping[str, Any]) -> str | None:
 
 
 def read_name(pattern: str, dates: frozenset[str], name: str) -> dict[str, Tree]:
-    """Return the attribute values in a file name, or {} if it does not match the pattern."""
+    """Return the attribute values in a file name, or {} if the name does not match the pattern."""
     found = _compile(pattern, dates).fullmatch(name)
     if found is None:
         return {}

@@ -22,7 +22,7 @@ def id_of_name(name: str) -> str:
 
 
 def id_of_reference(text: str) -> str:
-    """Return the document id that a reference names. It can be an id or a path such as `/guides/start/`."""
+    """Return the document id in a reference, which can be an id or a path such as `/guides/start/`."""
     return compose(id_of_name(text.strip().strip("/")))
 
 

@@ -41,7 +41,7 @@ class PackedTexts:
     def starts(self, first: int, last: int, shift: int) -> list[int]:
         """Return the offsets of the strings from `first` to `last` (exclusive).
 
-        They are shifted so that the first string's offset is `shift`.
+        The first offset is `shift`, and the others are relative to it.
         """
         shift -= self._starts[first]
         return [start + shift for start in self._starts[first:last]]
@@ -53,7 +53,7 @@ class PackedTexts:
 
     @classmethod
     def repeated(cls, text: str | None, count: int) -> Self:
-        """Create a column with the same string in all rows. None stands for null."""
+        """Create a column with the same string in all rows, or with nulls if `text` is None."""
         one = (text or "").encode("utf-8", "surrogatepass") + SEPARATOR
         starts = array("I", range(0, len(one) * (count + 1), len(one)))
         return cls(memoryview(one * count), starts.tobytes(), range(count) if text is None else ())
@@ -125,7 +125,7 @@ class PackedRows:
 
 
 def pack_rows(type_: Type, rows: Sequence[Row]) -> tuple[Facts, list[bytes]]:
-    """Pack rows into data, and facts that locate the values in it. `PackedRows.read` reads both."""
+    """Pack rows for `PackedRows.read`. Return facts that locate the values, and the packed data."""
     textual = [at for at, a in enumerate(type_.columns.values()) if a.group == "string"]
     textual = [at for at in textual if all(_is_text(row[at]) for row in rows)]
     others = [at for at in range(len(type_.columns)) if at not in textual]

@@ -56,7 +56,7 @@ class Layout:
 
     @cached_property
     def roots(self) -> tuple[str, ...]:
-        """The outermost folders that can contain documents. "" stands for the site's folder."""
+        """The outermost folders that can contain documents. "" means the site's folder."""
         found = {CONTENT, *(_fixed_folder(p) for t in self.schema.content_types for p in t.files)}
         return tuple(sorted(f for f in found if not any(f != o and _inside(f, o) for o in found)))
 

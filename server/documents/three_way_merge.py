@@ -164,7 +164,7 @@ TEXT_TYPES = frozenset({"text", "richtext"})
 class Conflict:
     """A value that both sides changed in different ways. A side that lacks the value has None.
 
-    `path` contains list indexes in the base. It is empty if one side deleted the document.
+    `path` contains list indexes in the base. The path is empty if one side deleted the document.
     """
 
     path: KeyPath
@@ -193,7 +193,7 @@ def merge(
     *,
     by_id: bool = False,
 ) -> Merged:
-    """Merge two versions of a document that are based on `base`. None stands for a missing version.
+    """Merge two versions of a document that are based on `base`. A version that does not exist is None.
 
     Set `by_id` if the component ids in `ours` correspond to those in `base`.
     """

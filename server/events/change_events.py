@@ -104,8 +104,10 @@ def _media_events(key: Key, before: Versions, after: Versions) -> Iterator[Event
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """The visible attributes that differ between two versions. `changed` is None if they are unknown.
-    `hidden` is set if only private attributes differ. `links` is as in `Event`.
+    """The visible attributes that differ between two versions.
+
+    `changed` is None if the attributes are unknown. `hidden` is set if only private attributes differ.
+    `links` has the same meaning as in `Event`.
     """
 
     changed: tuple[str, ...] | None
@@ -266,6 +268,7 @@ Documents = Mapping[str, Document]
 
 def events_since(past: PastStates, commit: str) -> list[Event]:
     """Return the events for all changes since a commit, without event numbers or times.
+
     Raises ConflictError if the configuration in the commit is invalid.
     """
     before = past.at(commit)

@@ -1,4 +1,5 @@
 """Database of the event log: a site's events, and the last logged version of every file.
+
 If `.bifolio/events.db` is damaged or missing, it is replaced by an empty log with a new id.
 """
 
@@ -77,8 +78,10 @@ class Bounds:
 
 
 class EventDatabase:
-    """A site's event log. Thread-safe, but each process must create its own instance.
-    `accounts` is the URL of the accounts database.
+    """A site's event log.
+
+    Thread-safe, but each process must create its own instance. `accounts` is the URL of the accounts
+    database.
     """
 
     def __init__(self, root: Path, accounts: str = "") -> None:
@@ -114,8 +117,9 @@ class EventDatabase:
     def read(
         self, since: int, most: int, *, with_paths: bool = False, with_public: bool = False
     ) -> list[Event]:
-        """Return up to `most` events that follow event number `since`, in order. `with_public` includes
-        events of `PUBLIC_KINDS`. Raises StorageError.
+        """Return up to `most` events that follow event number `since`, in order.
+
+        `with_public` includes events of `PUBLIC_KINDS`. Raises StorageError.
         """
         columns = f"{_COLUMNS}, seq" + (", paths" if with_paths else _NO_PATHS)
         kinds = () if with_public else tuple(PUBLIC_KINDS)
@@ -128,8 +132,9 @@ class EventDatabase:
         return self.query(_bounds)
 
     def last_before(self, time: str) -> int | None:
-        """Return the number of the last event before a time, or None if the log begins later. Raises
-        StorageError.
+        """Return the number of the last event before a time, or None if the log begins later.
+
+        Raises StorageError.
         """
         return self.query(lambda c: _last_before(c, self.clone, time))
 
@@ -305,8 +310,9 @@ class Transaction:
         self.connection.execute(statement, (commit, write))
 
     def forget(self, before: str, most: int | None) -> None:
-        """Delete events that are older than `before`, but never the last event. Also delete all but the
-        newest `most` events. Pass "" or None to omit either limit.
+        """Delete events that are older than `before`, but never the last event.
+
+        Also delete all but the newest `most` events. "" or None means no limit.
         """
         last = _bounds(self.connection).last
         newest = self.connection.execute("SELECT max(number) FROM commits").fetchone()[0] or 0

@@ -48,12 +48,14 @@ class Source(Protocol):
         """Return the number of the newest event that can be sent. Must be fast."""
 
     def read(self, log_id: str, position: int, limit: int) -> tuple[str, Sequence[Event]]:
-        """Return the log's id and up to `limit` events after a position. If the id is not `log_id`, return no
-        events. Raises GoneError if events after the position have been deleted.
+        """Return the log's id and up to `limit` events after a position.
+
+        If the log's id is not `log_id`, return no events. Raises GoneError if events after the position
+        have been deleted.
         """
 
     def sent(self, log_id: str, event: Event, actor: Actor, selection: Selection) -> bytes:
-        """Return the frame to send for an event, or b"" if it is not selected or not visible to the actor."""
+        """Return the frame for an event, or b"" if the event is not selected or not visible to the actor."""
 
     def identify(self, authorization: str) -> Actor:
         """Return the actor for an Authorization header. Raises UnauthorizedError or UnavailableError."""
@@ -106,8 +108,10 @@ class _Open:
 
 
 class Hub:
-    """All of this process's event streams. Only `newest`, `is_full` and `of_client` are thread-safe.
-    All other methods must be called on the event loop.
+    """All of this process's event streams.
+
+    Only `newest`, `is_full` and `of_client` are thread-safe. All other methods must be called on the event
+    loop.
     """
 
     def __init__(

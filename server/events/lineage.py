@@ -20,7 +20,8 @@ TYPES_FOLDER = "content-types/"  # stands for all files in this folder
 
 
 class Lineage:
-    """Determines which changes this machine must log after it has checked out `commit`.
+    """Determines which changes this machine must log after checking out `commit`.
+
     `from_commit` returns whether the file at a path is unchanged since the commit.
     """
 
@@ -90,8 +91,9 @@ class _Path:
         self._is_first = bool(self.abandoned) and not (commit in known and before not in known)
 
     def unrecorded(self, paths: Collection[str]) -> set[str]:
-        """Return the paths whose changes must be logged. All files must be unchanged since the current
-        commit.
+        """Return the paths whose changes must be logged.
+
+        The files at `paths` must be the same as in the current commit.
         """
         sources = {} if self._is_first else self._own.last_sources([*paths])
         elsewhere = {path: by for path, by in sources.items() if self._is_elsewhere(by)}

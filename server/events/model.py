@@ -48,7 +48,7 @@ class Event:
     - `hidden`: whether only private attributes differ
     - `links`: changed attributes in which only relations differ, with the uids of the target types
     - `write`: name of the write that made the change
-    - `counts`: for site.update, how many events it stands for, by uid, status and kind; otherwise None
+    - `counts`: for site.update, the number of combined events by uid, status and kind; otherwise None
     - `paths`: changed files, read from the log only on request
     """
 

@@ -38,6 +38,7 @@ _SLOT_BYTES = _LENGTH.size + MAX_ENTRY_BYTES
 @dataclass(frozen=True, slots=True)
 class Presence:
     """The document, locale and optional field that a client is viewing.
+
     `kind` and `name` are shown to other people, for example ("user", "ann").
     """
 
@@ -51,8 +52,9 @@ class Presence:
 
 
 class PresenceTable:
-    """Thread-safe table in shared memory, with one entry per client. Create it before the workers are
-    forked.
+    """Thread-safe table in shared memory, with one entry per client.
+
+    Create it before the workers are forked.
     """
 
     def __init__(self) -> None:
@@ -76,6 +78,7 @@ class PresenceTable:
 
     def put(self, client: str, presence: Presence) -> None:
         """Store what a client is viewing.
+
         Raises RateLimitError, ValidationError if the entry is too long, or BusyError if the table is full.
         """
         self._count(presence.caller)
@@ -174,9 +177,10 @@ _MAX_PATH_PARTS = 20  # in a field path
 
 
 def may_attend(actor: Actor, type_: Type) -> bool:
-    """Return whether an actor is allowed to take part in presence for a content type: to see who is viewing
-    its documents, and to be shown to others.
-    This requires the `find` permission, and permission to read drafts or to change documents.
+    """Return whether an actor is allowed to take part in presence for a content type.
+
+    Such actors see who is viewing documents of the type, and are shown to other people. Requires the `find`
+    permission, and permission to read drafts or to change documents.
     """
     if actor.name == PUBLIC_ACTOR or not may_find(actor, type_.uid):
         return False
@@ -186,6 +190,7 @@ def may_attend(actor: Actor, type_: Type) -> bool:
 
 def types_to_attend(actor: Actor, schema: Schema) -> Mapping[str, Type]:
     """Return the content types, by name, for which an actor is allowed to see who is viewing documents.
+
     Raises ForbiddenError if there are none.
     """
     found = {type_.singular: type_ for type_ in schema.content_types if may_attend(actor, type_)}
@@ -273,9 +278,7 @@ class PresenceSource:
         return by_document(self._table.all())
 
     def frame(self, actor: Actor, document: Document, present: Present) -> bytes:
-        """Return the frame that tells an actor who is viewing a document, or b"" if the actor lacks
-        permission.
-        """
+        """Return the frame that tells an actor who is viewing a document, or b"" if that is not allowed."""
         state = self._state()
         schema, type_ = state.schema, state.schema.subjects.get(document[0])
         if type_ is None or not may_attend(actor, type_):

@@ -1,4 +1,4 @@
-"""Reads events, limited to a request's selection and to what its caller is allowed to see."""
+"""Reads the events that a request selects and that its caller is allowed to see."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +23,7 @@ HISTORY_FIELDS = ("actor", "commit")  # visible only with the permission `histor
 
 def visible(event: Event, actor: Actor, schema: Schema) -> Event | None:
     """Return the part of an event that an actor is allowed to see, or None if nothing is visible.
+
     Attributes that the actor is not allowed to see are removed from `changed`.
     """
     if event.hidden and not actor.everything:
@@ -128,8 +129,9 @@ class Selection:
     presence: tuple[str, str] | None = None  # document (content type's name and id) whose presence to include
 
     def has(self, event: Event) -> bool:
-        """Return whether an event is selected. An event without a locale matches every locale, and an event
-        without a status matches every status.
+        """Return whether an event is selected.
+
+        An event without a locale matches every locale, and an event without a status matches every status.
         """
         if self.events and not self._has_kind(event.kind):
             return False
@@ -147,6 +149,7 @@ class Selection:
 
 def subjects_of(actor: Actor, schema: Schema) -> list[str]:
     """Return the names of content types for which the actor has the `find` permission.
+
     Raises ForbiddenError if there are none.
     """
     types = (*schema.content_types, schema.types[UPLOAD])
@@ -157,8 +160,9 @@ def subjects_of(actor: Actor, schema: Schema) -> list[str]:
 
 
 def read_selection(parameters: Mapping[str, Any], subjects: Sequence[str]) -> Selection:
-    """Parse the parameters that select events. `subjects` contains the valid type names.
-    Raises ValidationError.
+    """Parse the parameters that select events.
+
+    `subjects` contains the valid type names. Raises ValidationError.
     """
     for name in parameters:
         if name not in PARAMETERS:
@@ -229,6 +233,7 @@ def read_part(
     spend: Callable[[int], None],
 ) -> Part:
     """Return up to `limit` events after number `since` that are selected and visible to the actor.
+
     `spend` is called with the size of each batch of examined events. Raises GoneError and StorageError.
     """
     bounds = database.bounds()

@@ -72,8 +72,10 @@ class Recorder:
         self._recorded = 0
 
     def __call__(self, contents: Contents, record: Record, origin: Origin) -> int | None:
-        """Log the events for the changes in `record`. Does not raise storage errors or git errors.
-        Return the number of the last event, or None if the events must be logged later.
+        """Log the events for the changes in `record`.
+
+        Return the number of the last event, or None if the events must be logged later. Does not raise
+        storage errors or git errors.
         """
         try:
             with self.database.writing(

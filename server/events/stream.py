@@ -21,8 +21,9 @@ from server.schema.model import Schema
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A requested event stream, which starts after event `position`. `sender` is the client's address.
-    As a response body, the stream yields only its opening frames.
+    """A requested event stream, which starts after event `position`.
+
+    `sender` is the client's address. As a response body, the stream yields only its opening frames.
     """
 
     authorization: str
@@ -73,8 +74,9 @@ def notice(event: str, data: Mapping[str, object], id_: str = "") -> bytes:
 
 
 def opening(log: str, number: int, newest: int, *, restarted: bool) -> bytes:
-    """Return the first frames of a stream. If `restarted` is set, they tell the client to fetch all data
-    again.
+    """Return the first frames of a stream.
+
+    If `restarted` is set, the frames tell the client to fetch all data again.
     """
     first = notice("welcome", {"last": newest}, id_of(log, number))
     again = notice("restart", {"last": newest}) if restarted else b""

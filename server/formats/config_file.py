@@ -68,7 +68,7 @@ class ConfigFile:
         return SetupError(self.path, line, message, fix, value or column)
 
     def refuse_value(self, must: str, fix: str, *at: str | int) -> SetupError:
-        """Return an error for an invalid value. `must` says what the value must be, as in "be a list"."""
+        """Return an error for an invalid value. `must` says what the value must be, such as "be a list"."""
         name = ".".join(key for key in at if isinstance(key, str))
         return self.refuse(f"{name} must {must} (found {describe_value(self.get(*at))})", fix, *at)
 

@@ -115,7 +115,7 @@ def _removals(indexes: list[int], leaving: set[int]) -> Iterator[Step]:
 
 
 def _moves(old: list[Tree], found: list[Difference]) -> dict[tuple[int, int], int]:
-    """Return the old index of each moved item, by (index in `found`, index in that difference's `new`)."""
+    """Map each moved item, as (index in `found`, index in the difference's `new`), to its old index."""
     gone = [i for difference in found for i in range(difference.start, difference.end)]
     if len(gone) * sum(len(difference.new) for difference in found) > MAX_COMPARED_PAIRS:
         return {}

@@ -108,7 +108,7 @@ class Brackets:
     def written(self, parts: Iterable[Part]) -> str:
         """Return the list's text with its items replaced by `parts`. At least one item must remain.
 
-        `parts` must include the removed items, because the comments above them are kept.
+        `parts` must include the removed items, so that the comments above those items are kept.
         """
         placed: list[_Item] = []
         left = ""  # comments above removed items

@@ -89,7 +89,7 @@ def _tag(html: str, start: int) -> Token | None:
 
 
 def _end_of_comment(html: str, start: int) -> int:
-    """Return the index after a comment or declaration, or -1 if there is neither at `start`."""
+    """Return the index after the comment or declaration at `start`, or -1 if there is none."""
     if html.startswith("<!--", start):
         # `<!-->` is a whole comment.
         found = _COMMENT_END.search(html, start + 2)

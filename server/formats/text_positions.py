@@ -28,9 +28,9 @@ def next_line(text: str, at: int) -> int:
 
 
 def comments_start(text: str, at: int, first: int = 0) -> int:
-    """Return the start of the comment lines directly above a line, or the line's own start if there are none.
+    """Return the start of the comment lines directly above the line that contains `at`.
 
-    Text before index `first` is ignored.
+    If there are none, return the start of the line itself. Text before index `first` is ignored.
     """
     at = line_start(text, at)
     while at > first:

@@ -92,7 +92,7 @@ def read_entries(
 ) -> tuple[dict[str, Entry], int]:
     """Return the entries of a commit's files by path, and the number of bytes that were read.
 
-    Files that already have an entry for the same content in `known` are not parsed again.
+    Reuses the entries in `known` for files with the same content.
     """
     entries: dict[str, Entry] = {}
     unread_paths: list[str] = []

@@ -216,8 +216,8 @@ def values_of(
 ) -> Iterator[tuple[Values | None, Values | None]]:
     """Yield the values before and after each version's change.
 
-    Values are None if the file is missing or unreadable. `viewers` has one viewer for each version, who
-    decides what a file of a different content type showed. Raises LimitError.
+    Values are None if the file is missing or unreadable. `viewers` contains a viewer for each
+    version (see `read_content`). Raises LimitError.
     """
     files = ((_before(version), _after(version)) for version in versions)
     both = [viewer for viewer in viewers for _ in range(2)]
@@ -272,7 +272,7 @@ def content_at(
     may_see: Callable[[str], bool] | None = None,
     viewer: Viewer | None = None,
 ) -> Content | None:
-    """Return a document's content at a commit, or None if it did not exist then.
+    """Return a document's content at a commit, or None if the document did not exist.
 
     - `versions`: all versions of the document, from which its earlier paths are determined.
     - `current`: the document in the index, if it still exists.
@@ -367,7 +367,7 @@ def plain(tree: Any) -> Any:
 def unified_diff(old: Any, new: Any) -> list[str] | None:
     """Return a line diff of two strings.
 
-    Return None if neither string has several lines, or if they are too long.
+    Return None if both strings are single lines, or if the strings are too long.
     """
     texts = [text if isinstance(text, str) else "" for text in (old, new)]
     if not any("\n" in text for text in texts) or sum(map(len, texts)) > MAX_COMPARED_CHARS:

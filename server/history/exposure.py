@@ -16,8 +16,9 @@ _NO_COMPONENT = Type("", "component", "", "", "", {})
 def shows_more(schema: Schema, other: Schema, uid: str, *, strict: bool = False) -> bool:
     """Return whether `schema` could reveal more of the content type `uid` than `other` does.
 
-    Also returns True if the schemas differ in which files are documents or drafts. If `strict` is set, it is
-    enough that `schema` does not protect a value: if it lacks a hidden attribute, or collects other keys.
+    Also returns True if the schemas differ in which files are documents or drafts. If `strict` is set,
+    also returns True if `schema` does not protect a value, for example if it lacks an attribute that
+    `other` hides.
     """
     if schema is other:
         return False
@@ -81,7 +82,7 @@ def _reveals_values(schema: Schema, other: Schema, pair: tuple[Type, Type], stri
 
 
 def _reveals(type_: Type, earlier: Type, key: str, strict: bool) -> bool:
-    """Return whether a type shows the value of a key in a file, but its earlier version does not."""
+    """Return whether `type_` shows the value of a key in a file, but `earlier` does not."""
     attribute, before = _attribute_of(type_, key), _attribute_of(earlier, key)
     if attribute is None:
         # The value is then in no response, but a later merge or schema could show it.
@@ -105,7 +106,7 @@ def _attribute_of(type_: Type, key: str) -> Attribute | None:
 
 
 def _component_pairs(type_: Type, earlier: Type) -> Iterator[tuple[str, str]]:
-    """Yield the uids of components that could be at the same place in a file, for both schemas.
+    """Yield pairs of component uids, one from each schema, that could be at the same place in a file.
 
     The first uid is "" if only the earlier schema has components there.
     """

@@ -63,7 +63,7 @@ class FormerAddresses:
     def of(
         self, state: State, head: str, documents: Iterable[Document], types: Collection[Type]
     ) -> list[tuple[Document, str]]:
-        """Return pairs of a document and one of its former addresses, newest first. Raises GitError.
+        """Return (document, former address) pairs, newest first. Raises GitError.
 
         The result can contain duplicates. `types` are the content types whose former documents may be
         revealed.
@@ -83,9 +83,9 @@ class FormerAddresses:
             return [(owner, address) for owner, address in found if address]
 
     def _served(self, head: str) -> Iterator[Commit]:
-        """Yield the commits that were served, newest first, each with its changes from the one before.
+        """Yield the served commits, newest first, each with its changes since the commit served before it.
 
-        The commits of a merged branch were not served, so its addresses never were public.
+        Commits on a merged branch are omitted, because their addresses were never public.
         """
         commits = list(islice(self.past.log.main_line(head), MAX_COMMITS))
         merges = [one.id for one in commits if len(one.parents) > 1 and one.id not in self._merges]
@@ -182,7 +182,7 @@ class _Reader:
         return type_.draft_key is not None or not set(names_in(pattern)) <= _PATH_NAMES | _FIXED_NAMES
 
     def address(self, version: Version, claim: Claim, pattern: str, values: Mapping[str, Any]) -> str:
-        """Return the address of a version with these values, or "" if it had none."""
+        """Return the address of a version with these values, or "" if the version had none."""
         owner = version.owner
         own = {"name": claim.name, "locale": claim.locale, **{name: owner.get(name) for name in _FIXED_NAMES}}
         if "{documentId}" in pattern:

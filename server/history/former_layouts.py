@@ -24,7 +24,7 @@ class FormerLayouts:
         return self._schemas[commit]
 
     def at(self, commit: str) -> Layout | None:
-        """Return the path rules at a commit, or None if no configuration up to it was valid."""
+        """Return the path rules at a commit, or None if no configuration up to that commit was valid."""
         commits, waiting = self.past.log.commits, [commit]
         while waiting:
             one = waiting[-1]

@@ -79,7 +79,7 @@ class PastState:
 class PastStates:
     """Cache of the states at past commits. Thread-safe.
 
-    Of the states that are too large for the cache, only the most recent one is kept in memory.
+    The last state that was too large for the cache is also kept in memory.
     """
 
     def __init__(self, site: Site, max_bytes: int = MAX_BYTES) -> None:

@@ -143,8 +143,8 @@ class Versions:
     ) -> list[Version]:
         """Return a document's versions up to `commit`, newest first.
 
-        If `commit` is "", includes uncommitted changes. If `seen` hides a rename, the history before it is
-        omitted.
+        If `commit` is "", includes uncommitted changes. If `seen` hides a rename, omits the history
+        before the rename.
         """
         timeline = self.timeline(state, commit)
         current = set(self._current_paths(state, type_, document_id))
@@ -177,7 +177,7 @@ class Versions:
         return next(self._current_paths(state, type_, document_id, drafts=drafts), None) is not None
 
     def single_id(self, state: State, type_: Type, commit: str = "") -> str:
-        """Return the documentId of a single type's current or deleted document, or "" if it never had one."""
+        """Return the documentId of a single type's document, even if deleted, or "" if it never had one."""
         ids = (key[1] for key in state.snapshot.claims if key[0] == type_.uid)
         earlier = (id_ for uid, id_ in self.timeline(state, commit).paths if uid == type_.uid)
         return next(chain(ids, earlier), "")

@@ -22,7 +22,7 @@ class Viewer:
     others: tuple[Schema, ...] = ()
 
     def also_hiding(self, *schemas: Schema | None) -> "Viewer":
-        """Return a viewer from whom everything that is private in one of the schemas is hidden, too."""
+        """Return a viewer from whom the private attributes in these schemas are also hidden."""
         known = {id(schema) for schema in (self.state.schema, *self.others)}
         new = {id(one): one for one in schemas if one is not None and id(one) not in known}
         return replace(self, others=(*self.others, *new.values())) if new else self
@@ -40,7 +40,7 @@ class Viewer:
         return attribute.visible and (not leads_to or may_find(self.actor, leads_to))
 
     def sees_key(self, type_: Type, path: str) -> bool:
-        """Return whether no schema hides a key, such as `box.code`, that may belong to no attribute now."""
+        """Return whether no schema hides a key such as `box.code`. Keys without an attribute are visible."""
         return all(
             self._sees_key(schema, type_.uid, path.split(".")) for schema in (self.state.schema, *self.others)
         )

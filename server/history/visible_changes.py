@@ -1,4 +1,4 @@
-"""Filter for versions of documents in which a viewer sees no change, such as that of a private attribute."""
+"""Filter for document versions in which the viewer can't see any change."""
 
 from collections.abc import Sequence
 
@@ -21,8 +21,8 @@ def show_changes(
 ) -> list[bool]:
     """Return for each version whether its viewer is allowed to know that something changed.
 
-    Reads only updates of content types in which something can be hidden from the viewer, and at most
-    MAX_EXAMINED of them. `unexamined` is the result for the others. Raises LimitError.
+    Examines at most MAX_EXAMINED updates, and only of content types that could hide something from the
+    viewer. For further updates, the result is `unexamined`. Raises LimitError.
     """
     misses: dict[tuple[int, ...], bool] = {}
     doubtful = []

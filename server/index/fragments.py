@@ -60,7 +60,7 @@ class Fragments:
 
 
 class _Group:
-    """Cached items for one selection. `used` and `counted` are their actual and charged sizes in bytes."""
+    """Cached items for one selection. `used` is their size in bytes, and `counted` includes a reserve."""
 
     __slots__ = ("counted", "entries", "used")
 

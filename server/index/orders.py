@@ -24,7 +24,7 @@ class ColumnKey(NamedTuple):
 class PathKey(NamedTuple):
     """Cache key for documents sorted by values in related documents.
 
-    For each sort key, `paths` contains the row positions on the way to the value, and whether the sort is
+    For each sort key, `paths` contains the row positions that lead to the value, and whether the order is
     descending.
     """
 
@@ -51,8 +51,7 @@ class Orders:
         return order
 
     def changed(self, changes: Mapping[str, Difference]) -> "Orders":
-        """Return a cache for the next snapshot. It keeps (and updates) only documents that are
-        sorted by their own columns.
+        """Return the cache for the next snapshot, without orders that depend on related documents.
         `changes` maps uids to the removed and added documents.
         """
         orders = Orders(self.cache.most)
@@ -68,7 +67,7 @@ class Orders:
 
 class JoinedOrders(Orders):
     """Cache for sorted documents in a snapshot that joins content and users.
-    Documents sorted by their own columns are stored in the two original caches.
+    Documents sorted by their own columns are cached in the two original snapshots.
     """
 
     __slots__ = ("_base", "_other", "_uids")

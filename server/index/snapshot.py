@@ -50,7 +50,7 @@ class Snapshot:
     - `number` increases with every new snapshot in a process.
     - `fragments` caches rendered documents without populated relations.
     - `rendered` caches rendered documents with populated relations.
-    - `users` is the version number of the joined users, or None.
+    - `users` is the version number of the joined users, or None if users are not joined.
     """
 
     schema: Schema

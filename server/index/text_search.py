@@ -27,7 +27,7 @@ _ENTRY_OVERHEAD_BYTES = 300  # approximate, besides the key and the set
 
 class Joined(NamedTuple):
     """Casefolded texts of a block of documents, joined as UTF-8.
-    `starts` contains the offset of each document's text, and the total length.
+    `starts` contains the offset of each document's text, followed by the total length.
     """
 
     texts: bytes

@@ -34,7 +34,7 @@ class Clock:
     def pause_until(self, at: float) -> float:
         """Return the seconds until a Unix time, but at most MAX_WAIT_S.
 
-        Because of this limit, check the time again after the pause.
+        A pause of MAX_WAIT_S can end too early, so check the time again afterwards.
         """
         return min(max(at - self.time(), 0.0), MAX_WAIT_S)
 

@@ -52,7 +52,7 @@ def complete(view: View, path: str, params: Json) -> Json:
 
 
 def resolve(view: View, data: Any) -> str:
-    """Return the description of the completion item with this `data`, or "" if it has none."""
+    """Return the description of a completion item, or "" if there is none. `data` is the item's data."""
     found = data.get("key") if isinstance(data, dict) else None
     if isinstance(found, list) and len(found) == 2 and all(isinstance(part, str) for part in found):
         return describe_target(view, (found[0], found[1]), str(data.get("locale", "")))

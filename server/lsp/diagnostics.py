@@ -52,7 +52,7 @@ def diagnostics(problems: Iterable[Problem], path: str, text: Text) -> list[Json
 
 
 def spans_by_start(nodes: Sequence[Node]) -> Mapping[int, Span]:
-    """Return the span of the value or key that starts at each index, or after a quote at that index."""
+    """Map indexes to the spans of the keys and values that start there, with or without a quote."""
     spans: dict[int, Span] = {}
     for node in reversed(nodes):  # the first node at an index wins
         if node.depth >= 0:

@@ -1,7 +1,7 @@
 """Updates links in Markdown texts after a rename.
 
-`bifolio mv` prints these links instead of changing them, because a link might be part of an example. In an
-editor, links are changed, because a rename can be undone; links in code are skipped.
+`bifolio mv` prints these links instead of changing them, because a link might be part of an example. An
+editor can undo a rename, so this module changes all links except those in code.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ from server.site.check.links import MEDIA_PREFIX
 
 
 def with_links(view: View, plan: Plan) -> Plan:
-    """Return `plan` plus the changes to links to renamed files, and to relative links inside those files."""
+    """Return `plan` with updated links to renamed files, and updated relative links in renamed files."""
     moved = {path for path in plan.renames if path.endswith(MARKDOWN)}
     texts = dict(plan.texts)
     for path in sorted(moved | paths_with(view, names_of(view, plan.renames))):

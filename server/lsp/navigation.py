@@ -151,7 +151,7 @@ def _links_to(view: View, key: Key) -> Iterator[Json]:
 
 
 def names_of(view: View, paths: Iterable[str]) -> set[str]:
-    """Return a set of words. Every link to one of these files contains at least one of them."""
+    """Return words for finding links: each link to one of the files contains at least one of the words."""
     names = set()
     for path in paths:
         names.add(path.rpartition("/")[2].partition(".")[0])

@@ -24,7 +24,7 @@ NO_FILES_MESSAGE = "Your editor can't rename files; close the document and run `
 
 
 def prepare_rename(view: View, path: str, params: Json) -> Json | None:
-    """Return the range of the name at a position and the id to edit, or None if there is no such name."""
+    """Return the range of the name or link to rename and the current id, or None if there is neither."""
     key, source = key_at(view, path, params), view.source(path)
     if key is None or source is None:
         return None
@@ -49,7 +49,7 @@ def _names(source: Source) -> set[KeyPath]:
 def rename(view: View, path: str, params: Json, versions: Mapping[str, int | None]) -> Json:
     """Return the edit that renames the document or media file at a position and updates all references to it.
 
-    Raises ValidationError, and any error that `plan_rename` raises.
+    Raises ValidationError, or any error of `plan_rename`.
     """
     key, new = key_at(view, path, params), str(params.get("newName", "")).strip()
     if key is None or not new:

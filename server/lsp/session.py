@@ -41,7 +41,7 @@ class Session:
             workspace.stop()
 
     def find(self, uri: object) -> tuple[Workspace, str] | None:
-        """Return the site that contains a file, and the file's path in it, or None if no site contains it."""
+        """Return a file's site and the file's path in that site, or None if the file is not in a site."""
         path = path_of(uri)
         root = self._root_of(path) if path else None
         if path is None or root is None:

@@ -64,7 +64,7 @@ class View:
         return Layout(self.schema, self.settings)
 
     def text(self, path: str) -> Text | None:
-        """Return a file's text as it is in the editor, or else on disk. Return None if it can't be read."""
+        """Return a file's text, including unsaved edits. Return None if the file can't be read."""
         if path in self.texts:
             return self.texts[path]
         try:
@@ -76,14 +76,14 @@ class View:
         return uri_of(self.root / path)
 
     def source(self, path: str) -> "Source | None":
-        """Return the document file at a path, or None if it can't be read or belongs to no content type."""
+        """Return the document file at a path, or None if the file is unreadable or has no content type."""
         claim, text = self.layout.claim(path), self.text(path)
         if claim is None or text is None:
             return None
         return Source(self.schema, path, claim, text)
 
     def find(self, key: Key, locale: str = "") -> Document | None:
-        """Return the media file or document with this key, preferably in `locale`. Return None if missing."""
+        """Return the media file or document with this key, preferably in `locale`, or None."""
         uid, document_id = key
         if uid == MEDIA:
             return self.snapshot.media.get(document_id)
@@ -138,9 +138,9 @@ class Source:
         return type_.attributes.get(str(path[-1])) if type_ else None
 
     def target_at(self, path: KeyPath) -> tuple[Attribute, Key] | None:
-        """Return the attribute at a path, and the key of the document or media file that its value refers to.
+        """Return the attribute at a path, and the key of the document or media file that it refers to.
 
-        Returns None if the value refers to nothing.
+        Returns None if there is no reference at the path.
         """
         attribute, text = self.attribute_at(path), self.value(path)
         tree: object = Plain(text)

@@ -359,7 +359,7 @@ _TEXT_RULES = frozenset(
 
 
 def _merged(found: Iterable[Problem], known: Iterable[Problem]) -> list[Problem]:
-    """Combine the problems found in a text with known problems for the rules that were not checked."""
+    """Return the problems found in a text, plus known problems that `problems_in_text` does not look for."""
     known = list(known)
     messages = {(problem.rule, problem.at): problem for problem in known}
     merged = []

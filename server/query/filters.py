@@ -215,7 +215,7 @@ def _compare(
 def _compare_many(
     attribute: Attribute, at: int, name: str, values: list[Any], path: AttributePath, negated: bool
 ) -> Filter:
-    """Compare with several values. Raises ValidationError unless the operator is `$eq` or `$ne`."""
+    """Parse a comparison with a list. Raises ValidationError unless the operator is `$eq` or `$ne`."""
     list_operator = {"$eq": "$in", "$ne": "$notIn"}.get(name)
     if list_operator is None:
         raise _bad_value(values, ".".join(path), f"one value for {name}")

@@ -207,12 +207,12 @@ def _is_paged(params: Mapping[str, Any]) -> bool:
 
 
 def read_locale(value: Any, settings: Settings) -> str:
-    """Parse a locale, or `*` for all. If there is none, use the site's default. Raises ValidationError."""
+    """Parse a locale, or `*` for all. An empty value means the site's default. Raises ValidationError."""
     return "*" if value == "*" else _locale(value, settings)
 
 
 def deleted_locales(value: Any, type_: Type, settings: Settings) -> tuple[str, ...]:
-    """Return the locales that a deletion affects. `value` is a locale, a list, or `*` for all.
+    """Return the locales that a deletion affects. `value` is a locale, a list of locales, or `*` for all.
 
     Raises ValidationError.
     """
@@ -237,7 +237,7 @@ def _locale(value: Any, settings: Settings) -> str:
 def _locales(
     params: Mapping[str, Any], type_: Type, settings: Settings, *, many: bool
 ) -> tuple[str, ...] | None:
-    """Return the locales to search: all of them if there is a filter on `locale`."""
+    """Return the locales to search. If there is a filter on `locale`, return all of the site's locales."""
     filters, value = params.get("filters"), params.get("locale")
     if type_.localized and isinstance(filters, dict) and "locale" in filters:
         return tuple(settings.locales.available)

@@ -300,7 +300,7 @@ def _tree_of(names: Iterable[str]) -> dict[str, Any]:
 def _options(value: Any, path: AttributePath, targets: Iterable[Type] = ()) -> Mapping[str, Any] | None:
     """Return the options of a populated attribute, or None if its value is false.
 
-    Raises ValidationError if the value contains names.
+    Raises ValidationError if the value is invalid.
     """
     if isinstance(value, dict):
         return value

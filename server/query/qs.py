@@ -88,7 +88,7 @@ def _number_keys(parts: Sequence[str]) -> list[str]:
 
 
 def items(value: Any) -> list[Any]:
-    """Return a list's items. A list that is long or has gaps may be an object with numeric keys."""
+    """Return the items of a list, or of an object with numeric keys that represents a list."""
     if isinstance(value, dict):
         return [value[k] for k in sorted(value, key=int)]
     return list(value)

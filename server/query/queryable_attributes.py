@@ -1,4 +1,4 @@
-"""The attributes that filters and sort keys can use. Others are rejected to keep their values secret."""
+"""The attributes that filters and sort keys can use. All others are rejected, to keep their values secret."""
 
 from server.errors import invalid_key
 from server.schema.model import UPLOAD, USER, Attribute, Schema, Type
@@ -14,7 +14,7 @@ AttributePath = tuple[str, ...]
 def find_attribute(type_: Type, key: str, path: AttributePath, param: str) -> Attribute:
     """Return the attribute that a filter or sort key names.
 
-    Raises KeyNameError if it is unknown, private, a password or a dynamic zone.
+    Raises KeyNameError if the attribute is unknown, private, a password or a dynamic zone.
     """
     attribute = type_.columns.get(key)
     if attribute is None:

@@ -182,7 +182,7 @@ class ContentRule:
 
     - `path` is the path to the attribute, such as `("seo", "metaTitle")`.
     - `limits` is an attribute whose options are the limits that the rule sets.
-    - `message` replaces the default message unless it is "".
+    - `message`, if not empty, replaces the default message.
     """
 
     path: tuple[str, ...]
@@ -437,7 +437,7 @@ def key_of(type_: Type) -> str:
 def type_names(schema: Schema, taken: Iterable[str], suffixes: Iterable[str]) -> dict[str, str]:
     """Map each uid to a unique type name for generated code, such as `Article`.
 
-    Names stay unique even with any of the `suffixes` appended, and none of them is in `taken`.
+    Names remain unique, and different from those in `taken`, with any of the `suffixes` appended.
     """
     suffixes = ("", *suffixes)
     used = {*taken, *(name + suffix for name in _BUILT_IN.values() for suffix in suffixes)}

@@ -52,7 +52,7 @@ def fault(pattern: str) -> str:
 
 
 def mismatch(pattern: str, text: str) -> str:
-    """Return an error message if `text` does not match or matching takes too long, otherwise ""."""
+    """Return an error message if `text` does not match `pattern` or matching takes too long, otherwise ""."""
     try:
         matched = _compile(pattern).search(_utf16_units(text), timeout=MATCH_TIMEOUT_S)
     except TimeoutError:
@@ -184,7 +184,7 @@ def _outside_of_class(token: str, pattern: str, at: int) -> str | None:
 
 
 def _with_flag(token: str, escapable: frozenset[str]) -> str | None:
-    """Return an escape sequence as the `u` flag requires it, or None if the flag changes its meaning."""
+    """Return an escape sequence as the `u` flag requires it, or None if the flag would change its meaning."""
     if not token.startswith("\\"):
         return token
     if token[:2] in (r"\p", r"\P"):

@@ -115,7 +115,7 @@ class KnownWords:
         self._known = frozenset(known)
 
     def meant(self, word: str) -> str | None:
-        """Return the one known word that a mistyped word matches, or None if several match or none does.
+        """Return the only known word that matches a mistyped word, or None if no word or several words match.
 
         Words match if they differ only in case, accents, separators, or two swapped letters.
         """

@@ -12,7 +12,7 @@ _SEPARATOR = "\0"
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The versions of one content type, in one locale, that are found by requests for certain statuses.
+    """The versions of one content type in one locale that can be found with any of the given statuses.
 
     `statuses` contains `published`, `draft` or both.
     """

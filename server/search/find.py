@@ -41,7 +41,7 @@ def scan(
 ) -> tuple[Ranked, Counter[Group]]:
     """Search without the index. Return the wanted matches, best first, and the number of matches by group.
 
-    If no version contains most of the words, versions that contain any of them match.
+    If no version contains enough of the words, all versions that contain any of the words match.
     """
     tests: dict[str, list[_Needle]] = {}
     out: dict[str, list[_Needle]] = {}
@@ -192,7 +192,7 @@ class Search:
         *,
         current: bool = True,
     ) -> Results:
-        """Return at most `limit` results, starting with the one at index `start`.
+        """Return at most `limit` results, starting at index `start`.
 
         If `current` is False, all documents are scanned. Raises LimitError, or BusyError if too many
         searches are waiting.

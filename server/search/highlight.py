@@ -70,7 +70,7 @@ class Finder:
 
 
 def highlights(document: Document, settings: Settings, finder: Finder) -> dict[str, list[Fragment]]:
-    """Return each attribute's best fragments. If the finder runs out of steps, some are missing."""
+    """Return each attribute's best fragments. Some fragments are missing if the finder runs out of steps."""
     found: dict[str, list[Fragment]] = {}
     ranked: dict[str, list[tuple[int, str]]] = {}
     for text in texts(document, settings):
@@ -94,7 +94,7 @@ def highlights(document: Document, settings: Settings, finder: Finder) -> dict[s
 
 
 class Finders:
-    """The finders for one response, by language. They share a single limit on steps."""
+    """The finders for one response, by language. All finders share one limit on steps."""
 
     def __init__(self, question: Question, budget: Budget | None = None) -> None:
         self._question, self._effort = question, Effort(budget)

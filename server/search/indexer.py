@@ -47,15 +47,16 @@ class Indexer:
         return status
 
     def begin(self, shape: str) -> None:
-        """Prepare to receive all versions. If `shape` has changed, searches ignore the index until
-        it is complete.
+        """Prepare to receive all versions.
+
+        If `shape` has changed, searches ignore the index until the index is complete.
         """
         self._seen = set()
         if self.status.shape != shape:
             self._update_status(shape="")
 
     def take(self, tasks: list[Task]) -> int:
-        """Add or remove versions. Return how many of them changed the index."""
+        """Add or remove versions. Return how many tasks changed the index."""
         return sum(self._take(task) for task in tasks)
 
     def _take(self, task: Task) -> bool:

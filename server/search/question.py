@@ -49,7 +49,7 @@ class Question:
 
 
 def enough(words: int) -> int:
-    """Return how many of the words a result must contain, such as 2 of 2, 2 of 3 or 4 of 5."""
+    """Return how many of the words a result must contain, for example 2 of 2, 2 of 3 or 4 of 5."""
     return words - words // 3
 
 

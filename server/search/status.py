@@ -22,7 +22,7 @@ class Status:
     - `numbers`: the number of each attribute in the index.
     - `documents`, `total`: how many versions are indexed, and how many exist.
     - `pending`: how many versions are waiting to be indexed.
-    - `commits`: how often changes became visible to readers.
+    - `commits`: how many times changes were made visible to readers.
     """
 
     version: str

@@ -181,7 +181,7 @@ def _list_texts(value: Any) -> list[str]:
 def shape(schema: Schema, settings: Settings) -> str:
     """Return a digest of the site's locales and searchable attributes.
 
-    An index that was built for a different digest is not used.
+    An index with a different digest is not used.
     """
     parts: list[Any] = [settings.locales.default, settings.locales.available]
     for type_ in sorted(schema.types.values(), key=lambda t: t.uid):

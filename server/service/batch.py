@@ -27,7 +27,7 @@ class BatchReader:
 
     - `ids`: the document id of each parsed operation, or None for a deletion.
     - `singles`: the new document ids for single types that have no document yet, by uid.
-    - `room`: how many more characters of document ids can be substituted for references.
+    - `room`: how many more characters the references can expand to.
     """
 
     caller: Caller

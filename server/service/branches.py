@@ -53,7 +53,7 @@ class SiteBranches:
     def create(self, caller: Caller, name: str, origin: str = HEAD) -> Branch:
         """Create a branch that starts at `origin`: a commit, tag, branch or time.
 
-        Raises ForbiddenError, ValidationError, and ConflictError if the branch already exists.
+        Raises ForbiddenError, ValidationError, or ConflictError if the branch already exists.
         """
         self.permit(caller, "create")
         head = self._past.require_commits()
@@ -70,7 +70,7 @@ class SiteBranches:
     def delete(self, caller: Caller, name: str) -> None:
         """Delete a branch, even if it has not been merged.
 
-        Raises NotFoundError, and ConflictError if the branch is checked out.
+        Raises NotFoundError, or ConflictError if the branch is checked out.
         """
         self.permit(caller, "delete")
         self._branches.delete(name)

@@ -46,7 +46,7 @@ def refuse_others(body: object, fields: Mapping[str, int]) -> None:
 
 
 def field_errors(name: str, value: object, min_length: int) -> list[dict[str, Any]]:
-    """Return the mistakes in one field, as error responses list them.
+    """Return the mistakes in a field, in the format of error responses.
 
     `value` is UNSAID if the field is missing.
     """
@@ -59,7 +59,7 @@ def field_errors(name: str, value: object, min_length: int) -> list[dict[str, An
 
 
 def field_error(name: str, sentence: str, value: object = UNSAID, *inside: str) -> dict[str, Any]:
-    """Return one mistake in a field, as error responses list it.
+    """Return a mistake in a field, in the format of error responses.
 
     Secret values are hidden. `inside` is the path to the mistake within the field's value.
     """

@@ -77,7 +77,7 @@ class DocumentHistory:
     def of_one_file(self, status: str = "") -> tuple[str, str, list[Version]]:
         """Return the selected locale and status, and the versions that match both.
 
-        Raises ForbiddenError and ValidationError.
+        Raises ForbiddenError or ValidationError.
         """
         locale = written_locale(self.params.get("locale"), self.type, self.state.settings)
         status = read_status(status or self.params.get("status"))
@@ -89,9 +89,9 @@ class DocumentHistory:
     def content_at(
         self, commit: str, status: str = "", may_see: Callable[[str], bool] | None = None
     ) -> Content | None:
-        """Return the document's content at a commit, or None if it did not exist.
+        """Return the document's content at a commit, or None if the document did not exist.
 
-        The commit "" stands for the current files. A missing draft is replaced with the published version.
+        An empty `commit` means the current files. A missing draft is replaced with the published version.
         """
         locale, status, _ = self.of_one_file(status)
         for file_status in (DRAFT, PUBLISHED) if status == DRAFT else (status,):
@@ -130,7 +130,7 @@ class CommittedDocument:
 class Comparison:
     """The differences between two versions of a document.
 
-    - `since`, `to`: the commits of the two versions. "" means the current files or, for `since`, no version.
+    - `since`, `to`: the versions' commits. "" means the current files or, for `since`, no earlier version.
     - `unread`: for each version, the keys in its file that the current schema does not define.
     """
 
@@ -164,7 +164,7 @@ class Histories:
     ) -> list[tuple[Commit, list[CommittedDocument]]]:
         """Return the commits that changed documents, newest first, each with its visible documents.
 
-        Raises ForbiddenError, ValidationError, and ConflictError if the site has no commits.
+        Raises ForbiddenError, ValidationError, or ConflictError if the site has no commits.
         """
         require_history(caller)
         caller.budget.take_turn()
@@ -183,7 +183,7 @@ class Histories:
     ) -> DocumentHistory:
         """Return a document's history. `document_id` is "" for a single type.
 
-        Raises ForbiddenError, NotFoundError, and ConflictError if the site has no commits.
+        Raises ForbiddenError, NotFoundError, or ConflictError if the site has no commits.
         """
         require_history(caller, action)
         state, type_ = caller.state, caller.state.schema.endpoints.get(api_id)
@@ -227,7 +227,7 @@ class Histories:
     def hidden_updates(self, caller: Caller, commits: Iterable[Commit | None]) -> HiddenUpdates:
         """Return the documents in which the caller sees no change. Raises LimitError.
 
-        Documents that are not examined, because there are too many, are also returned.
+        If there are too many documents to examine, the rest are also returned.
         """
         if caller.actor.everything:
             return {}
@@ -249,7 +249,7 @@ class Histories:
     def visible(self, history: DocumentHistory, versions: Sequence[Version]) -> list[Version]:
         """Return only the versions in which the caller sees a change. Raises LimitError.
 
-        Versions that are not examined, because there are too many, are also returned.
+        If there are too many versions to examine, the rest are also returned.
         """
         budget = history.caller.budget
         return [
@@ -263,7 +263,7 @@ class Histories:
         return show_changes(store, versions, viewers, budget, unexamined=unexamined)
 
     def viewer_of(self, version: Version, viewer: Viewer, *, before: bool = True) -> Viewer:
-        """Return a viewer from whom everything is hidden that was private after a change, or before it."""
+        """Return a viewer that also hides what was private after or (if `before` is set) before a change."""
         commits = (version.parent if before else "", version.commit.id if version.commit else "")
         return viewer.also_hiding(*(self._former.schema(commit) for commit in commits if commit))
 
@@ -273,8 +273,9 @@ class Histories:
     def compare(self, history: DocumentHistory, since: str, since_status: str, to: str) -> Comparison:
         """Compare two versions of a document. `since` and `to` are commits, tags, branches or times.
 
-        By default, compares the current version with the version before the last change. Raises
-        ForbiddenError and ValidationError.
+        By default, compares the current version with the version before the last change.
+
+        Raises ForbiddenError or ValidationError.
         """
         locale, status, versions = history.of_one_file()
         to = self.past.resolve(to) if to else ""
@@ -331,7 +332,7 @@ class Histories:
     ) -> Result:
         """Restore the attributes in `fields` to their values at a commit, tag, branch or time.
 
-        Raises NotFoundError if the document had no such version then, and the same errors as `Writes.write`.
+        Raises NotFoundError if the document had no such version then, or any error of `Writes.write`.
         """
         verb = self.require_restore(history)
         history, (content,) = self._contents(history, (self.past.resolve(at), status))
@@ -348,8 +349,8 @@ class Histories:
     ) -> tuple[DocumentHistory, list[Content | None]]:
         """Return a document's content at each pair of a commit and a status.
 
-        In the returned history, everything that was private at one of these commits is hidden, even if it is
-        public now.
+        The returned history hides everything that was private at one of these commits, even if it is public
+        now.
         """
         schemas = [self._schema_at(commit, history) for commit, _ in sides]
         history = replace(history, viewer=history.viewer.also_hiding(*schemas))
@@ -358,7 +359,7 @@ class Histories:
     def _content_at(self, history: DocumentHistory, commit: str, status: str = "") -> Content | None:
         """Return the document's content at a commit.
 
-        Returns None if there was none or the caller is not allowed to see it.
+        Returns None if the document did not exist or the caller is not allowed to see the content.
         """
         schema, actor = self._schema_at(commit, history), history.caller.actor
         if schema is None or actor.everything:
@@ -382,8 +383,8 @@ class Histories:
     def _schema_at(self, commit: str, history: DocumentHistory) -> Schema | None:
         """Return the schema at a commit, or None if `commit` is "".
 
-        If the schema is invalid, returns the last valid one if the commit is on the caller's branch, and
-        otherwise raises ConflictError.
+        If the schema is invalid, returns the last valid schema or, for a commit that is not on the caller's
+        branch, raises ConflictError.
         """
         if not commit:
             return None

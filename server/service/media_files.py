@@ -40,7 +40,7 @@ class MediaFiles:
     def is_served(self, commit: str) -> bool:
         """Return whether requests without the `at` parameter are served from this commit.
 
-        The commit "" stands for the current files.
+        An empty `commit` means the current files.
         """
         served_state = self.past.held
         return not commit or (served_state is not None and served_state.commit == commit)
@@ -75,7 +75,7 @@ class MediaFiles:
         return MediaFile(file_object, file.name, mime_type(key), modified=modified)
 
     def _past(self, snapshot: Snapshot, key: str, commit: str) -> MediaFile | None:
-        """Return the media file as it was at a commit, or None if it has not changed since.
+        """Return the media file as it was at a commit, or None if the file has not changed since.
 
         Raises NotFoundError.
         """

@@ -66,7 +66,7 @@ def is_on_disk(site: Site, document: Document) -> bool:
 
 @contextmanager
 def fetched(site: Site, bucket: "Bucket", object_: StoredObject) -> Iterator[Path]:
-    """Context manager that downloads an object into a temporary file. Raises BucketError and OSError."""
+    """Context manager that downloads an object into a temporary file. Raises BucketError or OSError."""
     with tempfile.NamedTemporaryFile(dir=incoming_folder(site.root)) as file:
         bucket.fetch(object_, file)
         file.flush()
@@ -87,7 +87,7 @@ class _Fetched:
 def pull(writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress) -> Moved:
     """Move all media files from the bucket to content/uploads/.
 
-    Raises BucketError, and the same errors as `Writes.make`.
+    Raises BucketError, or any error of `Writes.make`.
     """
     site = writes.site
     pending = [
@@ -158,7 +158,7 @@ def push(
 ) -> Moved:
     """Upload all media files to the bucket, and delete the local files unless `keep` is set.
 
-    Raises BucketError, and the same errors as `Writes.make`.
+    Raises BucketError, or any error of `Writes.make`.
     """
     site = writes.site
     keeper = Keeper(bucket, site.image_cache.folder)
@@ -194,7 +194,7 @@ def _lacks_formats(document: Document) -> bool:
 
 
 def _send(site: Site, bucket: "Bucket", keeper: Keeper, document: Document, *, keep: bool) -> _Sent:
-    """Upload a media file and its resized variants. Raises OSError, ConflictError and BucketError."""
+    """Upload a media file and its resized variants. Raises OSError, ConflictError or BucketError."""
     path, suffix = site.root / document.path, splitext(document.path)[1]
     if not is_on_disk(site, document):
         object_ = object_of(document.get("provider_metadata"))

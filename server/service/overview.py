@@ -19,7 +19,7 @@ _NEWEST_FIRST = "updatedAt:desc"
 def overview(caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any], Scope]:
     """Return document counts and the latest documents as JSON, with the scope that they cover.
 
-    Raises ForbiddenError and ValidationError.
+    Raises ForbiddenError or ValidationError.
     """
     state = caller.state
     scope = read_scope({**params, "locale": ""}, state, caller.actor)

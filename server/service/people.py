@@ -90,7 +90,7 @@ class People:
     def update_own(self, body: object, params: Params) -> bytes:
         """Update the caller's own account, and return the account as JSON.
 
-        Raises UnauthorizedError if the caller is not a user, and ApplicationError if the email address can't
+        Raises UnauthorizedError if the caller is not a user, or ApplicationError if the email address can't
         be changed.
         """
         user_id, query = own_id(self.reader.actor), self._query_of_write(params)

@@ -82,7 +82,7 @@ class Reader(NamedTuple):
     def get(self, params: Params, document_id: str | None = None) -> Rendering:
         """Render one document, or a page of a collection type's documents if `document_id` is None.
 
-        Raises ForbiddenError, NotFoundError and ValidationError.
+        Raises ForbiddenError, NotFoundError or ValidationError.
         """
         params = with_default_populate(params, self.type, self.state.settings)
         if document_id is not None:

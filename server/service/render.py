@@ -180,7 +180,7 @@ class Renderer:
         return write
 
     def _list(self, node: Node, *, many: bool, morph: bool) -> Callable[[list[Document], str, Out], None]:
-        """Return a function that writes populated documents, or only the first one unless `many` is set."""
+        """Return a function that writes populated documents or, if `many` is not set, only the first."""
         if morph and self._wraps:  # In Strapi 4, documents are not wrapped in a relation to multiple types.
             return Renderer(self.view)._list(node, many=many, morph=True)
         objects = {

@@ -29,7 +29,7 @@ MAX_HITS = 10_000  # maximum number of hits on all pages of a search together
 def search(engine: Search, caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any], Scope]:
     """Run a search. Return the results as JSON, and the search's scope.
 
-    Raises ForbiddenError, ValidationError, and the same errors as `Search.find`.
+    Raises ForbiddenError, ValidationError, or any error of `Search.find`.
     """
     state = caller.state
     scope = read_scope(params, state, caller.actor)
@@ -98,7 +98,7 @@ def number_of(params: Mapping[str, Any], param: str, default: int) -> int:
 def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
     """Return the requested types, status and locale, limited to what the actor is allowed to see.
 
-    Raises ForbiddenError and ValidationError.
+    Raises ForbiddenError or ValidationError.
     """
     draft = read_status(params.get("status")) == DRAFT
     readable = [t for t in state.schema.content_types if actor.may(t.singular, "find")]

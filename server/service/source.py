@@ -74,7 +74,7 @@ def find_source(
     """Return the file of a document version. `document_id` is "" for a single type.
 
     If `to_write` is set, also requires permission to change the file. Raises ForbiddenError, NotFoundError,
-    ValidationError, and ConflictError for a past commit.
+    ValidationError, or ConflictError for a past commit.
     """
     state, actor = caller.state, caller.actor
     require_source(actor, "read", state.schema)
@@ -97,7 +97,7 @@ def find_source(
 def read_source(site: Site, file: SourceFile) -> Source:
     """Return the text of a file, with its passwords masked.
 
-    Raises NotFoundError, ConflictError, StorageError and LimitError.
+    Raises NotFoundError, ConflictError, StorageError or LimitError.
     """
     document, type_ = file.document, file.type
     text = _read(site, document.path)
@@ -113,7 +113,7 @@ def read_source(site: Site, file: SourceFile) -> Source:
 
 
 def sibling_files(file: SourceFile) -> Iterator[Document]:
-    """Yield the document's versions in all locales whose files the caller is allowed to see."""
+    """Yield all versions of the document, in any locale, whose files the caller is allowed to see."""
     settings, claims = file.caller.state.settings, file.caller.state.snapshot.claims
     statuses = (PUBLISHED, DRAFT) if may_read_drafts(file.caller.actor, file.type) else (PUBLISHED,)
     for locale in dict.fromkeys((settings.locales.default, *settings.locales.available)):
@@ -161,7 +161,7 @@ def _document(snapshot: Snapshot, type_: Type, document_id: str, locale: str, st
 
 
 def _read(site: Site, path: str) -> str:
-    """Return the text of a file. Raises NotFoundError, ConflictError and StorageError."""
+    """Return the text of a file. Raises NotFoundError, ConflictError or StorageError."""
     try:
         return decode(read_bytes(site.root, path)[0])
     except MISSING_FILE_ERRORS as error:

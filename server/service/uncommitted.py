@@ -35,8 +35,8 @@ from server.write.source import Masked, mask_text
 class UncommittedFiles:
     """One page of the files that differ from the commit `head`.
 
-    `total` counts the files on all pages. Each file is listed with the names of its changed attributes, or
-    with None if it contains no document.
+    `total` is the number of files on all pages. Each file is listed with the names of its changed
+    attributes, or with None if it contains no document.
     """
 
     head: str
@@ -60,7 +60,7 @@ class UncommittedChange:
 def list_uncommitted(site: Site, past: PastStates, caller: Caller, page: Page) -> UncommittedFiles:
     """Return one page of the files with uncommitted changes that the caller is allowed to see.
 
-    Raises ForbiddenError, and ConflictError if the site has no commits.
+    Raises ForbiddenError, or ConflictError if the site has no commits.
     """
     require_history(caller)
     head, state = past.require_commits(), caller.state
@@ -80,7 +80,7 @@ def list_uncommitted(site: Site, past: PastStates, caller: Caller, page: Page) -
 def find_uncommitted(site: Site, past: PastStates, caller: Caller, path: object) -> UncommittedChange:
     """Return the uncommitted changes to the file at `path`.
 
-    Raises ForbiddenError, NotFoundError, ConflictError, and ValidationError if the path is invalid.
+    Raises ForbiddenError, NotFoundError, ConflictError, or ValidationError if the path is invalid.
     """
     require_history(caller)
     head, state = past.require_commits(), caller.state
@@ -103,7 +103,7 @@ def find_uncommitted(site: Site, past: PastStates, caller: Caller, path: object)
 def commit_files(writes: Writes, caller: Caller, files: Sequence[str], message: str) -> str:
     """Commit the current content of files as the caller, and return the commit id.
 
-    Raises ForbiddenError, ValidationError and ConflictError.
+    Raises ForbiddenError, ValidationError or ConflictError.
     """
     require_history(caller)
     require_history(caller, "commit")

@@ -19,7 +19,7 @@ def take_back(
 ) -> Outcome[tuple[str, ...]]:
     """Restore the files that an earlier write changed, and return the paths of the visible files.
 
-    If `undo` is set, the caller can undo the restoration, too. Raises ForbiddenError, NotFoundError, and
+    If `undo` is set, the caller can undo the restoration, too. Raises ForbiddenError, NotFoundError, or
     ConflictError if the files have been changed again.
     """
     if not may_write(caller.actor, caller.state.schema.content_types):

@@ -20,9 +20,9 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The changes for an editor to make, by each file's old path.
+    """The changes for an editor to make.
 
-    `texts` contains each file's old and new text, and `renames` contains its new path.
+    `texts` maps a file's old path to its old and new text. `renames` maps old paths to new paths.
     """
 
     texts: Mapping[str, tuple[str, str]]

@@ -91,7 +91,7 @@ class Written:
     def render(self) -> Rendering:
         """Render the document, or nothing for a deletion.
 
-        Raises LimitError, and NotFoundError if the document has since been deleted.
+        Raises LimitError, or NotFoundError if the document has since been deleted.
         """
         return self.write.render(self.state, self.document_id)
 
@@ -132,7 +132,7 @@ class Writes:
         self._writer = BranchWriter(past, self._branches)
 
     def on_branch(self, caller: Caller, name: object) -> Caller:
-        """Return the caller, switched to a branch. Raises ForbiddenError and ValidationError."""
+        """Return the caller, switched to a branch. Raises ForbiddenError or ValidationError."""
         require_branch(caller.actor, "update", caller.state.schema)
         if not isinstance(name, str) or not name:
             raise ValidationError('"branch" must be a single branch name')
@@ -148,8 +148,8 @@ class Writes:
     def write(self, command: Command) -> Result:
         """Execute a command.
 
-        Raises ForbiddenError, ValidationError, NotFoundError, PreconditionError, ConflictError, and the
-        errors of `make`.
+        Raises ForbiddenError, ValidationError, NotFoundError, PreconditionError, ConflictError, or any
+        error of `make`.
         """
         caller = command.caller
         if command.dry_run:  # This check comes first, because hashing passwords (below) is slow.
@@ -219,7 +219,7 @@ class Writes:
     ) -> Sequence[FileChange]:
         """Return the file changes that `make` would make.
 
-        Raises the same errors as `make`, and ForbiddenError if the caller lacks the `source.read` permission.
+        Raises any error of `make`, or ForbiddenError if the caller lacks the `source.read` permission.
         """
         require_source(caller.actor, "read", caller.state.schema)
         writes, _ = self.files_of(caller, prepare, request)
@@ -254,7 +254,7 @@ class Writes:
 
 
 def _read(command: Command) -> list[DocumentWrite]:
-    """Parse the operations. Raises ForbiddenError, ValidationError and PayloadTooLargeError."""
+    """Parse the operations. Raises ForbiddenError, ValidationError or PayloadTooLargeError."""
     caller = command.caller
     if command.is_batch:
         return BatchReader(caller).read(command.operations)

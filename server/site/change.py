@@ -35,7 +35,7 @@ class Change:
 class Origin:
     """Where a change came from: "api" for a write by this server, or "file" for a change by another program.
 
-    `write` is the write's name in the commit queue, or "" for other changes.
+    `write` is the write's name in the commit queue, or "" if the change is not in the queue.
     """
 
     source: str = "file"

@@ -131,7 +131,7 @@ class ChangeLog:
     def since(self, position: int) -> tuple[int, list[bytes]]:
         """Return the position at the end of the log, and the records after `position`.
 
-        If some of these records were overwritten, the list starts with a record of the entire site. Raises
+        If some of the records were overwritten, the list starts with a record of the entire site. Raises
         ValueError or struct.error if the log is damaged.
         """
         end, position_now, lost = self.end, position, False
@@ -241,9 +241,9 @@ def _read_all(descriptor: int, length: int, offset: int) -> bytes:
 
 
 class SharedLock:
-    """Lock shared by all threads of all workers. If its owner is killed, the lock is released.
+    """Lock shared by all threads of all workers, which is released if its owner is killed.
 
-    It must be created before the workers are forked.
+    The lock must be created before the workers are forked.
     """
 
     def __init__(self) -> None:

@@ -97,7 +97,7 @@ def _differing(contents: Contents, found: Walk) -> set[str]:
 
 
 def is_own(contents: Contents, path: str) -> bool:
-    """Return whether a file has its own entry. A media file's description file has none."""
+    """Return whether a file has its own entry, unlike the description file of a media file."""
     return contents.store.owner(path, lambda other: (contents.root / other).is_file()) == path
 
 
@@ -195,7 +195,7 @@ def writes_of(contents: Contents, changeset: Changeset, chain: Chain | None = No
 
 
 def is_stale(contents: Contents, write: Write) -> bool:
-    """Return whether a write is based on a version of its file other than the one being served."""
+    """Return whether a write is based on a version of its file that is not being served."""
     if not contents.store.claimed(write.path) or is_skipped(write.path):
         return False
     if contents.store.owner(write.path, lambda path: (contents.root / path).is_file()) != write.path:

@@ -9,7 +9,7 @@ from server.paths import SETTINGS, TYPES
 class SiteFolder:
     """The folder of a site, identified by its device and inode numbers.
 
-    While it is missing, the server must not create anything at its path.
+    While the folder is missing, the server must not create anything at its path.
     """
 
     def __init__(self, root: Path) -> None:

@@ -158,7 +158,7 @@ def with_commit(
 def with_commits_since(
     root: Path, state: GitState, commit: str, files: Mapping[str, bool]
 ) -> GitState | None:
-    """Return the state after other people's commits up to `commit`, or None if these include a merge.
+    """Return the state after other people's commits up to `commit`, or None if there is a merge among them.
 
     `files` is the same as for `with_commit`. Raises GitError.
     """
@@ -216,7 +216,7 @@ def apply_git(before: GitState, change: GitChange) -> GitState:
 def git_marks(state: GitState) -> tuple[FileMark | None, object, FileMark | None]:
     """Return the marks that identify the current state of git's lock, HEAD and index.
 
-    At least one of them changes when git writes files.
+    At least one mark changes whenever git writes files.
     """
     if state.folder is None:
         return None, None, None

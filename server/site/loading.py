@@ -154,7 +154,7 @@ def _cache(path: Path, configuration: Configuration) -> ParseCache:
 
 @contextmanager
 def _walking(root: Path, folders: tuple[str, ...], *, apart: bool) -> Iterator[Callable[[], Walk]]:
-    """Context manager that yields a function, which returns a listing of all files.
+    """Context manager that yields a function that returns a listing of all files.
 
     If `apart` is set, a forked process starts listing the files right away.
     """
@@ -212,7 +212,7 @@ def _read_all(
 def _split_cached(
     store: Store, kept: Mapping[str, CachedEntry], paths: set[str], found: Mapping[str, Signature]
 ) -> tuple[list[CachedEntry], list[str]]:
-    """Return the entries in `kept` that are still valid, and those of the `paths` that must be read."""
+    """Return the entries in `kept` that are still valid, and the `paths` that must be read."""
     used: list[CachedEntry] = []
     for path, known in kept.items():
         one = _valid_entry(store, known, path, found[path]) if path in paths else None

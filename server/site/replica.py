@@ -129,11 +129,11 @@ class Replica:
 
     @property
     def is_replaced(self) -> bool:
-        """Whether this process will soon be replaced, so that it can ignore new records."""
+        """Whether this process will soon be replaced and can therefore ignore new records."""
         return self._log is not None and self._log.may_lag(self._position, REPLACEMENT_TIMEOUT_NS)
 
     def catch_up(self) -> None:
-        """Apply new records from other processes. Raises UnreadableRecordError if one can't be applied."""
+        """Apply other processes' new records. Raises UnreadableRecordError if a record can't be applied."""
         log = self._log
         if log is None or log.end == self._position:
             return
@@ -153,7 +153,7 @@ class Replica:
     def skip(self) -> None:
         """Skip all new records because one of them can't be applied.
 
-        Their changes must already be in the contents. The caller must hold the write lock.
+        The contents must already include their changes. The caller must hold the write lock.
         """
         log, contents = self._log, self.contents
         if log is None:

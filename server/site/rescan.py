@@ -89,7 +89,7 @@ def read_new_configuration(contents: Contents) -> Configuration | None:
 def read_anew(contents: Contents, configuration: Configuration) -> Anew:
     """Read all files with a new configuration.
 
-    This is slow but needs no lock, because `rescan_all` finds the changes made while it runs.
+    Needs no lock: `rescan_all` finds any changes made in the meantime.
     """
     root, pictures, packed = contents.root, contents.image_cache, bytearray()
     with pause_collector():
@@ -238,9 +238,10 @@ def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
 
 
 def _configuration(contents: Contents) -> tuple[Configuration | None, set[str], set[str]]:
-    """Return the new configuration (or None), the configuration files to read again later, and all others.
+    """Return the new configuration, or None if it is unchanged.
 
-    If a file is invalid, the last valid configuration stays in use.
+    Also returns the configuration files to read again later, and the other configuration files. If a file is
+    invalid, the last valid configuration stays in use.
     """
     before, at = contents.configuration, time.time_ns()
     mark = configuration_mark(contents.root)

@@ -464,12 +464,12 @@ class Site:
         self._replica.share(log)
 
     def follow_predecessor(self, is_running: Callable[[], bool]) -> None:
-        """Keep checking for writes by the server that this one replaces, until `is_running` returns False."""
+        """Start checking for writes by the server being replaced. Stop when `is_running` returns False."""
         self._is_predecessor_running = is_running
 
     @property
     def has_unread_writes(self) -> bool:
-        """Whether the server that this one replaces has made writes that `refresh` has not applied yet."""
+        """Whether the server being replaced has made writes that `refresh` has not applied yet."""
         if self._is_predecessor_running is None:
             return False
         is_running = self._is_predecessor_running()

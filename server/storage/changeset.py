@@ -97,7 +97,7 @@ class Changeset:
         return set(self._files.listed(folders))
 
     def signature(self, path: str) -> Signature | None:
-        """Return the signature that a file had when it was first accessed, or None if it did not exist."""
+        """Return a file's signature at its first access, or None if the file did not exist then."""
         return self._signature(path)
 
     def rely_on(self, path: str) -> None:
@@ -138,7 +138,7 @@ class Changeset:
         self._relied_on |= other._relied_on
 
     def repeat(self, writes: Iterable[Write]) -> None:
-        """Add the writes from an earlier changeset, including the file signatures that it expected."""
+        """Add the writes from an earlier changeset. They expect the same file signatures as before."""
         for write in writes:
             self._signatures[write.path] = write.before
             if write.read is not None:

@@ -95,7 +95,7 @@ def change_text(path: str, text: str, body: str | None, changes: Mapping[str, An
 
 
 def drop_repeated_keys(path: str, text: str, keys: Collection[KeyPath]) -> str:
-    """Return a file's text with only the last occurrence of each key in `keys`.
+    """Remove all but the last occurrence of each key in `keys`, and return the file's new text.
 
     Raises ConflictError if this would change other values.
     """
@@ -175,7 +175,7 @@ def _change_body(
 ) -> str:
     """Return the new text below the front matter.
 
-    Removes the new value from `changes`, unless it must be stored in the front matter.
+    Removes `body` from `changes`, unless the new value must be stored in the front matter.
     """
     new = changes.pop(body)
     if type(new) is Plain and is_null(new):

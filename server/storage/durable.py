@@ -14,7 +14,7 @@ SYNCS_ALL = sys.platform == "linux"  # On other systems, `os.sync` may return be
 
 
 def stage_file(source: Path, temporary: Path, mode: int, *, synced: bool = True) -> Path:
-    """Create `temporary` as a hard link to `source` or a copy of it, and set its mode. Return its path."""
+    """Create a hard link or copy of `source` at `temporary`, with the given mode. Return `temporary`."""
     back_up(source, temporary)  # `source` is kept, because the change may be retried after a rollback.
     os.chmod(temporary, mode)
     if synced:
@@ -56,7 +56,7 @@ def mode_of_new(path: Path) -> int:
 def replace_file(path: Path, data: bytes) -> None:
     """Replace a cache file atomically, without syncing it to disk.
 
-    If it raises OSError, the old file is unchanged.
+    Raises OSError, in which case the old file is unchanged.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -82,7 +82,7 @@ def make_once(path: Path, data: bytes) -> None:
 
 
 def replace_private(path: Path, data: bytes) -> None:
-    """Replace a file atomically, and sync it to disk. Only its owner can read the new file."""
+    """Replace a file atomically, and sync it to disk. Only the owner can read the new file."""
     staged = _stage_private(path.parent, data)
     try:
         staged.replace(path)

@@ -1,4 +1,4 @@
-"""System calls that swap two files and keep the old one, so that late edits to it can be detected."""
+"""System calls that replace a file but keep the old file, so that late edits to it can be detected."""
 
 import ctypes
 import errno

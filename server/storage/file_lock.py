@@ -1,6 +1,6 @@
 """Exclusive lock on a file or folder, across threads and processes.
 
-The kernel releases it if a process dies.
+The kernel releases the lock if the process that holds it dies.
 """
 
 import fcntl
@@ -15,7 +15,7 @@ _POLL_INTERVAL_S = 0.001
 
 
 class FileLock:
-    """Exclusive lock on a file or folder, for use by one thread. `descriptor` is -1 if it is not locked."""
+    """Exclusive lock on a file or folder, for use by one thread. While unlocked, `descriptor` is -1."""
 
     def __init__(self, path: Path, *, is_folder: bool = False) -> None:
         self.path, self.descriptor = path, -1
@@ -58,8 +58,8 @@ class FileLock:
 
     @contextmanager
     def held(self, wait_s: float = 0.0) -> Iterator[bool]:
-        """Context manager that tries for up to `wait_s` seconds to acquire the lock, and yields True on
-        success.
+        """Context manager that tries for up to `wait_s` seconds to acquire the lock, and yields whether it
+        succeeded.
         """
         try:
             yield self.acquire(wait_s)

@@ -45,7 +45,7 @@ class Walk:
     def digest(self) -> int:
         """Return a hash of all paths and signatures.
 
-        It is comparable only between processes that were forked from the same parent.
+        Hashes can be compared only between processes that were forked from the same parent.
         """
         return self.hashes + hash(tuple(self.unread))
 
@@ -116,7 +116,7 @@ def file_mark_of(path: Path) -> FileMark | None:
 
 
 def link_mark(path: Path) -> FileMark | None:
-    """Return the mark of a file, or None if it is missing. For a symbolic link, this is the link's own mark.
+    """Return the mark of a file or symbolic link, or None if it is missing. Links are not followed.
 
     Raises OSError.
     """
@@ -250,9 +250,9 @@ def _is_below(path: str, top: str) -> bool:
 
 
 def needs_walk(root: Path, paths: Iterable[str], problems: Iterable[Problem]) -> bool:
-    """Return True if all files must be listed again because these paths can't be checked individually.
+    """Return True if any of the paths can't be checked individually, so all files must be listed again.
 
-    This is the case for special files, symbolic links, and paths that had problems in the last walk.
+    This applies to special files, symbolic links, and paths that had problems in the last walk.
     """
     odd = [problem.path for problem in problems]
     return any(

@@ -62,7 +62,7 @@ def _digest(data: bytes) -> str:
 class Write:
     """New content for one file: `data`, or the file `source`. If both are None, the file is deleted.
 
-    The write fails if the file no longer has the signature `before` and the content `read`.
+    The write fails if the file's signature is no longer `before`, or its content is no longer `read`.
     """
 
     path: str

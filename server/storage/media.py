@@ -82,7 +82,7 @@ def true_ending(content: Path, ending: str) -> str:
 
 
 def upload_path(path: str) -> str | None:
-    """Return a path relative to content/uploads/, or None if it is outside that folder."""
+    """Make a path relative to content/uploads/. Return None for paths outside that folder."""
     return path.removeprefix(f"{UPLOADS}/") if path.startswith(f"{UPLOADS}/") else None
 
 
@@ -154,7 +154,7 @@ def stored_media(
     locale: str,
     reading: Reading,
 ) -> Document:
-    """Return the document for a media file in a bucket. `path` is the path it would have on disk."""
+    """Return the document for a media file in a bucket. `path` is where the file would be on disk."""
     sizes = {
         name: {"width": one.width, "height": one.height, "bytes": one.object.size}
         for name, one in stored.formats.items()
@@ -174,7 +174,7 @@ def stored_media(
 
 
 def stored_object(media: Mapping[str, Document], key: str) -> StoredObject | None:
-    """Return the bucket object for a media file, or None if there is none. `key` is its name in URLs."""
+    """Return the bucket object for a media file, or None. `key` is the file's name in URLs."""
     if key in media:
         return object_of(media[key].get("provider_metadata"))
     of_picture = format_of(key)

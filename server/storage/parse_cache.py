@@ -60,7 +60,7 @@ class CachedEntry:
     def settled(self) -> bool:
         """True if an unchanged signature proves that the file is unchanged.
 
-        False if the file was read so soon after a change that its signature might not reveal another change.
+        If a file changes twice in quick succession, the signature might not reveal the second change.
         """
         signature = self.entry.signature
         return signature is not None and last_change(signature) + RACY_WINDOW_NS < self.at
@@ -116,7 +116,7 @@ def pack_in_blocks(entries: Iterable[CachedEntry]) -> Iterator[bytes]:
 
 
 def unpack(block: bytes, types: Mapping[str, Type]) -> Iterator[CachedEntry]:
-    """Deserialize the entries in a block. Raises ValueError if it is not a valid block."""
+    """Deserialize the entries in a block. Raises ValueError if the block is invalid."""
     return (one for one in _unpack(block, types) if one)
 
 

@@ -88,7 +88,7 @@ class Store:
     def read(self, path: str) -> Entry | None:
         """Read a document file or media file.
 
-        Return None if it does not exist or belongs to no content type.
+        Return None if the file does not exist or belongs to no content type.
         """
         try:
             if upload_path(path):

@@ -65,7 +65,7 @@ class WriteLock:
 
 
 def _acquire(lock: FileLock, deadline: float, held: ExitStack) -> OSError | None:
-    """Acquire a lock until `held` is closed. Raises BusyError after the deadline.
+    """Acquire a lock, to be released when `held` is closed. Raises BusyError after the deadline.
 
     Return None, or an OSError if the lock can't be used.
     """

@@ -121,7 +121,7 @@ def _mode(folder: int, name: str) -> int | None:
 
 
 def _write_new(folder: int, name: str, data: bytes, first: int, mode: int | None = None) -> None:
-    """Write a new file, created with the mode `first` and then changed to `mode` if that is given."""
+    """Create a file with the mode `first`, write it and, if `mode` is given, change its mode."""
     with open(os.open(name, _NEW_FILE_FLAGS, first, dir_fd=folder), "wb") as file:
         file.write(data)
         if mode is not None:

@@ -52,7 +52,7 @@ class Garbage:
 def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) -> Garbage:
     """Find the unreferenced objects in a bucket. Objects not named by Bifolio are ignored.
 
-    Raises RemoteError, and SetupError if the git history is incomplete or no object is referenced.
+    Raises RemoteError, or SetupError if the git history is incomplete or no object is referenced.
     """
     # Objects are listed first, so that objects added later are kept.
     listed = [one for one in bucket.listed() if _KEY.fullmatch(one.key)]
@@ -83,7 +83,7 @@ def remove(bucket: "Bucket", garbage: Garbage, progress: Progress, grace: timede
 def named(root: Path) -> set[str]:
     """Return the object hashes in all media descriptions, on disk and in any commit.
 
-    Fetches from all remotes first. Raises SetupError, RemoteError and GitError.
+    Fetches from all remotes first. Raises SetupError, RemoteError or GitError.
     """
     found = {hash_ for path in walk(root, [UPLOADS]).files for hash_ in _named_on_disk(root, path)}
     if git_folder(root) is None:

@@ -174,7 +174,7 @@ def hold_commit(past: PastStates, commit: str) -> None:
 def past_site(root: Path, commit: str) -> Iterator[Path]:
     """Context manager that yields a temporary clone of the site at a commit, with its resized images.
 
-    Raises StorageError and SetupError.
+    Raises StorageError or SetupError.
     """
     with checked_out(root, commit) as folder:
         if not (folder / SETTINGS).exists() and not (folder / TYPES).is_dir():

@@ -68,8 +68,8 @@ class Relinker:
         return {*live} - {*replace(links, strict=False).apply(live, to_many=attribute.to_many)}
 
     def publish_derived(self, type_: Type, document_id: str, attribute: Attribute) -> None:
-        """Publish a relation that is stored in the related documents' files, as their drafts define it.
-        If the author is not allowed to see these drafts, the published relation stays as it is.
+        """Publish a relation that is stored in the drafts of the related documents.
+        Do nothing if the author is not allowed to see these drafts.
         """
         owner, owning, target = self._owning_side(type_, document_id, attribute)
         if not self.sees_drafts(owner):

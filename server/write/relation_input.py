@@ -37,7 +37,7 @@ class Connect:
 class Links:
     """A change to a relation. `set` takes precedence over the other operations.
 
-    - `kept`: hidden content types, whose existing targets stay in the relation.
+    - `kept`: the content types that the caller can't `find`. Targets of these types are kept.
     - `strict`: whether placing a target next to a missing target is an error.
     """
 

@@ -16,8 +16,8 @@ def share(
     guesses: Collection[str] = (),
 ) -> None:
     """Write the changed values that all locales share to the document's files for other locales.
-    If one of these attributes is in `guesses`, unchanged files are written too, so that authors can't find
-    out whether they guessed its value.
+    If a changed attribute is in `guesses`, files that already have the new value are written too. Otherwise,
+    authors could find out whether they have guessed a value.
     """
     attributes = address.type.attributes
     shared = {name: value for name, value in changed.items() if not attributes[name].localized}

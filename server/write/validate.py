@@ -50,7 +50,7 @@ class Change:
     """Parsed request body: new attribute values, and changes to relations.
 
     - `by_locale`: changes to relations that are stored in other documents' files, by locale.
-    - `faults`: errors in the body. Invalid values are empty in `values`.
+    - `faults`: errors in the body.
     - `body`: the original body, from which errors quote values.
     """
 
@@ -77,7 +77,7 @@ class Validator:
     """Parser for request bodies. Relation targets that are hidden from the caller count as missing.
 
     - `locales`: the site's locales, beginning with the default.
-    - `may_find`: returns whether the caller is allowed to find documents of a content type.
+    - `may_find`: returns whether the caller can `find` documents of a content type.
     - `may_read_drafts`: returns whether the caller is allowed to see a content type's drafts.
     - `reads_version`: whether the caller is allowed to read the current version.
     - `reads_private`: whether the caller is allowed to read private values.

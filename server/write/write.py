@@ -42,7 +42,7 @@ def single_id(snapshot: Snapshot, settings: Settings, type_: Type, locale: str) 
 class Writer:
     """Writes one change to one document.
 
-    - `blind`: whether the author is not allowed to read drafts. If so, drafts are not published.
+    - `blind`: whether drafts are hidden from the author. If so, a write does not publish them.
     - `reading`: what the author is allowed to read, or None for everything.
     """
 

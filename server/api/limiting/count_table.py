@@ -38,7 +38,7 @@ class CountTable:
         self._lock = SharedLock()
 
     def add(self, client: bytes, window_s: float, amount: int = 1) -> tuple[int, float]:
-        """Add to a client's count. Return its count in the current window, and when that ends (Unix time)."""
+        """Add to a client's count. Return the count, and the Unix time when the client's window ends."""
         places, now = self._places(client), time.time()
         with self._lock:
             slot = self._find(client, places)

@@ -117,7 +117,7 @@ CACHE_REPORT_INTERVAL_S = 1.0  # How often each process reports the size of its 
 
 
 class Observer:
-    """Counts a process's requests, and optionally logs them. `kept` returns the total cache size in bytes."""
+    """Counts and optionally logs a process's requests. `kept` returns the size of its caches in bytes."""
 
     def __init__(self, counts: RequestCounts, kept: Callable[[], int], *, log: bool = False) -> None:
         self._counts, self._kept, self._log = counts, kept, log

@@ -314,7 +314,7 @@ def _sample(attribute: Attribute) -> Any:
 
 
 def _input(type_: Type, value_of: Callable[[Attribute], Any]) -> Any:
-    """Return a request body with values from `value_of`, or None if a required one is missing or invalid."""
+    """Return a request body with values from `value_of`, or None if a required value is absent or invalid."""
     found: dict[str, Any] = {}
     for attribute in type_.attributes.values():
         known = value_of if attribute.visible else _sample

@@ -64,9 +64,7 @@ class TypeSchemas:
         return bool(self.targets(attribute))
 
     def targets(self, attribute: Attribute) -> list[Type]:
-        """Return the attribute's target types, except relation targets that the caller has no permission to
-        find.
-        """
+        """Return the attribute's target types, without relation targets that the caller can't `find`."""
         checked = attribute.type == "relation"
         found = targets_of(self.types, attribute)
         return [t for t in found if not checked or may_find(self.actor, t.uid)]

@@ -1,6 +1,6 @@
 """JSON Schemas for attribute values in responses, request bodies and filters.
 
-Only schemas for request bodies include options such as `maxLength`, because stored documents may violate
+Constraints such as `maxLength` are included only for request bodies, because stored documents may violate
 them.
 """
 

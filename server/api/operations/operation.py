@@ -67,7 +67,7 @@ class Audience:
 
     @property
     def may_dry_run(self) -> bool:
-        """Return whether dry runs are allowed. They reveal file paths, so they require `source.read`."""
+        """Return whether dry runs are allowed. Dry runs reveal file paths, so they require `source.read`."""
         return may_source(self.actor, "read", self.schema)
 
 
@@ -86,17 +86,18 @@ class Docs:
 class Operation:
     """An HTTP method on a path: one row in the table of operations.
 
-    - `path`: in OpenAPI syntax; a variable can be followed by a colon and a converter (CONVERTERS)
-    - `permission`: the permission that is always required; handlers can require others, too
+    - `path`: in OpenAPI syntax, except that a colon and a converter (CONVERTERS) can follow a variable
+    - `permission`: the permission that is always required; handlers can require more
     - `docs`: the OpenAPI description, or the reason why there is none
     - `max_body`: the maximum size of a request body in bytes, or None for the upload limit; for callers
       without permission, the maximum is SMALL_BODY_BYTES
     - `runs_inline`: whether `entrance` handles the operation, without Flask or a thread pool
-    - `waits`: whether it might wait a long time for another process, so it runs in a separate thread pool
-    - `branch`, `dry_run`: whether it supports the `branch` or `dryRun` query parameter
+    - `waits`: whether the operation might wait a long time for another process, and runs in a separate
+      thread pool
+    - `branch`, `dry_run`: whether the operation supports the `branch` or `dryRun` query parameter
     - `slash`: whether the path can end with a slash
-    - `always_fails`: whether it always returns an error with advice, and is not listed in `Allow`
-    - `kind`: the kind of content type that it applies to, or "" for both kinds
+    - `always_fails`: whether the operation only returns an error with advice, and is not listed in `Allow`
+    - `kind`: the kind of content type that the operation applies to, or "" for both kinds
     """
 
     id: str
@@ -128,19 +129,20 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """Group of operations under common path prefixes. Unknown paths under these prefixes belong to it, too.
+    """Group of operations under common path prefixes. This includes unknown paths with these prefixes.
 
     - `name`: the area's name in metrics
     - `parts`: the path prefixes, each of which is one segment, or `api/` and another segment; a final
       hyphen matches any continuation
     - `takes_at`: whether reads support the `at` parameter, which selects a past commit
     - `varies_by_commit`: whether responses depend on the served commit, and have a `Bifolio-Commit` header
-    - `uses_current_settings`: whether responses for past commits depend on current settings, so they are
-      never immutable
-    - `ignores_served_commit`: whether it always uses the current state of the repository, even if the server
-      serves a past commit
+    - `uses_current_settings`: whether responses for past commits depend on current settings, and therefore
+      are never immutable
+    - `ignores_served_commit`: whether the operations use the current state of the repository even if the
+      server serves a past commit
     - `may_query_accounts`: whether even requests without credentials might wait for the accounts database
-    - `writes_site`: whether writes change files, so a server that serves a past commit rejects them
+    - `writes_site`: whether writes change the site's files; if so, a server that serves a past commit rejects
+      the writes
     """
 
     name: str

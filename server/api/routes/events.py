@@ -90,7 +90,7 @@ def tags_of_address(
 ) -> list[str]:
     """Return the cache tags of the response at `address`, which is a path with an optional query string.
 
-    Raises ValidationError if `address` is not a string. Errors from reading the document are passed on.
+    Raises ValidationError if `address` is not a string, or any error from reading the document.
     """
     if not isinstance(address, str):
         raise ValidationError(

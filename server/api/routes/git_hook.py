@@ -27,7 +27,10 @@ SECRET = "BIFOLIO_GIT_HOOK_SECRET"
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """A signature header. Its value is a hexadecimal HMAC-SHA-256 of the body or, if `plain`, the secret."""
+    """A signature header.
+
+    The value is the secret if `plain` is set, otherwise a hexadecimal HMAC-SHA-256 of the body.
+    """
 
     header: str
     prefix: str = ""
@@ -109,7 +112,7 @@ def _read(body: bytes) -> Any:
 
 
 def _read_pushes(told: Any) -> Iterator[tuple[str, str]]:
-    """Yield the name and commit of each pushed branch. The commit is "" if it is unknown."""
+    """Yield the name and commit ("" if unknown) of each pushed branch."""
     if not isinstance(told, dict):
         return
     ref = told.get("ref")

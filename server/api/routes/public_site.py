@@ -28,7 +28,7 @@ def bind(handles: Handlers, redirects: Redirects) -> None:
     cache: StateCache[str, Texts] = StateCache(MAX_CACHE_BYTES, _size)
 
     def cached(key: str, make: Callable[[PublicSite], Texts]) -> Texts:
-        """Return cached feeds or sitemaps, or generate them. Only one request can generate them at a time."""
+        """Return the cached feeds or sitemaps, or generate and cache them."""
         state = state_of(request)
         texts = cache.of(state).get(key)
         if texts is None:

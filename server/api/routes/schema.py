@@ -66,7 +66,7 @@ def _kind(value: object) -> str:
 def _timestamps(site: Site) -> tuple[str, str]:
     """Return when the settings file was created and last changed.
 
-    If there is no such file, the first commit's time is used.
+    If the site has no settings file, the first commit's time is used.
     """
     committed = site.git.committed
     try:

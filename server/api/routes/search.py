@@ -1,6 +1,4 @@
-"""Handler for GET /search, a ranked search across all documents the caller has permission to find
-(docs/search.md).
-"""
+"""Handler for GET /search, a ranked search of all documents that the caller can `find` (docs/search.md)."""
 
 from flask import Response, request
 

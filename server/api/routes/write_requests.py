@@ -93,7 +93,7 @@ def data_of(body: Any) -> Any:
 
 
 def answer_write(result: Result) -> Response:
-    """Return the response to a write of a single document, or to a dry run of the write."""
+    """Return the response to a write, or a dry run, of a single document."""
     if result.files is not None:
         return answer_files(result.files)
     [written] = result.documents

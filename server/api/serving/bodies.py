@@ -31,7 +31,7 @@ class Exchange(Protocol):
 
 
 class Receiver:
-    """Receives a process's request bodies. `folder` creates the folder for large ones."""
+    """Receives a process's request bodies. `folder` creates the folder for large bodies."""
 
     def __init__(self, folder: Callable[[], Path]) -> None:
         self.folder = folder
@@ -69,7 +69,7 @@ class Receiver:
 
 
 class Body:
-    """Request body in memory or in a file. It takes up space that all bodies share until it is closed."""
+    """Request body in memory or in a file. Closing the body releases the space that it reserved."""
 
     def __init__(self, receiver: Receiver) -> None:
         self._receiver = receiver
@@ -109,7 +109,10 @@ class Body:
 
 
 async def _receive(exchange: Exchange, body: Body, most: int) -> ApiError | None:
-    """Receive a body, stopping once it exceeds `most` bytes. If this fails, return the error."""
+    """Receive a body, stopping once it exceeds `most` bytes.
+
+    Return the error if the body can't be stored or takes too long.
+    """
     try:
         async with asyncio.timeout(BODY_TIMEOUT_S):
             async for chunk in _parts(exchange):

@@ -226,7 +226,7 @@ class Connection(asyncio.BufferedProtocol):
         return self.is_open and not self._transport.is_closing()
 
     def update_reading(self) -> None:
-        """Pause reading if too many bytes are waiting to be handled, otherwise resume it."""
+        """Pause reading if too many bytes are waiting to be handled, otherwise resume reading."""
         behind = bool(self._waiting) and (self._drained is not None or self._queued_bytes > MAX_QUEUED_BYTES)
         paused = (
             behind

@@ -205,7 +205,7 @@ def _key(header: bytes) -> str:
 
 
 def end_of_heads(data: bytes, count: int) -> int:
-    """Return the end of the first `count` request heads, or the data's length if there are fewer."""
+    """Return the index after the first `count` request heads, or the data's length if there are fewer."""
     if data.count(_HEAD_END) <= count:
         return len(data)
     at = 0

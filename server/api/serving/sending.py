@@ -1,7 +1,7 @@
 """Sends large response bodies in parts, as fast as clients read them.
 
-Bodies are kept in memory up to a limit, and beyond that in files. If the files also reach a limit, the client
-with the most bytes in files loses one of its connections.
+Bodies are kept in memory up to a limit, and beyond that in files. If the files also reach a limit, a
+connection of the client with the most bytes in files is closed.
 """
 
 import asyncio

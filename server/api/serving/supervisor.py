@@ -1,6 +1,7 @@
 """Supervisor that forks a server's workers, and replaces any that exit or hang.
 
-The pause before a replacement gets longer with each early exit. If the supervisor ends, its workers end, too.
+If a worker repeatedly exits soon after starting, the pauses before replacements get longer. If the supervisor
+ends, its workers end, too.
 """
 
 import logging
@@ -42,10 +43,10 @@ class _Place:
 
 
 class Supervisor:
-    """Parent process of `count` workers. It runs until a signal ends them all.
+    """Parent process of `count` workers, which runs until it receives a signal.
 
     If a byte arrives in the `leash` pipe, the workers call `retire`, finish their open requests and end. If
-    the pipe is closed, they get SIGTERM.
+    the pipe is closed, the workers get SIGTERM.
     """
 
     def __init__(
@@ -94,7 +95,7 @@ class Supervisor:
             self._kill_hung()
 
     def _begin(self) -> float:
-        """Fork workers that are due. Return the seconds until the next one, or `inf` if all are running."""
+        """Fork workers that are due. Return the seconds until the next fork, or `inf` if all are running."""
         now = time.monotonic()
         missing = [place for place in self._places if not place.pid]
         for place in missing:

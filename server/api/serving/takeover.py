@@ -29,7 +29,7 @@ _CREDENTIALS = struct.Struct("3i")
 
 
 class Taken:
-    """A running server's listening socket. That server handles requests until this one calls `answer`."""
+    """A running server's listening socket. The running server handles requests until `answer` is called."""
 
     def __init__(self, listener: socket.socket, other: socket.socket) -> None:
         self.listener, self._other = listener, other
@@ -49,9 +49,9 @@ class Taken:
 
 
 def take_over(root: Path, port: int) -> Taken | None:
-    """Return the listening socket of a site's running server, or None if there is none.
+    """Return the listening socket of a site's running server, or None if no server is running.
 
-    Raises SetupError if that server does not hand over its socket.
+    Raises SetupError if the running server does not hand over its socket.
     """
     other = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     other.settimeout(HANDOVER_TIMEOUT_S)
@@ -123,7 +123,7 @@ class Offer:
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """Return the file descriptors to watch. If one becomes readable, call `hear`."""
+        """Return the file descriptors to watch. When a descriptor becomes readable, call `hear`."""
         return tuple(one.fileno() for one in self._connections())
 
     def hear(self) -> bool:

@@ -29,7 +29,7 @@ _SELECT = (
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """Delivery to one webhook, either of a single event or of several events that were joined.
+    """Delivery to one webhook, either of a single event or of several events combined.
 
     - `document`: if not empty, deliveries for the same document are sent in order
     - `first`, `last`: numbers of the first and last events delivered
@@ -56,8 +56,9 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class WebhookStatus:
-    """Status of a webhook. `waiting` is the number of open deliveries. `disabled` is when the webhook was
-    disabled, or None.
+    """Status of a webhook.
+
+    `waiting` is the number of open deliveries. `disabled` is when the webhook was disabled, or None.
     """
 
     waiting: int
@@ -82,7 +83,7 @@ def has_open(connection: Connection, name: str, document: str) -> bool:
 
 
 def next_due(connection: Connection, name: str, at: float, most: int, busy: Iterable[int]) -> list[Delivery]:
-    """Return up to `most` of a webhook's due deliveries. `busy` has the numbers of deliveries to skip."""
+    """Return up to `most` of a webhook's due deliveries. `busy`: numbers of deliveries to skip."""
     statement = (
         f"{_SELECT} WHERE webhook = ? AND {TIMED} AND due <= ? AND number NOT IN ({_sql_list(busy)})"
         " ORDER BY due, number LIMIT ?"
@@ -91,7 +92,7 @@ def next_due(connection: Connection, name: str, at: float, most: int, busy: Iter
 
 
 def first_due(connection: Connection, name: str, busy: Iterable[int]) -> float | None:
-    """Return when a webhook's next delivery is due, or None. `busy` has the numbers of deliveries to skip."""
+    """Return when a webhook's next delivery is due, or None. `busy`: numbers of deliveries to skip."""
     statement = (
         f"SELECT due FROM deliveries WHERE webhook = ? AND {TIMED} AND number NOT IN ({_sql_list(busy)})"
         " ORDER BY due LIMIT 1"

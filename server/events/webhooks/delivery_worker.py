@@ -73,8 +73,10 @@ class _Attempt:
 
 
 class Deliverer(Job):
-    """Background job that delivers events to a site's webhooks. `render` creates the request bodies.
-    Each webhook's cursor is stored, so deliveries continue after a crash.
+    """Background job that delivers events to a site's webhooks.
+
+    `render` creates the request bodies. Each webhook's cursor is stored, so deliveries continue after a
+    crash.
     """
 
     name = "deliver"
@@ -108,9 +110,7 @@ class Deliverer(Job):
         self._clock, self._wake = context.clock, context.wake
 
     def run(self, context: JobContext) -> float:
-        """Store outcomes, queue events and start due attempts, unless another server delivers the
-        webhooks.
-        """
+        """Store outcomes, queue events and start due attempts, unless another server does so."""
         if not self._acquire_lock():
             return self._timing.deliver_lock_s
         self._collect()

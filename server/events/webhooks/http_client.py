@@ -90,8 +90,10 @@ class RefusedAddress(OSError):
 
 
 def connect(host: str, port: int, allowed: Collection[str], deadline: float) -> socket.socket:
-    """Connect to the first allowed IP address that accepts the connection. `deadline` is a monotonic time.
-    Hosts in `allowed` may have private addresses. Raises RefusedAddress or another OSError.
+    """Connect to the first allowed IP address that accepts the connection.
+
+    `deadline` is a monotonic time. Hosts in `allowed` may have private addresses. Raises RefusedAddress or
+    another OSError.
     """
     addresses = _lookup(host, port, deadline)
     if host not in allowed:
@@ -193,8 +195,9 @@ def send(
     allowed: Collection[str] = (),
     timeout: float = TIMEOUT_S,
 ) -> Outcome:
-    """Send a POST request without following redirects. Network errors are returned, not raised.
-    Check the URL with `config.webhooks.check_url` first.
+    """Send a POST request without following redirects.
+
+    Network errors are returned, not raised. Check the URL with `config.webhooks.check_url` first.
     """
     began = time.monotonic()
     try:
@@ -331,6 +334,7 @@ def post(
     timeout: float = TIMEOUT_S,
 ) -> Outcome:
     """Send a signed delivery to a webhook that `config.webhooks.resolve_environment` returned.
+
     `event` is sent in the `X-Strapi-Event` header. `at` is the timestamp that is signed.
     """
     headers = {

@@ -8,8 +8,10 @@ SITE_UPDATE = "site.update"
 
 
 def concerns(webhook: Webhook, event: Event) -> bool:
-    """Return whether a webhook receives an event. Webhooks never receive hidden events.
-    A site.update event matches if at least one of the joined events matches.
+    """Return whether a webhook receives an event.
+
+    Webhooks never receive hidden events. A site.update event matches if at least one of the events
+    combined in it matches.
     """
     if event.hidden:
         return False

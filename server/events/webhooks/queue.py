@@ -28,9 +28,10 @@ MAX_BURST_DEBOUNCES = 10  # a burst is delivered after at most this many times t
 
 
 def adopt(connection: Connection, webhooks: Iterable[Webhook], last: Callable[[], int]) -> None:
-    """Store the webhooks from the settings, and delete all others.
-    New webhooks start after the event number that `last` returns. A disabled webhook whose settings
-    have changed is enabled again.
+    """Store the webhooks from the settings, and delete all other webhooks from the database.
+
+    New webhooks start after the event number that `last` returns. A disabled webhook whose settings have
+    changed is enabled again.
     """
     known = dict(connection.execute("SELECT name, settings FROM webhooks").fetchall())
     now = {webhook.name: _digest(webhook) for webhook in webhooks if webhook.enabled}
@@ -67,6 +68,7 @@ def cursors(connection: Connection) -> dict[str, int]:
 
 def enqueue(connection: Connection, webhook: Webhook, events: Sequence[Event], at: float) -> int:
     """Queue deliveries of `events`, which must start right after the webhook's cursor.
+
     Return the number of old deliveries that were dropped because the queue was full.
     """
     if not events:
@@ -112,7 +114,7 @@ def _gather(connection: Connection, webhook: Webhook, event: Event, at: float) -
 
 
 def extend_burst(burst: Event | None, event: Event) -> Event:
-    """Return `burst` with `event` added to its counts, or a new burst if `burst` is None."""
+    """Return `burst` with `event` added to its counts, or a new burst of this event if `burst` is None."""
     counts: dict[str, dict[str, dict[str, int]]] = {}
     single = {event.uid: {event.status: {event.kind: 1}}}
     for part in ((burst and burst.counts) or {}, event.counts or single):
@@ -145,6 +147,7 @@ def replay_since(
     connection: Connection, webhook: Webhook, events: Iterable[Event], since: int, at: float
 ) -> int:
     """Requeue completed deliveries of events after number `since`, and queue events that have no delivery.
+
     Return the number of queued deliveries.
     """
     found = of_events_after(connection, webhook.name, since)

@@ -11,8 +11,9 @@ MAX_ATTEMPTS = 50  # per delivery, including attempts delayed by Retry-After
 def next_try(
     steps: Sequence[float], step: int, tries: int, retry_after: float | None
 ) -> tuple[float, int] | None:
-    """Return the delay in seconds before the next attempt, and the next `step`. Return None to give up.
-    If the receiver sent `retry_after`, use it as the delay.
+    """Return the delay in seconds before the next attempt, and the next `step`, or None to give up.
+
+    If the receiver sent `retry_after`, the delay is that value, within limits.
     """
     if tries >= MAX_ATTEMPTS:
         return None

@@ -1,4 +1,5 @@
 """Files with generated webhook secrets, such as `.bifolio/webhooks/deploy.secret` for the webhook `deploy`.
+
 After a rotation, the second line contains the previous secret and its expiry time.
 """
 
@@ -18,6 +19,7 @@ _FIX_HINT = "check its permissions, or delete it to get a new secret, which you 
 
 def secrets_of(root: Path, webhook: Webhook, at: float | None = None) -> tuple[str, ...]:
     """Return the secrets that sign a webhook's requests at a given time.
+
     Raises SetupError if the secret file can't be used.
     """
     if webhook.secrets:
@@ -29,6 +31,7 @@ def secrets_of(root: Path, webhook: Webhook, at: float | None = None) -> tuple[s
 
 def rotate(root: Path, webhook: Webhook) -> str:
     """Generate a new secret for a webhook, and keep the old secret valid for OVERLAP_S seconds.
+
     Raises SetupError if the file can't be used or the secret is in the settings.
     """
     if webhook.secrets:

@@ -107,8 +107,8 @@ class _TomlEditor:
             self.cuts.append(Cut(line_start(self.text, s.start), end, ""))
 
     def add(self, table: KeyPath, key: str | int, value: Any) -> None:
-        """Add a key below the last key of a table. If the table does not exist, add it at the end of the
-        text.
+        """Add a key below the last key of a table. If the table does not exist, create it at the end
+        of the text.
         """
         if value is REMOVE:
             return

@@ -127,7 +127,9 @@ def _problem(message: str, text: str) -> SyntaxProblem:
     sentence = message[: where.start()] if where else message
     if _OPEN_STRING.match(sentence):
         line, column, _ = position_at(text, _open_quote(text))
-        return SyntaxProblem("invalid TOML: a quote is not closed", line, "close the quote on this line", column)
+        return SyntaxProblem(
+            "invalid TOML: a quote is not closed", line, "close the quote on this line", column
+        )
     if where and where[1]:
         line, column = int(where[1]), int(where[2])
         return SyntaxProblem(f"invalid TOML: {sentence}", line, _fix(sentence), column)

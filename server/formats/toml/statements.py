@@ -220,7 +220,7 @@ def positions_in(text: str) -> Positions:
 
 
 def _everything(text: str) -> Iterator[tuple[KeyPath, int, Value | None]]:
-    """Yield the path, start index and value of each statement, and of the keys and items in its value."""
+    """Yield the path, start index and value of each statement and of the keys and items inside it."""
     for statement in statements(text):
         yield statement.path, statement.start, statement.value
         waiting = [(statement.path, statement.value)] if statement.value else []

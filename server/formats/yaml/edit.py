@@ -26,7 +26,7 @@ from server.formats.yaml.writer import ESCAPED, yaml_entry
 
 
 def change_flow(text: str, node: Node, tree: Tree, value: Any) -> str | None:
-    """Return the new text of a bracketed list or mapping, or None if it must be rewritten completely."""
+    """Return the new text of a bracketed list or mapping, or None if all of it must be rewritten."""
     if not value or node.style != "flow" or node.anchored:
         return None
     if node.kind == "list" and isinstance(value, list | tuple) and len(tree) == len(node.items):
@@ -338,7 +338,7 @@ class _YamlEditor:
         return at - line_start(self.text, at)
 
     def offset(self, node: Node) -> int:
-        """Return how far lists are indented below their keys in a mapping, or 2 if it contains no lists."""
+        """Return how far a mapping indents lists below their keys, or 2 if the mapping contains no lists."""
         for key, item in zip(node.keys, node.items, strict=True):
             own_line = line_start(self.text, key.start) != line_start(self.text, item.start)
             if item.kind == "list" and item.style == "block" and own_line:

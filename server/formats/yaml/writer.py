@@ -200,7 +200,7 @@ def _without_quotes(value: Any) -> str:
 
 
 def _keep_quotes(value: Any, quote: str) -> str:
-    """Return the quotation mark for a value, or "" if `quote`, the previous quotation mark, can't be kept."""
+    """Return the quotation mark to keep, or "" if `quote`, the previous quotation mark, can't be kept."""
     if not isinstance(value, str) or type(value) is Plain or ("\n" in value and quote != ESCAPED):
         return ""
     if quote == "'" and not _UNSAFE.search(value) and "\t" not in value:

@@ -190,7 +190,7 @@ def _conflict_json(name: str, three: Three, conflicts: Iterable[Conflict], viewe
 
 
 def _value_reader(three: Three, viewer: Viewer) -> Callable[[str], dict[str, Any]]:
-    """Return a function that returns an attribute's value on each side, or {} if it is hidden."""
+    """Return a function that returns an attribute's value on each side, or {} if the attribute is hidden."""
     type_, sides = three.type, three.values
     is_readable = may_find(viewer.actor, type_.uid)
     if three.any.status == DRAFT:

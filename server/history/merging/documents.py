@@ -165,8 +165,8 @@ def require_passwords(
 ) -> None:
     """Raise ConflictError if a merge would copy a password that could be plain text.
 
-    This is possible if the attribute has a different type on the branch. Attributes in `given` are not
-    checked.
+    A password can be plain text if the attribute has a different type on the branch. Attributes in `given`
+    are not checked.
     """
     before = values_of(three.ours.document) if three.ours else {}
     for name, attribute in three.type.attributes.items():

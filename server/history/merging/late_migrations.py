@@ -265,7 +265,7 @@ class _Replay:
     def _fail(self, migration: Migration, reason: str) -> None:
         """Raise ConflictError, or only record the migration as missing.
 
-        A migration is only recorded on base, or if an earlier migration is also missing.
+        On base, or if an earlier migration is also missing, the migration is only recorded.
         """
         if self.missing or self.name == BASE:
             self.missing.append(migration.label)

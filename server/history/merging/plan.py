@@ -62,7 +62,7 @@ class Plan:
     """The files that a merge changes on the target branch, and the documents in them.
 
     `their_schema` is set only if the documents contain passwords. `brought` is set if migrations were applied
-    first. If they could not be applied, `skipped` is the reason.
+    first. If applying migrations failed, `skipped` is the reason.
     """
 
     sides: Sides
@@ -270,7 +270,7 @@ class Planner:
             plan.outcomes[path] = file.theirs
 
     def _merge_text(self, file: File) -> str | None:
-        """Return a text file merged line by line, or None if this is impossible."""
+        """Merge a text file line by line. Return the merged text, or None if it can't be merged."""
         sides = (file.base, file.ours, file.theirs)
         read = read_files(self.root, sides)
         data = [read.get(side.id) if side else None for side in sides]

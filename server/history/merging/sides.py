@@ -24,8 +24,7 @@ MERGE_HINT = "merge the branch with git"
 class Sides:
     """The three commits in a merge: `theirs` is merged into `ours`, and `base` is their merge base.
 
-    `is_forward` is True if our branch can advance to `theirs` and still have all that it ever contained, and
-    nothing else, as its first parents.
+    `is_forward` is set if `ours` is the first parent of `theirs`, so the merge can be a fast-forward.
     """
 
     base: str

@@ -133,7 +133,7 @@ def store_by_keys(store: Store, path: str) -> Store:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """The values of an attribute in conflict: one for each side, and one without the conflicting parts."""
+    """The values of an attribute in conflict: one per side, and one without the conflicting parts."""
 
     ours: Any
     theirs: Any

@@ -18,9 +18,9 @@ MAX_COMMITS = 10_000  # Further commits are not counted.
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """The number and age of the commits that have not been pushed, and why they have not.
+    """The commits that have not been pushed: their number and age, and the reason.
 
-    - `since`: the time of the oldest of these commits, in seconds since 1970.
+    - `since`: the time of the oldest commit, in seconds since 1970.
     - `error`: the error from the last push.
     - `files`: the files in conflict, if the error is a conflict.
     """

@@ -82,9 +82,9 @@ def plan_integration(past: PastStates, sides: Sides, files: Changeset) -> Plan:
 
 
 def with_taken(past: PastStates, head: str, target: Target) -> str:
-    """Return the commit to compare the files on disk with when looking for local edits.
+    """Return the commit that the files on disk are compared with to find local edits.
 
-    It includes the edits that are already in the target.
+    The commit includes the edits that are already in the target.
     """
     if not target.taken:
         return head

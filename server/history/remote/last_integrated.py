@@ -1,6 +1,6 @@
 """Ref to the last commit that was merged from a remote branch.
 
-It is needed to detect whether the remote has rewritten its history.
+The ref is needed to detect whether the remote has rewritten its history.
 """
 
 from datetime import UTC, datetime

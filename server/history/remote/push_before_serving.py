@@ -147,8 +147,8 @@ class Arbiter:
     def _prepare(self, level: Level, group: "list[Attempt[Any, Any]]") -> "list[Link]":
         """Prepare a chain of writes to push together, with one commit for each write.
 
-        If a write can't be prepared, the chain ends before it, and the write has to wait. If it would be the
-        first write in the chain, it fails instead.
+        If a write can't be prepared, the chain ends before that write, which has to wait. If the chain is
+        still empty, the write fails instead.
         """
         links: list[Link] = []
         chain = Chain(self.root, self.site.current().snapshot)
@@ -254,7 +254,7 @@ class Arbiter:
     def agreeing(self, base: str, commit: str) -> Iterator[bool]:
         """Context manager that pushes a commit based on `base` before the block checks it out.
 
-        Yields False if other machines pushed first. In that case, their commits are merged instead. Raises
+        Yields False if other machines pushed first, in which case their commits are merged instead. Raises
         RemoteError.
         """
         with self._exclusive():

@@ -19,7 +19,7 @@ class RemoteStatus:
     - `commit`: the remote's commit at the last fetch.
     - `commits`: the number of remote commits that are not served yet.
     - `since`: when this status began, in seconds since 1970.
-    - `reason`, `files`: why these commits are not served yet, and the files that prevent it.
+    - `reason`, `files`: why remote commits are not served yet, and the files that block them.
     - `asked`: when the remote last responded, in seconds since 1970.
     """
 

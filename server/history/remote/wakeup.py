@@ -38,9 +38,7 @@ class Pipe:
                 call()
 
     def is_woken(self, seconds: float | None = 0.0) -> bool:
-        """Wait for a wake-up for up to `seconds`, or forever if that is None. Return whether there was
-        one.
-        """
+        """Wait up to `seconds` for a wake-up, or forever if `seconds` is None. Return whether one arrived."""
         # Unlike select(), poll() accepts descriptors above 1,023, which occur with many clients.
         poller = select.poll()
         poller.register(self._pipe, select.POLLIN)

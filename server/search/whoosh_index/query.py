@@ -85,7 +85,7 @@ class _MostMatcher(mcore.Matcher):  # type: ignore[misc]
 class Phrase(query.Query):  # type: ignore[misc]
     """Query for a sequence of words, each given as a list of terms.
 
-    If `start` is set, the words must be in the attribute whose positions begin there.
+    If `start` is given, the words must be in the attribute whose positions begin at `start`.
     """
 
     def __init__(self, words: Sequence[Sequence[Any]], start: int | None, budget: Budget) -> None:
@@ -174,7 +174,7 @@ class QueryMaker:
     def query(self, question: Question, language: str, *, every: bool) -> Any | None:
         """Return the query for texts in one language, or None if nothing can match.
 
-        Unless `every` is set, a single matching word or clause is enough.
+        If `every` is False, a single matching word or clause is enough.
         """
         strict: list[Any] = []
         words: list[Any] = []

@@ -30,8 +30,9 @@ SCORE_DECIMALS = 9
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """The best matches (score and key), the number of matches by group, and the words that no version
-    contains.
+    """The result of a search: the best matches (score and key), and the number of matches by group.
+
+    `unknown` contains the search words that occur in no visible version.
     """
 
     best: list[tuple[float, str]]
@@ -155,8 +156,10 @@ class IndexReader:
         limit: int,
         budget: Budget,
     ) -> Hits:
-        """Run a query. Return the `limit` best versions in the wanted groups, and the number of matches in
-        each visible group.
+        """Run a query, and return the matches.
+
+        These are the `limit` best versions in the wanted groups, and the number of matches in each visible
+        group.
         """
         counts: Counter[str] = Counter()
         best = _Best(limit)

@@ -1,4 +1,4 @@
-"""Published documents that the public is allowed to find, for feeds, sitemaps and redirects."""
+"""Published documents that the public can `find`, for feeds, sitemaps and redirects."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ class PublicSite:
 
     @property
     def types(self) -> list[Type]:
-        """The content types that have public URLs and that the public is allowed to find."""
+        """The content types that have public URLs and that the public can `find`."""
         urls, actor = self.state.settings.urls, self.actor
         types = self.state.schema.content_types
         return [t for t in types if t.singular in urls and actor.may(t.singular, "find")]

@@ -60,7 +60,7 @@ class CheckChanges(Job):
 
 
 def compare(root: Path, before: Snapshot, after: Snapshot) -> Problems:
-    """Return the new problems, which exist only in `after`, and the resolved ones, only in `before`."""
+    """Return the new problems (only in `after`) and the resolved problems (only in `before`)."""
     removed, added = _changed_versions(before, after)
     keys = {key for document in (*removed, *added) for key in _keys(document)}
     moved = {key for key in keys if exists(before, key) != exists(after, key)}
@@ -79,7 +79,7 @@ def compare(root: Path, before: Snapshot, after: Snapshot) -> Problems:
 class _PackedChange:
     """Two snapshots and the difference between them, serialized for another process.
 
-    `before` is None if both snapshots have the same schema, because it can then be reconstructed.
+    `before` is None if both snapshots have the same schema. It is then rebuilt from the other fields.
     """
 
     before: PackedSnapshot | None
@@ -131,8 +131,8 @@ def _find_problems(
 ) -> Problems:
     """Return the new and the resolved problems that a change causes between documents.
 
-    Each snapshot comes with the document versions that exist only in it. `moved` contains the keys of added
-    and deleted documents.
+    Each snapshot is paired with the document versions that exist only in that snapshot. `moved` contains the
+    keys of added and deleted documents.
     """
     (old, removed), (new, added) = before, after
     gone = {document.path for document in removed} - {document.path for document in added}

@@ -60,7 +60,7 @@ def survey_changes(site: Site, changes: BranchChanges, *, translations: bool = F
 
 
 def _near(audit: Audit, changes: BranchChanges) -> frozenset[str]:
-    """Return the paths of the changed files, and of all other versions of the documents in them."""
+    """Return the paths of the changed files, and of files with other versions of the same documents."""
     claims = (audit.layout.claim(path) for path in changes.paths)
     keys = {(claim.type.uid, claim.name) for claim in claims if claim}
     stems = {_stem(path) for path in changes.paths}
@@ -182,7 +182,7 @@ def _last_in_address(audit: Audit, path: str) -> str:
 
 
 def _gone_addresses(audit: Audit, changes: BranchChanges) -> Iterator[str]:
-    """Yield the addresses at which changed documents no longer have their pages, and their old aliases."""
+    """Yield the page addresses that the changes remove, and all aliases in the old versions of the files."""
     if not audit.addresses.pages:
         return
     for path, text in changes.old_texts.items():

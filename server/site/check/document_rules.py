@@ -199,7 +199,7 @@ def _find_in_document(
 def _find_in_invalid(
     audit: Audit, path: str, targets: LinkTargets, rules: Collection[_Rule]
 ) -> Iterator[Problem]:
-    """Yield the problems in the prose of a document whose file has other, invalid values."""
+    """Yield the problems in the prose of a document whose file also contains invalid values."""
     page = page_of(audit, path)
     if page is not None and page.has_prose:
         for rule in rules:

@@ -1,4 +1,4 @@
-"""Automatic fixes for problems. `bifolio check --fix` applies those that are certain."""
+"""Automatic fixes for problems. `bifolio check --fix` applies only the certain fixes."""
 
 import posixpath
 from collections import defaultdict
@@ -52,7 +52,7 @@ class KeyFix:
 
 
 def find_key_fixes(root: Path, problems: Iterable[Problem]) -> tuple[KeyFix, ...]:
-    """Return fixes for those of the problems that come from mistyped words in site.yaml or a schema."""
+    """Return fixes for the problems that are caused by mistyped words in site.yaml or a schema."""
     config_problems = [problem for problem in problems if problem.rule in ("settings", "schema")]
     paths = {problem.path for problem in config_problems} & {FILE, *schema_paths(root)}
     found = (fix for path in sorted(paths) for fix in _file_fixes(root, path))
@@ -138,7 +138,7 @@ FIXABLE_RULES = frozenset({"dangling", "missing-id", REPEATED, "value"})
 class Fix:
     """Replacement of the value `old` with `new`, or removal of a duplicate key.
 
-    `what` replaces the problem's message unless it is "". `certain` is False for mere suggestions.
+    `what`, if not empty, replaces the problem's message. `certain` is False for mere suggestions.
     """
 
     document: Document
@@ -248,7 +248,10 @@ class _Target:
 
 
 def _canonical(audit: Audit, document: Document, attribute: Attribute, entry: Tree) -> _Target | None:
-    """Return the target that an entry was probably meant to have, or None if it is correct or unclear."""
+    """Return the target that an entry was probably meant to have.
+
+    Return None if the entry is correct, or if its meaning is unclear.
+    """
     if not isinstance(entry, str) or is_null(entry):
         return None
     try:
@@ -330,7 +333,7 @@ def _suggested_target(audit: Audit, key: Key) -> _Target | None:
 
 @dataclass(frozen=True, slots=True)
 class FixResult:
-    """The fixes that were applied, and the reason why each remaining file could not be changed, by path."""
+    """The applied fixes. `refused` maps the path of each file that could not be changed to the reason."""
 
     fixes: tuple[Fix | KeyFix, ...]
     refused: Mapping[str, str]

@@ -1,7 +1,7 @@
 """Check for links to missing files, pages and headings.
 
-If no document's page has the address in a link, the link is reported only if the front end is unlikely to
-have another page there.
+A link to an address that belongs to no document is reported only if the front end is unlikely to have a page
+at that address.
 """
 
 import os
@@ -212,7 +212,7 @@ def broken_links(
 ) -> Iterator[Problem]:
     """Yield a problem for each broken link on a page.
 
-    If `gone` is given, only links to these targets are checked.
+    If `gone` is given, only links to the targets in `gone` are checked.
     """
     for passage in page.passages:
         for link in passage.prose.links:

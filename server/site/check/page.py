@@ -53,7 +53,7 @@ class Page:
 
     @cached_property
     def passages(self) -> tuple[Passage, ...]:
-        """Prose in the document's attributes. If the front matter is invalid, only that in the body."""
+        """Prose in the document's attributes. If the front matter is invalid, only the prose in the body."""
         found: list[Passage] = []
         with suppress(SyntaxProblem):
             for passage in self._find_passages():

@@ -131,7 +131,7 @@ class PageAddresses:
         return None
 
     def is_page(self, match: Match, target: str) -> bool:
-        """Return whether `target` can only be the address of a document's page."""
+        """Return whether only a document's page can have the address `target`."""
         folder = dirname(normalized(unquote(target)))
         is_known = folder != "/" and self._folders[folder] >= MIN_IN_FOLDER
         return not _FILE_EXTENSION.search(target) and (match.pages.is_exclusive or is_known)

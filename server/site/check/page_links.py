@@ -37,9 +37,9 @@ class PageLinks:
         return document.path if document else None
 
     def fault_of(self, path: str, target: str) -> tuple[str, str] | None:
-        """Return what is wrong with a link to an address at which there is no document, and how to fix it.
+        """Return what is wrong with a link to an address that belongs to no document, and how to fix it.
 
-        Return None if the front end might have another page there.
+        Return None if the front end might have a page at that address.
         """
         addresses, wanted = self._audit.addresses, normalized(unquote(target))
         matches = list(addresses.matching(target, self._origin_of(path)))

@@ -25,7 +25,7 @@ class PathAliases:
     def paths_of(self, target: str) -> tuple[str, ...] | None:
         """Return the paths to which the link `target` can lead, or None if it does not begin with an alias.
 
-        The result is empty if the alias is not in the configuration, or leads out of the site.
+        The result is empty if the alias is not configured or leads out of the site.
         """
         if not _MAY_BE_ALIAS.match(target):
             return None

@@ -164,8 +164,8 @@ def check(
 ) -> tuple[tuple[Found, ...], int]:
     """Check a site. Return up to MAX_PROBLEMS problems, and the number of problems omitted.
 
-    `snapshots` are the snapshots without and with users. `known` contains the problems already found in
-    individual files.
+    `snapshots` contains a snapshot without users, then one with users. `known` contains the problems already
+    found in individual files.
     """
     snapshot, joined = snapshots
     audit = Audit(root, settings, snapshot)

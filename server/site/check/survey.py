@@ -162,7 +162,7 @@ class Survey:
     - `key_fixes`: fixes for site.yaml and schemas
     - `fixes`, `suggestions`: certain and uncertain fixes for documents, by problem
     - `unseen`: a sentence that says which relations could not be checked, or ""
-    - `site`, `audit`: the checked documents, or None (for example, if the configuration is invalid)
+    - `site`, `audit`: the checked site and documents, or None (for example, if the configuration is invalid)
     """
 
     problems: tuple[Problem, ...]

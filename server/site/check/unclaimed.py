@@ -119,7 +119,7 @@ def file_names(audit: Audit) -> Iterator[Problem]:
 
 
 def missing_ids(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file without a documentId, if another version of its document has one."""
+    """Yield a problem for each file that lacks the documentId set by another version of its document."""
     for path, (written, other) in written_ids(audit).items():
         what = (
             f'has no documentId, but {other} contains the documentId "{written}", so these are two documents'
@@ -129,7 +129,7 @@ def missing_ids(audit: Audit) -> Iterator[Problem]:
 
 
 def written_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
-    """Return the missing documentIds by path, each with the path of the file that sets it."""
+    """Map each file that lacks a documentId to the documentId and the path of the file that sets it."""
     named: dict[tuple[str, str], list[Document]] = defaultdict(list)
     for path, document in audit.documents.items():
         claim = audit.claims.get(path)

@@ -103,7 +103,7 @@ class Basis:
 
 @dataclass(frozen=True, eq=False)
 class Overlay:
-    """A site as it would be if `texts` were saved. `entries` are parsed from these texts."""
+    """A site as it would be if `texts` were saved. `entries` are parsed from `texts`."""
 
     basis: Basis
     snapshot: Snapshot

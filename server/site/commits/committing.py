@@ -101,7 +101,7 @@ class Committer:
     def noting(self, writes: list[Write], by: Authorship, result: Any) -> Iterator[str]:
         """Context manager that queues a write for commit. The caller must hold the write lock.
 
-        Yields the write's name in the queue, or "" if it needs no commit. Raises StorageError if the write
+        Yields the write's name in the queue, or "" if it won't be committed. Raises StorageError if the write
         can't be queued.
         """
         contents = self._replica.contents

@@ -39,9 +39,9 @@ class Group:
                     yield path, write
 
     def bases(self, pending: Iterable[Pending]) -> dict[str, Basis]:
-        """For each path, return the versions that the group replaced and those that later writes contain.
+        """Return, by path, the known versions of the group's files.
 
-        The group's own versions count as replaced.
+        These are the versions that the group replaced or wrote, and the versions in later writes.
         """
         commits, digests = dict[str, str](), defaultdict[str, set[str | None]](set)
         for write in self.writes:

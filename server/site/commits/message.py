@@ -66,7 +66,7 @@ class Joined:
     - `at`: commit time in seconds since 1970; None to read it from git
     - `names`: other refs to update, each with its new commit
     - `beside`: files that the journal can't write, checked out with the merge
-    - `move`: moves the branch after the files were written; returns False if that happens later
+    - `move`: moves the branch after the files were written; returns False if the branch is moved later
     - `index`: state of git's index before the branch moves
     """
 

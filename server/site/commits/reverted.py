@@ -29,7 +29,7 @@ def is_as_written(root: Path, writes: Iterable[Write]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """The content of an uncommitted write, if the file has changed on disk since then."""
+    """The content of an uncommitted write to a file that has since changed on disk."""
 
     content: bytes | Path | None
     basis: Basis

@@ -1,4 +1,4 @@
-"""Arguments of migrations, and the form that each must have.
+"""Arguments of migrations, and the required form of each argument.
 
 Names in arguments become parts of file paths, so every argument is checked before a migration is planned.
 """
@@ -17,7 +17,7 @@ MAX_CHARS = 200  # Longer names would not fit into a file name.
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The form of an argument. `expected` describes it, after the word `must`."""
+    """The required form of an argument. In error messages, `expected` follows the word "must"."""
 
     expected: str
     pattern: re.Pattern[str]
@@ -25,7 +25,7 @@ class Kind:
     max_chars: int | None = MAX_CHARS
 
     def read(self, value: Tree) -> str | list[str]:
-        """Return an argument's value. Raises ValueError if it has another form."""
+        """Return an argument's value. Raises ValueError if the value has the wrong form."""
         if self.is_list:
             if not isinstance(value, list) or not value or not all(map(_is_text, value)):
                 raise ValueError(f"must be a list of names (found {describe_value(value)})")
@@ -77,7 +77,7 @@ class Arguments:
         return {**self.required, **self.optional}
 
     def check(self, given: Mapping[str, Any]) -> None:
-        """Raise ValueError if an argument is missing, unknown or has another form."""
+        """Raise ValueError if an argument is missing, is unknown or has the wrong form."""
         for key in self.required:
             if key not in given:
                 raise ValueError(f"{key} is missing")

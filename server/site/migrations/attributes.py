@@ -19,7 +19,7 @@ BODY_TYPES = ("richtext", "text", "string")  # that `options.body` can name
 
 
 def configure_after(draft: Draft, before: Configuration) -> Configuration:
-    """Return the configuration as drafted. Refuse the migration if it would cause new problems there."""
+    """Return the drafted configuration. Refuse the migration if the draft adds problems."""
     after = draft.configuration()
     for problem in new_problems(before, after):
         draft.refuse(problem.path, problem.message, problem.fix)
@@ -126,7 +126,7 @@ def replace_references(
     """Update the references to an attribute in site.yaml.
 
     Refuse the migration if there are references in schemas, or references that can't be updated. References
-    under the keys in `except_in` do not count, and are returned instead.
+    in schemas are allowed under the keys in `except_in`, and are returned.
     """
     excepted, name = [], new.old
     for path, edits in in_schemas(schema, type_, name, f"{name}-new").items():

@@ -105,7 +105,7 @@ CONVERSIONS: Mapping[tuple[str, str], Convert] = {
 def convert_tree(tree: Tree, old: Attribute, new: Attribute) -> Converted | None:
     """Convert a value in a file from `old` to `new`, or return None if that is impossible.
 
-    A value that means the same for both attributes is left as it is. Raises Unreadable if the value is not
+    A value with the same meaning for both attributes is left unchanged. Raises Unreadable if the value is not
     valid for `old`.
     """
     if is_null(tree):

@@ -244,7 +244,7 @@ class Draft:
     def _refuse_to_publish(
         self, path: str, claim: Claim, after: Schema, tree: Mapping[str, Tree], edits: Edits
     ) -> None:
-        """Refuse the migration if a file would no longer contain what marks it as a draft."""
+        """Refuse the migration if a draft would no longer be marked as a draft."""
         key, new_type = claim.type.draft_key, after.types.get(claim.type.uid, claim.type)
         if self.publishes or key is None or not is_marked_as_draft(claim.type, claim.name, tree):
             return
@@ -266,7 +266,7 @@ def _configure(files: tuple[tuple[str, str], ...]) -> Configuration:
 def _copy(root: Path, path: str, text: str) -> None:
     """Write a configuration file to a temporary folder.
 
-    Raises SetupError if there can't be such a file in a site, and StorageError if the disk is full.
+    Raises SetupError if `path` or `text` is invalid, and StorageError if the file can't be written.
     """
     relative = PurePath(path)
     if relative.anchor or ".." in relative.parts:

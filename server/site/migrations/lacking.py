@@ -30,7 +30,8 @@ class Lacking:
 def find_lacking(context: Context) -> list[Lacking]:
     """Return all of the site's migrations in order, with the documents that lack them.
 
-    Migrations that run scripts come without documents. Raises ValidationError if a migration file is invalid.
+    No documents are listed for migrations that run scripts. Raises ValidationError if a migration file is
+    invalid.
     """
     return _lacking_of(context, kept_migrations(context))
 

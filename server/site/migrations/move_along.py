@@ -44,7 +44,7 @@ class _Move:
 
     @property
     def path_in_source(self) -> tuple[tuple[str, ...], ...]:
-        """The path from the source type to the moved attribute, in a tuple, or () if there is none."""
+        """Tuple with the path from the source type to the moved attribute, or () if there is no path."""
         if self.owner is self.source:
             return ((self.relation.name, self.name),)
         inverse = self.relation.inversed_by
@@ -158,7 +158,7 @@ def _find_values(draft: Draft, before: Configuration, move: _Move, *, is_new: bo
 
 
 def _files(draft: Draft, layout: Layout, type_: Type) -> Iterator[_File]:
-    """Yield all files of a content type that can be parsed. Refuse the migration if there are any others."""
+    """Yield all valid files of a content type. Refuse the migration if a file can't be parsed."""
     for path, claim in draft.claimed(layout, (type_.uid,)):
         try:
             tree = parse(path, draft.text(path), type_.body if path.endswith(MARKDOWN) else None)

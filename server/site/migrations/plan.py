@@ -158,7 +158,7 @@ def plan_new(request: NewMigration, context: Context) -> Plan:
 def plan_kept(request: ApplyKept, context: Context) -> Plan:
     """Prepare the site's migrations for the documents that lack them.
 
-    Raises ValidationError like `plan_new`.
+    Raises ValidationError if a migration is invalid or impossible, or would lose values.
     """
     steps, known = [], set[str]()
     for migration in kept_migrations(context):
@@ -176,11 +176,7 @@ def plan_kept(request: ApplyKept, context: Context) -> Plan:
 
 @contextmanager
 def unexpected_errors_refused() -> Iterator[None]:
-    """Context manager: raise ValidationError in place of an error that nobody foresaw.
-
-    Kept migrations can come from a branch or a git remote. One that does not fit the site must not prevent
-    anything except itself.
-    """
+    """Context manager that raises ValidationError in place of unexpected errors."""
     try:
         yield
     except (

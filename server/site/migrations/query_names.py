@@ -17,7 +17,9 @@ _OWN_NAMES = "only the type's own attributes can be listed here"
 
 @dataclass(frozen=True, slots=True)
 class NewNames:
-    """Paths that replace the attribute `old` of the type `uid`.
+    """New paths for the attribute `old` of the type `uid`.
+
+    Examples of `paths`:
 
     - Rename: `(("headline",),)`
     - Move into a component: `(("seo", "title"),)`
@@ -194,7 +196,7 @@ class QueryNames:
     def _replace(self, edits: Edits, tree: dict[str, Any], key: str, between: str) -> None:
         """Add edits for the entry `key` of `tree`, whose attribute is moved or removed.
 
-        `between` is the key between a component and its attributes, or "".
+        `between` is the key, such as `populate`, between a component and its attributes, or "".
         """
         inner, paths = tree[key], self.new.paths
         within = inner.get(between) if between and isinstance(inner, dict) else inner

@@ -90,7 +90,7 @@ def split(draft: Draft, migration: Migration, *, is_new: bool) -> None:
 
 
 def _private(draft: Draft, type_: Type, name: str, attributes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the attribute definitions, with `private` set to true unless they define it."""
+    """Return the attribute definitions, with `private: true` added where `private` is not set."""
     found = dict(attributes)
     for new, raw in attributes.items():
         if isinstance(raw, dict) and "private" not in raw:

@@ -73,7 +73,7 @@ def _into_component(
 def _require_wrappable(draft: Draft, schema: Schema, type_: Type, names: Sequence[str], holder: str) -> None:
     """Check that the attributes can be moved into a component, and update references to them in site.yaml.
 
-    Raises ValidationError if one of them can't be moved.
+    Raises ValidationError if an attribute can't be moved.
     """
     for name in names:
         require_attribute(type_, name)

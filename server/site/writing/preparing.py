@@ -59,7 +59,7 @@ def prepare_on(
 def may_lock(prepared: Prepared[Result], *, is_last: bool) -> bool:
     """Return whether a change is quick enough to be prepared while the write lock is held.
 
-    The last attempt is allowed more time, because the write fails if it does not succeed.
+    The last attempt is allowed more time.
     """
     return prepared.cpu_s <= (MAX_LOCKED_CPU_AT_LAST_S if is_last else MAX_LOCKED_CPU_S)
 

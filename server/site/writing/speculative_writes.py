@@ -115,7 +115,7 @@ def as_written(root: Path, writes: Iterable[Write], written: Mapping[str, bytes 
     """Return `writes`, updated to follow earlier writes that are now on disk.
 
     `written` maps the paths of the earlier writes to their contents. Raises ConflictError if one of these
-    files has changed since.
+    files has since changed.
     """
     return [_rebase(root, write, written[write.path]) if write.path in written else write for write in writes]
 

@@ -51,7 +51,7 @@ class Target(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Keeper:
-    """Uploader for media files and their resized variants. It also adds uploaded files to a local cache."""
+    """Uploader for media files and their resized variants, which it also adds to a local cache."""
 
     target: Target
     formats: Path  # the folder in which variants are created

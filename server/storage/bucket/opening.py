@@ -29,7 +29,7 @@ def require_library(settings: Settings) -> None:
 
 
 def open_bucket(settings: Settings, *, patient: bool = False) -> "Bucket":
-    """Return this process's client for the configured bucket, and create it if necessary.
+    """Return this process's client for the configured bucket, or create one.
 
     If `patient` is set, a new client gets longer timeouts. Raises BucketError if obstore is not installed.
     """

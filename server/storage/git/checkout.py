@@ -107,9 +107,9 @@ def holds(repository: Repository, path: str, file: Staged | None) -> bool:
 
 
 def in_place_of(repository: Repository, files: Tree) -> set[str]:
-    """Return existing files that block the creation of `files`, such as a file `a` that blocks `a/b`.
+    """Return existing files that are in the way of `files`, such as a file `a` in the way of `a/b`.
 
-    Omits existing files that `files` deletes.
+    Omits files that `files` deletes.
     """
     blocking = set[str]()
     for path in (path for path, file in files.items() if file and file.mode != _SUBMODULE_MODE):

@@ -128,7 +128,7 @@ def _mode(before: Staged | None) -> str:
 
 
 def is_nested(root: Path, path: str) -> bool:
-    """Return True if a file belongs to a repository inside the site, such as a submodule."""
+    """Return True if a file is in another repository inside the site, such as a submodule."""
     folders = list((root / path).parents)
     return any(os.path.lexists(folder / ".git") for folder in folders[: folders.index(root)])
 

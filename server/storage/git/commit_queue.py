@@ -83,8 +83,7 @@ class CommitQueue:
 
     @contextmanager
     def making(self, root: Path, name: str, about: Mapping[str, Any]) -> Iterator[None]:
-        """Context manager for the block that applies a staged write. If the block fails, the write is
-        dropped.
+        """Context manager for a block that applies a staged write. Drops the write if the block fails.
 
         The files in the write's `beside` field are checked out before the block runs.
         """
@@ -139,7 +138,7 @@ class CommitQueue:
     def committing(self, seconds: float) -> Iterator[bool]:
         """Context manager that tries for up to `seconds` to become the only committing thread.
 
-        Yields True on success. The committing thread may enter it again.
+        Yields whether the thread succeeded. The committing thread can enter the context again.
         """
         if self._committer == threading.get_ident():
             yield True
@@ -194,7 +193,7 @@ class CommitQueue:
         return put_aside(self.folder.parent, copy, path)
 
     def commit_of(self, name: str) -> str:
-        """Return the commit id of a finished write, and forget it. Return "" if it is unknown."""
+        """Remove and return the stored commit id of a finished write, or return "" if there is none."""
         path = self.folder / (name + _DONE_SUFFIX)
         try:
             commit = path.read_text()

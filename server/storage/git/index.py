@@ -146,7 +146,7 @@ def wait_for_other_lock(folder: Path, seconds: float) -> None:
 
 
 def written_by_git(repository: Repository, paths: list[str]) -> dict[str, Staged]:
-    """Return the index entries of those `paths` whose files have not changed since git wrote them.
+    """Return the index entries of the files in `paths` that have not changed since git wrote them.
 
     Raises CommitError.
     """

@@ -24,7 +24,7 @@ MAX_MESSAGE_CHARS = 10_000  # Longer messages are truncated.
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file change in a commit. For merge commits, only files that differ from all parents count."""
+    """A change to one file in a commit. In merge commits, only files that differ from all parents count."""
 
     status: str  # a letter as in git: A, M, D, R (renamed from `before`), C or T
     path: str
@@ -34,7 +34,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit and its changes to the site. If there are none, author and message are empty."""
+    """A commit and its changes to the site. Without changes, the author and message are empty."""
 
     id: str
     parents: tuple[str, ...]
@@ -56,7 +56,7 @@ class CommitLog:
         self._position = 0  # The cache file has been read up to this position.
 
     def update(self, commit: str) -> None:
-        """Add a commit and its ancestors to the cache. Adds nothing if it raises GitError."""
+        """Add a commit and its ancestors to the cache. If reading fails, raises GitError and adds nothing."""
         shallow = _shallow_commits(self.root)
         if commit in self.commits and shallow == self._shallow:
             return

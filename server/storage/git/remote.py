@@ -135,7 +135,7 @@ def push(
     *,
     follows: bool = False,
 ) -> None:
-    """Push a commit if the remote branch is still at `expected`. If that is "", create the branch.
+    """Push a commit if the remote branch is still at `expected`. If `expected` is "", create the branch.
 
     Set `follows` if the commit is known to descend from `expected`.
 

@@ -78,7 +78,7 @@ def git_folder(root: Path) -> Path | None:
 
 
 def prefix_of(root: Path) -> str:
-    """Return a site's path in the repository with a trailing "/", or "" if it is the top folder."""
+    """Return a site's path in the repository with a trailing "/", or "" for the top folder."""
     place = location(root)
     return place.prefix if place else ""
 
@@ -113,7 +113,7 @@ def head_by_git(root: Path) -> str:
 def head_mark(folder: Path) -> object:
     """Return a cache key that changes with each commit or checkout.
 
-    Return None if it can't be determined without running git.
+    Return None if the key can't be determined without running git.
     """
     try:
         head = (folder / "HEAD").read_text().strip()
@@ -148,7 +148,7 @@ def is_at_work(lock: FileMark | None) -> bool:
 
 
 def is_old(lock: FileMark) -> bool:
-    """Return True if a lock file is so old that the process that created it was probably killed."""
+    """Return True if a lock file is so old that its creator was probably killed."""
     return abs(time.time() - lock[0] / 1e9) >= STALE_LOCK_AGE_S
 
 

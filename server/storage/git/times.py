@@ -28,8 +28,8 @@ class CommitTimes:
     changed: frozenset[str] = frozenset()  # files that differ from `commit`
 
     def timestamps(self, path: str, modified: float) -> tuple[str, str]:
-        """Return (createdAt, updatedAt) for a file. `modified` is its mtime, used if the times are
-        unknown.
+        """Return (createdAt, updatedAt) for a file. `modified` is the file's mtime, used if the
+        times are unknown.
         """
         times = self.times.get(path)
         if times is None:

@@ -96,7 +96,7 @@ def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
 
 
 def required(data: bytes | None, path: str, blob: Blob) -> bytes:
-    """Return `data`. Raises GitError if it is None because the blob is missing."""
+    """Return `data`, or raise GitError if it is None, which means that the blob is missing."""
     if data is None:
         raise GitError(
             f"git can't read {path} in that commit, because the object {blob.id} is missing or damaged"
@@ -190,7 +190,7 @@ MERGE_TIMEOUT_S = 3.0  # git can take minutes to merge megabytes of similar line
 def merge_text(base: str, ours: str, theirs: str) -> str | None:
     """Merge two changed versions of `base` line by line.
 
-    Return None if they conflict or merging fails, for example because git is not installed.
+    Return None if the changes conflict or merging fails, for example because git is not installed.
     """
     texts = (base, ours, theirs)
     windows = merge_flag(*("\r\n" in text for text in texts))

@@ -168,7 +168,7 @@ def hidden_edits(repository: Repository, paths: Collection[str]) -> set[str]:
 
 
 def staged_in_place_of(repository: Repository, paths: Iterable[str]) -> set[str]:
-    """Return newly staged files that block the creation of `paths`, such as a file `a` that blocks `a/b`."""
+    """Return newly staged files that are in the way of `paths`, such as a file `a` in the way of `a/b`."""
     command = ("diff-index", "--cached", "--name-only", "--no-renames", "--diff-filter=A", "-z", "HEAD", "--")
     output = os.fsdecode(git_as_owner(repository.top, *command))
     new_paths = set(map(repository.full, paths))

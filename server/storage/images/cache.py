@@ -96,7 +96,7 @@ class ImageCache:
                 self._read_ahead.popitem(last=False)
 
     def facts(self, inside: str) -> tuple[ImageSize | None, dict[str, Any] | None]:
-        """Return (dimensions, resized variants in the API's format). Each is None if it is unknown."""
+        """Return an image's dimensions, and its resized variants in the API's format. Either can be None."""
         image_size, key = self._look(inside)
         if not key:
             return image_size, None
@@ -170,7 +170,7 @@ class ImageCache:
     def checked_file(self, key: str, name: str, inside: str) -> Path | None:
         """Return the file of a resized variant, or None if it is missing or damaged.
 
-        If it is damaged, all variants of the image are discarded and will be created again.
+        If the file is damaged, all variants of the image are discarded and will be created again.
         """
         file = format_file(self.folder, key, name, inside)
         try:

@@ -136,7 +136,7 @@ def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
 
 
 def discard_record(folder: Path, key: str) -> None:
-    """Delete the record of an image's resized variants, so that they will be created again."""
+    """Delete the record of an image's resized variants, so that the variants are created again."""
     record = folder / key / _RECORD_FILE
     if record.exists():
         with suppress(OSError):
@@ -173,7 +173,7 @@ def sweep_formats(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
 def _run_scaling(file: IO[bytes], folder: str, ending: str) -> bytes:
     """Resize an image in a separate process, and return that process's output.
 
-    If this fails, raises UnscalableError if the image is the cause, otherwise OSError.
+    Raises UnscalableError if the image can't be resized, and OSError if resizing fails for another reason.
     """
     arguments = (folder, ending, str(MAX_DECODED_PIXELS))
     command = [sys.executable, "-P", "-m", "server.storage.images.scale", *arguments]

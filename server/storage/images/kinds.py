@@ -21,7 +21,7 @@ class ImageSize:
 
 
 def sniff(path: Path) -> tuple[str, str] | None:
-    """Detect a file's media type and extension from its first bytes. Return None if they are unknown."""
+    """Detect a file's media type and extension from its first bytes. Return None for unknown types."""
     guess = filetype.guess(str(path))
     if guess is None:
         return None

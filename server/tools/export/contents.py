@@ -46,7 +46,7 @@ LOCALES = "locale"  # for all locales except the default
 class Access:
     """The actor whose permissions limit what is exported, and whether drafts are exported.
 
-    If `drafts` is set, drafts are exported for each type whose drafts the actor has permission to read.
+    If `drafts` is set, drafts are exported for each type whose drafts the actor is allowed to read.
     """
 
     actor: Actor

@@ -82,8 +82,8 @@ class Merge:
     def is_current(self, subject: str, path: str, said: str, found: str | None) -> bool:
         """Return whether a media file is up to date. If so, record and count the file.
 
-        `said` identifies the file's version in the source. `found` is a digest of its content there, or None
-        if that is not known yet.
+        `said` identifies the file's version in the source. `found` is a digest of the content in the
+        source, or None if unknown.
         """
         known = self.record.files.get(path)
         if not (known and known.source == said and not self.overwrite):

@@ -81,7 +81,7 @@ def scan(root: Path, progress: Callable[[int, int], None] = lambda done, total: 
 
 
 def read_page(root: Path, path: str) -> MarkdownPage:
-    """Read a page. Raises OSError if the file can't be read, and SyntaxProblem if it is invalid."""
+    """Read a page. Raises OSError if the file can't be read, or SyntaxProblem if the file is invalid."""
     text = read_text(root, path)[0]
     tree = parse(path, text, None)
     if not path.endswith(MARKDOWN):

@@ -65,7 +65,7 @@ def shown_deleted(
     budget: Budget,
     message: MessageOf,
 ) -> list[dict[str, Any]]:
-    """Return the JSON for deleted documents, each with the last title that its viewer may see.
+    """Return the JSON for deleted documents, each with its last title if the viewer is allowed to see it.
 
     Raises LimitError.
     """
