@@ -65,7 +65,8 @@ def _shows_inverse(schema: Schema, uid: str, name: str) -> bool:
 def _reveals_values(schema: Schema, other: Schema, pair: tuple[Type, Type], strict: bool) -> bool:
     """Return whether `schema` shows a value that `other` hides at the same place in a document's file.
 
-    `pair` is a content type in both schemas. Its components can have different uids.
+    `pair` is the same content type as defined in each schema. Its components may have different uids in the
+    two schemas.
     """
     waiting, seen = [pair], {(pair[0].uid, pair[1].uid)}
     while waiting:

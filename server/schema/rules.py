@@ -58,7 +58,11 @@ def read_rules(file: ConfigFile) -> tuple[ContentRule, ...]:
 
 def _read_rule(file: ConfigFile, rule: Any, at: tuple[str | int, ...]) -> ContentRule:
     if not isinstance(rule, dict):
-        raise file.refuse_value("contain only objects", 'write {"path": "…", "maxLength": 60}', *at)
+        raise file.refuse_value(
+            "contain only objects",
+            'write each entry as an object, such as {"path": "…", "maxLength": 60}',
+            *at,
+        )
     for key, value in rule.items():
         if key not in RULE_KEYS:
             fix = suggestion(str(key), RULE_KEYS) or "use one of " + ", ".join(RULE_KEYS)

@@ -59,9 +59,9 @@ def field_errors(name: str, value: object, min_length: int) -> list[dict[str, An
 
 
 def field_error(name: str, sentence: str, value: object = UNSAID, *inside: str) -> dict[str, Any]:
-    """Return a mistake in a field, in the format of error responses.
+    """Describe an error in a field, in the format of error responses.
 
-    Secret values are hidden. `inside` is the path to the mistake within the field's value.
+    Secret values are hidden. `inside` is the path to the error within the field's value.
     """
     path = [name, *inside]
     message = f"{'.'.join(path)} {sentence}"

@@ -162,7 +162,12 @@ def update_folder(
         for path, made in files.items():
             refuse_old(top / path, made, command)
         for path in outdated:
-            raise SetupError(str(top / path), None, "is no longer generated", f"run `{command}`")
+            raise SetupError(
+                str(top / path),
+                None,
+                "is left over: this file is no longer generated",
+                f"run `{command}` to delete it",
+            )
         return 0, 0
     for path in (*files, *outdated):
         refuse_link(top, path)  # before anything is written

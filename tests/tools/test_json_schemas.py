@@ -318,7 +318,7 @@ def test_the_folder_is_kept_up_to_date(tmp_path: Path) -> None:
     assert run(*options, "--check").exit_code == 0
     (tmp_path / "content-types" / "page.json").unlink()
     write(tmp_path, {"schemas/yaml/mine.json": "{}"})
-    assert "is no longer generated" in run(*options, "--check").stderr
+    assert "is left over: this file is no longer generated" in run(*options, "--check").stderr
     assert "wrote 0 of 3 JSON Schemas" in (told := run(*options).stdout)
     assert "deleted 6" in told
     assert (tmp_path / "schemas" / "yaml" / "mine.json").read_text() == "{}"

@@ -119,7 +119,7 @@ class TreeFolders:
         )
 
     def base(self, path: str) -> str:
-        """Return the base folder of a page, or "" if that is the root."""
+        """Return the base folder that contains the page at `path`, or "" for the root."""
         parent = self._parent_of(path)
         if parent is None:
             found = self._generator_base(path)
