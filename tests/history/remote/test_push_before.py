@@ -318,8 +318,8 @@ def test_waiting_for_a_hanging_remote_has_one_timeout(two: Machines, monkeypatch
     for name in (
         "pushing.LOST_RESPONSE_TIMEOUT_S",
         "pushing.MIN_TIMEOUT_S",
-        "arbiter.LOST_RESPONSE_TIMEOUT_S",
-        "arbiter.MIN_TIMEOUT_S",
+        "push_before_serving.LOST_RESPONSE_TIMEOUT_S",
+        "push_before_serving.MIN_TIMEOUT_S",
     ):
         monkeypatch.setattr(f"server.history.remote.{name}", 0.5)
     monkeypatch.setattr("server.history.remote.pushing.BACKOFF_S", 0.0)
