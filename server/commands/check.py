@@ -81,14 +81,14 @@ def check(
         raise click.UsageError("--changed can't be used together with --fix or --media.")
     look = None if since is None else partial(survey_changes, changes=changes_since(root.resolve(), since))
     look_at_all = partial(survey, root, opening, translations=translations, look=look)
+    fixing: Any = import_module("server.commands.fix") if fix else None
     if fix and not dry_run:
-        found = _fixing().fix_problems(
-            root, lambda: (look_at_all(), opening.opened), prefix, text=text, translations=translations
-        )
+        look_again = lambda: (look_at_all(), opening.opened)  # noqa: E731
+        found = fixing.fix_problems(root, look_again, prefix, text=text, translations=translations)
     else:
         found = look_at_all()
-    if fix and dry_run:
-        _fixing().show_changes(root, found, prefix)
+        if fix:
+            fixing.show_changes(root, found, prefix)
     if media and found.site is not None:
         found = replace(found, problems=in_order((*found.problems, *missing_objects(found.site))))
     if text:
@@ -113,10 +113,6 @@ class _Opening:
         with progress_bar("Reading files") as progress:
             self.opened = open_site(self._root, self._mode, progress=progress)
         return self.opened.site
-
-
-def _fixing() -> Any:
-    return import_module("server.commands.fix")
 
 
 def _prefix(root: Path) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from server.errors import ApiError, BusyError, SetupError
+from server.errors import ApiError, BusyError, SetupError, ValidationError
 from server.service.authorship import caller_of_command, writes_of_command
 from server.service.migrations import (
     Request,
@@ -167,6 +167,9 @@ def wrap(attributes: str, component: str, holder: str | None, root: Path, **opti
     The component is created if it does not exist.
     """
     type_, _, names = attributes.rpartition(".")
+    if not type_:
+        what = "attributes must be TYPE.attribute,attribute, such as page.metaTitle,metaText"
+        raise ValidationError(f'{what} (found "{attributes}")')
     given = {"type": type_, "attributes": names.split(","), "component": component, "as": holder}
     _new("wrap", given, root, options)
 

@@ -128,8 +128,7 @@ def _leads_somewhere(type_: Type, names: list[str], schema: Schema) -> bool:
     attribute = type_.attributes.get(names[0])
     if attribute is None or len(names) == 1:
         return attribute is not None
-    inner = filter(None, (attribute.component, *attribute.components))
-    return any(_leads_somewhere(schema.types[uid], names[1:], schema) for uid in inner)
+    return any(_leads_somewhere(schema.types[uid], names[1:], schema) for uid in attribute.component_uids)
 
 
 # --- media ----------------------------------------------------------------------------------------

@@ -217,16 +217,12 @@ def is_field(path: str, type_: Type, actor: Actor, schema: Schema) -> bool:
     while parts:
         name, *parts = parts
         attributes = [each.attributes[name] for each in types if name in each.attributes]
-        types = [schema.types[uid] for a in attributes for uid in _components(a)]
+        types = [schema.types[uid] for a in attributes for uid in a.component_uids]
         if not any(_is_known(a, type_, actor) for a in attributes):
             return False
         if parts and parts[0].isascii() and parts[0].isdigit() and any(a.to_many for a in attributes):
             parts = parts[1:]
     return True
-
-
-def _components(attribute: Attribute) -> tuple[str, ...]:
-    return tuple(filter(None, (attribute.component, *attribute.components)))
 
 
 def _is_known(attribute: Attribute, type_: Type, actor: Actor) -> bool:

@@ -120,4 +120,4 @@ def _component_pairs(type_: Type, earlier: Type) -> Iterator[tuple[str, str]]:
 
 
 def _components_of(attribute: Attribute | None) -> set[str]:
-    return {uid for uid in (attribute.component, *attribute.components) if uid} if attribute else set()
+    return {*attribute.component_uids} if attribute else set()

@@ -50,8 +50,8 @@ class Viewer:
         attribute = type_.attributes.get(keys[0]) if type_ else None
         if attribute is None or not self._may_show(attribute):
             return attribute is None
-        components = (attribute.component, *attribute.components) if keys[1:] else ()
-        return all(self._sees_key(schema, component, keys[1:]) for component in components if component)
+        components = attribute.component_uids if keys[1:] else ()
+        return all(self._sees_key(schema, component, keys[1:]) for component in components)
 
     def may_miss(self, type_: Type) -> bool:
         """Return whether documents of a content type can contain anything that is hidden from the actor."""
@@ -68,8 +68,9 @@ class Viewer:
                 continue
             if attribute.type == "relation" and not (target and may_see_all(self.actor, target)):
                 return True
-            components = (attribute.component, *attribute.components)
-            if not attribute.visible or any(self._may_miss(schema, c, seen) for c in components if c):
+            if not attribute.visible:
+                return True
+            if any(self._may_miss(schema, component, seen) for component in attribute.component_uids):
                 return True
         return False
 

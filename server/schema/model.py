@@ -113,6 +113,11 @@ class Attribute:
         return self.type in ("component", "dynamiczone")
 
     @property
+    def component_uids(self) -> tuple[str, ...]:
+        """The uids of the components that the attribute can hold."""
+        return (*((self.component,) if self.component else ()), *self.components)
+
+    @property
     def has_targets(self) -> bool:
         """True if values refer to documents or media files."""
         return self.type in ("relation", "media")
@@ -353,7 +358,7 @@ class Schema:
 
 
 def _holds(attribute: Attribute, uids: Collection[str]) -> bool:
-    return any(uid in uids for uid in (attribute.component, *attribute.components))
+    return any(uid in uids for uid in attribute.component_uids)
 
 
 def _plugin(uid: str, singular: str, plural: str, scalars: Mapping[str, str], *others: Attribute) -> Type:

@@ -1,6 +1,6 @@
 """Content rules in schemas (`options.rules`): limits that `bifolio check` applies but the API does not."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -115,8 +115,4 @@ def check_rules(file: ConfigFile, type_: Type, types: Mapping[str, Type]) -> Non
                 what = f'the rule for "{".".join(rule.path)}" is useless, because {where} has no "{name}"'
                 fix = suggestion(name, known) or "correct the path"
                 raise file.refuse(what, fix, "options", "rules", i, "path")
-            reached = [types[uid] for a in attributes for uid in _components(a) if uid in types]
-
-
-def _components(attribute: Attribute) -> Iterator[str]:
-    yield from (uid for uid in (attribute.component, *attribute.components) if uid)
+            reached = [types[uid] for a in attributes for uid in a.component_uids if uid in types]

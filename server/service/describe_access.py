@@ -141,7 +141,7 @@ def _components(types: list[Type], schema: Schema) -> list[Type]:
     pending = list(types)
     while pending:
         for attribute in pending.pop().attributes.values():
-            for uid in filter(None, (attribute.component, *attribute.components)):
+            for uid in attribute.component_uids:
                 if uid not in components:
                     components[uid] = schema.types[uid]
                     pending.append(schema.types[uid])

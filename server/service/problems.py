@@ -207,7 +207,7 @@ class ProblemViewer:
         schema, found = self.caller.state.schema, [type_]
         for name in names:
             attributes = [one.attributes[str(name)] for one in found if str(name) in one.attributes]
-            uids = [uid for a in attributes for uid in (a.component or "", *a.components)]
+            uids = [uid for attribute in attributes for uid in attribute.component_uids]
             found += [schema.types[uid] for uid in uids if uid in schema.types]
         return found
 
@@ -262,7 +262,7 @@ class ProblemViewer:
         if len(names) == 1:
             return not dangling or self._sees_targets(attribute)
         types = self.caller.state.schema.types
-        inner = (types.get(uid) for uid in (attribute.component or "", *attribute.components))
+        inner = (types.get(uid) for uid in attribute.component_uids)
         return all(one is None or self._sees_path(one, names[1:], dangling) for one in inner)
 
     def _sees_targets(self, attribute: Attribute) -> bool:

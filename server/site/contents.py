@@ -112,22 +112,25 @@ class Contents:
         self.entries[path] = entry
 
     def _compare_with_commit(self, record: Record) -> None:
-        committed = self.git.committed
-        if record.whole:  # All files that are in the commit, and nothing else, can be skipped at once.
-            paths = (record.entries.keys() - committed.times.keys()) | committed.changed
-            paths |= {path for path, entry in self.entries.items() if entry.beside}
-            paths |= self.configuration.mark.keys()
-        else:
-            paths = {*record.entries, *self.configuration.mark}
-        if record.git and not record.whole:
-            change = record.git
-            moved = {*change.times, *change.forgotten, *change.changed, *change.unchanged}
-            paths |= moved | {path.removesuffix(SIDECAR_SUFFIX) for path in moved}
-        for path in paths:
+        possible = self._possibly_uncommitted() if record.whole else self._affected_paths(record)
+        for path in possible | self.configuration.mark.keys():
             if self._is_uncommitted(path):
                 self.uncommitted.add(path)
             else:
                 self.uncommitted.discard(path)
+
+    def _possibly_uncommitted(self) -> set[str]:
+        # For a large site, set operations are much faster than a call of `_is_uncommitted` for each file.
+        committed = self.git.committed
+        described = {path for path, entry in self.entries.items() if entry.beside}
+        return (self.entries.keys() - committed.times.keys()) | committed.changed | described
+
+    def _affected_paths(self, record: Record) -> set[str]:
+        change = record.git
+        if not change:
+            return {*record.entries}
+        moved = {*change.times, *change.forgotten, *change.changed, *change.unchanged}
+        return {*record.entries} | moved | {path.removesuffix(SIDECAR_SUFFIX) for path in moved}
 
     def _is_uncommitted(self, path: str) -> bool:
         committed, entry = self.git.committed, self.entries.get(path)

@@ -61,8 +61,8 @@ def _declarations_of(attribute: Attribute, types: Mapping[str, Type]) -> list[An
     while pending:
         one = pending.pop()
         declarations.append(replace(one, **_IGNORED_OPTIONS))
-        for uid in (one.component, *one.components):
-            if uid and uid not in seen:
+        for uid in one.component_uids:
+            if uid not in seen:
                 seen.add(uid)
                 attributes = [*types[uid].attributes.values()]
                 declarations.append((uid, len(attributes)))

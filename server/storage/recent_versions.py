@@ -115,7 +115,7 @@ def _shape(type_: Type, schema: Schema) -> bytes:
         if uid not in shapes:
             attributes = schema.types[uid].attributes
             shapes[uid] = repr(dict(attributes))
-            waiting += [name for a in attributes.values() for name in (a.component, *a.components) if name]
+            waiting += [uid for a in attributes.values() for uid in a.component_uids]
     return xxh3_128_digest(repr((__version__, type_.uid, sorted(shapes.items()))).encode())
 
 

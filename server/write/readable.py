@@ -40,7 +40,7 @@ class Reading:
             return False
         if attribute.type == "relation":
             return all(map(self.covers_target, self._targets(attribute))) and self._covers_owner(attribute)
-        components = {*attribute.components, *filter(None, [attribute.component])} - outer
+        components = {*attribute.component_uids} - outer
         return all(
             self._covers(attributes, attributes, outer | components)
             for attributes in (self.schema.types[uid].attributes for uid in components)

@@ -95,7 +95,7 @@ def has_passwords(schema: Schema, type_: Type) -> bool:
         for attribute in waiting.pop().attributes.values():
             if attribute.type == "password":
                 return True
-            inner = {uid for uid in (attribute.component, *attribute.components) if uid} - seen
+            inner = {*attribute.component_uids} - seen
             seen |= inner
             waiting += [schema.types[uid] for uid in sorted(inner)]
     return False

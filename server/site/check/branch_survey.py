@@ -126,7 +126,7 @@ def _has_duplicates(audit: Audit, changes: BranchChanges) -> bool:
 
 def _component_uids(type_: Type) -> Iterator[str]:
     for attribute in type_.attributes.values():
-        yield from (uid for uid in (attribute.component, *attribute.components) if uid)
+        yield from attribute.component_uids
 
 
 def _has_unique(schema: Schema, type_: Type, seen: frozenset[str] = frozenset()) -> bool:

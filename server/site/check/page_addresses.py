@@ -31,7 +31,7 @@ class Pages:
 
     - `path`: matches the decoded paths, with the groups `key` and `locale`
     - `start`: decoded path before the first placeholder
-    - `key`: placeholder whose value identifies the document, or "" if there is none
+    - `key`: placeholder whose value identifies the document, or "" if no placeholder does
     - `locale`: locale of the pattern, or EVERY_LOCALE
     - `is_exclusive`: whether every address that matches must belong to a document
     """

@@ -16,7 +16,7 @@ MAX_CHARS = 200  # Longer names would not fit into a file name.
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ArgumentForm:
     """The required form of an argument. In error messages, `expected` follows the word "must"."""
 
     expected: str
@@ -52,28 +52,32 @@ _PART = r"[^./\\\x00-\x1f\x7f]+"
 _TYPE, _ATTRIBUTE = rf"{_PART}(?:\.{_PART})*", ATTRIBUTE_NAME.pattern
 _COMPONENT = "be CATEGORY.NAME, such as shared.seo"
 
-TYPE = Kind("be the name of a content type or component, such as article", re.compile(_TYPE))
-TYPE_ID = Kind('be letters and digits, separated by "-" or "_", such as article', API_ID)
-COMPONENT = Kind(_COMPONENT, re.compile(rf"{_PART}\.{_TYPE}"))
-NEW_COMPONENT = Kind(_COMPONENT, re.compile(rf"{API_ID.pattern}\.{API_ID.pattern}"))
-ATTRIBUTE = Kind("be the name of an attribute, such as title", ATTRIBUTE_NAME)
-ATTRIBUTES = Kind("contain only names of attributes, such as title", ATTRIBUTE_NAME, is_list=True)
-TARGET = Kind("be TYPE.attribute, such as article.title", re.compile(rf"{_TYPE}\.(?:{_ATTRIBUTE})"))
-CONVERTED_TYPE = Kind("be a type such as integer, or a kind such as manyToMany", re.compile("[A-Za-z]+"))
-LOCALE_CODE = Kind("be a locale code, such as en or pt-BR", LOCALE)
-FILE_NAME = Kind("be a file name without a folder, such as names.py", re.compile(r"[^/\\\x00-\x1f\x7f]+"))
-CODE = Kind("be Python code", re.compile(".*", re.DOTALL), max_chars=None)
+TYPE = ArgumentForm("be the name of a content type or component, such as article", re.compile(_TYPE))
+TYPE_ID = ArgumentForm('be letters and digits, separated by "-" or "_", such as article', API_ID)
+COMPONENT = ArgumentForm(_COMPONENT, re.compile(rf"{_PART}\.{_TYPE}"))
+NEW_COMPONENT = ArgumentForm(_COMPONENT, re.compile(rf"{API_ID.pattern}\.{API_ID.pattern}"))
+ATTRIBUTE = ArgumentForm("be the name of an attribute, such as title", ATTRIBUTE_NAME)
+ATTRIBUTES = ArgumentForm("contain only names of attributes, such as title", ATTRIBUTE_NAME, is_list=True)
+TARGET = ArgumentForm("be TYPE.attribute, such as article.title", re.compile(rf"{_TYPE}\.(?:{_ATTRIBUTE})"))
+CONVERTED_TYPE = ArgumentForm(
+    "be a type such as integer, or a kind such as manyToMany", re.compile("[A-Za-z]+")
+)
+LOCALE_CODE = ArgumentForm("be a locale code, such as en or pt-BR", LOCALE)
+FILE_NAME = ArgumentForm(
+    "be a file name without a folder, such as names.py", re.compile(r"[^/\\\x00-\x1f\x7f]+")
+)
+CODE = ArgumentForm("be Python code", re.compile(".*", re.DOTALL), max_chars=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
     """The required and optional keys of a migration file, with the form of their values."""
 
-    required: Mapping[str, Kind]
-    optional: Mapping[str, Kind] = field(default_factory=dict)
+    required: Mapping[str, ArgumentForm]
+    optional: Mapping[str, ArgumentForm] = field(default_factory=dict)
 
     @property
-    def all(self) -> Mapping[str, Kind]:
+    def all(self) -> Mapping[str, ArgumentForm]:
         return {**self.required, **self.optional}
 
     def check(self, given: Mapping[str, Any]) -> None:

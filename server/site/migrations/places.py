@@ -18,13 +18,9 @@ def holders_of(schema: Schema, uid: str) -> frozenset[str]:
         found |= {
             other.uid
             for other in schema.types.values()
-            if any(found.intersection(inner_uids(a)) for a in other.attributes.values())
+            if any(found.intersection(a.component_uids) for a in other.attributes.values())
         }
     return frozenset(type_.uid for type_ in schema.content_types if type_.uid in found)
-
-
-def inner_uids(attribute: Attribute) -> tuple[str, ...]:
-    return tuple(uid for uid in (attribute.component, *attribute.components) if uid)
 
 
 def places_in(

@@ -285,4 +285,4 @@ def _out_to_holder(
 
 
 def _holds(type_: Type, uid: str) -> bool:
-    return any(uid in (a.component, *a.components) for a in type_.attributes.values())
+    return any(uid in a.component_uids for a in type_.attributes.values())

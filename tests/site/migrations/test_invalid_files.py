@@ -79,6 +79,7 @@ def test_an_invalid_file_is_reported(tmp_path: Path, text: str, message: str) ->
         (["wrap", "tag.name", "--component", "a.b c"], "component"),
         (["wrap", "tag.name", "--component", f"a.{'b' * 300}"], "component"),
         (["wrap", "tag.name", "--component", "a.b", "--as", "../c"], "as"),
+        (["wrap", "name", "--component", "a.b"], "attributes"),
         (["rename", "tag.name", "../name"], "to"),
         (["move", "tag.name", "../tag"], "to"),
         (["set-locale", "../en"], "locale"),
