@@ -54,7 +54,7 @@ class StateCache(Generic[K, V]):
 
 
 class CachedAnswer(NamedTuple):
-    """Cached response. `users` is the version of the user index used to build it, if any."""
+    """Cached response. `users` is the version of the user index that it depends on, or None."""
 
     answer: Representation
     users: int | None

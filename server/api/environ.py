@@ -21,7 +21,7 @@ REFUSED = "bifolio.refused"  # the error to respond with if the request's header
 IN_PLACE, COSTLY, GONE = "bifolio.in_place", "bifolio.costly", "bifolio.gone"
 ON_LOOP = "bifolio.on_loop"  # set while the request runs on the event loop, where it blocks all others
 NO_TURN = "bifolio.no_turn"  # set if the request was rejected because too many requests are waiting
-ACCOUNTS = "bifolio.accounts"  # set if the request may have to wait for the accounts database
+ACCOUNTS = "bifolio.accounts"  # set if the request might have to wait for the accounts database
 # The hub of event streams, and the client's address and port.
 STREAMS, CLIENT = "bifolio.streams", "bifolio.client"
 COOKIE_USED = "bifolio.cookie_used"  # set if the studio's cookie authenticated the request

@@ -103,7 +103,7 @@ class Accounts:
             return [_token(row) for row in connection.execute(f"SELECT {_COLUMNS} FROM tokens ORDER BY name")]
 
     def revoke_token(self, name: str) -> bool:
-        # With PostgreSQL, other workers may still accept the token until their caches expire (CACHE_TTL_S).
+        # With PostgreSQL, other workers can still accept the token until their caches expire (CACHE_TTL_S).
         with self.changing() as (connection, changed):
             deleted = connection.execute("DELETE FROM tokens WHERE name = ? RETURNING hash", (name,))
             changed.extend(_key(hashed) for (hashed,) in deleted)

@@ -24,7 +24,10 @@ class JsonWebTokens:
         self._key, self.lifetime_s, self._site_id, self._previous = key, lifetime_s, site_id, previous
 
     def token(self, user: User) -> str:
-        """Return a token without a login. It is valid until it expires or all of the user's sessions end."""
+        """Return a token that belongs to no login.
+
+        It is valid for `lifetime_s` seconds, or until all of the user's sessions are ended.
+        """
         return self._encode({"id": user.id, "s": user.sessions}, time.time() + self.lifetime_s)
 
     def read(self, token: str) -> tuple[int, int] | None:

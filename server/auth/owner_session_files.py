@@ -1,4 +1,4 @@
-"""Age and removal of the files that store the owner's studio sessions and one-time keys."""
+"""Expiry of the files that store the owner's studio sessions and one-time keys."""
 # This is a separate module so that the background job does not import the authentication libraries.
 
 import time

@@ -25,8 +25,8 @@ from server.schema.model import Attribute, Schema, Type
 def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = False) -> Query:
     """Restrict a query to the content that the actor is allowed to read (spec.md 4.5, 7.3).
 
-    Set `own_draft` if the actor has just written the draft. Raises ForbiddenError, or KeyNameError if a
-    filter or sort key is not allowed.
+    Set `own_draft` if the actor has just written the draft. Raises ForbiddenError if the query depends on
+    drafts that are hidden from the actor. Raises KeyNameError if a filter or sort key is not allowed.
     """
     readable: set[str] = set()
     if own_draft and query.with_status and not may_read_drafts(actor, query.type):

@@ -125,7 +125,7 @@ class Users:
         """Return the user with this name or email address, or None. Look-alike names count as equal."""
         # If the identifier is one user's email address and another user's name, the email address wins.
         name, email = plain_name(identifier), plain_address(identifier)
-        # In databases of older releases, the names of two users may look alike. In that case, only the older
+        # In databases of older releases, the names of two users can look alike. In that case, only the older
         # user's row has the name key, so the name is compared, too.
         statement = (
             f"{_SELECT} WHERE email = ? OR username = ? OR name_key = ?"

@@ -140,7 +140,7 @@ class _Log:
     def since(self, text: str) -> Iterable[Event]:
         """Return the events since a position in the log, a commit or a date.
 
-        Raises SetupError, or GoneError if some of these events are no longer available.
+        Raises SetupError if the position is invalid. Raises GoneError if some events are no longer available.
         """
         if not text:
             raise GoneError("The position in --since is empty")

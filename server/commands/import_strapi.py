@@ -46,7 +46,7 @@ def import_strapi(
     """Import from Strapi 5.
 
     SOURCE is an archive from `strapi export --no-encrypt`, or the URL of a running Strapi. Run it again to
-    import later changes. Exits with status 1 if it kept files that were edited here.
+    import later changes. Exits with status 1 if it skipped files that were edited here.
     """
     check_folder(root)
     imported = run(

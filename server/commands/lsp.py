@@ -20,7 +20,8 @@ from server.lsp.server import serve_stdio
 def lsp(root: Path | None, stdio: bool) -> None:
     """Start a language server, which an editor runs and talks to through standard input and output.
 
-    It checks files while you type, and completes, explains and renames (docs/lsp.md).
+    It checks files while you type, completes keys and values, explains them, and renames documents
+    (docs/lsp.md).
     """
     status = serve_stdio(root)
     sys.stderr.flush()

@@ -84,8 +84,8 @@ def pull_command(root: Path) -> None:
 def gc_command(root: Path, dry_run: bool, grace: int) -> None:
     """Remove objects that no file on disk and no commit on any branch refers to.
 
-    Fetches all branches of all remotes first. It cannot see commits
-    that another machine has not pushed. If that can take longer than a day, raise --grace.
+    Fetches all branches of all remotes first. It can't see commits that another machine has not pushed yet.
+    If a machine can take longer than a day to push, raise --grace.
     """
     opened, bucket = _open(root, Mode.READ)
     with _one_line():

@@ -39,7 +39,7 @@ def install(root: Path) -> None:
     """Let git merge this site's documents attribute by attribute.
 
     Adds lines to .gitattributes in the site's folder, and the driver to the config of this clone. SITE is the
-    site's folder, by default $BIFOLIO_SITE or this folder.
+    site's folder, by default $BIFOLIO_SITE or the current folder.
     """
     check_site(root)
     done = install_driver(root.resolve())
@@ -55,7 +55,8 @@ def install(root: Path) -> None:
 def uninstall(root: Path) -> None:
     """Let git merge this site's documents line by line again.
 
-    Removes what `install` has written. SITE is the site's folder, by default $BIFOLIO_SITE or this folder.
+    Removes what `install` has added. SITE is the site's folder, by default $BIFOLIO_SITE or the current
+    folder.
     """
     check_site(root)
     done = uninstall_driver(root.resolve())

@@ -179,7 +179,7 @@ def wrap(attributes: str, component: str, holder: str | None, root: Path, **opti
 @_options
 @_errors
 def unwrap(attribute: str, root: Path, **options: Any) -> None:
-    """Replace an attribute that holds a component by the attributes of the component."""
+    """Replace an attribute that contains a component with the attributes of that component."""
     _new("unwrap", {"attribute": attribute}, root, options)
 
 
@@ -190,7 +190,7 @@ def unwrap(attribute: str, root: Path, **options: Any) -> None:
 @_options
 @_errors
 def move(attribute: str, target: str, via: str | None, root: Path, **options: Any) -> None:
-    """Move an attribute into a component that its type holds, out of it, or to a related content type."""
+    """Move an attribute into a component of its type, out of a component, or to a related content type."""
     _new("move", {"attribute": attribute, "to": target, "via": via}, root, options)
 
 
@@ -230,7 +230,7 @@ def set_locale(locale: str, root: Path, **options: Any) -> None:
 @_options
 @_errors
 def split(attribute: str, file: Path, root: Path, **options: Any) -> None:
-    """Replace an attribute by several. FILE.py defines ATTRIBUTES and the function split(value)."""
+    """Replace an attribute with several others. FILE.py defines ATTRIBUTES and the function split(value)."""
     given = {"attribute": attribute, "file": file.name, "code": _code(file)}
     _new("split", given, root, options)
 
@@ -257,7 +257,7 @@ def _code(file: Path) -> str:
 @_options
 @_errors
 def drop(attribute: str, root: Path, **options: Any) -> None:
-    """Remove an attribute, and its values from all documents. With values, this needs --lossy."""
+    """Remove an attribute, and its values from all documents. If there are any values, pass --lossy."""
     _new("drop", {"attribute": attribute}, root, options)
 
 
@@ -266,7 +266,7 @@ def drop(attribute: str, root: Path, **options: Any) -> None:
 @click.option("--scripts", is_flag=True, help="Also run the Python code in kept migrations.")
 @_errors
 def apply(root: Path, lossy: bool, scripts: bool, **options: Any) -> None:
-    """Bring documents along that lack a kept migration, such as documents from an older branch."""
+    """Apply kept migrations to documents that lack them, such as documents from an older branch."""
     _run(ApplyKept(lossy, scripts), root, **options)
 
 

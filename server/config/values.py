@@ -113,7 +113,7 @@ def duration(file: ConfigFile, default: timedelta, *at: str) -> timedelta:
 def commit(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta | None:
     """Read how long to wait before committing a write.
 
-    Returns zero for `each` (commit at once), and the default for `off` or a missing setting.
+    Returns zero for `each` (commit at once). Returns `default` for `off` or a missing setting.
     """
     written = text(file, "", *at)
     if written in ("", "off", "each"):

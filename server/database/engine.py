@@ -73,7 +73,7 @@ class DuplicateError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Why a database can't be used, in one line. `reason` is "" if the database does not respond."""
+    """The reason why a database can't be used, in one line. It is "" if the database does not respond."""
 
     reason: str = ""
     is_duplicate: bool = False

@@ -161,9 +161,8 @@ def _is_idle(connection: sqlite3.Connection) -> bool:
 
 
 def _open_read_only(path: Path, reason: str) -> _ReadOnlyConnection:
-    # The -wal and -shm files are not created.
-    # The disk may be full. A log without an index is read under an exclusive lock. If there is no log, the
-    # database file is complete.
+    # The disk may be full, so the -wal and -shm files are not created. A log without an index is read under
+    # an exclusive lock. If there is no log, the database file is complete.
     log, index = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
     has_log, has_index = _size_of(log) > 0, _size_of(index) >= _MIN_INDEX_BYTES
     mode = "immutable=1" if not has_log else "mode=ro" if has_index else "mode=rw"

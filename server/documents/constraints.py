@@ -44,7 +44,7 @@ def broken_options(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS
 
 
 def broken_by_text(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS) -> list[str]:
-    """Return a message for each option that a non-empty value violates. Passwords must be in plain text."""
+    """Return a message for each option that a non-empty value violates. Expects plain text for passwords."""
     broken = [*_lengths(attribute, value, limits), *_bounds(attribute, value, limits)]
     return broken if limits.draft else [*broken, *_patterns(attribute, value)]
 

@@ -126,7 +126,10 @@ def published_value(key: DraftKey) -> bool | None:
 
 
 def unused_key(type_: Type, tree: Mapping[str, Tree]) -> DraftKey | None:
-    """Return a key that would mark the file as a draft if `options.draftWhen` were set, or None."""
+    """Return a key such as `draft: true` that has no effect, because `options.draftWhen` is not set.
+
+    Returns None if there is no such key.
+    """
     if type_.draft_key is not None:
         return None
     keys = (key for key in DRAFT_KEYS if type_.files or key.name not in type_.attributes)

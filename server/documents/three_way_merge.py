@@ -132,7 +132,10 @@ def merge_order(base: Iterable[Key], ours: Iterable[Key], theirs: Iterable[Key])
 
 
 def _insert(merged: list[Key], keys: Sequence[Key], passed: set[Key]) -> None:
-    """Insert the keys that `merged` lacks after their predecessors in `keys`, skipping keys in `passed`."""
+    """Insert the keys that are missing from `merged`, each after its predecessor in `keys`.
+
+    Keys in `passed` that follow the predecessor stay directly after it.
+    """
     places: dict[Key | None, list[Key]] = {}  # keys to insert, by predecessor
     there, before, waiting = set(merged), None, list[Key]()
     for key in keys:

@@ -244,7 +244,7 @@ class Hub:
                 self._disconnect([s for s in self._streams if s.audience is audience], ACCESS)
 
     def _identify(self, authorizations: Iterable[str]) -> dict[str, Actor | None]:
-        # Headers are left out while the accounts database does not respond, so that their streams continue.
+        # While the accounts database does not respond, callers are not checked, and their streams continue.
         actors: dict[str, Actor | None] = {}
         for authorization in authorizations:
             try:

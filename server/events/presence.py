@@ -79,7 +79,8 @@ class PresenceTable:
     def put(self, client: str, presence: Presence) -> None:
         """Store what a client is viewing.
 
-        Raises RateLimitError, ValidationError if the entry is too long, or BusyError if the table is full.
+        Raises RateLimitError after too many messages, ValidationError if the entry is too long, and BusyError
+        if the table is full.
         """
         self._count(presence.caller)
         entry = json.dumps(asdict(presence), ensure_ascii=False, separators=(",", ":")).encode()

@@ -14,8 +14,8 @@ Kind = Literal["link", "image", "definition", "undefined"]
 class Link:
     """A link or image. Lines and columns start at 1.
 
-    A `definition` is a line such as `[name]: destination`. An `undefined` link, such as `[text][name]`, has
-    no definition. If `is_named` is set, the link's destination is in a definition.
+    A `definition` is a line such as `[name]: destination`. A link such as `[text][name]` is `undefined` if
+    its definition is missing. If `is_named` is set, the link's destination is in a definition.
     """
 
     kind: Kind

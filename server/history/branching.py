@@ -1,4 +1,4 @@
-"""A site's branches: listing, creating, deleting, comparing and writing to them."""
+"""A site's branches: listing, creating, deleting, comparing and changing them."""
 
 import threading
 import unicodedata
@@ -115,7 +115,8 @@ class Branches:
     def delete(self, name: str) -> None:
         """Delete a branch, even if it has not been merged.
 
-        Raises NotFoundError, and ConflictError if the branch is checked out or git refuses to delete it.
+        Raises NotFoundError if there is no such branch, and ConflictError if it is checked out or git refuses
+        to delete it.
         """
         if self.get(name).worktree or name == self.served():
             raise ConflictError(
@@ -283,7 +284,8 @@ class CommittedFiles:
     def read(self, path: str) -> tuple[bytes, Signature]:
         """Return a file's content and signature.
 
-        Raises FileNotFoundError, or ConflictError if a partial clone lacks the content.
+        Raises FileNotFoundError if the commit lacks the file, and ConflictError if a partial clone lacks its
+        content.
         """
         blob = self.blobs.get(path)
         if blob is None:

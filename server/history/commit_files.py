@@ -49,7 +49,8 @@ def configuration_files(blobs: Blobs) -> dict[str, Blob]:
 def read_configuration(root: Path, blobs: Blobs) -> Configuration:
     """Return the site's configuration at the commit that contains `blobs`.
 
-    Raises SetupError if the configuration is invalid, StorageError if the disk is full, and GitError.
+    Raises SetupError if the configuration is invalid, StorageError if the disk is full, and GitError if git
+    fails.
     """
     files = {p: blob for p, blob in configuration_files(blobs).items() if _is_content(p)}
     contents = read_blobs(root, [blob.id for blob in files.values()])

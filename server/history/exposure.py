@@ -83,7 +83,7 @@ def _reveals_values(schema: Schema, other: Schema, pair: tuple[Type, Type], stri
 
 
 def _reveals(type_: Type, earlier: Type, key: str, strict: bool) -> bool:
-    """Return whether `type_` shows the value of a key in a file, but `earlier` does not."""
+    """Return whether `type_` could reveal the value of a key in a file that `earlier` hides."""
     attribute, before = _attribute_of(type_, key), _attribute_of(earlier, key)
     if attribute is None:
         # The value is then in no response, but a later merge or schema could show it.
@@ -93,7 +93,7 @@ def _reveals(type_: Type, earlier: Type, key: str, strict: bool) -> bool:
     if before is None:
         return strict and key == _OTHER_KEYS
     if strict and before.type == "relation" and attribute.target != before.target:
-        return True  # The ids of the targets are hidden from callers who lack `find` for their content type.
+        return True  # The targets' ids are hidden from callers who lack `find` for the targets' type.
     # JSON shows everything that a component contains, even its unknown keys.
     return not before.visible or (before.holds_components and not attribute.holds_components)
 

@@ -1,6 +1,7 @@
 """Former public addresses of published documents, taken from the git history of the served branch.
 
-Omits the addresses of documents that the schema hid at the time, and those that existed only on a branch.
+Omits addresses of documents that the schema hid at the time. Also omits addresses that existed only on a
+branch.
 """
 
 import re
@@ -65,8 +66,7 @@ class FormerAddresses:
     ) -> list[tuple[Document, str]]:
         """Return (document, former address) pairs, newest first. Raises GitError.
 
-        The result can contain duplicates. `types` are the content types whose former documents may be
-        revealed.
+        The result can contain duplicates. Omits versions whose path belongs to a type that is not in `types`.
         """
         if not head:
             return []
@@ -138,7 +138,7 @@ def _versions(commits: Iterable[Commit], documents: Iterable[Document]) -> Itera
 class _Reader:
     """Reader for former addresses, based on the current schema and URLs.
 
-    Only former documents of the content types in `uids` may be revealed.
+    Omits versions whose path belongs to a content type that is not in `uids`.
     """
 
     state: State

@@ -60,7 +60,7 @@ class Fragments:
 
 
 class _Group:
-    """Cached items for one selection. `used` is their size in bytes, and `counted` includes a reserve."""
+    """Cached items for one selection. `used` is their size in bytes. `counted` is that plus a reserve."""
 
     __slots__ = ("counted", "entries", "used")
 

@@ -52,7 +52,10 @@ def diagnostics(problems: Iterable[Problem], path: str, text: Text) -> list[Json
 
 
 def spans_by_start(nodes: Sequence[Node]) -> Mapping[int, Span]:
-    """Map indexes to the spans of the keys and values that start there, with or without a quote."""
+    """Map indexes to the spans of keys and values.
+
+    Each span is found at its start and at the index before that, where a quote can be.
+    """
     spans: dict[int, Span] = {}
     for node in reversed(nodes):  # the first node at an index wins
         if node.depth >= 0:

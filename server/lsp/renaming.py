@@ -40,7 +40,7 @@ def prepare_rename(view: View, path: str, params: Json) -> Json | None:
 
 
 def _names(source: Source) -> set[KeyPath]:
-    # A document's id, title and uids are names for it in its own file.
+    # In a document's own file, the document can be renamed at its id, its title and its uids.
     type_ = source.claim.type
     uids = (name for name, attribute in type_.attributes.items() if attribute.type == "uid")
     return {(name,) for name in ("documentId", title_of(type_), *uids) if name}
@@ -60,7 +60,7 @@ def rename(view: View, path: str, params: Json, versions: Mapping[str, int | Non
 
 
 def _refuse_escapes(old: str, new: str) -> None:
-    # Characters of the old name stay possible, so that the other ones can be changed.
+    # Characters in the old name are accepted, so that the rest of the name can be changed.
     found = next((c for c in _ESCAPED.findall(new) if c not in old), None)
     if found is not None:
         rule = 'A name can contain letters, digits and the characters "-", "_", ".", "~" and "/"'

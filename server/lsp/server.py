@@ -126,7 +126,7 @@ class Server:
         return 0 if self._is_shut_down else 1
 
     def _read(self) -> None:
-        # A cancellation overtakes the messages in the queue.
+        # A cancellation takes effect before the messages in the queue are handled.
         try:
             while (message := self._reader.read()) is not None:
                 if message.method == "$/cancelRequest" and message.id is None:

@@ -82,7 +82,7 @@ class Workspace:
         self._changed = threading.Condition()
         self._text_due: dict[str, float] = {}
         self._site_due: float | None = None
-        self._duration_s = QUICK_CHECK_S  # of the last check of the site; unknown before the first one
+        self._duration_s = QUICK_CHECK_S  # of the last check of the site; a guess before the first one
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="lsp-check", daemon=True)
 

@@ -13,7 +13,10 @@ from server.schema.model import Attribute, Type
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """A comparison between a column and an operand. Null never matches, even if `negated` is set."""
+    """A comparison between a column and an operand.
+
+    Null values can match only `$null` and `$notNull`, even if `negated` is set.
+    """
 
     attribute: Attribute
     at: int

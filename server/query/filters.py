@@ -35,7 +35,7 @@ def read_filters(schema: Schema, type_: Type, value: Any, param: str = "filters"
 
 @dataclass(frozen=True, slots=True)
 class _FilterParser:
-    """Parser for one parameter. `negated` is True inside an odd number of `$not` operators."""
+    """Parser for one parameter. Methods get `negated`, which is True inside an odd number of `$not`s."""
 
     schema: Schema
     param: str

@@ -1,4 +1,4 @@
-"""Filter operators. As in SQL, comparisons with null are never true."""
+"""Filter operators. As in SQL, null matches no operator except `$null` and `$notNull`."""
 
 import json
 from collections.abc import Callable, Mapping

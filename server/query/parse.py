@@ -25,7 +25,8 @@ _MAX_LIMIT = 10**9
 def read_page(value: Any, settings: Settings) -> Page:
     """Parse the `pagination` parameter. Page sizes outside the limits are adjusted, as in Strapi.
 
-    Raises ValidationError, or PaginationError if both a page and an offset are requested.
+    Raises ValidationError if a value is invalid. Raises PaginationError if both a page and an offset are
+    requested.
     """
     value = value if isinstance(value, dict) else {}
     by_page, by_offset = {"page", "pageSize"} & value.keys(), {"start", "limit"} & value.keys()
@@ -146,7 +147,8 @@ def read_query(
 ) -> Query:
     """Parse the parameters of a request for a list (`many`) or one document.
 
-    Raises ValidationError, and NotAllowedBySettingError if `populate` and `pagination` can't be combined.
+    Raises ValidationError if a parameter is invalid. Raises NotAllowedBySettingError if `populate` and
+    `pagination` can't be combined.
     """
     if settings.api.strict_params:
         refuse_unknown(params)

@@ -442,7 +442,7 @@ def key_of(type_: Type) -> str:
 def type_names(schema: Schema, taken: Iterable[str], suffixes: Iterable[str]) -> dict[str, str]:
     """Map each uid to a unique type name for generated code, such as `Article`.
 
-    Names remain unique, and different from those in `taken`, with any of the `suffixes` appended.
+    Names are unique and not in `taken`, even after one of the `suffixes` is appended.
     """
     suffixes = ("", *suffixes)
     used = {*taken, *(name + suffix for name in _BUILT_IN.values() for suffix in suffixes)}

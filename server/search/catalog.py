@@ -42,7 +42,7 @@ class IndexedVersion:
 class LocaleVersions:
     """The searchable versions of one content type in one locale.
 
-    `drafts` contains only drafts with their own files.
+    `drafts` omits drafts that are only copies of the published version.
     """
 
     lists: tuple[object, object]

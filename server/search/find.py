@@ -194,8 +194,8 @@ class Search:
     ) -> Results:
         """Return at most `limit` results, starting at index `start`.
 
-        If `current` is False, all documents are scanned. Raises LimitError, or BusyError if too many
-        searches are waiting.
+        If `current` is False, all documents are scanned. Raises LimitError if the budget is used up, and
+        BusyError if too many searches are waiting.
         """
         if not question.wanted:
             return Results([], {}, None, True, self._status)
@@ -218,7 +218,7 @@ class Search:
     def _ask(
         self, state: State, question: Question, scope: Scope, limit: int, budget: Budget
     ) -> "tuple[Hits, str | None, Status] | None":
-        """Search with the index. Return the hits, a suggestion or None, and the index's status.
+        """Search with the index. Return the hits, the suggestion (None if there is none), and the status.
 
         Returns None if the index can't be used or is out of date.
         """

@@ -19,7 +19,7 @@ class Status:
     - `version`: the versions of the index format and of Whoosh.
     - `build`: a random name for this index, which changes when the index is rebuilt.
     - `shape`: the site's shape (`texts.shape`) when the index was last complete, or "".
-    - `numbers`: the number of each attribute in the index.
+    - `numbers`: maps each attribute to its number in the index.
     - `documents`, `total`: how many versions are indexed, and how many exist.
     - `pending`: how many versions are waiting to be indexed.
     - `commits`: how many times changes were made visible to readers.

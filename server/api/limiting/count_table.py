@@ -1,6 +1,7 @@
 """Request counts for each client, in memory that all workers share.
 
-The table has a fixed size: a new client can evict an expired client, or the one with the fewest requests.
+The table has a fixed size. A new client can replace a client whose window has ended, or else the client with
+the fewest requests.
 """
 
 import mmap
@@ -66,7 +67,10 @@ class CountTable:
             return [Unsent(self._id(slot), self._unsent[slot]) for _, slot in waiting[:most]]
 
     def told(self, sent: Unsent, total: int, left_s: float) -> None:
-        """Record the store's total for a client, including `sent`. The window ends in `left_s` seconds."""
+        """Record the store's total for a client, which includes `sent`.
+
+        The client's window ends in `left_s` seconds.
+        """
         with self._lock:
             slot = self._find(sent.id, self._places(sent.id))
             if slot is not None:

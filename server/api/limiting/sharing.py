@@ -97,7 +97,7 @@ class ShareCounts(Job):
 
 
 def exchange(table: CountTable, store: Store, least: int, window_s: int) -> None:
-    """Send unsent counts of at least `least` to the store, and put the new totals into `table`."""
+    """Send the unsent counts that are at least `least` to the store. Put the new totals into `table`."""
     unsent = table.unsent(least, BATCH_CLIENTS)
     totals = store.add(unsent, window_s) if unsent else {}
     for one in unsent:

@@ -81,7 +81,10 @@ class RequestCounts:
         self._numbers[self._place + _CACHED] = cached
 
     def requests(self) -> Iterator[tuple[str, str, int, int]]:
-        """Yield request counts as (route, method, status, count). Status 0 is any status not in STATUSES."""
+        """Yield request counts as (route, method, status, count).
+
+        Status 0 stands for all statuses that are not in STATUSES.
+        """
         sums = self._sums(_HEAD, _TIMES)
         for cell, count in enumerate(sums):
             if count:
@@ -117,7 +120,7 @@ CACHE_REPORT_INTERVAL_S = 1.0  # How often each process reports the size of its 
 
 
 class Observer:
-    """Counts and optionally logs a process's requests. `kept` returns the size of its caches in bytes."""
+    """Counts and optionally logs a process's requests. `kept` returns the size of the caches in bytes."""
 
     def __init__(self, counts: RequestCounts, kept: Callable[[], int], *, log: bool = False) -> None:
         self._counts, self._kept, self._log = counts, kept, log
@@ -129,7 +132,10 @@ class Observer:
             environ[REQUEST] = request_log.request_id(environ.get("HTTP_X_REQUEST_ID", ""))
 
     def answer(self, environ: Environ) -> tuple[Header, ...]:
-        """Record that this thread is handling the request. Return headers to add to the response."""
+        """Return headers to add to the response.
+
+        If requests are logged, also set the request id for this thread's log messages.
+        """
         if not self._log:
             return ()
         request_log.begin(environ[REQUEST])

@@ -103,7 +103,10 @@ class JsonHandler(logging.Handler):
 
 @dataclass(frozen=True, slots=True)
 class JsonLog:
-    """Writes messages from `bifolio serve` as JSON. `quiet` has the same effect as in `Terminal`."""
+    """Writes messages from `bifolio serve` as JSON.
+
+    With `quiet`, omits changes, warnings and fixed problems.
+    """
 
     quiet: bool = False
 

@@ -129,7 +129,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """Group of operations under common path prefixes. This includes unknown paths with these prefixes.
+    """Group of operations under common path prefixes. Unknown paths with these prefixes also belong to it.
 
     - `name`: the area's name in metrics
     - `parts`: the path prefixes, each of which is one segment, or `api/` and another segment; a final

@@ -112,7 +112,7 @@ def login_answer(request: Request, user: User, body: object = None) -> Response:
 
 
 def with_tokens(request: Request, user: User, login: Login, shown: Mapping[str, object]) -> Response:
-    """Return a response with an access token and a refresh token (in the body or a cookie)."""
+    """Return a response with an access token. It also has a refresh token, in the body or in a cookie."""
     settings = state_of(request).settings
     sessions = identities_of(request).sessions
     access = sessions.access_token(user, login, settings.auth.access_token.total_seconds())

@@ -90,7 +90,7 @@ def _json(state: State, readable: list[Type]) -> Response:
 
 
 def _queries(type_: Type, documents: list[Document], actor: Actor) -> list[str]:
-    """Return example queries that match the documents: up to one filter and one populated relation."""
+    """Return example queries that match the documents: at most one with a filter and one with `populate`."""
     wanted = sorted(
         (a for a in type_.attributes.values() if a.type in FILTERED_TYPES and a.visible), key=_rank
     )

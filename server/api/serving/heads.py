@@ -33,8 +33,8 @@ MAX_HEADERS = 100
 MAX_TARGET_BYTES = 65_534  # For path and query. Longer targets get status 414.
 # These headers restrict what a request does, so the request is rejected if one of them is not ASCII.
 _CONDITIONS = ("If-Match", "Prefer", "Bifolio-After")
-# Flask takes 0.5 µs for each comma or semicolon in these headers, so they are ignored if they are longer than
-# MAX_LIST_CHARS.
+# Flask takes 0.5 µs for each comma or semicolon in these headers. A header that is longer than MAX_LIST_CHARS
+# is ignored.
 _LISTS = ("HTTP_IF_NONE_MATCH", "HTTP_PREFER", "CONTENT_TYPE", "HTTP_ACCESS_CONTROL_REQUEST_HEADERS")
 MAX_LIST_CHARS = 4096
 MAX_CACHED_NAME_BYTES = 64  # Environ keys for longer header names are not cached.

@@ -41,7 +41,7 @@ COMPUTING_THREADS = 2  # a costly read can occupy one of them
 # Number of threads in each pool for work that may block. Costly reads use up to nine of them
 # (server.index.budget), and password checks up to six (server.auth).
 WAITING_THREADS = 24
-RESERVED_THREADS = 6  # How many of the waiting threads a single client can't use.
+RESERVED_THREADS = 6  # Threads in each pool that one client must leave free for others.
 IN_PLACE_METHODS = ("GET", "HEAD", "OPTIONS")
 CLIENT_GONE_STATUS = 499  # logged if the client has disconnected
 # Delay before a request is rejected because of overload. The delay occupies no thread.

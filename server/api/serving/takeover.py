@@ -19,7 +19,7 @@ from server.errors import SetupError
 from server.paths import state_folder
 
 HANDOVER_TIMEOUT_S = 5.0  # Maximum wait for the running server's socket.
-READY_TIMEOUT_S = 300.0  # If the new server is not ready after this time, another one may take over.
+READY_TIMEOUT_S = 300.0  # If the new server is not ready after this time, another one can take over.
 BACKLOG_CONNECTIONS = 8  # Limit for connections that have not sent anything yet.
 _ASK, _READY = b"a", b"r"
 _NAME = re.compile(r"serve-[0-9]{1,5}\.sock")  # the Unix sockets in .bifolio/

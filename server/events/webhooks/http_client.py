@@ -92,8 +92,8 @@ class RefusedAddress(OSError):
 def connect(host: str, port: int, allowed: Collection[str], deadline: float) -> socket.socket:
     """Connect to the first allowed IP address that accepts the connection.
 
-    `deadline` is a monotonic time. Hosts in `allowed` may have private addresses. Raises RefusedAddress or
-    another OSError.
+    `deadline` is a monotonic time. Private addresses are accepted only for hosts in `allowed`. Raises
+    RefusedAddress or another OSError.
     """
     addresses = _lookup(host, port, deadline)
     if host not in allowed:
@@ -333,7 +333,7 @@ def post(
     allowed: Collection[str],
     timeout: float = TIMEOUT_S,
 ) -> Outcome:
-    """Send a signed delivery to a webhook that `config.webhooks.resolve_environment` returned.
+    """Send a signed delivery. `webhook` must come from `config.webhooks.resolve_environment`.
 
     `event` is sent in the `X-Strapi-Event` header. `at` is the timestamp that is signed.
     """

@@ -28,10 +28,10 @@ MAX_BURST_DEBOUNCES = 10  # a burst is delivered after at most this many times t
 
 
 def adopt(connection: Connection, webhooks: Iterable[Webhook], last: Callable[[], int]) -> None:
-    """Store the webhooks from the settings, and delete all other webhooks from the database.
+    """Store the webhooks that the settings enable, and delete all other webhooks from the database.
 
-    New webhooks start after the event number that `last` returns. A disabled webhook whose settings have
-    changed is enabled again.
+    New webhooks start after the event number that `last` returns. A webhook that was disabled by a 410
+    response is enabled again if its settings have changed.
     """
     known = dict(connection.execute("SELECT name, settings FROM webhooks").fetchall())
     now = {webhook.name: _digest(webhook) for webhook in webhooks if webhook.enabled}

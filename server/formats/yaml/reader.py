@@ -346,7 +346,7 @@ def _next_path(container: list[Any]) -> KeyPath | None:
     if at is None:
         return None
     if key is _NO_KEY:
-        container[1] = ""  # The key of a key that is a list, mapping or alias; a scalar replaces it.
+        container[1] = ""  # Placeholder. The caller replaces it if the key is a scalar.
         return None
     container[1] = key + 1 if type(key) is int else _NO_KEY
     return (*at, key)

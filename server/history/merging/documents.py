@@ -204,7 +204,7 @@ def write_merged(
 ) -> dict[str, str | None]:
     """Return the new texts of a document version's files by path, or None for a deleted file.
 
-    Keeps the formatting and comments of both sides if possible, otherwise those of ours.
+    Keeps the formatting and comments of both sides if possible. If not, keeps only those of ours.
     """
     base, ours, theirs = three.base, three.ours, three.theirs
     if values is None:

@@ -134,8 +134,9 @@ def _read(path: str, text: str) -> Migration:
 
 
 def _enums(past: PastStates, sides: Sides, migrations: Iterable[Migration]) -> Mapping[str, tuple[str, ...]]:
-    """Return the allowed values of enumerations, by `UID.attribute`, or {} if no migration creates an
-    enumeration.
+    """Return the allowed values of enumerations, by `UID.attribute`.
+
+    Returns {} if no migration converts an attribute to an enumeration.
     """
     if all(each.arguments.get("type") != "enumeration" for each in migrations):
         return {}

@@ -55,9 +55,10 @@ class Arrival:
 
 
 def put_in_place(site: Site, arrival: Arrival, by: Authorship) -> str:
-    """Write a commit's files to disk, move the served branch to the commit, and return its id.
+    """Write a commit's files to disk, and move the served branch to the commit.
 
-    Raises CommitError if git is busy, ConflictError if a file has changed, and any error from `require_fit`.
+    Returns the commit id, or "pending" if git could not move the branch yet. Raises CommitError if git is
+    busy, ConflictError if a file has changed, and any error from `require_fit`.
     """
     with _exclusive_commit(site, arrival.joined) as index:
         committer = Person.of(site.state.settings.git.committer)
@@ -133,7 +134,10 @@ class MergedMigration:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Result of a merge: "merge", "fast-forward" or "nothing", and the commit id or "pending"."""
+    """Result of a merge.
+
+    `result` is "merge", "fast-forward" or "nothing". `commit` is a commit id, or "pending".
+    """
 
     into: str
     result: str

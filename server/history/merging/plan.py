@@ -107,7 +107,7 @@ class Planner:
         except ConflictError as error:
             if not self.whole:
                 raise self._without_reason(error) from error
-            # Machines must be able to merge; `check` names the documents.
+            # Machines must be able to merge. `bifolio check` reports the documents that lack migrations.
             brought, skipped = BroughtAlong(sides), error.message
         if brought.sides.ours != sides.ours:
             files = CommittedFiles(self.root, self.past.at(brought.sides.ours).known.blobs)
@@ -172,8 +172,8 @@ class Planner:
     def _plan(self, sides: Sides, changeset: Changeset) -> Plan:
         """Plan a merge of the commits as they are, without applying migrations.
 
-        Raises ForbiddenError, ConflictError, UnmergedError, and ValidationError if a choice resolves no
-        conflict.
+        Raises ForbiddenError, ConflictError, LimitError or UnmergedError. Raises ValidationError if a choice
+        resolves no conflict.
         """
         plan, unmerged = Plan(sides), Unmerged(self.resolution)
         files, before = files_of(self.root, sides, whole=self.whole), self.past.at(sides.ours)

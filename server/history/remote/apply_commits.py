@@ -57,7 +57,7 @@ class Taken:
     commit: str
     how: str
     files: int = 0
-    kept: str = ""  # a ref to the previous commit, if the new history lacks it
+    kept: str = ""  # a ref to the previous commit, if the new history lacks that commit
 
 
 class _Overtaken(Exception):
@@ -87,9 +87,10 @@ class Takeover:
             yield
 
     def take_over(self, theirs: str, branch: str = "", by: Authorship | None = None) -> Taken:
-        """Apply a commit from a remote branch, by default the served branch.
+        """Apply a remote commit to the served branch.
 
-        If the commit is a write, `by` is its author. Raises NotTakenOverError, BusyError and StorageError.
+        If `branch` is given, it must be the served branch. If the commit is a write, `by` is its author.
+        Raises NotTakenOverError, BusyError and StorageError.
         """
         with self.exclusive():
             return self.take_over_locked(theirs, branch, by)
@@ -162,9 +163,9 @@ class Takeover:
     def _put(
         self, head: str, target: Target, folder: Path, by: Authorship, names: Mapping[str, str]
     ) -> tuple[int, str]:
-        """Write a commit's files to disk, and move the branch to it.
+        """Write a commit's files to disk, and move the branch to the commit.
 
-        Returns the number of changed files and the commit id.
+        Returns the number of changed files, and the commit id or "pending".
         """
         repository, _ = self.site.committer.repository()
         files, changeset = self._files(head, target.commit), Changeset(self.root)

@@ -82,7 +82,7 @@ def plan_integration(past: PastStates, sides: Sides, files: Changeset) -> Plan:
 
 
 def with_taken(past: PastStates, head: str, target: Target) -> str:
-    """Return the commit that the files on disk are compared with to find local edits.
+    """Return the base commit for merging local edits.
 
     The commit includes the edits that are already in the target.
     """

@@ -87,7 +87,8 @@ class Outgoing(Job):
     def _push(self) -> str:
         """Push the served branch, and return its last commit.
 
-        Raises RemoteError, or NotTakenOverError if the remote's commits conflict with local commits.
+        Raises RemoteError if the push fails. Raises NotTakenOverError if the remote's commits conflict with
+        local commits.
         """
         self._site.committer.flush()
         self._site.refresh()  # Record the commits' events before other machines can do so.

@@ -72,7 +72,8 @@ class Arbiter:
     ) -> tuple[State, Result, str]:
         """Write like `Site.write`, but serve the result only after the remote has accepted the commit.
 
-        Raises RemoteError, OvertakenError if the files have changed, and any error from `prepare`.
+        Raises RemoteError if the push fails, OvertakenError if the files have changed, BusyError on timeout,
+        and any error from `prepare`.
         """
         attempt = Attempt(self.site, by, prepare, request)
         attempt.begin()

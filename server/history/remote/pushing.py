@@ -46,7 +46,8 @@ class Pusher:
     def level(self, *, ask: bool = False, commit: str = "", seconds: float = PUSH_TIMEOUT_S) -> Level:
         """Merge the remote's commits into the served branch, unless `commit` already contains them.
 
-        If `ask` is set, fetches first. Raises RemoteError, or NotTakenOverError if there are conflicts.
+        If `ask` is set, fetches first. Raises RemoteError if the remote is unavailable, and NotTakenOverError
+        if there are conflicts.
         """
         branch = served_branch(self.root, self.settings.git.branch)
         self.require_rested()
@@ -65,7 +66,8 @@ class Pusher:
     ) -> None:
         """Push `commit`, which must contain the last known commit on the remote branch.
 
-        Raises RemoteMovedError if the remote has newer commits, and RemoteLostError if the result is unknown.
+        Raises RemoteMovedError if the remote has newer commits, RemoteLostError if the result is unknown, and
+        RemoteError for other failures.
         """
         timeout = min(PUSH_TIMEOUT_S, max(seconds - LOST_RESPONSE_TIMEOUT_S, MIN_TIMEOUT_S))
         try:

@@ -14,12 +14,14 @@ CURRENT, BEHIND, AWAY = "current", "behind", "away"
 
 @dataclass(frozen=True, slots=True)
 class RemoteStatus:
-    """Status of the served branch: CURRENT, BEHIND (remote commits are not served yet) or AWAY.
+    """Status of the served branch: CURRENT, BEHIND or AWAY.
+
+    BEHIND means that remote commits can't be applied. AWAY means that fetching fails.
 
     - `commit`: the remote's commit at the last fetch.
     - `commits`: the number of remote commits that are not served yet.
     - `since`: when this status began, in seconds since 1970.
-    - `reason`, `files`: why remote commits are not served yet, and the files that block them.
+    - `reason`, `files`: why the status is not CURRENT, and the files that block remote commits.
     - `asked`: when the remote last responded, in seconds since 1970.
     """
 
