@@ -102,8 +102,8 @@ def as_sentence(text: str, *, upper: bool = True) -> str:
 class NeedsThreadPool(BifolioError):
     """Raised on the event loop to move the request to a thread pool, for one of these reasons:
 
-    - `costly`: the request may block.
-    - `accounts`: the request may query a remote accounts database.
+    - `costly`: the request might block.
+    - `accounts`: the request might query a remote accounts database.
     - `long`: the request does not block, but takes too long for an event loop.
     """
 
@@ -223,7 +223,7 @@ class RateLimitError(ApiError):
 
 
 class UnauthorizedError(ApiError):
-    """The request's credentials are invalid."""
+    """The request's credentials are missing or invalid."""
 
     status, name, default = 401, "UnauthorizedError", "Missing or invalid credentials"
 

@@ -38,7 +38,7 @@ def state_folder(root: Path) -> Path:
 
 
 def keep_private(path: Path) -> None:
-    """Remove group and other permissions from a file or folder, if this process owns it."""
+    """Deny other users access to a file or folder, if this process owns it."""
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & 0o077:
         with suppress(PermissionError):

@@ -1,4 +1,4 @@
-"""Authorship of writes made by commands, which use the user configured in git."""
+"""Authorship of writes made by commands. The author is the user configured in git."""
 
 from server.auth.permissions import Actor
 from server.service.opening import OpenSite

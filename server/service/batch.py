@@ -27,7 +27,7 @@ class BatchReader:
 
     - `ids`: the document id of each parsed operation, or None for a deletion.
     - `singles`: the new document ids for single types that have no document yet, by uid.
-    - `room`: how many more characters the references can expand to.
+    - `room`: the number of characters to which further references can expand.
     """
 
     caller: Caller

@@ -53,7 +53,7 @@ class SiteBranches:
     def create(self, caller: Caller, name: str, origin: str = HEAD) -> Branch:
         """Create a branch that starts at `origin`: a commit, tag, branch or time.
 
-        Raises ForbiddenError, ValidationError, or ConflictError if the branch already exists.
+        Raises ValidationError. Raises ConflictError if the branch already exists.
         """
         self.permit(caller, "create")
         head = self._past.require_commits()

@@ -27,8 +27,8 @@ class ChangeFilter:
     def change(self, commit: Commit | None, change: FileChange) -> FileChange | None:
         """Return the part of a change that the actor is allowed to see, or None if it is hidden.
 
-        `commit` is None for an uncommitted change. If the file is visible only before or only after the
-        change, the result is a deletion or an addition.
+        `commit` is None for an uncommitted change. If the file is visible only before the change, the result
+        is a deletion. If it is visible only after the change, the result is an addition.
         """
         if self.actor.everything:
             return change

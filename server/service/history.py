@@ -55,7 +55,7 @@ HiddenUpdates = Mapping[str, Collection[str]]  # by commit id: the paths of docu
 class DocumentHistory:
     """The versions of one document that the caller is allowed to see, newest first.
 
-    `params` selects a locale and a status. `viewer` decides which attributes the caller may see.
+    `params` selects a locale and a status. `viewer` decides which attributes the caller is allowed to see.
     """
 
     caller: Caller
@@ -91,7 +91,7 @@ class DocumentHistory:
     ) -> Content | None:
         """Return the document's content at a commit, or None if the document did not exist.
 
-        An empty `commit` means the current files. A missing draft is replaced with the published version.
+        An empty `commit` means the current files. If the draft is missing, returns the published version.
         """
         locale, status, _ = self.of_one_file(status)
         for file_status in (DRAFT, PUBLISHED) if status == DRAFT else (status,):
@@ -164,7 +164,7 @@ class Histories:
     ) -> list[tuple[Commit, list[CommittedDocument]]]:
         """Return the commits that changed documents, newest first, each with its visible documents.
 
-        Raises ForbiddenError, ValidationError, or ConflictError if the site has no commits.
+        Raises ForbiddenError or ValidationError. Raises ConflictError if the site has no commits.
         """
         require_history(caller)
         caller.budget.take_turn()
@@ -183,7 +183,7 @@ class Histories:
     ) -> DocumentHistory:
         """Return a document's history. `document_id` is "" for a single type.
 
-        Raises ForbiddenError, NotFoundError, or ConflictError if the site has no commits.
+        Raises ForbiddenError or NotFoundError. Raises ConflictError if the site has no commits.
         """
         require_history(caller, action)
         state, type_ = caller.state, caller.state.schema.endpoints.get(api_id)
@@ -263,7 +263,10 @@ class Histories:
         return show_changes(store, versions, viewers, budget, unexamined=unexamined)
 
     def viewer_of(self, version: Version, viewer: Viewer, *, before: bool = True) -> Viewer:
-        """Return a viewer that also hides what was private after or (if `before` is set) before a change."""
+        """Return a viewer that also hides attributes that were private after a change.
+
+        If `before` is set, it hides attributes that were private before the change, too.
+        """
         commits = (version.parent if before else "", version.commit.id if version.commit else "")
         return viewer.also_hiding(*(self._former.schema(commit) for commit in commits if commit))
 
@@ -332,7 +335,8 @@ class Histories:
     ) -> Result:
         """Restore the attributes in `fields` to their values at a commit, tag, branch or time.
 
-        Raises NotFoundError if the document had no such version then, or any error of `Writes.write`.
+        Raises NotFoundError if the document had no such version at that time. Raises the same errors as
+        `Writes.write`.
         """
         verb = self.require_restore(history)
         history, (content,) = self._contents(history, (self.past.resolve(at), status))
@@ -383,8 +387,8 @@ class Histories:
     def _schema_at(self, commit: str, history: DocumentHistory) -> Schema | None:
         """Return the schema at a commit, or None if `commit` is "".
 
-        If the schema is invalid, returns the last valid schema or, for a commit that is not on the caller's
-        branch, raises ConflictError.
+        If the schema is invalid, returns the last valid schema for a commit on the caller's branch, and
+        raises ConflictError for any other commit.
         """
         if not commit:
             return None
@@ -447,6 +451,6 @@ def _drafts_of(caller: Caller, type_: Type) -> bool:
 
 
 def _unread(content: Content | None, history: DocumentHistory) -> list[str]:
-    """Return the keys in a version's file that the current schema doesn't define and no schema hides."""
+    """Return the visible keys in a version's file that the current schema doesn't define."""
     names = content.unread if content else ()
     return [name for name in names if history.viewer.sees_key(history.type, name)]

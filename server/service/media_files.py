@@ -46,7 +46,7 @@ class MediaFiles:
         return not commit or (served_state is not None and served_state.commit == commit)
 
     def find(self, snapshot: Snapshot, commit: str, key: str) -> MediaFile | str:
-        """Return a media file as it was at a commit, or its URL if it is in a public bucket.
+        """Return a media file as it was at a commit, or its URL if clients download it from the bucket.
 
         An empty `commit` means the current files. Raises NotFoundError, or any error of the bucket.
         """

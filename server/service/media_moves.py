@@ -138,7 +138,7 @@ MAX_ATTEMPTS = 3  # maximum number of attempts to upload a file that keeps chang
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """A file that was uploaded to the bucket. `found` is the local file's signature, or None."""
+    """A file that was uploaded to the bucket. `found` is the signature of the local file, if there is one."""
 
     document: Document
     stored: StoredFile

@@ -62,7 +62,7 @@ class OpenSite:
 
     @cached_property
     def recorder(self) -> Recorder:
-        """Recorder of changes in the event log, shared by all workers of a server."""
+        """Recorder that adds changes to the event log. All workers of a server share it."""
         accounts, served = self.site.state.settings.accounts, self.mode is Mode.SERVER
         return Recorder(self.site.root, self.site.replaced, accounts=accounts, served=served)
 
@@ -78,7 +78,7 @@ class OpenSite:
         self.site.observe(self.recorder, self.recorder.committed)
 
     def record_before_fork(self) -> None:
-        """Record changes to the files in the event log, before workers are forked."""
+        """Add file changes to the event log before workers are forked."""
         if self.mode is Mode.SERVER and not is_postgres(self.site.state.settings.accounts):
             process = get_context("fork").Process(target=self._record)
             process.start()

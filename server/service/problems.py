@@ -1,7 +1,7 @@
 """Problems in a served site that a caller is allowed to see or fix.
 
-Because messages can quote hidden values, a caller sees a problem only if they are allowed to see everything
-that its message could mention.
+Messages can quote hidden values. So callers see a problem only if they are allowed to see everything that the
+message could mention.
 """
 
 import re
@@ -178,7 +178,7 @@ class ProblemViewer:
         return cls(caller)
 
     def shown(self, check: Check) -> Iterator[Found]:
-        """Yield the visible problems, without the fixes that the caller is not allowed to apply."""
+        """Yield the visible problems. Fixes are included only if the caller is allowed to apply them."""
         may_fix = may_of_site(self.caller.actor, PROBLEMS, "fix", self.caller.state.schema)
         for found in check.found:
             if self._sees(found):

@@ -60,7 +60,7 @@ class Source:
 class NewSource:
     """New text for a file.
 
-    It replaces the whole file (`text`), or the keys that the content type does not define (`other_keys`).
+    It replaces the whole file (`text`), or only keys that the content type does not define (`other_keys`).
     """
 
     if_match: str
@@ -73,8 +73,9 @@ def find_source(
 ) -> SourceFile:
     """Return the file of a document version. `document_id` is "" for a single type.
 
-    If `to_write` is set, also requires permission to change the file. Raises ForbiddenError, NotFoundError,
-    ValidationError, or ConflictError for a past commit.
+    If `to_write` is set, also requires permission to change the file.
+
+    Raises ForbiddenError, NotFoundError or ValidationError. Raises ConflictError for a past commit.
     """
     state, actor = caller.state, caller.actor
     require_source(actor, "read", state.schema)

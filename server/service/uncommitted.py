@@ -80,7 +80,7 @@ def list_uncommitted(site: Site, past: PastStates, caller: Caller, page: Page) -
 def find_uncommitted(site: Site, past: PastStates, caller: Caller, path: object) -> UncommittedChange:
     """Return the uncommitted changes to the file at `path`.
 
-    Raises ForbiddenError, NotFoundError, ConflictError, or ValidationError if the path is invalid.
+    Raises ForbiddenError, NotFoundError, ConflictError or ValidationError.
     """
     require_history(caller)
     head, state = past.require_commits(), caller.state

@@ -19,8 +19,9 @@ def take_back(
 ) -> Outcome[tuple[str, ...]]:
     """Restore the files that an earlier write changed, and return the paths of the visible files.
 
-    If `undo` is set, the caller can undo the restoration, too. Raises ForbiddenError, NotFoundError, or
-    ConflictError if the files have been changed again.
+    If `undo` is set, the caller can undo the restoration, too.
+
+    Raises ForbiddenError or NotFoundError. Raises ConflictError if the files have been changed again.
     """
     if not may_write(caller.actor, caller.state.schema.content_types):
         raise ForbiddenError()

@@ -76,6 +76,6 @@ def sight_of_files(caller: Caller) -> Callable[[str], bool]:
 
 
 def _verb(required: Permit) -> Verb | None:
-    # A different version of Bifolio may have recorded the permission.
+    # A different version of Bifolio might have recorded the permission.
     name = _OLD_VERBS.get(required.verb, required.verb)
     return Verb(name) if name in set(Verb) else None

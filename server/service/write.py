@@ -204,7 +204,7 @@ class Writes:
     def _offer(
         self, caller: Caller, state: State, keeper: Keeper | None, permits: Collection[Permit]
     ) -> UndoOffer | None:
-        """Return the offer to undo a write, or None if the caller is not allowed to undo it."""
+        """Return the offer to undo a write, or None if the caller can't undo it."""
         if keeper is None or not keeper.id:
             return None
         store = Store(self.site.root, state.schema, state.settings, CommitTimes().timestamps)

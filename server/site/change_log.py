@@ -103,7 +103,7 @@ class ChangeLog:
     def begin_anew(self, record: bytes, *, lag: bool) -> int:
         """Append a record of the entire site for new workers, and return the position after it.
 
-        If `lag` is set, the old workers may keep serving an older state for a short time. The caller must
+        If `lag` is set, the old workers are allowed to serve an older state for a short time. The caller must
         hold the write lock.
         """
         self._numbers[_LAG_UNTIL] = time.monotonic_ns() + MAX_LAG_NS if lag else 0
@@ -114,7 +114,7 @@ class ChangeLog:
         return self.end
 
     def may_lag(self, position: int, patience: int = 0) -> bool:
-        """Return whether a worker at `position` may keep serving an older state until it is replaced.
+        """Return whether a worker at `position` is allowed to serve an older state until it is replaced.
 
         `patience`, in nanoseconds, extends the time limit.
         """

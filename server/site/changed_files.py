@@ -97,7 +97,7 @@ def _differing(contents: Contents, found: Walk) -> set[str]:
 
 
 def is_own(contents: Contents, path: str) -> bool:
-    """Return whether a file has its own entry, unlike the description file of a media file."""
+    """Return whether a file has its own entry. The description files of media files do not."""
     return contents.store.owner(path, lambda other: (contents.root / other).is_file()) == path
 
 

@@ -37,7 +37,7 @@ def problems_in_files(contents: Contents) -> Iterator[Problem]:
 
 
 def find_contested(snapshot: Snapshot) -> Iterable[Problem]:
-    """Yield a problem for each file whose document or media URL is already used by another file."""
+    """Yield a problem for each file whose document or media URL already belongs to another file."""
     for key in snapshot.contested:
         first, *others = snapshot.claims.get(key, ())
         for other in others:

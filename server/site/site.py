@@ -175,7 +175,7 @@ class Site:
     # --- changes -------------------------------------------------------------------------------
 
     def refresh(self, hints: Collection[str] | None = None) -> Change:
-        """Apply all changes to the files at `hints` (by default, all files), and return them.
+        """Apply all changes to the files at `hints` (by default, all files). Return the changes.
 
         If a schema has changed in a large site, request new workers instead.
         """

@@ -1,4 +1,4 @@
-"""Functions that create the text of document files, or change values in it and preserve the rest."""
+"""Functions that create the text of document files, or change values in the text and preserve the rest."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -175,7 +175,7 @@ def _change_body(
 ) -> str:
     """Return the new text below the front matter.
 
-    Removes `body` from `changes`, unless the new value must be stored in the front matter.
+    Updates `changes`, so that it contains only the changes to the front matter.
     """
     new = changes.pop(body)
     if type(new) is Plain and is_null(new):

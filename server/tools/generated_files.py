@@ -154,9 +154,9 @@ def update_file(top: Path, path: str, made: bytes, command: str, *, check: bool)
 def update_folder(
     top: Path, files: Mapping[str, bytes], outdated: Collection[str], command: str, *, check: bool
 ) -> tuple[int, int]:
-    """Write generated files and delete outdated files or, if `check` is set, check that neither is necessary.
+    """Write generated files and delete outdated files. Return the numbers of written and deleted files.
 
-    Return the numbers of written and deleted files. Raises SetupError.
+    If `check` is set, only check that no file would change. Raises SetupError.
     """
     if check:
         for path, made in files.items():

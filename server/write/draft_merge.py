@@ -1,5 +1,5 @@
 """Changes to a document's draft or published version.
-Publishing a change also publishes the draft, unless the author is not allowed to read drafts.
+Publishing a change also publishes the draft if the author is allowed to read drafts.
 """
 
 from dataclasses import dataclass

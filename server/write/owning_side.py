@@ -63,7 +63,7 @@ class Relinker:
     def _removed_from_published(
         self, owner: Type, owning: Attribute, target: Any, attribute: Attribute, links: Links
     ) -> set[str]:
-        # A draft can contain another relation than the published version.
+        # The draft's relation can differ from the published version's.
         live = self._owners(owner, owning, target, PUBLISHED)
         return {*live} - {*replace(links, strict=False).apply(live, to_many=attribute.to_many)}
 

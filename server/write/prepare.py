@@ -147,8 +147,7 @@ def _reading(request: WriteRequest, address: Address, context: Context, *, versi
 
 
 def _reads_merged(request: WriteRequest, address: Address, context: Context) -> bool:
-    # Without this check, the caller could find out whether a guessed value conflicts with one that it is not
-    # allowed to read.
+    # Without this check, callers could find out whether a guessed value conflicts with a hidden value.
     reading = _reading(request, address, context, versions=_reads_version(request, address))
     return reading.covers(address.type, request.data)
 

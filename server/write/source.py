@@ -183,8 +183,8 @@ class SourceRequest:
 
 def replace_source(request: SourceRequest, context: Context) -> str:
     """Replace the text of a document's file, and return the document's id.
-    Raises ValidationError if the text is invalid, PreconditionError if `if_match` does not match,
-    NotFoundError, ConflictError or ForbiddenError.
+    Raises ValidationError if the text is invalid, or PreconditionError if `if_match` does not match.
+    Can also raise NotFoundError, ConflictError or ForbiddenError.
     """
     address = fit_to_schema(request.address, context)
     document = _find_version(address, context)

@@ -39,7 +39,7 @@ IGNORED_KEYS = ("publishedAt", "locale")
 _Held = Mapping[tuple[str, str], Component] | None
 _NO_VALUE: Any = object()  # passed as an attribute's current value if the document version is new
 MAX_STRING_CHARS = 255  # maximum length of strings for which the schema sets no limit
-# Clients can send documents from responses back as targets. These keys in them are ignored.
+# Clients can use documents from responses as targets. These keys of such documents are ignored.
 OF_TARGETS = ("localizations", "createdBy", "updatedBy", "options")
 IDS = ("id", "documentId")
 READ_ONLY = ("createdAt", "updatedAt", "createdBy", "updatedBy", "localizations")
@@ -385,7 +385,7 @@ class Validator:
         return self.numbers[uid].get(number) if table else None
 
     def _table(self, uid: str) -> Table | None:
-        # Unlike the content type of a target, that of a neighbour has not been checked yet.
+        # A target's content type has been checked before, but a neighbour's has not.
         return self.snapshot.tables.get(uid) if self.may_find(uid) else None
 
     def _statuses(self, uid: str) -> tuple[str, ...]:

@@ -1,1 +1,1 @@
-"""What a site publishes besides its API: feeds, sitemaps, and redirects from former addresses."""
+"""Feeds, sitemaps, and redirects from former addresses."""

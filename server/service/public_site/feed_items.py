@@ -70,7 +70,7 @@ class Item:
     authors: tuple[str, ...]
     image: Picture | None
     locale: str
-    # the item as it is written in a format, by the format's name
+    # the item's text, by format name
     written: dict[str, str] = field(default_factory=dict, compare=False)
 
 
@@ -202,7 +202,7 @@ def _cached_item(document: Document, body: bytes, names: Mapping[str, str], site
 
 
 def _size(key: tuple[Any, ...], item: Item) -> int:
-    # The content is also in the body, and in the item as it is written in each format.
+    # The content is also in the body, and in the item's text for each format.
     return 4 * (len(item.content) + len(item.summary)) + ITEM_BYTES
 
 

@@ -80,7 +80,7 @@ def _channel(name: str, feed: Feed, site: PublicSite) -> Channel:
 
 
 def _home(feed: Feed, site: PublicSite) -> str:
-    """Return the home page's URL on the host in the documents' URLs. Raises NotFoundError."""
+    """Return the URL of the home page on the documents' host. Raises NotFoundError."""
     settings, subjects = site.state.settings, site.state.schema.subjects
     for name in feed.types:
         for locale in (*feed.locales, *settings.locales.available):

@@ -15,7 +15,7 @@ from server.service.public_site.redirects import STATUS, Redirect
 
 # Longer rules are ignored (https://developers.cloudflare.com/pages/configuration/redirects/).
 _MAX_PAGES_RULE_CHARS = 1000
-# nginx (1.22) keeps the length of a location in one byte: a longer one breaks the others, too.
+# nginx (1.22) stores the length of a location in one byte. A longer location also breaks the others.
 _MAX_NGINX_LOCATION_BYTES = 255
 # nginx reads parameters of up to 4,096 bytes, with their quotes and variables.
 _MAX_NGINX_TARGET_CHARS = 4000
@@ -82,7 +82,7 @@ def _netlify(redirects: Iterable[Redirect]) -> tuple[str, list[Redirect]]:
         parameters = " ".join(part for part in query.split("&") if part)
         return f"{path} {parameters + ' ' if parameters else ''}{target} {STATUS}"
 
-    # The first matching rule wins, so those with parameters come first.
+    # The first matching rule wins, so rules with parameters come first.
     ordered = sorted(redirects, key=lambda redirect: ("?" not in redirect.source, redirect.source))
     lines, left = _lines(ordered, line)
     return "".join(f"{text}\n" for text in lines), left
@@ -91,7 +91,8 @@ def _netlify(redirects: Iterable[Redirect]) -> tuple[str, list[Redirect]]:
 def _cloudflare_pages(redirects: Iterable[Redirect]) -> tuple[str, list[Redirect]]:
     def line(redirect: Redirect) -> str | None:
         path, query = _split_source(redirect)
-        # Rules match neither query strings nor, other than Netlify's, a slash at the end that they lack.
+        # Rules can't match query strings. Unlike on Netlify, a rule without a trailing slash does not match a
+        # path with one.
         variants = [path] if path == "/" else [path, f"{path}/"]
         rules = [f"{variant} {_target_in_rule(redirect)} {STATUS}" for variant in variants]
         return "\n".join(rules) if not query and len(rules[-1]) <= _MAX_PAGES_RULE_CHARS else None

@@ -180,7 +180,7 @@ class _Builder:
     found: dict[Source, Redirect] = field(default_factory=dict)
     refused: set[Source] = field(default_factory=set)
     problems: list[Problem] = field(default_factory=list)
-    from_root: bool = False  # what relative aliases are relative to
+    from_root: bool = False  # whether relative aliases start at the root
 
     def fail(self, alias: Alias, message: str, fix: str) -> None:
         what = f"the alias {_shown(alias.text)} {message}"

@@ -1,4 +1,4 @@
-"""Background check for problems in other files that a change to one file causes or resolves."""
+"""Background check for problems that a change to one file causes or resolves in other files."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

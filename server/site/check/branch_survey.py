@@ -182,7 +182,10 @@ def _last_in_address(audit: Audit, path: str) -> str:
 
 
 def _gone_addresses(audit: Audit, changes: BranchChanges) -> Iterator[str]:
-    """Yield the page addresses that the changes remove, and all aliases in the old versions of the files."""
+    """Yield the page addresses that the changes remove.
+
+    Also yields all aliases in the old versions of the changed files.
+    """
     if not audit.addresses.pages:
         return
     for path, text in changes.old_texts.items():

@@ -48,7 +48,7 @@ def _missing_alts(subject: Subject) -> Iterator[Problem]:
 
 
 def _heading_jumps(subject: Subject) -> Iterator[Problem]:
-    # The first heading may have any level: the page's template contains the headings above it.
+    # The first heading can have any level: the page's template contains the headings above it.
     path = subject.page.path
     for passage in subject.page.passages:
         before = 6
@@ -108,7 +108,7 @@ def _broken(rule: ContentRule, value: Any, limits: Limits) -> list[str]:
 def _values_at(
     type_: Type, values: Any, names: tuple[str, ...], at: KeyPath
 ) -> Iterator[tuple[KeyPath, Any]]:
-    """Yield the key path and the value of each attribute in a document that the path `names` leads to.
+    """Yield the key path and the value of each attribute at the path `names` in a document.
 
     The value is None if a component on the path is missing.
     """

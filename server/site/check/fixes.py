@@ -311,7 +311,10 @@ def _document(audit: Audit, document: Document, type_: Type, text: str) -> str |
 
 
 def _other_id(audit: Audit, name: str, type_: Type, text: str) -> _Target | None:
-    """Return the renamed or similarly named document that was probably meant by an unknown id, or None."""
+    """Return the document that an unknown id probably means, or None.
+
+    That document was renamed, or has a similar id.
+    """
     if (type_.uid, text) in audit.claimed:
         return None  # correct, but the document's file can't be read
     return _renamed_target(audit, name, (type_.uid, text)) or _suggested_target(audit, (type_.uid, text))

@@ -1,4 +1,4 @@
-"""Severities of problems, and which problems a site accepts.
+"""Severities of problems, and the problems that a site accepts.
 
 A site can accept a problem in its settings, or with a `bifolio-ignore: RULE` comment in the file.
 """

@@ -29,7 +29,7 @@ _FILE_EXTENSION = re.compile(r"\.[a-z][a-z0-9]{1,4}$", re.IGNORECASE)  # such as
 class Pages:
     """The page addresses of one content type, in one locale or in all locales.
 
-    - `path`: matches the decoded paths, with the groups `key` and `locale`
+    - `path`: pattern for decoded paths, with the groups `key` and `locale`
     - `start`: decoded path before the first placeholder
     - `key`: placeholder whose value identifies the document, or "" if no placeholder does
     - `locale`: locale of the pattern, or EVERY_LOCALE
@@ -144,7 +144,7 @@ class PageAddresses:
         return Counter(dirname(source_of_address(url)[1]) for d in documents if (url := self.url(d)))
 
     def is_in_default_locale(self, match: Match, target: str) -> bool:
-        """Return whether a translation from the default locale would have the address `target`."""
+        """Return whether a document in the default locale would have the address `target` if translated."""
         default = self._settings.locales.default
         for address in _with_index(target):
             wanted = normalized(unquote(address))

@@ -77,7 +77,7 @@ def content_times(commits: Iterable[Commit], ignored: frozenset[str] = frozenset
     `commits` must be sorted from newest to oldest.
     """
     times: dict[str, float] = {}
-    names: dict[str, str] = {}  # present paths of files, by the paths before renames
+    names: dict[str, str] = {}  # current paths of files, by their paths before renames
     for commit in commits:
         for change in commit.changes:
             path = names.get(change.path, change.path)

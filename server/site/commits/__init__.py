@@ -1,1 +1,1 @@
-"""Commits writes made through the API: when to commit, which files to include, and what the message says."""
+"""Commits of writes made through the API: their timing, files and messages."""

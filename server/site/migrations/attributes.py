@@ -125,8 +125,8 @@ def replace_references(
 ) -> list[tuple[str, KeyPath]]:
     """Update the references to an attribute in site.yaml.
 
-    Refuse the migration if there are references in schemas, or references that can't be updated. References
-    in schemas are allowed under the keys in `except_in`, and are returned.
+    References in schemas are not updated. Return those under the keys in `except_in`. Refuse the migration
+    if schemas contain other references, or if a reference in site.yaml can't be updated.
     """
     excepted, name = [], new.old
     for path, edits in in_schemas(schema, type_, name, f"{name}-new").items():

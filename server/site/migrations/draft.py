@@ -77,9 +77,9 @@ class Draft:
     paths: dict[str, None] = field(default_factory=dict)
     # The text of each changed file before, None for a new file.
     before: dict[str, str | None] = field(default_factory=dict)
-    # the only documents that may change; None for all
+    # paths of the documents that the migration can change; None for all
     only: Set[str] | None = None
-    # whether it may publish documents whose files contain the mark of a draft
+    # whether the migration is allowed to publish documents that are marked as drafts
     publishes: bool = False
     # the definitions of enumerations that a retype must not derive from documents, by `TYPE.attribute`
     enums: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

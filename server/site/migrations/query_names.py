@@ -241,7 +241,7 @@ def _joined(path: list[str], new: tuple[str, ...], spaces: str) -> list[str]:
 
 
 def _lift(edits: Edits, tree: dict[str, Any], key: str, inner: dict[str, Any]) -> None:
-    """Add edits that replace the entry `key` of `tree` with the entries of `inner`, the mapping under it."""
+    """Add edits that replace the entry `key` of `tree` with the entries of its value `inner`."""
     if taken := inner.keys() & tree.keys():
         edits.refused[key,] = f'there is already an entry "{min(taken)}"'
     elif len(inner) == 1:

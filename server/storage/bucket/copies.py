@@ -48,7 +48,8 @@ class Copies:
 
         `most` is the cache's maximum size in bytes.
 
-        Raises BucketError, BusyError if too many downloads are waiting, and StorageError for disk errors.
+        Raises BucketError. Raises BusyError if too many downloads are waiting, and StorageError for disk
+        errors.
         """
         file = self._kept(object_)
         if file is not None:

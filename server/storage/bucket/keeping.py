@@ -35,7 +35,7 @@ def headers_of(mime: str) -> Mapping[str, str]:
 
 
 def is_shown(mime: str) -> bool:
-    """Return True if browsers may display files of this media type instead of downloading them."""
+    """Return True if browsers are allowed to display files of this media type."""
     return mime in _INLINE_TYPES or (mime.startswith(_INLINE_PREFIXES) and mime not in _SCRIPTABLE_TYPES)
 
 

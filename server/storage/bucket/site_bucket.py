@@ -40,7 +40,8 @@ class SiteBucket:
     def keep(self, settings: Settings, source: Path, ending: str) -> StoredFile | None:
         """Upload a media file. Return the data for its description file, or None if no bucket is configured.
 
-        Raises BucketError, OSError if the file can't be read, and BusyError if too many uploads are waiting.
+        Raises BucketError. Raises OSError if the file can't be read, and BusyError if too many uploads are
+        waiting.
         """
         if not settings.media.store:
             return None

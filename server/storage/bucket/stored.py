@@ -1,4 +1,4 @@
-"""References to bucket objects in the description files of media files."""
+"""References to bucket objects, stored in the description files of media files."""
 
 import re
 from collections.abc import Iterator, Mapping

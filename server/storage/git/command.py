@@ -231,7 +231,7 @@ def _run(
 ) -> tuple[int, bytes, bytes]:
     """Run a command. Return its exit status, output and error output.
 
-    After a timeout, kill it along with its child processes. Raises OSError and TimeoutExpired.
+    After a timeout, kill the command and its child processes. Raises OSError and TimeoutExpired.
     """
     pipe, began = subprocess.PIPE, time.monotonic()
     # Run in its own session, so that signals such as Ctrl-C reach only the server.

@@ -98,7 +98,8 @@ class Made:
 def changes_of(repository: Repository, new: NewCommit, head: str) -> Tree:
     """Store the new contents in git, and return the files to change in a commit on top of `head`.
 
-    Omits unchanged files, ignored files, and files with newer commits by other people. Raises CommitError.
+    Omits unchanged files, and files with newer commits by other people. Except in merges, ignored and nested
+    files are also omitted. Raises CommitError.
     """
     root, paths = repository.root, list(new.files)
     committed = repository.tree(head, paths)

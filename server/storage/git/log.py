@@ -34,7 +34,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit and its changes to the site. Without changes, the author and message are empty."""
+    """A commit and its changes to the site. If there are no changes, the author and message are empty."""
 
     id: str
     parents: tuple[str, ...]

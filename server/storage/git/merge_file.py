@@ -28,7 +28,7 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class MergedText:
-    """Merged text in three variants, with conflicts resolved in favor of ours, base or theirs."""
+    """Merged text, with conflicts resolved in favor of ours, base or theirs, or left out (`common`)."""
 
     ours: str
     base: str

@@ -44,9 +44,9 @@ LOCALES = "locale"  # for all locales except the default
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The actor whose permissions limit what is exported, and whether drafts are exported.
+    """The actor whose permissions limit the export.
 
-    If `drafts` is set, drafts are exported for each type whose drafts the actor is allowed to read.
+    If `drafts` is set, the drafts that the actor is allowed to read are exported, too.
     """
 
     actor: Actor

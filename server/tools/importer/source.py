@@ -100,9 +100,10 @@ class SourceReader(Protocol):
 def tree_of(
     schemas: Mapping[str, Shape], uid: str, data: Mapping[str, Any], resolve: ResolveRelation
 ) -> Json:
-    """Convert a row or component to the form stored in files, omitting attributes that are not in `data`.
+    """Convert a row or component to the form stored in files.
 
-    `resolve` returns the targets of a relation or media attribute.
+    Omits derived relations, and scalars and components that are not in `data`. `resolve` returns the targets
+    of a relation or media attribute.
     """
     tree: Json = {}
     for name, attribute in schemas[uid]["attributes"].items():

@@ -1,4 +1,4 @@
-"""Data files (YAML, JSON, TOML) that can become documents."""
+"""Data files (YAML, JSON, TOML) that can be served as documents."""
 
 import os
 import re
@@ -20,7 +20,7 @@ _PROGRAMS = re.compile(
 
 
 def data_documents(files: Iterable[str]) -> set[str]:
-    """Return the data files that can become documents.
+    """Return the data files that can be served as documents.
 
     These files are in data folders or, if there are none, in folders that contain mostly data files.
     """

@@ -89,7 +89,7 @@ class TreeFolders:
 
     @cached_property
     def _lists(self) -> frozenset[tuple[str, str]]:
-        """Page list folders (such as `blog`) inside locale folders, as pairs of parent folder and name."""
+        """Folders for lists of pages (such as `blog`) in locale folders, as pairs of parent and name."""
         names: dict[tuple[str, str], set[str]] = defaultdict(set)
         for path in self.paths:
             parent = self._parent_of(path)

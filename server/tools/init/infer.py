@@ -151,7 +151,10 @@ def _alike(name: str, target: str) -> bool:
 
 
 def _with_locales(group: PageGroup, found: ProposedAttribute, keys: Collection[str]) -> ProposedAttribute:
-    """Mark the attribute as localized if its values differ between the locales of a document."""
+    """Mark the attribute as localized if its values differ between the locales of a document.
+
+    The Markdown body is always marked. Relations and UIDs never are.
+    """
     values: dict[str, list[Any]] = {}
     for member in group.members:
         values.setdefault(member.name, []).append([member.page.tree.get(key) for key in keys])

@@ -60,7 +60,7 @@ def skipped_files(root: Path, files: Iterable[str]) -> Mapping[str, SkippedFolde
 def _skipped(
     path: str, folders: TreeFolders, ignored: frozenset[str], code: set[str]
 ) -> SkippedFolder | None:
-    """Return the outermost folder without content that contains a file, or None if there is none."""
+    """Return the outermost folder without content around the file at `path`, or None if there is none."""
     parts = path.split("/")[:-1]
     content = folders.content_folder(path)
     outside = len(content.split("/")) if content else len(parts)

@@ -32,7 +32,7 @@ _COMMENT = re.compile(r"(?:^|[ \t])#(.*)$", re.MULTILINE)
 class MergeFiles:
     """The arguments that git passes to the driver. `size` is the length of the conflict markers.
 
-    `is_ancestor` is set if the result becomes the base of another merge.
+    `is_ancestor` is set if the result is used as the base of another merge.
     """
 
     base: Path

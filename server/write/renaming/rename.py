@@ -49,7 +49,7 @@ class Renamed:
 
 def rename(request: Rename, context: Context) -> Renamed:
     """Rename a media file, or all files of a document, and update the references.
-    Raises NotFoundError, ValidationError if the new name is invalid, or ConflictError if the name is in use.
+    Raises NotFoundError, ValidationError or ConflictError.
     """
     claim = context.layout.claim(request.old)
     if request.old.startswith(f"{UPLOADS}/"):
