@@ -16,13 +16,21 @@ import pytest
 from docs.packages import LAZY, PACKAGES
 
 ROOT = Path(__file__).parent.parent
-TREES = {
-    ".".join(path.relative_to(ROOT / "server").with_suffix("").parts): ast.parse(path.read_text())
+PATHS = {
+    ".".join(path.relative_to(ROOT / "server").with_suffix("").parts): path
     for path in sorted((ROOT / "server").rglob("*.py"))
 }
-NAMES = sorted(name for name in TREES if not name.endswith("__init__") and name != "__main__")
+NAMES = sorted(name for name in PATHS if not name.endswith("__init__") and name != "__main__")
 MOST_ENTRIES, MOST_LINES, MOST_LINES_OF_FUNCTION = 26, 600, 50
 PLAIN_FUNCTION_LINES = 6  # up to this length, a good name can replace the docstring
+
+
+@cache
+def trees() -> Mapping[str, ast.Module]:
+    """Return the syntax trees of all modules. They are parsed by the first test, because every process of
+    pytest imports this module.
+    """
+    return {name: ast.parse(path.read_text()) for name, path in PATHS.items()}
 
 
 @cache
@@ -38,12 +46,12 @@ def _imports(tree: ast.Module) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
-                yield inner if inner.removeprefix("server.") in TREES else node.module
+                yield inner if inner.removeprefix("server.") in PATHS else node.module
 
 
 def inside(name: str) -> set[str]:
     """Return the modules in `server` that a module imports."""
-    return {i.removeprefix("server.") for i in imports(TREES[name]) if i.startswith("server.")}
+    return {i.removeprefix("server.") for i in imports(trees()[name]) if i.startswith("server.")}
 
 
 def floor(name: str) -> int:
@@ -54,17 +62,17 @@ def floor(name: str) -> int:
 
 def test_the_service_knows_no_http() -> None:
     http = {"flask", "werkzeug", "http", "wsgiref"}
-    services = [name for name in TREES if name.partition(".")[0] == "service"]
-    roots = {n: {i.removeprefix("server.").partition(".")[0] for i in imports(TREES[n])} for n in services}
+    services = [name for name in PATHS if name.partition(".")[0] == "service"]
+    roots = {n: {i.removeprefix("server.").partition(".")[0] for i in imports(trees()[n])} for n in services}
     assert {name: found & {*http, "api"} for name, found in roots.items() if found & {*http, "api"}} == {}
 
 
 def test_only_the_service_writes_to_a_site() -> None:
-    doors = [name for name in TREES if name.partition(".")[0] in ("api", "tools", "commands")]
+    doors = [name for name in PATHS if name.partition(".")[0] in ("api", "tools", "commands")]
     writing = {
         f"{name}, line {node.lineno}"
         for name in doors
-        for node in ast.walk(TREES[name])
+        for node in ast.walk(trees()[name])
         if isinstance(node, ast.Attribute) and node.attr == "write" and _is_site(node.value)
     }
     assert writing == set()
@@ -99,7 +107,7 @@ def test_no_two_modules_need_each_other() -> None:
 def test_nothing_is_imported_inside_of_functions() -> None:
     importing = [
         f"{name}.{node.name}, line {inner.lineno}"
-        for name, tree in TREES.items()
+        for name, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef)
         for inner in ast.walk(node)
@@ -111,7 +119,7 @@ def test_nothing_is_imported_inside_of_functions() -> None:
 def test_what_is_loaded_late_is_named_with_its_reason() -> None:
     found = {
         str(node.value)
-        for tree in TREES.values()
+        for tree in trees().values()
         if "importlib" in imports(tree)
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and str(node.value).removeprefix("server.") in NAMES
@@ -139,7 +147,7 @@ OWNERS = {dependency: owners for dependency, (_, owners) in reasons().items()}
 
 def users(libraries: set[str]) -> set[str]:
     """Return the modules that import one of the libraries."""
-    return {n for n, tree in TREES.items() if libraries & {i.partition(".")[0] for i in imports(tree)}}
+    return {n for n, tree in trees().items() if libraries & {i.partition(".")[0] for i in imports(tree)}}
 
 
 @cache
@@ -166,7 +174,7 @@ def test_a_library_is_imported_by_its_owners_alone(dependency: str) -> None:
 
 
 def test_every_library_is_a_dependency() -> None:
-    libraries = {i.partition(".")[0] for tree in TREES.values() for i in imports(tree)}
+    libraries = {i.partition(".")[0] for tree in trees().values() for i in imports(tree)}
     known = set().union(*map(imported_as, OWNERS)) | sys.stdlib_module_names | {"server"}
     assert libraries - known == set()
 
@@ -192,7 +200,7 @@ def test_timestamps_of_files_are_set_in_one_module() -> None:
         name
         for name in NAMES
         if name.partition(".")[0] in packages
-        for node in ast.walk(TREES[name])
+        for node in ast.walk(trees()[name])
         for key in _keys_set_by(node)
         if isinstance(key, ast.Constant) and key.value in timestamps
     }
@@ -213,11 +221,11 @@ def test_a_folder_can_be_taken_in_at_a_glance() -> None:
 
 
 def test_modules_and_functions_are_small() -> None:
-    lines = {name: len(path_of(name).read_text().splitlines()) for name in TREES}
+    lines = {name: len(path_of(name).read_text().splitlines()) for name in PATHS}
     assert {name: count for name, count in lines.items() if count > MOST_LINES} == {}
     functions = {
         f"{name}.{node.name}": (node.end_lineno or 0) - node.lineno + 1
-        for name, tree in TREES.items()
+        for name, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef) and node.name != "bind"  # `bind` is a list of small handlers
     }
@@ -235,10 +243,10 @@ def lines_in(function: ast.FunctionDef) -> int:
 
 
 def test_modules_and_public_functions_say_what_they_are_for() -> None:
-    undescribed = [name for name, tree in TREES.items() if not ast.get_docstring(tree)]
+    undescribed = [name for name, tree in trees().items() if not ast.get_docstring(tree)]
     undescribed += [
         f"{name}.{node.name}"
-        for name, tree in TREES.items()
+        for name, tree in trees().items()
         for node in tree.body
         if isinstance(node, ast.FunctionDef | ast.ClassDef)
         and not node.name.startswith("_")
