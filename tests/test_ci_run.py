@@ -1,19 +1,22 @@
-"""Tests of `.ci/run` with a `make` that only prints: its reaction to a failed phase, and the end of its
-output.
+"""Tests of `.ci/run` with a `make` that only prints: how it ends after a failed phase or an interruption, and
+what it prints at its end.
 """
 
 import shutil
+import signal
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
+from tests.waiting import until
+
 ROOT = Path(__file__).parent.parent
 MAKE = """#!/bin/sh
 echo making $1
 [ "$1" = "$FAILING" ] && exit 2
-[ "$1" = "$WAITING" ] && sleep 60 && touch went-on
+[ "$1" = "$WAITING" ] && touch waiting && sleep 60 && touch went-on
 [ "$1" = check ] && sleep 0.3
 [ "$1" = test ] && echo "12 passed in 3.00s"
 [ "$1" = test-studio ] && echo "99 passed in 9.00s"
@@ -24,6 +27,12 @@ exit 0
 
 def run(folder: Path, failing: str = "", waiting: str = "") -> subprocess.CompletedProcess[str]:
     """Run a copy of `.ci/run` in a folder. The target `failing` fails."""
+    with begin(folder, failing, waiting) as process:
+        output, errors = process.communicate()
+    return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
+
+
+def begin(folder: Path, failing: str, waiting: str) -> "subprocess.Popen[str]":
     programs = {folder / "programs/make": MAKE, folder / ".venv/bin/python": "#!/bin/sh\n"}
     for path, text in programs.items():
         path.parent.mkdir(parents=True)
@@ -32,7 +41,9 @@ def run(folder: Path, failing: str = "", waiting: str = "") -> subprocess.Comple
     (folder / ".ci").mkdir()
     shutil.copy(ROOT / ".ci/run", folder / ".ci")
     environment = {"PATH": f"{folder / 'programs'}:/usr/bin:/bin", "FAILING": failing, "WAITING": waiting}
-    return subprocess.run([folder / ".ci/run"], env=environment, capture_output=True, text=True, check=False)
+    return subprocess.Popen(
+        [folder / ".ci/run"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 def test_a_run_ends_with_the_seconds_of_phases_and_the_closing_line_of_pytest(tmp_path: Path) -> None:
@@ -78,3 +89,13 @@ def test_a_phase_that_fails_ends_the_run(tmp_path: Path, failing: str) -> None:
     assert last_made == f"making {failing}"
     assert seconds.startswith(f"-- make {failing}: ")
     assert failure == f"-- make {failing}: FAILED with status 2"
+
+
+def test_an_interrupted_run_prints_the_output_of_running_phases_and_ends_them(tmp_path: Path) -> None:
+    with begin(tmp_path, "", "test") as process:
+        until((tmp_path / "waiting").exists)
+        process.send_signal(signal.SIGTERM)
+        output, _ = process.communicate()
+    assert process.returncode == 130
+    assert "== make test: interrupted\nmaking test\n" in output
+    assert not (tmp_path / "went-on").exists()
