@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
@@ -113,77 +112,72 @@ def bucket() -> Iterator[S3]:
         yield running
 
 
-@pytest.fixture
-def deployment(tmp_path: Path, database: Postgres, bucket: S3) -> Iterator[Deployment]:
+@dataclass(frozen=True, slots=True)
+class Running:
+    """Three machines, and nginx in front of them."""
+
+    deployment: Deployment
+    address: str
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory, database: Postgres, bucket: S3) -> Iterator[Running]:
+    """The running deployment. The tests share it, because it takes 5 s of processor time to start."""
     database.empty()
     bucket.empty()
-    made = Deployment(tmp_path, database.url, bucket.url)
+    made = Deployment(tmp_path_factory.mktemp("deployment"), database.url, bucket.url)
     try:
         made.start_remote()
-        yield made
+        for name in NAMES:
+            made.start_machine(name)
+        (made.folder / "nginx").mkdir()
+        with run_nginx(made.nginx(), made.folder / "nginx") as address:
+            yield Running(made, address)
     finally:
         for process in made.running.values():
             if process.poll() is None:
                 stop(process)
 
 
-@contextmanager
-def behind_nginx(deployment: Deployment) -> Iterator[str]:
-    """Context manager: start the machines with nginx in front of them, and yield nginx's URL."""
-    folder = deployment.folder / "nginx"
-    folder.mkdir()
-    for name in NAMES:
-        deployment.start_machine(name)
-    with run_nginx(deployment.nginx(), folder) as address:
-        yield address
+@needs_nginx
+def test_three_machines_behind_nginx(running: Running) -> None:
+    deployment, address = running.deployment, running.address
+    clones = [deployment.folder / name / "clone" for name in NAMES]
+    assert len({git(clone, "rev-parse", "HEAD") for clone in clones}) == 1
+    assert len({get(port, "/api/articles")[1] for port in deployment.ports.values()}) == 1
+    assert ask(f"{address}/metrics")[0] == 404
+    stop(deployment.running["two"])  # Readers must not notice.
+    assert Counter(ask(f"{address}/api/articles")[0] for _ in range(60)) == {200: 60}
+    deployment.start_machine("two")  # The machine continues with its existing clone.
+    assert Counter(ask(f"{address}/api/articles")[0] for _ in range(20)) == {200: 20}
 
 
 @needs_nginx
-def test_three_machines_behind_nginx(deployment: Deployment, tmp_path: Path) -> None:
-    with behind_nginx(deployment) as address:
-        clones = [tmp_path / name / "clone" for name in NAMES]
-        assert len({git(clone, "rev-parse", "HEAD") for clone in clones}) == 1
-        assert len({get(port, "/api/articles")[1] for port in deployment.ports.values()}) == 1
-        assert ask(f"{address}/metrics")[0] == 404
-        stop(deployment.running["two"])  # Readers must not notice.
-        assert Counter(ask(f"{address}/api/articles")[0] for _ in range(60)) == {200: 60}
-        deployment.start_machine("two")  # The machine continues with its existing clone.
-        assert Counter(ask(f"{address}/api/articles")[0] for _ in range(20)) == {200: 20}
+def test_uploads_and_streams_pass_nginx(running: Running, bucket: S3) -> None:
+    deployment, address = running.deployment, running.address
+    accounts = Accounts(deployment.folder / "one/clone", deployment.database)
+    token = {"Authorization": f"Bearer {accounts.create_token('desk', 'full-access')}"}
+    accounts.close()
+    boundary, body = encode_multipart({"files": FileStorage(BytesIO(b"x" * 5_000_000), "large.txt")})
+    headers = {**token, "Content-Type": f"multipart/form-data; boundary={boundary}"}
+    with urlopen(Request(f"{address}/api/upload", body, headers), timeout=30) as told:
+        assert told.status == 201
+    assert b"x" * 5_000_000 in bucket.objects().values()
+    for port in deployment.ports.values():  # Each machine receives the upload from the remote.
+        until(lambda port=port: b"large.txt" in get(port, "/api/upload/files")[1])  # type: ignore[misc]
+    stream = Request(f"{address}/events", headers={**token, "Accept": "text/event-stream"})
+    # A proxy that buffers responses would also delay this line.
+    with urlopen(stream, timeout=5) as lines:
+        assert lines.readline()
 
 
 @needs_nginx
-def test_uploads_and_streams_pass_nginx(deployment: Deployment, bucket: S3, tmp_path: Path) -> None:
-    with behind_nginx(deployment) as address:
-        accounts = Accounts(tmp_path / "one/clone", deployment.database)
-        token = {"Authorization": f"Bearer {accounts.create_token('desk', 'full-access')}"}
-        accounts.close()
-        boundary, body = encode_multipart({"files": FileStorage(BytesIO(b"x" * 5_000_000), "large.txt")})
-        with urlopen(
-            Request(
-                f"{address}/api/upload",
-                body,
-                {**token, "Content-Type": f"multipart/form-data; boundary={boundary}"},
-            ),
-            timeout=30,
-        ) as told:
-            assert told.status == 201
-        assert b"x" * 5_000_000 in bucket.objects().values()
-        for port in deployment.ports.values():  # Each machine receives the upload from the remote.
-            until(lambda port=port: b"large.txt" in get(port, "/api/upload/files")[1])  # type: ignore[misc]
-        stream = Request(f"{address}/events", headers={**token, "Accept": "text/event-stream"})
-        # A proxy that buffers responses would also delay this line.
-        with urlopen(stream, timeout=5) as lines:
-            assert lines.readline()
+def test_clients_are_told_apart_by_their_addresses(running: Running) -> None:
+    assert ask(f"{running.address}/api/articles", **{"X-Forwarded-For": "198.51.100.7"})[0] == 200
 
+    def logs() -> str:
+        return "".join((running.deployment.folder / f"{name}.log").read_text() for name in NAMES)
 
-@needs_nginx
-def test_clients_are_told_apart_by_their_addresses(deployment: Deployment, tmp_path: Path) -> None:
-    with behind_nginx(deployment) as address:
-        assert ask(f"{address}/api/articles", **{"X-Forwarded-For": "198.51.100.7"})[0] == 200
-
-        def logs() -> str:
-            return "".join((tmp_path / f"{name}.log").read_text() for name in NAMES)
-
-        # The server logs the request after sending the response.
-        until(lambda: '"path": "/api/articles"' in logs())
+    # The server logs the request after sending the response.
+    until(lambda: '"path": "/api/articles"' in logs())
     assert "198.51.100.7" not in logs()
