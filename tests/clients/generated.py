@@ -9,8 +9,10 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +133,27 @@ def packages() -> None:
         pytest.skip(reason)
 
 
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A site with a running server, and the environment variables for its clients."""
+
+    root: Path
+    environment: dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Served]]:
+    """Return a function that serves a site. All tests of a site share its server."""
+    with ExitStack() as stack:
+
+        @cache
+        def serve(name: str) -> Served:
+            root = make_site(name, tmp_path_factory.mktemp(name))
+            return Served(root, stack.enter_context(running(root)))
+
+        yield serve
+
+
 def generate(root: Path, flag: str, out: Path) -> None:
     command = [sys.executable, "-m", "server", "types", flag, "--site", str(root), "--out", str(out)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
@@ -144,6 +167,22 @@ def run(command: list[str], folder: Path, environment: dict[str, str] | None = N
 
 
 # --- zod ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def zod(served: Callable[[str], Served], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Return a function that compiles the scripts with the zod schemas of a site (`tsc --strict`), and
+    returns the folder. They are compiled together, because each start of the compiler takes seconds.
+    """
+
+    @cache
+    def compiled(name: str) -> Path:
+        folder = tmp_path_factory.mktemp("zod") / name
+        scripts = ("zod_answers.ts", "zod_typed.ts") if name == "own" else ("zod_answers.ts",)
+        compile_zod(served(name).root, folder, *scripts)
+        return folder
+
+    return compiled
 
 
 def compile_zod(root: Path, folder: Path, *scripts: str) -> None:
@@ -165,19 +204,16 @@ def compile_zod(root: Path, folder: Path, *scripts: str) -> None:
 
 
 @pytest.mark.parametrize("name", SITES)
-def test_zod_accepts_all_answers_and_refuses_damaged_ones(tmp_path: Path, name: str) -> None:
-    root = make_site(name, tmp_path)
-    compile_zod(root, tmp_path / "zod", "zod_answers.ts")
-    types = read_content_types(root).content_types
+def test_zod_accepts_all_answers_and_refuses_damaged_ones(
+    served: Callable[[str], Served], zod: Callable[[str], Path], name: str
+) -> None:
+    types = read_content_types(served(name).root).content_types
     collections = {t.plural: t.singular for t in types if t.kind == "collectionType"}
     singles = [t.singular for t in types if t.kind == "singleType"]
-    with running(root) as environment:
-        # A populated list of a large tree can be larger than the API allows.
-        environment["PAGE_SIZE"] = "100" if name in ("own", "odd") else "5"
-        environment |= {"COLLECTIONS": json.dumps(collections), "SINGLES": json.dumps(singles)}
-        found: dict[str, Any] = json.loads(
-            run(["node", "made/zod_answers.js"], tmp_path / "zod", environment)
-        )
+    # A populated list of a large tree can be larger than the API allows.
+    environment = {**served(name).environment, "PAGE_SIZE": "100" if name in ("own", "odd") else "5"}
+    environment |= {"COLLECTIONS": json.dumps(collections), "SINGLES": json.dumps(singles)}
+    found: dict[str, Any] = json.loads(run(["node", "made/zod_answers.js"], zod(name), environment))
     assert found["parsed"] > 5
     assert found["refused"] > 30
     # The items of these attributes can be anything, and zod ignores a key `__proto__`.
@@ -191,19 +227,62 @@ def test_zod_accepts_all_answers_and_refuses_damaged_ones(tmp_path: Path, name: 
     print(name, found["parsed"], found["refused"])
 
 
-def test_zod_infers_the_types_of_answers(tmp_path: Path) -> None:
-    root = make_site("own", tmp_path)
-    compile_zod(root, tmp_path / "zod", "zod_typed.ts")
-    with running(root) as environment:
-        assert run(["node", "made/zod_typed.js"], tmp_path / "zod", environment) == "typed\n"
+def test_zod_infers_the_types_of_answers(served: Callable[[str], Served], zod: Callable[[str], Path]) -> None:
+    assert run(["node", "made/zod_typed.js"], zod("own"), served("own").environment) == "typed\n"
 
 
 # --- Python ---------------------------------------------------------------------------------------
 
+ODD_SCRIPT = """\
+import os
+from bifolio_client import Class, ClassInput, Client, ClientType
+client = Client(os.environ['BIFOLIO_URL'], os.environ['BIFOLIO_TOKEN'])
+one: Class = client.classs.find_one('one', populate='*')
+assert (one['class'], one['a-b'], one['__proto__'], one['int']) == ('a', '__proto__', 5, None)
+assert [entry['__component'] for entry in one.get('zone', [])] == ['odd-1.tree']
+data: ClassInput = {'class': 'c', 'tree': {'leaves': [{}]}, 'a-b': 'ü', '__proto__': 7}
+made = client.classs.create(data)
+assert (made['a-b'], made['__proto__']) == ('ü', 7)
+names: list[ClientType] = list(client.clients.find())
+assert names[0]['name'] == 'X'
+client.typed_dicts.create({'pass': 'x'})
+assert client.none.find()['documentId']
+"""
+SCRIPTS = {"own": {"python_typed.py": (HERE / "python_typed.py").read_text()}, "odd": {"odd.py": ODD_SCRIPT}}
+COUNTS = """\
+from bifolio_client import Client
+import os, itertools
+client = Client(os.environ['BIFOLIO_URL'], os.environ['BIFOLIO_TOKEN'])
+for name, kind in vars(client).items():
+    if hasattr(kind, 'find_all'):
+        print(name, len(list(itertools.islice(kind.find_all(populate='*'), 20))))
+"""
+
+
+@pytest.fixture(scope="module")
+def python(
+    served: Callable[[str], Served], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Path]:
+    """Return a function that generates the client of a site, checks it and its scripts with mypy and pyright,
+    and returns their folder.
+    """
+
+    @cache
+    def checked(name: str) -> Path:
+        folder = tmp_path_factory.mktemp("python") / name
+        scripts = SCRIPTS.get(name, {})
+        write(folder, scripts)
+        generate(served(name).root, "--python", folder / "bifolio_client.py")
+        check_python(folder, "bifolio_client.py", *scripts)
+        return folder
+
+    return checked
+
 
 def check_python(folder: Path, *scripts: str) -> None:
     """Check scripts with mypy and pyright."""
-    mypy = [sys.executable, "-m", "mypy", "--strict", "--python-version", "3.11", "--cache-dir", str(folder)]
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--python-version", "3.11"]
+    mypy += ["--cache-dir", str(folder.parent.parent / "mypy")]  # Both runs read the types of the library.
     environment = {**os.environ, "PYTHONPATH": "", "MYPYPATH": ""}
     run([*mypy, *scripts], folder, environment)
     pyright = ["node", str(MODULES / "pyright" / "index.js"), "--pythonpath", sys.executable, *scripts]
@@ -211,49 +290,20 @@ def check_python(folder: Path, *scripts: str) -> None:
 
 
 @pytest.mark.parametrize("name", SITES)
-def test_the_python_client_is_typed(tmp_path: Path, name: str) -> None:
-    root, folder = make_site(name, tmp_path), tmp_path / "python"
-    folder.mkdir()
-    generate(root, "--python", folder / "bifolio_client.py")
-    check_python(folder, "bifolio_client.py")
-    with running(root) as environment:
-        first = "from bifolio_client import Client\nimport os, itertools\n"
-        first += "client = Client(os.environ['BIFOLIO_URL'], os.environ['BIFOLIO_TOKEN'])\n"
-        loop = "for name, kind in vars(client).items():\n    if hasattr(kind, 'find_all'):\n"
-        loop += "        print(name, len(list(itertools.islice(kind.find_all(populate='*'), 20))))\n"
-        counts = run([sys.executable, "-c", first + loop], folder, environment)
+def test_the_python_client_is_typed(
+    served: Callable[[str], Served], python: Callable[[str], Path], name: str
+) -> None:
+    counts = run([sys.executable, "-c", COUNTS], python(name), served(name).environment)
     assert sum(int(line.split()[1]) for line in counts.splitlines()) > 2
 
 
-def test_the_python_client_reads_and_writes(tmp_path: Path) -> None:
-    root, folder = make_site("own", tmp_path), tmp_path / "python"
-    folder.mkdir()
-    generate(root, "--python", folder / "bifolio_client.py")
-    shutil.copy(HERE / "python_typed.py", folder)
-    check_python(folder, "python_typed.py")
-    with running(root) as environment:
-        assert run([sys.executable, "python_typed.py"], folder, environment) == "typed\n"
+def test_the_python_client_reads_and_writes(
+    served: Callable[[str], Served], python: Callable[[str], Path]
+) -> None:
+    assert run([sys.executable, "python_typed.py"], python("own"), served("own").environment) == "typed\n"
 
 
-def test_the_python_client_has_odd_names(tmp_path: Path) -> None:
-    root, folder = make_site("odd", tmp_path), tmp_path / "python"
-    folder.mkdir()
-    generate(root, "--python", folder / "bifolio_client.py")
-    script = (
-        "import os\nfrom bifolio_client import Class, ClassInput, Client, ClientType\n"
-        "client = Client(os.environ['BIFOLIO_URL'], os.environ['BIFOLIO_TOKEN'])\n"
-        "one: Class = client.classs.find_one('one', populate='*')\n"
-        "assert (one['class'], one['a-b'], one['__proto__'], one['int']) == ('a', '__proto__', 5, None)\n"
-        "assert [entry['__component'] for entry in one.get('zone', [])] == ['odd-1.tree']\n"
-        "data: ClassInput = {'class': 'c', 'tree': {'leaves': [{}]}, 'a-b': 'ü', '__proto__': 7}\n"
-        "made = client.classs.create(data)\n"
-        "assert (made['a-b'], made['__proto__']) == ('ü', 7)\n"
-        "names: list[ClientType] = list(client.clients.find())\n"
-        "assert names[0]['name'] == 'X'\n"
-        "client.typed_dicts.create({'pass': 'x'})\n"
-        "assert client.none.find()['documentId']\n"
-    )
-    write(folder, {"odd.py": script})
-    check_python(folder, "odd.py")
-    with running(root) as environment:
-        run([sys.executable, "odd.py"], folder, environment)
+def test_the_python_client_has_odd_names(
+    served: Callable[[str], Served], python: Callable[[str], Path]
+) -> None:
+    run([sys.executable, "odd.py"], python("odd"), served("odd").environment)
