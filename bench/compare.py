@@ -43,7 +43,7 @@ def measure(folder: Path, rounds: int) -> None:
         for what, path in _REQUESTS.items():
             length = size(len(answers[path]))
             _table(f"The empty app, {what} ({length})", empty, path, rounds)
-            _table(f"Bifolio, {what} ({length}), every request another", sites, path, rounds)
+            _table(f"Bifolio, {what} ({length}), every request different", sites, path, rounds)
 
 
 def _install(folder: Path, missing: Sequence[str]) -> Path | None:
@@ -74,7 +74,7 @@ def _table(title: str, servings: Mapping[str, Serving], path: str, rounds: int) 
         for name, serving in servings.items():
             turns[name].append(run(serving, Requests([path], unique=True), SECONDS, turn))
     rows = [[name, *_cells(turns[name], turns[FIRST])] for name in servings]
-    head = ["server", "requests/s", "median / p99", f"next to {FIRST}"]
+    head = ["server", "requests/s", "median / p99", f"ratio to {FIRST}"]
     show(f"{title}, {CONNECTIONS} connections", head, rows)
 
 

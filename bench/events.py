@@ -117,7 +117,7 @@ def measure(root: Path, articles: int, rounds: int) -> None:
         "on two workers",
         "memory each",
         "after edits",
-        "edit at all streams, median",
+        "edit sent to all streams, median",
         "longest",
     ]
     show("Event streams", head, [[f"{STREAMS:,} streams", *cells]])
@@ -130,8 +130,8 @@ def _print_reads(found: dict[str, list[Result]]) -> None:
         rate, middle = (median(getattr(r, name) for r in results) for name in ("rate", "median_ms"))
         p99, without = (median(r.p99_ms for r in found[k]) for k in (kind, _KINDS[number // 2 * 2]))
         rows.append([kind, count(rate), f"{middle:.2f} ms", f"{p99:.2f} ms", ratio(p99 / without)])
-    head = ["beside", "/s", "median", "p99", "ratio to no streams"]
-    show("Reads beside event streams", head, rows, "Medians of all turns.")
+    head = ["reads", "/s", "median", "p99", "ratio to no streams"]
+    show("Reads beside event streams", head, rows, "Each number is the median of all rounds.")
 
 
 def _edit(crowd: Crowd, root: Path, number: int) -> float:

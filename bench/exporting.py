@@ -16,8 +16,8 @@ POPULATED = '\nexport: {types: {article: {populate: "*"}}}\n'
 
 def measure(sites: dict[int, Path]) -> None:
     rows = [row for articles, root in sites.items() for row in _rows(articles, root)]
-    head = ["export", "documents/s", "seconds", "files", "next to writing the same bytes"]
-    show("Exporting, every list, page and document", head, rows)
+    head = ["export", "documents/s", "seconds", "files", "ratio to writing the same bytes"]
+    show("Exporting all lists, pages and documents", head, rows)
 
 
 def _rows(articles: int, root: Path) -> Iterator[list[str]]:

@@ -54,8 +54,8 @@ def measure(sites: Mapping[int, Path]) -> dict[str, dict[int, float]]:
         [name, *(f"{taken[n]:.2f} ms" for n in sites), ratio(taken[largest] / taken[smallest])]
         for name, taken in found.items()
     ]
-    head = ["request", *(f"{count(n)} articles" for n in sites), "largest to smallest"]
-    show("Growth: the median of new requests, one after another", head, rows)
+    head = ["request", *(f"{count(n)} articles" for n in sites), "ratio of largest to smallest"]
+    show("Growth: median time of new requests, sent one after another", head, rows)
     return found
 
 

@@ -46,10 +46,10 @@ def measure(root: Path, articles: int, commits: int) -> None:
             settings.write(f"\n{MODES[mode]}\n")
         git(site, "commit", "--quiet", "--all", "--message", "settings", when=_when(commits))
     about = f"{count(commits)} commits, {count(articles)} articles"
-    head = ["request", "median", "longest", "next to the list"]
+    head = ["request", "median", "longest", "ratio to the list"]
     show(f"History, {about}", head, _reads(first, articles, ids))
-    head = ["write", "median", "longest", "next to off"]
-    note = "What is to a branch or with Prefer is of the site whose writes are no commits."
+    head = ["write", "median", "longest", "ratio to off"]
+    note = "Writes to a branch or with Prefer: merge use the site with git.commit: off."
     show(f"Writes, {about}", head, _writes(sites, articles), note)
 
 
@@ -102,11 +102,13 @@ def _reads(root: Path, articles: int, ids: list[str]) -> list[Row]:
     with bifolio(root, workers=1) as serving:
         client = Client(serving, token)
         client.ask("GET", LIST)
-        rows = [_row("the first history of a document, after a cold start", [client.seconds(other)])]
+        rows = [_row("the history of a document, first request after a cold start", [client.seconds(other)])]
         rows += _past(client, ids)
         later: dict[str, Callable[[int], str]] = {
             "the history of a document": lambda i: f"/history/articles/{article_id(i)}",
-            f"of one with {count(len(ids) / OFTEN)} versions": lambda i: f"{often}?page={i + 1}",
+            f"the history of a document with {count(len(ids) / OFTEN)} versions": lambda i: (
+                f"{often}?page={i + 1}"
+            ),
             "diff with an earlier commit": lambda i: f"{other}/diff?from={ids[len(ids) // 2 + i]}",
             "blame": lambda i: f"/history/articles/{article_id(i + 1)}/blame",
             "blame of 500 versions": lambda i: f"{often}/blame?n={i}",
@@ -122,12 +124,12 @@ def _past(client: "Client", ids: list[str]) -> list[Row]:
     now = [client.seconds(f"{LIST}&n={i}") for i in range(READS)]
     rows = [_row("a list of 25", now)]
     step = max(1, len(ids) // 100)
-    unseen = {"a commit near by": ids[-2 : -2 - READS : -1], "a commit far back": ids[: READS * step : step]}
+    unseen = {"a recent commit": ids[-2 : -2 - READS : -1], "an old commit": ids[: READS * step : step]}
     for name, commits in unseen.items():
         taken = [client.seconds(f"{LIST}&at={commit}") for commit in commits]
-        rows.append(_row(f"the same at {name}, never seen", taken, median(now)))
+        rows.append(_row(f"the same at {name}, first request", taken, median(now)))
         again = [client.seconds(f"{LIST}&at={commits[-1]}&n={i}") for i in range(READS)]
-        rows.append(_row(f"the same at {name}, seen before", again, median(now)))
+        rows.append(_row(f"the same at {name}, later requests", again, median(now)))
     return rows
 
 
@@ -156,7 +158,7 @@ def _writes(sites: Mapping[str, Path], articles: int) -> list[Row]:
         }
         kinds |= {
             "to a branch": lambda path, i: off.change(f"{path}&branch={BRANCH}", i),
-            "Prefer: merge, with another's": off.merge,
+            "with Prefer: merge, after another write": off.merge,
             "a branch merged, git.commit: each": lambda _, i: each.merge_branch(article_id(half + i), i),
         }
         for i in range(-3, WRITES):  # The first writes are a warm-up.

@@ -33,7 +33,7 @@ def measure(root: Path, sizes: Sizes) -> list[list[str]]:
 
 
 def print_table(rows: list[list[str]]) -> None:
-    note = "The ratio of a checkout is to the time of the git command itself."
+    note = "For a checkout, the ratio compares this time with the time of the git command itself."
     show("Live: until a change on disk is served", ["change", "median", "longest", "ratio"], rows, note)
 
 

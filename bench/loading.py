@@ -74,7 +74,7 @@ def print_table(measured: dict[int, list[Step]]) -> None:
             if step.other:
                 compared = f"{ratio(step.rate / step.other_rate)} {step.other} ({count(step.other_rate)})"
             rows.append([step.name, count(step.rate), ratio(step.rate / small.rate), compared])
-        head = ["step", "documents/s", "next to the smallest", "next to the plainest way"]
+        head = ["step", "documents/s", "ratio to the smallest site", "ratio to a simpler alternative"]
         show(f"Loading, {articles:,} articles", head, rows)
 
 

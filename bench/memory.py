@@ -30,8 +30,8 @@ def measure(sites: Mapping[int, Path]) -> None:
         content = content_bytes(root)
         grown = ratio((used - bare) / content) if articles else ""
         rows.append([f"{articles:,} articles", size(content), size(used), size(used - bare), grown])
-    head = ["site", "content", "resident", "above the empty site", "per byte of content"]
-    show("Memory of a worker, the largest, after 280 requests to all", head, rows)
+    head = ["site", "content", "resident", "more than the empty site", "per byte of content"]
+    show("Memory of the largest worker, after 280 requests to all workers", head, rows)
 
 
 def measure_flood(root: Path, articles: int) -> None:
@@ -47,7 +47,14 @@ def measure_flood(root: Path, articles: int) -> None:
         connection.close()
     bounds = [size(caching.MAX_BYTES), size(2 * fragments.MAX_BYTES), size(orders.MAX_BYTES)]
     cells = [size(FLOOD * LONG), size(before), size(grown), *bounds]
-    head = ["sent", "resident before", "more after it", "bound of answers", "of rendered parts", "of orders"]
+    head = [
+        "sent",
+        "memory before",
+        "increase",
+        "limit for responses",
+        "for rendered documents",
+        "for orders",
+    ]
     title = f"Memory after {count(FLOOD)} different queries of {size(LONG)}, {count(articles)} articles"
     show(title, head, [cells])
 

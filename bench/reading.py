@@ -75,5 +75,14 @@ def _print(rows: Sequence[Row], sizes: Sizes, repeated: bool) -> None:
                 f"{median(r.median_ms for r in empty):.1f} / {median(r.p99_ms for r in empty):.1f} ms",
             ]
         )
-    head = ["request", "answer", "Bifolio/s", "empty/s", "ratio", "added", "median / p99", "empty's"]
+    head = [
+        "request",
+        "response",
+        "Bifolio/s",
+        "empty/s",
+        "ratio",
+        "added",
+        "median / p99",
+        "empty, median / p99",
+    ]
     show(f"Reading, {sizes.articles:,} articles, {kind} ({CONNECTIONS} connections)", head, shown)

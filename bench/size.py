@@ -37,11 +37,11 @@ def measure(sites: Mapping[int, Path]) -> None:
 
 def _measure_site(root: Path) -> Cells:
     shutil.rmtree(root / ".bifolio", ignore_errors=True)
-    cells = {"libyaml loads the front matter, processor time": f"{_load_front_matter(root):.2f} s"}
+    cells = {"libyaml loads the front matter, CPU time": f"{_load_front_matter(root):.2f} s"}
     for kind in ("cold", "warm"):
         seconds, used = _start(root)
-        cells[f"a {kind} start, until it answers"] = f"{seconds:.1f} s"
-        cells[f"a {kind} start, processor time of all processes"] = f"{used:.1f} s"
+        cells[f"a {kind} start, until the first response"] = f"{seconds:.1f} s"
+        cells[f"a {kind} start, CPU time of all processes"] = f"{used:.1f} s"
     with bifolio(root, workers=WORKERS) as serving:
         return cells | _use(serving) | _change(serving, root / "content-types/article.json")
 
@@ -71,8 +71,8 @@ def _use(serving: Serving) -> Cells:
         "`$contains` in the body, two words": ("filters[body][$contains]", reversed(pairs)),
         "`$containsi` in the body, two words": ("filters[body][$containsi]", pairs),
         "`_q`, two words": ("_q", pairs),
-        "`_q`, a word that nearly all articles have": ("_q", WORDS),
-        "`_q`, found nowhere": ("_q", (f"{word} {word}x" for word in WORDS)),
+        "`_q`, a word in nearly all articles": ("_q", WORDS),
+        "`_q`, no matches": ("_q", (f"{word} {word}x" for word in WORDS)),
     }
     searches = {}
     for name, (parameter, texts) in kinds.items():
@@ -98,8 +98,8 @@ def _change(serving: Serving, path: Path) -> Cells:
         seconds = time.perf_counter() - began
         _rest(serving)
         return {
-            "a content type changes, until all workers show it": f"{seconds:.1f} s",
-            "… processor time of all processes": f"{_cpu(serving.pid) - used:.1f} s",
+            "a content type changes, until all workers use it": f"{seconds:.1f} s",
+            "… CPU time of all processes": f"{_cpu(serving.pid) - used:.1f} s",
             "… memory of all processes": _memory(serving),
         }
     finally:

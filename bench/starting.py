@@ -24,7 +24,7 @@ def measure(sites: dict[int, Path]) -> None:
             cold.append(_start(root, articles))
             warm.append(_start(root, articles))
         rows.append([f"{count(articles)} articles", *(f"{median(taken):.2f} s" for taken in (cold, warm))])
-    note = "Until an article is answered; the files had been read before, so that the disk is not measured."
+    note = "Time until the first response. Disk reads are excluded, because the files were already cached."
     show("Starting", ["site", "cold", "warm"], rows, note)
 
 

@@ -69,7 +69,10 @@ def measure(root: Path, articles: int) -> None:
             rate = _rate(receiver, root)
     cells = [*(f"{seconds * 1000:.0f} ms" for seconds in median_and_p99(taken)), count(rate)]
     head = ["", "an edit is delivered, median", "p99", "deliveries/s"]
-    note = f"An article with its relations; {AT_ONCE} change at once, and five requests are sent at a time."
+    note = (
+        f"Each request contains an article with its relations. {AT_ONCE} articles change at once, and"
+        " Bifolio sends five requests at a time."
+    )
     show("Webhooks", head, [[f"{count(articles)} articles", *cells]], note)
 
 

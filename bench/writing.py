@@ -34,8 +34,13 @@ def measure(sites: dict[int, Path]) -> None:
                 cells = f"{typical * 1000:.1f} ms", f"{max(took) * 1000:.1f} ms", count(1 / typical)
                 grown = ratio(typical / first[name])
                 rows.append([f"{name}, {count(articles)} articles", *cells, grown, ratio(typical / sync)])
-    head = ["write", "median", "longest", "writes/s", "next to the smallest", "next to one fsync"]
-    show("Writing, one client", head, rows, "The last ratio is to writing and syncing a file of 2 kB alone.")
+    head = ["write", "median", "longest", "writes/s", "ratio to the smallest site", "ratio to one fsync"]
+    show(
+        "Writing, one client",
+        head,
+        rows,
+        "The last column compares the write with writing a 2 kB file and calling fsync once.",
+    )
     root = list(sites.values())[-1]
     _committed(root, Sizes(list(sites)[-1]))
     _beside(root, writing_token(root), Sizes(list(sites)[-1]))
@@ -132,7 +137,7 @@ def _beside(root: Path, token: str, sizes: Sizes) -> None:
         writer.join()
     rows = [
         [name, f"{median(t) * 1000:.2f} ms", f"{_p99(t) * 1000:.1f} ms", ratio(_p99(t) / _p99(alone))]
-        for name, t in (("alone", alone), (f"beside {WRITES_PER_S} writes a second", beside))
+        for name, t in (("without writes", alone), (f"during {WRITES_PER_S} writes per second", beside))
     ]
     show(
         f"Reading beside writes, {count(sizes.articles)} articles",

@@ -128,8 +128,8 @@ def _print_again(found: Sequence[Mapping[str, Any]]) -> None:
                 *(ratio(ratios[name]) for name in ("empty", "strapi", "json-server")),
             ]
         )
-    head = ["request", "answer", "Bifolio", "empty app", "Strapi", "json-server"]
-    show("The same request again", [*head, "to empty", "to Strapi", "to json-server"], rows, _NOTE)
+    head = ["request", "response", "Bifolio", "empty app", "Strapi", "json-server"]
+    show("The same request again", [*head, "ratio to empty", "to Strapi", "to json-server"], rows, _NOTE)
 
 
 def _print_new(found: Sequence[Mapping[str, Any]]) -> None:
@@ -144,13 +144,21 @@ def _print_new(found: Sequence[Mapping[str, Any]]) -> None:
                 *(ratio(ratios[name]) for name in ("strapi", "json-server")),
             ]
         )
-    head = ["request", "of json-server", "Bifolio", "Strapi", "json-server", "to Strapi", "to json-server"]
+    head = [
+        "request",
+        "json-server's request",
+        "Bifolio",
+        "Strapi",
+        "json-server",
+        "to Strapi",
+        "to json-server",
+    ]
     show("New requests for documents rendered before", head, rows, _NOTE)
 
 
 _NOTE = (
-    f"Requests a second, median / p99 in milliseconds, with {CONNECTIONS} connections;"
-    " the median of the turns."
+    f"Each cell: requests per second, median / p99 in milliseconds, with {CONNECTIONS} connections."
+    " Each number is the median of all rounds."
 )
 _PRINTED: Mapping[str, Callable[[Sequence[Mapping[str, Any]]], None]] = {
     "again": _print_again,
