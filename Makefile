@@ -120,7 +120,6 @@ peer-diff: .venv/.ready-dev ## Send the same random requests to Bifolio and Stra
 
 real: .venv/.ready-dev ## Serve the repositories in REAL=dir and check values and diffs; ALL=1 tests every document and attribute
 	$(BIN)/python -m bench.real $(REAL) $(if $(ALL),--all) $(ARGS)
-	$(BIN)/python -m tests.lsp.real $(REAL) $(ARGS)
 
 format: .venv/.ready-dev ## Format the code
 	$(BIN)/ruff format server tests bench docs

@@ -3,6 +3,7 @@
 import http.client
 import json
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -24,9 +25,11 @@ from bench.real.values import compare
 from bench.real.writes import choose_documents, write_changed, write_unchanged
 from bench.serving import bifolio
 from server.auth.accounts import Accounts
+from tests.site.unsaved import compare_edits
 
 PARAMETER = re.compile(r"\{(\w+)\}")
 RENAMES = 4  # number of attributes to rename in each tree
+EDITS, MOST_EDITS, SEED = 2, 10, 1  # unsaved random edits in each tree; each takes a second
 NO_INDEX = "\nsearch: {index: false}\n"  # There is no search index, because nothing is searched.
 PARAMETERS = {"locale": "en", "slug": "slug-first"}
 
@@ -61,6 +64,8 @@ def run(tree: Tree, source: Path, folder: Path, reader: Path, limit: int | None)
             settings.write(NO_INDEX)
         commit(root, "content types")
         outcome.problems = _check(root, outcome.differences)
+        if not tree.defines_types:
+            _edit(root, MOST_EDITS if limit is None else EDITS, outcome.differences)
         rename_there_and_back(root, None if limit is None else RENAMES, outcome.differences)
         _serve(root, reader, limit, outcome)
     outcome.seconds = time.monotonic() - began
@@ -103,6 +108,19 @@ def _check(root: Path, differences: Differences) -> int:
         differences.add("check: failed", done.stderr.strip()[-200:])
         return 0
     return len(found["problems"])
+
+
+def _edit(root: Path, edits: int, differences: Differences) -> None:
+    """Make random edits without saving them, and compare the language server's problems with those that
+    `bifolio check` finds in a copy in which the same texts are saved.
+    """
+    saved = root.with_name(f"{root.name}-saved")
+    shutil.copytree(root, saved, symlinks=True)
+    try:
+        compare_edits(root, saved, SEED, edits, with_fixes=False)
+    except AssertionError as error:
+        differences.add("language server: other problems than check", str(error))
+    shutil.rmtree(saved)
 
 
 def _command(*arguments: str) -> subprocess.CompletedProcess[str]:
