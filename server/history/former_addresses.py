@@ -239,14 +239,16 @@ def _shows_the_same(schema: Schema, earlier: Schema, uid: str) -> bool:
 # A key whose value is on the same line and does not continue on the next line.
 _LINE = rb"^(%b:[ \t]+[^\s|>&*\[{#!%%@`][^\r\n]*)\r?\n(?=[^\s-]|\Z)"
 _WORD = rb"(?<![A-Za-z0-9_])%b(?![A-Za-z0-9_])"
-# A list, mapping or quoted text that continues on the next line, which could then look like a key; or the end
-# of a YAML document.
+# The end of a YAML document, a tag or anchor before a bracket or quote, or quoted text that continues on the
+# next line, which could then look like a key.
 _OPEN = re.compile(
     rb"""^\.\.\.
-    |(?:^|[:?-][ \t]+)[\[{](?![^\r\n]*[\]}][ \t]*(?:[#][^\r\n]*)?\r?$)
-    |(?:^|[:?,-][ \t]+|[\[{,])(?:"(?:[^"\\\r\n]|\\.)*|'(?:[^'\r\n]|'')*)\r?$""",
+    |[!&][^\s!&]*[ \t]+[\[{"']
+    |(?:^|[:?,-][ \t]+|[\[{,][ \t]*)(?:"(?:[^"\\\r\n]|\\.)*|'(?:[^'\r\n]|'')*)\r?$""",
     re.MULTILINE | re.VERBOSE,
 )
+_BRACKET = re.compile(rb"(?:^|[:?-][ \t]+)([\[{][^\n]*)", re.MULTILINE)  # with the rest of the line
+_QUOTED = re.compile(rb"""\"(?:[^"\\]|\\.)*+(?:"|\Z)|'[^']*+(?:'|\Z)""")
 _ENDS_OF_MATTER = re.compile(rb"^---[ \t]*\r?$", re.MULTILINE)
 
 
@@ -262,7 +264,10 @@ def key_lines(path: str, data: bytes, names: Iterable[str]) -> str | None:
         data = data[ends[0] : ends[1]].rstrip(b"-\r\t ")
     elif not path.endswith(YAML):
         return None
-    if _OPEN.search(data):
+    # A carriage return is a line break in YAML, but not in these patterns.
+    if data.count(b"\r") != data.count(b"\r\n") or _OPEN.search(data):
+        return None
+    if any(_is_open(found[1]) for found in _BRACKET.finditer(data)):
         return None
     found: list[bytes] = []
     for name in dict.fromkeys(names):
@@ -275,3 +280,10 @@ def key_lines(path: str, data: bytes, names: Iterable[str]) -> str | None:
         return b"\n".join(found).decode()
     except UnicodeDecodeError:
         return None
+
+
+def _is_open(text: bytes) -> bool:
+    """Return whether a list or mapping may continue on the next line. `text` begins with its bracket."""
+    text = re.split(rb"[ \t]#", _QUOTED.sub(b"q", text), maxsplit=1)[0].rstrip(b" \t\r")
+    opened, closed = text.count(b"[") + text.count(b"{"), text.count(b"]") + text.count(b"}")
+    return opened != closed or not text.endswith((b"]", b"}"))

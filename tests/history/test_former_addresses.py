@@ -1,5 +1,6 @@
 """The quick reading of single keys, which must find the same values as reading the whole file."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -7,6 +8,7 @@ from server.formats.tree import SyntaxProblem
 from server.formats.yaml.reader import read_yaml
 from server.history.former_addresses import key_lines
 from server.storage.read import parse
+from tests.growth import is_linear
 
 NAMES = ("slug", "draft")
 PIECES = st.sampled_from(
@@ -17,7 +19,9 @@ PIECES = st.sampled_from(
         "? slug\n: c\n", "{slug: flow}\n", "---\n", "...\n", "\n", "# slug: no\n", "y: |\n slug: text\n",
         'z: "\n\n  slug: text"\n', "text slug: a\n", "slug: a\n- b\n", "slug: a: b\n", "slug: 'a\n",
         "slug: -\n", "slug: é\n", "\tslug: a\n", "x: [\nslug: a\n]\n", "x: 'a\nslug: b\n'\n", "x: a\n",
-        "slug: ~\n",
+        "slug: ~\n", "x: [\rslug: a\r]\n", "x: [a, [b] # c]\n", "x:\n- [a\n]\n", "x: [ # ]\nslug: c\n]\n",
+        "x: [[a]\n,\nslug: b\n]\n", 'x: [ "]\nslug: c\n"]\n', "x: [ ']\nslug: c\n']\n", "x: ['a#', {b: c}]\n",
+        "x: !t [\nslug: a\n]\n",
     ]
 )  # fmt: skip
 
@@ -35,3 +39,8 @@ def test_lines_of_keys_have_the_same_values_as_the_file(text: str, path: str) ->
         return
     quick = read_yaml(lines) or {}
     assert {name: quick.get(name) for name in NAMES} == {name: tree.get(name) for name in NAMES}
+
+
+@pytest.mark.parametrize("piece", ["- [", "- [ ]", "- [ #", "- [ # ] ", ': "', ",'", ",''", "- [\r", "] # "])
+def test_the_quick_reading_takes_linear_time(piece: str) -> None:
+    assert is_linear(lambda size: key_lines("a.yaml", f"x: {piece * size} #\nslug: a\n".encode(), NAMES), 500)
