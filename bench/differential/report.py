@@ -17,7 +17,7 @@ _HEAD = ["area", "compared", "equal", "but for wording", "declared", "undeclared
 def print_outcomes(findings: Findings, floors: Mapping[str, float]) -> None:
     rows = [_row(area, findings.outcomes[area], floors.get(area)) for area in findings.areas()]
     rows.append(_row("all", sum(findings.outcomes.values(), Counter()), floors.get("all")))
-    note = "Of all answers compared, those that are equal, and the least that is asked of each area."
+    note = "`share` is the percentage of the compared answers that are equal. `at least` is its minimum."
     if findings.unrecorded:
         note += f" {findings.unrecorded} more requests were not recorded."
     show("Outcomes", _HEAD, rows, note)
@@ -35,11 +35,11 @@ def print_rows(findings: Findings, about: Mapping[str, str]) -> None:
     rows = [[about[name], str(count)] for name, count in findings.rows.most_common()]
     unmet = len(about) - len(rows)
     note = (
-        "Answers that are different and declared, by row of docs/differences.md; one with several rows counts"
-        " in each."
+        "The number of declared answers for each row of docs/differences.md. An answer with several"
+        " differences counts in several rows."
     )
     show("Declared differences", ["row", "answers"], rows, note)
-    print(f"{unmet} of the {len(about)} rows were not met.")
+    print(f"{unmet} of the {len(about)} rows did not occur.")
     for name, count in findings.aside.most_common():
         print(f"Not compared: `{name}` in {count} answers; its row says how it differs.")
 

@@ -3,7 +3,7 @@ import type { NextConfig } from "next";
 const url = process.env.BIFOLIO_URL ?? "http://127.0.0.1:1337";
 
 const config: NextConfig = {
-  // Visitors ask this server for pictures, so that Bifolio need not be reachable for them.
+  // Visitors request images from this server, so Bifolio does not have to be public.
   rewrites: async () => [{ source: "/uploads/:path*", destination: `${url}/uploads/:path*` }],
 };
 

@@ -114,7 +114,7 @@ def list_tokens(root: Path) -> None:
 @site_option
 @one_line_errors
 def revoke_token(root: Path, name: str) -> None:
-    """Revoke a token. Requests with it are refused from now on."""
+    """Revoke a token. Requests that use it are rejected from now on."""
     with accounts_of(root) as (accounts, _):
         known = [found.name for found in accounts.tokens()]
         done = accounts.revoke_token(name)
@@ -142,7 +142,7 @@ def user() -> None:
 @click.option("--password", help="The user's password. [default: ask for it]")
 @one_line_errors
 def create_user(root: Path, username: str, email: str, role: str, password: str | None) -> None:
-    """Create a confirmed user."""
+    """Create a user whose e-mail address counts as confirmed."""
     with accounts_of(root) as (accounts, settings):
         _check_role(settings, role)
         _check_field("username", username, MIN_NAME_CHARS)
@@ -250,7 +250,7 @@ def key() -> None:
     metavar="SPAN",
     default="1d",
     show_default=True,
-    help="How long existing sessions stay valid, such as 1d; with 0, they end now.",
+    help="How long existing sessions stay valid, such as 1d. With 0, they end when servers restart.",
 )
 @one_line_errors
 def rotate(root: Path, grace: str) -> None:

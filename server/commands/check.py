@@ -52,7 +52,8 @@ NOT_INSTALLED = (
     "--changed",
     "since",
     metavar="BRANCH",
-    help="Report only problems in files that have changed since BRANCH, and those that the changes cause.",
+    help="Report only problems in files that have changed since BRANCH, and problems that "
+    "these changes cause in other files.",
 )
 @click.option("--fix", is_flag=True, help="Fix problems that have one obvious solution.")
 @click.option("--dry-run", is_flag=True, help="With --fix, show the changes without making them.")

@@ -114,12 +114,12 @@ def _report(site: Site, options: ExportOptions, target: Path, done: Done, second
         _warn(what, "check whether the images are damaged, and check the permissions of .bifolio/")
     if done.wrong_aliases:
         aliases = f"{done.wrong_aliases} alias{'es' * (done.wrong_aliases != 1)}"
-        _warn(f"{aliases} can't be redirected", "run `bifolio redirects` to list them")
+        _warn(f"no redirects could be generated from {aliases}", "run `bifolio redirects` to list them")
     if done.unwritten:
         redirects = f"{done.unwritten} redirect{'s' * (done.unwritten != 1)}"
         _warn(
             f"{redirects} can't be written in the formats of export.redirects",
-            "run `bifolio redirects --format` with each of them to list them",
+            "run `bifolio redirects --format FORMAT` for each format to list these redirects",
         )
     total = tally.written + tally.unchanged
     click.echo(

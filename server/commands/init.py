@@ -68,11 +68,11 @@ def init(
     dry_run: bool,
     yes: bool,
 ) -> None:
-    """Create a site, empty or from the Markdown, YAML and JSON files of a folder.
+    """Create an empty site, or a site from the Markdown, YAML and JSON files in a folder.
 
-    An empty folder gets content types, site.yaml and a first article. A folder with content gets only
-    content-types/ and site.yaml. An existing site gets only the files of --docker and --ci. Existing files
-    are never changed.
+    In an empty folder, this writes content types, site.yaml and a first article. In a folder with content, it
+    writes only content-types/ and site.yaml. In an existing site, it writes only the files for --docker and
+    --ci. Existing files are never changed.
     """
     interactive = sys.stdin.isatty() and sys.stdout.isatty() and not (yes or dry_run)
     _check(folder, locales)
@@ -129,7 +129,7 @@ def _report_nothing(folder: Path, documents: int | None) -> None:
         raise SetupError(
             str(folder),
             None,
-            "none of the files can become a document",
+            "none of the files can be used as a document",
             f"the list above gives the reasons{files}",
         )
     kept = f"its content types have {count(documents, 'document')}"

@@ -44,8 +44,8 @@ def media() -> None:
 def push_command(root: Path, keep: bool) -> None:
     """Move the site's media files into its bucket.
 
-    Each file is removed from content/uploads/ after its copy in the bucket was verified. If interrupted, run
-    it again. A server can keep running.
+    Each file is removed from content/uploads/ after its copy in the bucket has been verified. If interrupted,
+    run it again. You don't need to stop the server.
     """
     opened, bucket = _open(root, Mode.COMMAND)
     writes, caller = writes_of_command(opened), caller_of_command(opened)
@@ -60,7 +60,7 @@ def push_command(root: Path, keep: bool) -> None:
 def pull_command(root: Path) -> None:
     """Move the site's media files from its bucket into content/uploads/.
 
-    The objects stay in the bucket for earlier commits. A server can keep running.
+    The objects stay in the bucket for earlier commits. You don't need to stop the server.
     """
     opened, bucket = _open(root, Mode.COMMAND)
     writes, caller = writes_of_command(opened), caller_of_command(opened)

@@ -34,7 +34,7 @@ def migrate() -> None:
     """Change schemas together with all documents, settings and references.
 
     Each command prints its plan: a summary and a unified diff. Files change only with --write, all in one
-    step, and the migration is kept in migrations/. A server can keep running.
+    step, and the migration is saved in migrations/. You don't need to stop the server.
     """
 
 
@@ -44,7 +44,7 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
         (
             site_option,
             click.option("--write", is_flag=True, help="Make the changes."),
-            click.option("--lossy", is_flag=True, help="Allow that values are lost."),
+            click.option("--lossy", is_flag=True, help="Allow values to be lost."),
             click.option("--branch", metavar="NAME", help="Commit the changes to another branch."),
             click.option(
                 "--uncommitted", is_flag=True, help="Also change files that have uncommitted changes."
@@ -158,7 +158,12 @@ def retype(attribute: str, new_type: str, root: Path, **options: Any) -> None:
 @migrate.command("wrap")
 @click.argument("attributes", metavar="TYPE.ATTRIBUTE,ATTRIBUTE…")
 @click.option("--component", required=True, metavar="UID", help="The component, such as shared.seo.")
-@click.option("--as", "holder", metavar="NAME", help="The attribute that holds it. By default, its name.")
+@click.option(
+    "--as",
+    "holder",
+    metavar="NAME",
+    help="The attribute that will hold the component. [default: the component's name]",
+)
 @_options
 @_errors
 def wrap(attributes: str, component: str, holder: str | None, root: Path, **options: Any) -> None:
@@ -197,7 +202,7 @@ def move(attribute: str, target: str, via: str | None, root: Path, **options: An
 @migrate.command("rename-type")
 @click.argument("type_", metavar="TYPE")
 @click.argument("new")
-@click.option("--plural", metavar="NAME", help="The new plural API id. By default, NEW with an added s.")
+@click.option("--plural", metavar="NAME", help="The new plural API id. [default: NEW followed by an s]")
 @_options
 @_errors
 def rename_type(type_: str, new: str, plural: str | None, root: Path, **options: Any) -> None:
@@ -226,7 +231,9 @@ def set_locale(locale: str, root: Path, **options: Any) -> None:
 
 @migrate.command("split")
 @click.argument("attribute", metavar="TYPE.ATTRIBUTE")
-@click.option("--with", "file", required=True, type=_FILE, metavar="FILE.py", help="The function split.")
+@click.option(
+    "--with", "file", required=True, type=_FILE, metavar="FILE.py", help="The file that defines split."
+)
 @_options
 @_errors
 def split(attribute: str, file: Path, root: Path, **options: Any) -> None:
@@ -275,7 +282,7 @@ def apply(root: Path, lossy: bool, scripts: bool, **options: Any) -> None:
 @click.option("--branch", metavar="NAME", help="List the migrations of another branch.")
 @_errors
 def list_(root: Path, branch: str | None) -> None:
-    """List the kept migrations, and the documents that lack them."""
+    """List the kept migrations, and documents to which they have not been applied."""
     writes, caller = _open(root, branch)
     for one in list_migrations(writes, caller):
         click.echo(printable(f"{one.migration.label}: {one.migration}"))

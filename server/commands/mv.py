@@ -34,7 +34,7 @@ def mv(old: str, new: str, root: Path, dry_run: bool) -> None:
     """Rename a document or media file and update the references to it.
 
     OLD and NEW are file paths or TYPE/ID: bifolio mv article/night-ferry article/ferry-by-night. All locales
-    and drafts are renamed together. A server can keep running.
+    and drafts are renamed together. You don't need to stop the server.
     """
     check_site(root)
     opened = open_site(root, Mode.READ if dry_run else Mode.COMMAND)

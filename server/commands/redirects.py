@@ -22,15 +22,15 @@ from server.tools.terminal import check_site, one_line_errors, printable, site_o
     type=click.Choice([*FORMATS]),
     default="json",
     show_default=True,
-    help="The format: for Netlify, nginx, Cloudflare, scripts or Apache.",
+    help="The format of the redirects. For Apache, use htaccess.",
 )
-@click.option("--origin", metavar="URL", help="Print only redirects on this host.")
+@click.option("--origin", metavar="URL", help="Print only the redirects for this host.")
 @one_line_errors
 def redirects(root: Path, name: str, origin: str | None) -> None:
     """Print redirects from former addresses of documents to their current addresses.
 
     The redirects come from aliases in files and from the git history (docs/redirects.md). Exits with status 1
-    if aliases contradict each other; they are listed as errors and left out.
+    if aliases contradict each other. Such aliases are reported and left out.
     """
     check_site(root)
     opened = open_site(root, Mode.READ)
@@ -42,7 +42,7 @@ def redirects(root: Path, name: str, origin: str | None) -> None:
     format_ = FORMATS[name]
     if origin is None and not format_.several_hosts and len(found.origins) > 1:
         fix = "pass one of " + ", ".join(found.origins)
-        raise SetupError("--origin", None, "the redirects are on several hosts", fix)
+        raise SetupError("--origin", None, "there are redirects for several hosts", fix)
     wanted = None if origin is None else origin.rstrip("/").lower()
     text, left = format_.write(r for r in found.redirects if wanted in (None, r.origin))
     click.echo(text, nl=False)

@@ -32,7 +32,9 @@ MAX_FRAGMENTS = 2  # How many passages are printed for each document.
     "--type", "types", multiple=True, metavar="TYPE", help="Search only this content type; can be repeated."
 )
 @click.option("--locale", help="Search only this locale.")
-@click.option("--draft", is_flag=True, help="Search drafts instead of published versions, where they exist.")
+@click.option(
+    "--draft", is_flag=True, help="Search drafts, and published versions of documents that have no draft."
+)
 @click.option(
     "--limit",
     default=10,
@@ -40,7 +42,7 @@ MAX_FRAGMENTS = 2  # How many passages are printed for each document.
     type=click.IntRange(1, 1000),
     help="Show at most this number of hits.",
 )
-@click.option("--paths", is_flag=True, help="Print only the paths of the found files.")
+@click.option("--paths", is_flag=True, help="Print only the paths of the matching files.")
 @one_line_errors
 def search(
     words: tuple[str, ...],

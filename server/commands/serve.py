@@ -79,7 +79,7 @@ START_TIMEOUT_S = 60.0
     "form",
     type=click.Choice(["text", "json"]),
     default="text",
-    help="Log as text, or as JSON: one object per line, including requests.",
+    help="The log's format. With json, each line is a JSON object, and requests are logged too.",
 )
 @click.option("--reload", is_flag=True, hidden=True)
 @click.make_pass_decorator(Timing, ensure=True)  # Tests set this by calling main(obj=Timing(...)).

@@ -47,7 +47,10 @@ def types(root: Path, out: Path | None, check: bool, language: str | None) -> No
     check_site(root)
     if check and out is None:
         raise SetupError(
-            "--check", None, "can only be used together with --out", "pass the file to check with --out"
+            "--check",
+            None,
+            "can only be used together with --out",
+            "pass the path of the generated file with --out",
         )
     flag, write = _LANGUAGES[language]
     made = write(read_content_types(root), read_settings(root)).encode()

@@ -108,7 +108,8 @@ ITEM_KEYS: Mapping[str, str] = {
     "title": "The title. The default is the attribute that the studio shows as the title.",
     "summary": "A short text. The default is `summary`, `description`, `excerpt`, `abstract`, `teaser` or"
     " `lead`.",
-    "content": "The full text: Markdown or blocks. The default is the body, or the first such attribute.",
+    "content": "The full text: Markdown or blocks. The default is the body, or the first attribute with"
+    " Markdown or blocks.",
     "date": "The publication date. The default is `publishedOn`, `publishDate`, `pubDate`, `date` or"
     " `published`, else `publishedAt`.",
     "author": "A name, a list of names, or a relation to the authors. The default is `author`, `authors` or"
@@ -160,7 +161,7 @@ def read_feed(file: ConfigFile, *at: str) -> Feed:
     }
     if "sort" in parameters and len(types) > 1:
         what = f"{'.'.join(at)}.sort can't be used with more than one type"
-        raise file.refuse(what, "remove sort, so that the newest documents come first", *at, "sort")
+        raise file.refuse(what, "remove sort: by default, the newest documents come first", *at, "sort")
     limit = values.count(file, DEFAULT_LIMIT, *at, "limit")
     if limit > MAX_LIMIT:
         raise file.refuse_value(f"not be greater than {MAX_LIMIT}", "", *at, "limit")
@@ -228,7 +229,7 @@ def read_redirect_formats(file: ConfigFile, default: tuple[str, ...], *at: str) 
             raise file.refuse(f'unknown format "{format_}" in {".".join(at)}', fix, *at)
         name = REDIRECT_FILES[format_]
         if name in written:
-            what = f"{'.'.join(at)} contains {written[name]} and {format_}, which are both the file {name}"
+            what = f"{'.'.join(at)} contains {written[name]} and {format_}, which both write the file {name}"
             raise file.refuse(what, "keep one of them", *at)
         written[name] = format_
     return formats

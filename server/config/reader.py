@@ -343,7 +343,7 @@ def check_publishing(settings: Settings, schema: Schema) -> list[Problem]:
             t for t in feed.types if t in schema.subjects and f"{t}.find" not in settings.roles["public"]
         ]
         for subject in hidden:
-            what = f"feeds.{name} contains no {subject}, because the role public may not find them"
+            what = f"feeds.{name} contains no {subject} documents: the public role lacks the find permission"
             found.append((what, f"add find to roles.public.{subject}", ("feeds", name, "type")))
     return [_warning(settings, what, fix, *at) for what, fix, at in found]
 
@@ -351,7 +351,7 @@ def check_publishing(settings: Settings, schema: Schema) -> list[Problem]:
 def _check_role_names(settings: Settings) -> Iterator[Problem]:
     for role in settings.roles.keys() - DEFAULTS.roles.keys():
         if fix := suggestion(role, DEFAULTS.roles, MIN_SIMILARITY):
-            what = f'"{role}" is not a built-in role, so it has no effect until it is assigned to a user'
+            what = f'"{role}" is not a built-in role: it applies only to users to whom you assign it'
             yield _warning(settings, what, fix, "roles", role)
 
 

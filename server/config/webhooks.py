@@ -156,7 +156,7 @@ def _headers(file: ConfigFile) -> Iterator[tuple[str, str]]:
             )
         if _OWN_HEADERS.fullmatch(name.lower()) or name.lower() in seen:
             raise file.refuse_key(
-                f'the header "{name}" can\'t be set here, because Bifolio sets it, or it occurs twice',
+                f'the header "{name}" is listed twice, or is one that Bifolio sets itself',
                 "remove the header",
                 *at,
             )

@@ -10,7 +10,7 @@ from server.schema.model import SITE_TAG, UPLOAD, document_tag, type_tag
 # Kinds of events, with descriptions for the documentation.
 KINDS: Mapping[str, str] = {
     "entry.create": "a document was created in a locale",
-    "entry.update": "the draft changed, or the published version if there is no draft",
+    "entry.update": "the draft changed or, if there is no draft, the published version changed",
     "entry.publish": "a document was published, or its published version changed",
     "entry.unpublish": "a document was unpublished; its draft still exists",
     "entry.delete": "a document and its draft were deleted",
@@ -18,7 +18,7 @@ KINDS: Mapping[str, str] = {
     "media.update": "a media file or its description changed",
     "media.delete": "a media file was deleted",
     "schema.update": "a content type or component was added, changed or removed",
-    "site.update": "so many documents changed at once that this event replaces their single events",
+    "site.update": "many documents changed at once; no separate events are recorded for these documents",
 }
 # Events only for callers who are not allowed to read drafts, with the kinds that these callers see. Together
 # with the other events, they make the log look the same to these callers whether there is a draft or not.

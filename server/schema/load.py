@@ -240,7 +240,7 @@ def _patterns(file: ConfigFile, options: Mapping[str, Any], kind: Kind, localize
             raise file.refuse(what, "add {name} after {initial}", *at)
         if kind == "collectionType" and "name" not in fields:
             what = f'options.files must contain {{name}} (found "{pattern}")'
-            raise file.refuse(what, "add {name} where the path contains the documents' names", *at)
+            raise file.refuse(what, "add {name}, which stands for the document's name", *at)
         if "locale" in fields and not localized:
             what = f'options.files contains {{locale}}, but the type is not localized (found "{pattern}")'
             raise file.refuse(what, "set pluginOptions.i18n.localized to true", *at)
@@ -298,7 +298,7 @@ def _file_name(
             "with the names of attributes of these types"
         )
         raise file.refuse_value(
-            "consist of placeholders for string, uid, date or datetime attributes", fix, "options", "fileName"
+            "contain placeholders for string, uid, date or datetime attributes", fix, "options", "fileName"
         )
     return str(pattern)
 

@@ -112,7 +112,7 @@ def check_rules(file: ConfigFile, type_: Type, types: Mapping[str, Type]) -> Non
             if not attributes:
                 known = sorted({known for one in reached for known in one.attributes})
                 where = ".".join(rule.path[:depth]) or type_.uid
-                what = f'the rule for "{".".join(rule.path)}" is useless, because {where} has no "{name}"'
+                what = f'the rule for "{".".join(rule.path)}" has no effect, because {where} has no "{name}"'
                 fix = suggestion(name, known) or "correct the path"
                 raise file.refuse(what, fix, "options", "rules", i, "path")
             reached = [types[uid] for a in attributes for uid in a.component_uids if uid in types]

@@ -178,7 +178,7 @@ def past_site(root: Path, commit: str) -> Iterator[Path]:
     """
     with checked_out(root, commit) as folder:
         if not (folder / SETTINGS).exists() and not (folder / TYPES).is_dir():
-            raise SetupError("--at", None, f"no site existed at commit {commit[:10]}")
+            raise SetupError("--at", None, f"commit {commit[:10]} does not contain a site")
         with suppress(OSError):
             formats = ImageCache(root).folder
             shutil.copytree(formats, state_folder(folder) / formats.name, copy_function=_link)

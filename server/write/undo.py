@@ -14,7 +14,9 @@ from server.storage.undo import KeptWrite, digest
 from server.write.context import Context
 
 CHANGED_MESSAGE = "Nothing was undone, because these files were changed later"
-CHANGED_HIDDEN_MESSAGE = "Nothing was undone, because files that you may not see were changed later"
+CHANGED_HIDDEN_MESSAGE = (
+    "Nothing was undone, because files that you are not allowed to see were changed later"
+)
 TAKEN_MESSAGE = (
     "Nothing was undone, because a different document now has an id or unique value that would be restored"
 )
@@ -111,7 +113,7 @@ def _undone(
 def _changed_since(named: Sequence[str], count: int) -> ConflictError:
     if not named:
         return ConflictError(CHANGED_HIDDEN_MESSAGE, {"files": []})
-    others = ", and files that you may not see" if len(named) < count else ""
+    others = ", and files that you are not allowed to see" if len(named) < count else ""
     return ConflictError(
         f"{CHANGED_MESSAGE}: {', '.join(named[:MAX_NAMED_FILES])}{others}", {"files": list(named)}
     )

@@ -297,13 +297,16 @@ def test_of_files_that_others_may_not_see_undo_tells_nothing(make_api: MakeApi) 
     assert error["details"] == {"files": ["content/pages/two.md"]}
     assert error["message"] == (
         "Nothing was undone, because these files were changed later: content/pages/two.md, "
-        "and files that you may not see"
+        "and files that you are not allowed to see"
     )
     api.accounts.revoke_token("some")
     api.token("some", may=["tag.update"])
     error = undo(api, id_, "some").error
     assert error["details"] == {"files": []}
-    assert error["message"] == "Nothing was undone, because files that you may not see were changed later"
+    assert (
+        error["message"]
+        == "Nothing was undone, because files that you are not allowed to see were changed later"
+    )
 
 
 def test_who_has_taken_a_value_since_is_told_to_those_who_may_see_it(make_api: MakeApi) -> None:

@@ -153,7 +153,7 @@ def test_every_answer_compared_counts_in_the_share(capsys: pytest.CaptureFixture
     print_rows(findings, {"times": "`timestamp`", "case": "`$contains`"})
     printed = capsys.readouterr().out
     assert "| `timestamp` |       1 |" in printed
-    assert "1 of the 2 rows were not met." in printed
+    assert "1 of the 2 rows did not occur." in printed
     assert "Not compared: `id` in 1 answers" in printed
 
 

@@ -63,7 +63,7 @@ def test_a_wrong_value_is_refused_with_its_place(tmp_path: Path, text: str, mess
         ("feeds: {news: {type: note, item: {title: slgu}}}", 'note has no attribute "slgu"'),
         (
             "feeds: {news: {type: memo}}",
-            "feeds.news contains no memo, because the role public may not find them",
+            "feeds.news contains no memo documents: the public role lacks the find permission",
         ),
     ],
 )

@@ -129,11 +129,11 @@ WRONG = {
     ),
     "  - name: a\n    url: env:A\n    headers:\n      Webhook-Id: c": (
         5,
-        'the header "Webhook-Id" can\'t be set here, because Bifolio sets it, or it occurs twice',
+        'the header "Webhook-Id" is listed twice, or is one that Bifolio sets itself',
     ),
     "  - name: a\n    url: env:A\n    headers:\n      A: c\n      a: d": (
         6,
-        'the header "a" can\'t be set here, because Bifolio sets it, or it occurs twice',
+        'the header "a" is listed twice, or is one that Bifolio sets itself',
     ),
     "  - {name: a, url: env:A}\n  - {name: a, url: env:A}": (3, 'two webhooks are named "a"'),
 }

@@ -35,11 +35,12 @@ WRONG: dict[str, tuple[Any, str]] = {
     "a pattern": ([{"path": "title", "regex": "("}], 'the regex of the rule for "title" is invalid'),
     "an unknown attribute": (
         [{"path": "titel", "required": True}],
-        'the rule for "titel" is useless, because api::page.page has no "titel". Did you mean "title"?',
+        'the rule for "titel" has no effect, because api::page.page has no "titel". Did you mean "title"?',
     ),
     "an unknown attribute of a component": (
         [{"path": "seo.metatitle", "required": True}],
-        'the rule for "seo.metatitle" is useless, because seo has no "metatitle". Did you mean "metaTitle"?',
+        'the rule for "seo.metatitle" has no effect, because seo has no "metatitle". '
+        'Did you mean "metaTitle"?',
     ),
     "an attribute without parts": ([{"path": "title.x", "required": True}], 'because title has no "x"'),
 }

@@ -455,7 +455,7 @@ def test_a_cause_with_many_problems_is_told_once_with_three_examples(tmp_path: P
         ),
         (
             {f"content/pages/{i}.fr.md": page("title: A") for i in range(4)},
-            "the document … is missing in the default locale, en",
+            "the document … is missing in the default locale (en)",
             "Add these versions, or list the files under check.ignore.translation in site.yaml.",
         ),
         (
@@ -861,13 +861,13 @@ def test_a_role_that_nobody_has_by_its_name_is_told(tmp_path: Path) -> None:
         (
             2,
             3,
-            '"publik" is not a built-in role, so it has no effect until it is assigned to a user',
+            '"publik" is not a built-in role: it applies only to users to whom you assign it',
             'did you mean "public"?',
         ),
         (
             3,
             3,
-            '"Autenticated" is not a built-in role, so it has no effect until it is assigned to a user',
+            '"Autenticated" is not a built-in role: it applies only to users to whom you assign it',
             'did you mean "authenticated"?',
         ),
     ]

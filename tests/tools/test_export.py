@@ -300,7 +300,7 @@ def test_everything_is_what_a_read_only_token_sees(kept: Path, tmp_path: Path) -
 
 def test_a_folder_of_one_role_does_not_become_one_of_another(kept: Path, tmp_path: Path) -> None:
     before = exported(kept, tmp_path / "out")
-    assert "contains an earlier export with other permissions, created for public" in refused(
+    assert "contains an earlier export for public, which has other permissions" in refused(
         kept, tmp_path / "out", "--everything"
     )
     assert files_of(tmp_path / "out") == before

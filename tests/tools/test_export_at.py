@@ -93,4 +93,4 @@ def test_a_commit_before_there_was_a_site_is_one_line(tmp_path: Path) -> None:
     git(root, "commit", "-qm", "first")
     write(root, {"site.yaml": SITE.format("Now", "[]")})
     done = run("export", str(tmp_path / "public"), "--site", str(root), "--at", "HEAD")
-    assert (done.exit_code, "no site existed" in done.output) == (1, True)
+    assert (done.exit_code, "does not contain a site" in done.output) == (1, True)

@@ -68,7 +68,10 @@ def test_aliases_that_contradict_each_other_are_counted(tmp_path: Path) -> None:
     write(root, {"content/articles/ferry.yaml": "title: F\nslug: ferry\naliases: [/articles/fog, /a#b]\n"})
     done = run("export", tmp_path / "out", "--site", root)
     assert done.exit_code == 0
-    assert "! 2 aliases can't be redirected. Run `bifolio redirects` to list them." in done.output
+    assert (
+        "! no redirects could be generated from 2 aliases. Run `bifolio redirects` to list them."
+        in done.output
+    )
 
 
 def test_a_file_for_one_host_is_refused_for_several(tmp_path: Path) -> None:
@@ -77,7 +80,7 @@ def test_a_file_for_one_host_is_refused_for_several(tmp_path: Path) -> None:
     write(root, {"content/articles/fog.fr.md": article("brume", more="aliases: [/nuage]\n")})
     done = run("export", tmp_path / "out", "--site", root)
     assert done.exit_code == 1
-    assert done.output.startswith("bifolio: site.yaml: export.redirects: netlify can't contain the redirects")
+    assert done.output.startswith("bifolio: site.yaml: export.redirects: the format netlify can't contain")
     assert not (tmp_path / "out").exists()
 
 
@@ -85,7 +88,7 @@ def test_a_file_for_one_host_is_refused_for_several(tmp_path: Path) -> None:
     ("formats", "words"),
     [
         ("netlfy", 'unknown format "netlfy" in export.redirects. Did you mean "netlify"?'),
-        ("[netlify, cloudflare-pages]", "which are both the file _redirects. Keep one of them."),
+        ("[netlify, cloudflare-pages]", "which both write the file _redirects. Keep one of them."),
     ],
 )
 def test_a_wrong_setting_is_refused(tmp_path: Path, formats: str, words: str) -> None:

@@ -679,14 +679,15 @@ def test_data_that_can_not_be_taken(tmp_path: Path) -> None:
     assert done.exit_code == 1
     assert "Can't be read: data/a.yaml  line 1: a document must be a mapping" in done.stdout
     hint = (
-        "none of the files can become a document. The list above gives the reasons; "
+        "none of the files can be used as a document. The list above gives the reasons; "
         "2 YAML or JSON files found, see docs/existing-sites.md"
     )
     assert hint in done.stderr
     (tmp_path / "data/a.yaml").unlink()
     (tmp_path / "data/b.json").unlink()
     assert (
-        "none of the files can become a document. The list above gives the reasons" in init(tmp_path).stderr
+        "none of the files can be used as a document. The list above gives the reasons"
+        in init(tmp_path).stderr
     )
 
 
@@ -1333,7 +1334,7 @@ def test_whatever_tree_there_is_the_site_has_no_errors_and_all_that_was_taken(
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder), files)
         done = init(Path(folder))
-        if "none of the files can become a document" in done.stderr:
+        if "none of the files can be used as a document" in done.stderr:
             assert done.exit_code == 1
             assert not Path(folder, "content-types").exists()
             return

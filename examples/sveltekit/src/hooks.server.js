@@ -1,6 +1,6 @@
 import { env } from "$env/dynamic/private";
 
-/** Whoever has been to /preview with the secret sees drafts. */
+/** Visitors who have opened /preview with the secret see drafts. */
 export function handle({ event, resolve }) {
   const secret = event.cookies.get("preview");
   event.locals.draft = Boolean(env.PREVIEW_SECRET) && secret === env.PREVIEW_SECRET;

@@ -93,7 +93,7 @@ WRITES = Area(
             "undoWrite", "POST", "/batch/undo/{id}", may_undo,
             Docs(
                 "Undo a write that was made with `Prefer: undo`: restore its files",
-                {200: answer("Number of restored files that the caller may see.", _UNDONE)},
+                {200: answer("Number of restored files that the caller is allowed to see.", _UNDONE)},
                 [in_path("id", "`undo.id` of the write's response."), *shared_parameters("prefer")],
                 errors=(*WRITE, 404),
             ),

@@ -40,7 +40,7 @@ def _search(audience: Audience) -> Docs:
             in_query("q", {**TEXT, "maxLength": MAX_QUESTION_CHARS}, syntax, required=True, example="tide"),
             in_query("type", list_of({"enum": names}), "Only these types.", explode=False),
             in_query("locale", {"enum": [*locales, "*"]}, "Only this locale."),
-            in_query("status", STATUS, "`draft`: search drafts, if the caller may read them."),
+            in_query("status", STATUS, "`draft`: search drafts, if the caller is allowed to read them."),
             in_query(
                 "limit",
                 _POSITIVE_INTEGER,
@@ -116,7 +116,7 @@ def _overview(audience: Audience) -> Docs:
         [
             in_query("type", list_of({"enum": names}), "Only these types.", explode=False),
             in_query("locale", {"enum": [*locales, "*"]}, "A locale, or `*` for all."),
-            in_query("status", STATUS, "`draft`: include drafts, if the caller may read them."),
+            in_query("status", STATUS, "`draft`: include drafts, if the caller is allowed to read them."),
             in_query(
                 "limit",
                 _POSITIVE_INTEGER,

@@ -31,7 +31,7 @@ from server.storage.store import Store
 from server.write.context import Context
 
 OURS, THEIRS, BASE = "the target branch", "the merged branch", "the common ancestor"
-_MESSAGE = "Bring documents along\n"
+_MESSAGE = "Apply kept migrations\n"
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,9 @@ def changes_since(root: Path, name: str) -> BranchChanges:
     Raises SetupError if git can't find or compare the commits.
     """
     if git_folder(root) is None:
-        raise SetupError("--changed", None, "this site is not in a git repository", "check the whole site")
+        raise SetupError(
+            "--changed", None, "this site is not in a git repository", "run the command without --changed"
+        )
     commit, head = find_commit(root, name), head_commit(root)
     if not commit or not head:
         fix = "use the name of a branch, tag or commit, and fetch it first if necessary"
@@ -104,7 +106,7 @@ def changes_since(root: Path, name: str) -> BranchChanges:
     base = (git(root, "merge-base", commit, head) or "").strip()
     if not base:
         fix = "run git fetch --unshallow" if is_shallow(root) else "use a branch with a common history"
-        raise SetupError("--changed", None, f'HEAD and "{name}" have no common commit here', fix)
+        raise SetupError("--changed", None, f'HEAD and "{name}" have no common commit in this clone', fix)
     try:
         options = ("--name-only", "--no-renames", "--relative", "-r", "-z")
         committed = git_or_fail(root, "diff-tree", *options, base, head)

@@ -43,8 +43,10 @@ def find_stale_translations(audit: Audit) -> Iterator[Problem]:
 
 def _problem(path: str, source: str, times: Mapping[str, float]) -> Problem:
     changed = "has uncommitted changes" if times[source] == inf else f"changed on {_day(times[source])}"
-    message = f"the document in the default locale, {source}, {changed}, after this translation"
-    message += f" ({_day(times[path])})"
+    message = (
+        f"this translation (last changed on {_day(times[path])}) is older than the document in the default "
+        f"locale, {source} ({changed})"
+    )
     fix = "update the translation"
     return Problem(path, None, message, fix, "warning", None, "stale-translation")
 

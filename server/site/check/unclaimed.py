@@ -122,7 +122,8 @@ def missing_ids(audit: Audit) -> Iterator[Problem]:
     """Yield a problem for each file that lacks the documentId set by another version of its document."""
     for path, (written, other) in written_ids(audit).items():
         what = (
-            f'has no documentId, but {other} contains the documentId "{written}", so these are two documents'
+            f'has no documentId, but {other} contains the documentId "{written}", '
+            "so the two files are separate documents"
         )
         fix = f'add "documentId: {written}"'
         yield Problem(path, None, what, fix, "warning", None, "missing-id", ("documentId",))
@@ -155,7 +156,7 @@ def orphans(audit: Audit) -> Iterator[Problem]:
             if document.locale == default or document.document_id in defaults or path in fixed:
                 continue
             if _counterpart(audit, path, default) is None:
-                what = f'the document "{document.document_id}" is missing in the default locale, {default}'
+                what = f'the document "{document.document_id}" is missing in the default locale ({default})'
                 fix = (
                     _renamed_translation(audit, path, document, defaults)
                     or suggestions.of(

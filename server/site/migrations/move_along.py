@@ -91,8 +91,8 @@ def _find_relation(schema: Schema, source: Type, target: Type, name: str, via: s
     ]
     if not found:
         raise ValidationError(
-            f"{source.uid} and {target.uid} are not a type and a single component that it holds, and no "
-            "relation connects them; move the values with a script"
+            f"Neither {source.uid} nor {target.uid} holds the other as a single component, and no relation "
+            "connects them; move the values with a script"
         )
     if len(found) > 1:
         names = ", ".join(f"{each.owner.singular}.{each.relation.name}" for each in found)

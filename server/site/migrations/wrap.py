@@ -241,7 +241,7 @@ def move(draft: Draft, migration: Migration, *, is_new: bool) -> None:
         _out_to_holder(draft, source, target, name, holder, is_new=is_new)
     elif "component" in (source.kind, target.kind):
         raise ValidationError(
-            f"{source.uid} and {target.uid} are not a type and a single component that it holds; "
+            f"Neither {source.uid} nor {target.uid} holds the other as a single component; "
             "move the values with a script"
         )
     else:

@@ -394,6 +394,6 @@ def _earlier(root: Path, manifest: Manifest, *, force: bool) -> Manifest:
         return nothing
     if found.files and (found.role, found.drafts) != (manifest.role, manifest.drafts):
         drafts = " with drafts" if found.drafts else ""
-        what = f"contains an earlier export with other permissions, created for {found.role}{drafts}"
+        what = f"contains an earlier export for {found.role}{drafts}, which has other permissions"
         raise SetupError(str(root), None, what, "pass a different folder, or use --force")
     return found

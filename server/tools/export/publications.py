@@ -63,7 +63,7 @@ def redirect_files(state: State, redirects: Redirects) -> RedirectFiles:
     files, left = [], 0
     for name in wanted:
         if not FORMATS[name].several_hosts and len(found.origins) > 1:
-            what = f"export.redirects: {name} can't contain the redirects of several hosts"
+            what = f"export.redirects: the format {name} can't contain redirects for several hosts"
             several = ", ".join(key for key, format_ in FORMATS.items() if format_.several_hosts)
             fix = f"use one of {several}, or run `bifolio redirects --origin URL` for each host"
             raise SetupError(FILE, None, what, fix)

@@ -30,8 +30,8 @@ def test_the_last_change_in_git_counts(tmp_path: Path) -> None:
     commit(tmp_path, 1)
     (problem,) = (one for one in check(tmp_path, {}, ON) if one.rule == "stale-translation")
     assert str(problem) == (
-        "content/pages/a.fr.md: the document in the default locale, content/pages/a.md, "
-        "changed on 2024-02-01, after this translation (2024-01-01). Update the translation."
+        "content/pages/a.fr.md: this translation (last changed on 2024-01-01) is older than the document "
+        "in the default locale, content/pages/a.md (changed on 2024-02-01). Update the translation."
     )
     write(tmp_path, {"content/pages/b.md": page("not committed")})
     assert stale(tmp_path) == ["pages/a.fr.md", "pages/b.fr.md"]

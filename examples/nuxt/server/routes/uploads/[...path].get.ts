@@ -1,4 +1,4 @@
-// Visitors ask this server for pictures, so that Bifolio need not be reachable for them.
+// Visitors request images from this server, so Bifolio does not have to be public.
 export default defineEventHandler((event) =>
   proxyRequest(event, `${useRuntimeConfig(event).bifolioUrl}/uploads/${getRouterParam(event, "path")}`),
 );
