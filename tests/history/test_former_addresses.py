@@ -8,6 +8,7 @@ from server.formats.tree import SyntaxProblem
 from server.formats.yaml.reader import read_yaml
 from server.history.former_addresses import key_lines
 from server.storage.read import parse
+from tests.examples import examples
 from tests.growth import is_linear
 
 NAMES = ("slug", "draft")
@@ -26,7 +27,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(PIECES, max_size=6).map("".join), st.sampled_from(["a.md", "a.yaml"]))
 def test_lines_of_keys_have_the_same_values_as_the_file(text: str, path: str) -> None:
     text = f"---\n{text}---\nslug: body\n" if path == "a.md" else text

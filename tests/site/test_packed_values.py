@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from server.schema.model import ATTRIBUTE_TYPES, POLYMORPHIC
 from server.site.change_log import ChangeLog
 from server.site.site import Site
+from tests.examples import examples
 from tests.site.cluster import show
 from tests.sites import STRING, Api, collection, component, documents, load, write
 
@@ -168,7 +169,7 @@ def test_every_type_of_attribute_is_tried() -> None:
     assert {kind for kind, _, _ in MORPHS.values()} == POLYMORPHIC
 
 
-@settings(derandomize=True, max_examples=150, database=None)
+@settings(derandomize=True, max_examples=examples(150), database=None)
 @given(file=FILES)
 def test_what_is_read_from_a_file_is_shown_by_all(file: tuple[str, str], sites: tuple[Api, Site]) -> None:
     one, other = sites[0].site, sites[1]
@@ -182,7 +183,7 @@ def test_what_is_read_from_a_file_is_shown_by_all(file: tuple[str, str], sites: 
 
 
 @pytest.mark.parametrize("ending", ["json", "yaml", "md"])
-@settings(derandomize=True, max_examples=60, database=None)
+@settings(derandomize=True, max_examples=examples(60), database=None)
 @given(data=AS_JSON)
 def test_what_is_written_is_shown_by_all(ending: str, data: dict[str, Any], sites: tuple[Api, Site]) -> None:
     api, other = sites

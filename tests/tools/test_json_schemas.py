@@ -18,6 +18,7 @@ from server.formats.tree import SyntaxProblem
 from server.formats.yaml.writer import yaml_mapping
 from server.schema.model import ATTRIBUTE_TYPES
 from server.storage.files import walk
+from tests.examples import examples
 from tests.sites import Files, collection, component, relation, schema, write
 from tests.tools.schema_verdicts import Verdicts, is_finite
 
@@ -151,7 +152,7 @@ def in_yaml(values: Mapping[str, Any], quoted: bool) -> str:
     return json.dumps(values, ensure_ascii=False).replace('"', "") + "\n"
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=examples(1500), deadline=None)
 @given(document=documents(), ending=st.sampled_from([".json", ".yaml", ".md"]), quoted=st.booleans())
 def test_what_check_accepts_is_valid(
     verdicts: Verdicts, document: tuple[str, dict[str, Any]], ending: str, quoted: bool
