@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 
 from server.auth.accounts import Accounts
-from server.site.site import MAX_LOCAL_FILES
 from tests.servers import children, free_port, is_alive, start, stop, wait, workers
 from tests.sites import schema, write
 from tests.waiting import are_heard, until
 
-COUNT = MAX_LOCAL_FILES + 100
+COUNT = 2000
+LARGE = f"import server.site.site as site; site.MAX_LOCAL_FILES = {COUNT}"
 NOTE = {"title": "string", "number": "integer"}
 TYPE = "content-types/note.json"
 FILES: dict[str, str | bytes] = {
@@ -43,7 +43,9 @@ class Server:
         self.token = accounts.create_token("full", "full-access")
         accounts.close()
         with self.log.open("wb") as out:
-            self.process: subprocess.Popen[str] = start(self.root, self.port, "--workers=2", output=out)
+            self.process: subprocess.Popen[str] = start(
+                self.root, self.port, "--workers=2", output=out, first=LARGE
+            )
         wait(self.process, self.port)
         until(lambda: len(self.workers) == 2)
 
@@ -111,14 +113,14 @@ def test_nobody_is_refused_and_every_write_is_in_the_next_answer(server: Server)
     def read(name: str) -> None:
         """Send read requests on one connection until the test ends."""
         connection = server.connect()
-        while not stopped.wait(0.001):
+        while not stopped.wait(0.01):
             assert server.send("GET", LIST, on=connection)["meta"]["pagination"]["total"] == COUNT
             done[name] += 1
         connection.close()
 
     def write_and_read(name: str) -> None:
         connection = server.connect()
-        while not stopped.wait(0.005):
+        while not stopped.wait(0.01):
             number = done[name] + 1
             server.send("PUT", f"/api/notes/{name}", {"number": number}, on=connection)
             shown = [server.send("GET", f"/api/notes/{name}")["data"]["number"] for _ in range(3)]
