@@ -25,7 +25,7 @@ SOURCE = "127.0.0.2"  # IP address of the other clients
 QUIET_S, ATTACKED_S, TURNS = scaled_seconds(2), scaled_seconds(4), 2
 PAUSE_S = 0.01
 INDEX_S = 120.0
-_SMOKE_STEP = 16  # If BENCH_SHARE is below 1, only every sixteenth attack is run.
+_SMOKE_STEP = 32  # If BENCH_SHARE is below 1, only two attacks are run.
 KEPT_COMMITS = 3  # past commits that the other clients read
 
 

@@ -14,7 +14,7 @@ from tests.studio.browser_large import MANY, add_articles, define_edited
 from tests.studio.browser_loading import define_large
 from tests.studio.conftest import CHROMIUM, OPTIONS, Page, Studio, signed_in_at
 
-TIMES = scaled(9, 3)
+TIMES = scaled(9, 2)
 SETTLES_MS = 300
 PAGES = {"the first page": "", "a list": "article", "a form": "article/2025--goemon"}
 PAGES |= {"a form of 60 fields": "large/one"}
