@@ -31,10 +31,11 @@ from server.service.opening import Mode, OpenSite, open_site
 from server.site.change import Change
 from server.site.change_log import ChangeLog
 from server.site.configure import Configuration, first_configuration
-from server.site.loading import NICENESS, Progress, cores, end_with_parent, return_large_blocks
+from server.site.loading import NICENESS, Progress, cores, return_large_blocks
 from server.site.site import Site
 from server.storage.bucket.opening import require_library
 from server.storage.git.refs import describe
+from server.storage.helper_processes import end_with_parent
 from server.storage.host_lease import HostLease
 from server.tools.terminal import (
     check_site,

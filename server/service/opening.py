@@ -17,9 +17,10 @@ from server.events.recorder import Recorder
 from server.history.past import PastStates
 from server.jobs.job import Timing
 from server.site.change import Change
-from server.site.loading import Progress, end_with_parent
+from server.site.loading import Progress
 from server.site.parts import Arbiter, Parts
 from server.site.site import Site
+from server.storage.helper_processes import end_with_parent
 
 # maximum time for which comparing files with the event log can delay server startup
 RECORD_TIMEOUT_S = 10.0

@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -29,6 +28,7 @@ from server.site.git_state import GitState, read_git_state
 from server.site.reuse import stamp_of, usable
 from server.storage.entry import Entry
 from server.storage.files import Signature, Walk, digest_of, walk
+from server.storage.helper_processes import end_with_parent
 from server.storage.images.cache import ImageCache
 from server.storage.media import SIDECAR_SUFFIX, upload_path
 from server.storage.parse_cache import (
@@ -50,7 +50,6 @@ Progress = Callable[[int, int], None]
 # cache, and those that can't be cached.
 Readers = Callable[[list[list[str]]], Iterable[tuple[bytes, bytes]]]
 
-PARENT_POLL_INTERVAL_S = 0.5  # between checks that the parent process is alive
 NICENESS = 5  # of processes that read files while the server is running
 MIN_PARALLEL_FILES = 1000  # for fewer files, one process reads them all
 MIN_FILES_FOR_READERS = 4000  # for fewer files, starting other processes is not worth it
@@ -305,17 +304,6 @@ def _end_silently() -> None:
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.stderr = open(os.devnull, "w")  # noqa: SIM115
-
-
-def end_with_parent() -> None:
-    """Start a thread that ends this process if its parent process dies."""
-    threading.Thread(target=_exit_after, args=(os.getppid(),), daemon=True).start()
-
-
-def _exit_after(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(PARENT_POLL_INTERVAL_S)
-    os._exit(1)
 
 
 def _read_in_child(paths: list[str]) -> tuple[bytes, bytes]:

@@ -4,10 +4,12 @@ import errno
 import os
 import subprocess
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
+PARENT_POLL_INTERVAL_S = 0.5  # between checks that the parent process is alive
 END_TIMEOUT_S = 1.0  # how long to wait until a killed helper ends; a slow disk can delay it
 
 
@@ -76,3 +78,14 @@ def end_helpers() -> None:
     for process in running:
         with suppress(subprocess.TimeoutExpired):
             process.wait(END_TIMEOUT_S)
+
+
+def end_with_parent() -> None:
+    """Start a thread that ends this process if its parent process dies."""
+    threading.Thread(target=_exit_after, args=(os.getppid(),), daemon=True).start()
+
+
+def _exit_after(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(PARENT_POLL_INTERVAL_S)
+    os._exit(1)

@@ -13,8 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from server.site.loading import end_with_parent, give_back
-from server.storage.helper_processes import forget_helper, start_helper
+from server.site.loading import give_back
+from server.storage.helper_processes import end_with_parent, forget_helper, start_helper
 
 Result = TypeVar("Result")
 NICENESS = 10

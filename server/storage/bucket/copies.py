@@ -3,10 +3,8 @@ evicted first.
 """
 
 import os
-import sys
 import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedReader
@@ -15,14 +13,13 @@ from typing import IO, Protocol
 
 from server.errors import BusyError, StorageError
 from server.paths import STATE_FOLDER, state_folder
+from server.storage.bounded_folder import NEW_PREFIX, BoundedFolder
 from server.storage.bucket.stored import StoredObject
 
 # Limit per process, so that its other threads remain free to serve requests.
 MAX_CONCURRENT_FETCHES = 8
 QUEUE_TIMEOUT_S = 2.0  # Maximum wait before a fetch starts.
 FETCH_TIMEOUT_S = 60.0
-ABANDONED_FILE_AGE_S = 3600.0
-_EVICTED_DIVISOR = 10  # When the cache is full, a tenth of it is cleared.
 
 
 class Source(Protocol):
@@ -37,7 +34,7 @@ class Copies:
 
     def __init__(self, root: Path) -> None:
         self.root, self.folder = root, root / STATE_FOLDER / "media"
-        self._added = sys.maxsize  # bytes added since the size was last computed
+        self._files = BoundedFolder(self.folder)
         self._places = threading.BoundedSemaphore(MAX_CONCURRENT_FETCHES)
         self._turns = [
             threading.Lock() for _ in range(4 * MAX_CONCURRENT_FETCHES)
@@ -65,7 +62,7 @@ class Copies:
         with suppress(OSError):
             target = self._make_path(object_)
             os.link(file, target)
-            self._evict_if_full(object_.size, most)
+            self._files.note_added(object_.size, most)
 
     def _kept(self, object_: StoredObject) -> BufferedReader | None:
         try:
@@ -81,13 +78,13 @@ class Copies:
 
     def _fetch(self, object_: StoredObject, source: Source, most: int) -> BufferedReader:
         target = self._make_path(object_)
-        with tempfile.NamedTemporaryFile(dir=self.folder, prefix="new-", delete=False) as file:
+        with tempfile.NamedTemporaryFile(dir=self.folder, prefix=NEW_PREFIX, delete=False) as file:
             try:
                 source.fetch(object_, file, FETCH_TIMEOUT_S)
                 file.flush()
                 os.replace(file.name, target)
                 opened = target.open("rb")
-                self._evict_if_full(object_.size, most)
+                self._files.note_added(object_.size, most)
                 return opened
             finally:
                 Path(file.name).unlink(missing_ok=True)
@@ -105,34 +102,6 @@ class Copies:
                 yield
         finally:
             self._places.release()
-
-    def _evict_if_full(self, added: int, most: int) -> None:
-        # Computing the size of the cache is slow, so it is not done each time a file is added.
-        self._added += added
-        if self._added < most // _EVICTED_DIVISOR:
-            return
-        self._added = 0
-        copies = []
-        for path in self.folder.glob("*/*"):
-            with suppress(OSError):
-                status = path.stat()
-                copies.append((status.st_mtime, status.st_size, path))
-        size = sum(length for _, length, _ in copies)
-        if size <= most:
-            return
-        goal = most - most // _EVICTED_DIVISOR
-        for _, length, path in sorted(copies):
-            if size <= goal:
-                break
-            path.unlink(missing_ok=True)
-            size -= length
-        self._sweep()
-
-    def _sweep(self) -> None:
-        for path in self.folder.glob("new-*"):
-            with suppress(OSError):
-                if path.stat().st_mtime < time.time() - ABANDONED_FILE_AGE_S:
-                    path.unlink()
 
     def _make_path(self, object_: StoredObject) -> Path:
         state_folder(self.root)  # raises OSError if the site has been moved

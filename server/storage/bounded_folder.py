@@ -1,0 +1,50 @@
+"""A folder of cached files with a size limit. The least recently used files are evicted first."""
+
+import os
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+ABANDONED_FILE_AGE_S = 3600.0
+# Prefix of files that are still being written, directly in the folder. Cached files are in its subfolders.
+NEW_PREFIX = "new-"
+_EVICTED_DIVISOR = 10  # When the folder is full, a tenth of it is cleared.
+
+
+class BoundedFolder:
+    """A folder whose files in subfolders are evicted by their modification time, which readers update."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._added = sys.maxsize  # bytes added since the size was last computed
+
+    def note_added(self, size: int, most: int) -> None:
+        """Evict files if the folder contains more than `most` bytes. `size` is the size of an added file."""
+        # Computing the size of the folder is slow, so it is not done each time a file is added.
+        self._added += size
+        if self._added < most // _EVICTED_DIVISOR:
+            return
+        self._added = 0
+        files = []
+        for path in self.folder.glob("*/*"):
+            with suppress(OSError):
+                status = path.stat()
+                files.append((status.st_mtime, status.st_size, path))
+        total = sum(length for _, length, _ in files)
+        if total <= most:
+            return
+        goal = most - most // _EVICTED_DIVISOR
+        for _, length, path in sorted(files):
+            if total <= goal:
+                break
+            with suppress(OSError):
+                path.unlink()
+            total -= length
+        self._sweep()
+
+    def _sweep(self) -> None:
+        for path in self.folder.glob(f"{NEW_PREFIX}*"):
+            with suppress(OSError):
+                if os.stat(path).st_mtime < time.time() - ABANDONED_FILE_AGE_S:
+                    path.unlink()
