@@ -118,7 +118,7 @@ def _make(site: Site, identities: Identities, past: PastStates, watched: Watched
     content.bind(handles, writes)
     batch.bind(handles, writes)
     undo.bind(handles, writes)
-    uploads.bind(handles, MediaFiles(site, past, bucket))
+    uploads.bind(handles, MediaFiles(site, past, bucket), watched.transformations)
     openapi.bind(handles)
     search.bind(handles, site)
     overview.bind(handles)

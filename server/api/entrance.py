@@ -85,6 +85,7 @@ Handle = Callable[[Environ], Answer]
 # Health checks, which are handled without Flask.
 LIVENESS_PATHS = frozenset(o.path for o in HEALTH.operations if o.runs_inline)
 WAITING_OPERATIONS = tuple(operation for operation in OPERATIONS if operation.waits)
+UPLOADS_PREFIX = "/uploads/"
 PREFLIGHT_VARY = ("Access-Control-Request-Headers",)
 # Tells browsers to use only HTTPS for one year.
 HSTS = ("Strict-Transport-Security", "max-age=31536000")
@@ -182,6 +183,8 @@ class Entrance:
 
     def waits_long(self, environ: Environ) -> bool:
         """Return whether a request might wait a long time for another process, as uploads do."""
+        if environ["PATH_INFO"].startswith(UPLOADS_PREFIX):
+            return bool(environ.get("QUERY_STRING"))  # probably a transformation of an image
         return any(
             o.method == environ["REQUEST_METHOD"] and o.matches(environ["PATH_INFO"])
             for o in WAITING_OPERATIONS

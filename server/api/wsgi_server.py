@@ -122,7 +122,11 @@ def worker_count(wanted: int | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Resources shared by all of a server's processes. `limited` counts requests for the rate limit."""
+    """Resources shared by all of a server's processes.
+
+    - `limited`: the number of each client's requests, for the rate limit.
+    - `transformations`: the number of each client's transformations of images.
+    """
 
     log: ChangeLog
     listener: socket.socket
@@ -130,6 +134,7 @@ class Shared:
     counts: RequestCounts = field(default_factory=RequestCounts)
     presence: PresenceTable = field(default_factory=PresenceTable)
     limited: CountTable = field(default_factory=CountTable)
+    transformations: CountTable = field(default_factory=CountTable)
     jobs: JobTable = field(default_factory=JobTable)
     hints: Hints = field(default_factory=Hints)
     json_log: bool = False
@@ -162,9 +167,7 @@ def serve(
         report(change, time.perf_counter() - began)
         opened.recorder.database.close()  # unusable after a fork
     retiring = threading.Event()
-    watched = Watched(
-        opened.recorder, shared.counts, shared.streams, shared.presence, opened.notices, shared.jobs
-    )
+    watched = _watched(opened, shared)
 
     def work() -> None:
         app, leader = _start(opened, shared, key, report, watched)
@@ -181,6 +184,18 @@ def serve(
         server.run()
 
     Supervisor(workers, work, generation.leash, retiring.set, opened.timing.heartbeat_timeout_s).run()
+
+
+def _watched(opened: OpenSite, shared: Shared) -> Watched:
+    return Watched(
+        opened.recorder,
+        shared.counts,
+        shared.streams,
+        shared.presence,
+        opened.notices,
+        shared.jobs,
+        shared.transformations,
+    )
 
 
 def _begin_log(*, as_json: bool) -> None:

@@ -10,7 +10,9 @@ from fnmatch import fnmatchcase
 from functools import reduce
 from typing import Any
 
+from server.config.media import MediaSettings
 from server.config.public_site import Feed, PublicUrl
+from server.config.setting import SettingKey, setting
 from server.config.webhooks import Webhook
 from server.formats.text_positions import Positions
 from server.paths import SETTINGS
@@ -73,43 +75,16 @@ PREVIEW_NAMES = ("documentId", "locale", "status")
 
 
 @dataclass(frozen=True, slots=True)
-class SettingKey:
-    """A key in site.yaml: its type, description and default.
-
-    - `holds` names the type, and is a key of `reader.READERS` or `reader.ENTRIES`.
-    - `otherwise` describes the default, if the value alone is not self-explanatory.
-    - `attributes` is the path to the matching field in `Settings`.
-    """
-
-    name: str
-    holds: str
-    sentence: str
-    otherwise: str = ""
-    attributes: tuple[str, ...] = ()
-
-    @property
-    def path(self) -> tuple[str, ...]:
-        return tuple(self.name.split("."))
-
-
-def _setting(default: object, holds: str, sentence: str, otherwise: str = "", *, key: str = "") -> Any:
-    metadata = {"key": SettingKey(key, holds, sentence, otherwise)}
-    if isinstance(default, dict):
-        return field(default_factory=default.copy, metadata=metadata)
-    return field(default=default, metadata=metadata)
-
-
-@dataclass(frozen=True, slots=True)
 class LocaleSettings:
     """A site's locales."""
 
-    default: str = _setting(
+    default: str = setting(
         "en",
         "locale",
         "The locale of files without a locale in their name.",
         "the first of `locales.available`, else `en`",
     )
-    available: tuple[str, ...] = _setting(
+    available: tuple[str, ...] = setting(
         ("en",), "locales", "The locales that documents can have.", "only `locales.default`"
     )
 
@@ -118,8 +93,8 @@ class LocaleSettings:
 class PageSizeSettings:
     """Default and maximum number of documents per page."""
 
-    default: int = _setting(25, "count", "The number of documents on a page if the request does not set it.")
-    max: int = _setting(
+    default: int = setting(25, "count", "The number of documents on a page if the request does not set it.")
+    max: int = setting(
         100, "count", "The maximum number of documents on a page. A request for more gets this number."
     )
 
@@ -128,22 +103,22 @@ class PageSizeSettings:
 class LimitSettings:
     """Limits on a single API request."""
 
-    size: int = _setting(
+    size: int = setting(
         16_000_000, "size", "The maximum size of the response to a read, before compression.", "`16 MB`"
     )
-    steps: int = _setting(
+    steps: int = setting(
         1_000_000,
         "count",
         "The maximum number of documents that one request can read. A document that is read twice"
         " is counted twice ([more](reliability.md)).",
     )
-    time: timedelta = _setting(
+    time: timedelta = setting(
         timedelta(seconds=2),
         "duration",
         "The maximum processor time for one request, such as `10s`.",
         "`2s`",
     )
-    values: int = _setting(
+    values: int = setting(
         50_000,
         "count",
         "The maximum number of values in a request body ([more](reliability.md#write-limits)).",
@@ -155,54 +130,54 @@ class ApiSettings:
     """Settings of the REST API."""
 
     page_size: PageSizeSettings = PageSizeSettings()
-    populate_with_pagination: bool = _setting(
+    populate_with_pagination: bool = setting(
         False,
         "choice",
         "Whether a request can contain both `populate` and `pagination`: `reject` or `allow`.",
         "`reject`",
     )
-    populate: Mapping[str, Any] = _setting(
+    populate: Mapping[str, Any] = setting(
         {},
         "populates",
         "What a read populates if it does not contain `populate`, such as `article: author`"
         " ([more](querying.md#default-populate)).",
     )
-    strict_params: bool = _setting(
+    strict_params: bool = setting(
         False, "flag", "Whether an unknown query parameter in a request to the content API is an error."
     )
-    format: ResponseFormat = _setting(
+    format: ResponseFormat = setting(
         ResponseFormat.V5,
         "format",
         "The default response format: `v5`, or `v4` for clients of Strapi 4.",
         "`v5`",
     )
-    upload_limit: int = _setting(
+    upload_limit: int = setting(
         200_000_000, "size", "The maximum size of an upload, such as `50 MB`.", "`200 MB`"
     )
     limits: LimitSettings = LimitSettings()
-    cors: tuple[str, ...] = _setting(
+    cors: tuple[str, ...] = setting(
         ("*",),
         "origins",
         "The origins whose pages can use the API, such as `https://example.org`. `*` allows all"
         " origins ([more](frontends.md#cors-requests-from-other-origins)).",
     )
-    cache_tags: bool = _setting(
+    cache_tags: bool = setting(
         False,
         "flag",
         "Whether responses list the documents that they depend on, in the header `Cache-Tag`"
         " ([more](cache-tags.md)).",
     )
-    trusted_proxies: tuple[str, ...] = _setting(
+    trusted_proxies: tuple[str, ...] = setting(
         (),
         "networks",
         "The addresses of proxies, such as `127.0.0.1`. In requests from these addresses,"
         " `X-Forwarded-For` and `X-Forwarded-Proto` are trusted.",
         "none",
     )
-    rate_limit: str = _setting(
+    rate_limit: str = setting(
         "", "rate", "The maximum number of requests from one client, such as `100 per minute`."
     )
-    rate_store: str = _setting(
+    rate_store: str = setting(
         "",
         "rate store",
         "The database in which several machines count requests: `redis://…` or `env:NAME`. With"
@@ -215,35 +190,35 @@ class ApiSettings:
 class AuthSettings:
     """Settings for sign-in and sessions."""
 
-    session: timedelta = _setting(
+    session: timedelta = setting(
         timedelta(days=30), "duration", "How long a login lasts, such as `12h`.", "`30d`"
     )
-    refresh: bool = _setting(
+    refresh: bool = setting(
         False,
         "flag",
         "Whether a login returns a short-lived token and a refresh token ([more](access.md#sessions)).",
     )
-    access_token: timedelta = _setting(
+    access_token: timedelta = setting(
         timedelta(minutes=10),
         "duration",
         "With `auth.refresh`: how long the short-lived token lasts.",
         "`10m`",
     )
-    idle: timedelta = _setting(
+    idle: timedelta = setting(
         timedelta(days=14),
         "duration",
         "With `auth.refresh`: how long a session lasts without a refresh.",
         "`14d`",
     )
-    cookie: bool = _setting(
+    cookie: bool = setting(
         False,
         "flag",
         "With `auth.refresh`: whether the refresh token is sent as a cookie that scripts can't read.",
     )
-    confirm_email: bool = _setting(
+    confirm_email: bool = setting(
         False, "flag", "Whether a new user must confirm the email address before the first login."
     )
-    url: str = _setting(
+    url: str = setting(
         "", "text", "The page to which emails link, for setting a password or confirming an address."
     )
 
@@ -252,20 +227,20 @@ class AuthSettings:
 class MailSettings:
     """Settings for sending emails."""
 
-    host: str = _setting("", "text", "The SMTP server. If it is not set, emails are written to the log.")
-    port: int = _setting(25, "count", "The port of the SMTP server.")
-    user: str = _setting(
+    host: str = setting("", "text", "The SMTP server. If it is not set, emails are written to the log.")
+    port: int = setting(25, "count", "The port of the SMTP server.")
+    user: str = setting(
         "", "text", "The user name for the SMTP server. Set the password in `BIFOLIO_MAIL_PASSWORD`."
     )
-    tls: bool = _setting(False, "flag", "Whether to use STARTTLS.")
-    sender: str = _setting("no-reply@localhost", "text", "The sender's address in emails.", key="from")
+    tls: bool = setting(False, "flag", "Whether to use STARTTLS.")
+    sender: str = setting("no-reply@localhost", "text", "The sender's address in emails.", key="from")
 
 
 @dataclass(frozen=True, slots=True)
 class GitSettings:
     """Settings for git: automatic commits and synchronization with a remote."""
 
-    commit: timedelta | None = _setting(
+    commit: timedelta | None = setting(
         None,
         "commit",
         "When writes are committed: `off` (never), `each` (every write), or a time such as `30s`,"
@@ -273,25 +248,25 @@ class GitSettings:
         " ([more](history.md#commit-each-write)).",
         "`off`; `each` with `git.push`",
     )
-    committer: str = _setting(
+    committer: str = setting(
         "Bifolio <bifolio@localhost>", "person", "The committer of these commits: `Name <e-mail>`."
     )
-    remote: str = _setting(
+    remote: str = setting(
         "",
         "remote",
         "The name of the git remote that several machines share: `origin` ([more](machines.md)).",
         "none",
     )
-    branch: str = _setting(
+    branch: str = setting(
         "", "branch", "The branch on the remote that the site serves.", "the one that is checked out"
     )
-    follow: timedelta | None = _setting(
+    follow: timedelta | None = setting(
         None,
         "follow",
         "How often new commits are fetched from the remote: a time such as `2s`, or `off`.",
         "`off`",
     )
-    push: str = _setting(
+    push: str = setting(
         "",
         "push",
         "When writes are pushed to the remote: `before` the response is sent, `after` that, or"
@@ -304,7 +279,7 @@ class GitSettings:
 class BranchSettings:
     """Limits on git branches."""
 
-    max: int = _setting(
+    max: int = setting(
         500,
         "count",
         "The maximum number of branches. If there are as many, `POST /branches` is rejected"
@@ -313,55 +288,28 @@ class BranchSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class MediaSettings:
-    """Settings for media files: storage and upload limits."""
-
-    store: str = _setting(
-        "",
-        "bucket",
-        "The bucket that stores media: `s3://BUCKET/PREFIX` ([more](media.md)).",
-        "files in `content/uploads/`",
-    )
-    endpoint: str = _setting("", "URL", "The S3 endpoint of the bucket.", "Amazon S3 in the region")
-    region: str = _setting("us-east-1", "text", "The region of the bucket.")
-    public_url: str = _setting(
-        "", "URL", "The public URL of the bucket's objects, such as `https://media.example.org`."
-    )
-    serve: str = _setting(
-        "",
-        "serve",
-        "How the server sends files from the bucket at `/uploads/…`: `redirect`, `stream` or"
-        " `sign` ([more](media.md#how-uploads-is-served)).",
-        "`redirect` if `media.public_url` is set, else `stream`",
-    )
-    cache: int = _setting(
-        1_000_000_000, "size", "The maximum size of the cache on disk if `media.serve` is `stream`.", "`1 GB`"
-    )
-
-
-@dataclass(frozen=True, slots=True)
 class EventSettings:
     """Settings for events: how long to keep them, and limits on event streams."""
 
-    bulk: int = _setting(
+    bulk: int = setting(
         1000,
         "count",
         "If more documents than this change at once, a single event with their number is recorded"
         " ([more](events.md#bulk-changes)).",
     )
-    keep: tuple[timedelta | None, int | None] = _setting(
+    keep: tuple[timedelta | None, int | None] = setting(
         (timedelta(days=30), 100_000),
         "keep",
         "How long events are kept: an age such as `90d`, or a number of events such as `500000`.",
         "`30d`, and at most 100,000 events",
     )
-    streams: int = _setting(
+    streams: int = setting(
         2000,
         "count",
         "The maximum number of open event streams, for all workers together"
         " ([more](events.md#event-streams)).",
     )
-    streams_per_client: int = _setting(
+    streams_per_client: int = setting(
         500,
         "count",
         "The maximum number of open event streams from one IP address ([more](events.md#event-streams)).",
@@ -372,10 +320,10 @@ class EventSettings:
 class CheckSettings:
     """Settings for `bifolio check`."""
 
-    ignore: Mapping[str, tuple[str, ...]] = _setting(
+    ignore: Mapping[str, tuple[str, ...]] = setting(
         {}, "ignored", "Warnings that `bifolio check` ignores: `rule: [paths]`, where `*` matches any text."
     )
-    rules: Mapping[str, Level] = _setting(
+    rules: Mapping[str, Level] = setting(
         {},
         "levels",
         "The levels of [rules](check.md#rules): `rule: off`, `rule: warning` or `rule: error`.",
@@ -387,12 +335,12 @@ class CheckSettings:
 class SearchSettings:
     """Settings for ranked search."""
 
-    index: bool = _setting(
+    index: bool = setting(
         True,
         "flag",
         "Whether full-text search uses an index. Without an index, each search reads all documents.",
     )
-    weights: Mapping[str, float] = _setting(
+    weights: Mapping[str, float] = setting(
         {},
         "weights",
         "The weight of matches in an attribute, such as `title: 6` or `article.summary: 3`. With"
@@ -404,16 +352,16 @@ class SearchSettings:
 class ExportSettings:
     """Settings for `bifolio export`."""
 
-    types: Mapping[str, TypeExport] = _setting(
+    types: Mapping[str, TypeExport] = setting(
         {},
         "types",
         "The query parameters that `bifolio export` uses for a type: `article: {populate:"
         " author}` ([more](static.md)).",
     )
-    queries: Mapping[str, QueryExport] = _setting(
+    queries: Mapping[str, QueryExport] = setting(
         {}, "queries", "Additional requests whose responses are exported: `NAME: /api/articles?…`."
     )
-    redirects: tuple[str, ...] = _setting(
+    redirects: tuple[str, ...] = setting(
         (),
         "redirect formats",
         "The formats in which `bifolio export` writes redirects, such as `netlify` for the file `_redirects`"
@@ -425,7 +373,7 @@ class ExportSettings:
 class RedirectSettings:
     """Settings for redirects."""
 
-    aliases_from_root: bool = _setting(
+    aliases_from_root: bool = setting(
         False,
         "alias base",
         "What an alias such as `old-name` is relative to: the `folder` of the document's URL, as in Hugo, or"
@@ -439,7 +387,7 @@ class RedirectSettings:
 class Settings:
     """All of a site's settings, including defaults."""
 
-    name: str = _setting("Bifolio", "text", "The name of the site.")
+    name: str = setting("Bifolio", "text", "The name of the site.")
     locales: LocaleSettings = LocaleSettings()
     api: ApiSettings = ApiSettings()
     auth: AuthSettings = AuthSettings()
@@ -449,7 +397,7 @@ class Settings:
     media: MediaSettings = MediaSettings()
     events: EventSettings = EventSettings()
     check: CheckSettings = CheckSettings()
-    accounts: str = _setting(
+    accounts: str = setting(
         "",
         "url",
         "The accounts database. With `postgresql://…`, several machines share the accounts and"
@@ -457,14 +405,14 @@ class Settings:
         "SQLite in `.bifolio/accounts.db`",
     )
     search: SearchSettings = SearchSettings()
-    timestamps: TimestampSource = _setting(
+    timestamps: TimestampSource = setting(
         TimestampSource.FILE,
         "timestamps",
         "Whether the times of writes are stored in the `file`, or only in `git`"
         " ([more](files.md#timestamps)).",
         "`file`",
     )
-    roles: Mapping[str, frozenset[str]] = _setting(
+    roles: Mapping[str, frozenset[str]] = setting(
         {"public": frozenset(), "authenticated": frozenset()},
         "roles",
         "The permissions of each role: `role: {subject: [actions]}`.",
@@ -472,30 +420,30 @@ class Settings:
     )
     export: ExportSettings = ExportSettings()
     redirects: RedirectSettings = RedirectSettings()
-    preview: Mapping[str, Preview] = _setting(
+    preview: Mapping[str, Preview] = setting(
         {},
         "previews",
         "The preview URL for documents of a type: `article: https://…?slug={slug}`"
         " ([more](preview.md#preview-in-the-studio)).",
     )
-    urls: Mapping[str, PublicUrl] = _setting(
+    urls: Mapping[str, PublicUrl] = setting(
         {},
         "urls",
         "The public URL of the documents of a type: `article: https://…/{locale}/{slug}`"
         " ([more](feeds.md#the-public-urls-of-documents)).",
     )
-    feeds: Mapping[str, Feed] = _setting(
+    feeds: Mapping[str, Feed] = setting(
         {},
         "feeds",
         "The feeds at `/feeds/NAME.rss`, `.atom` and `.json`: `NAME: {type: article}`"
         " ([more](feeds.md#feeds)).",
     )
-    webhooks: tuple[Webhook, ...] = _setting(
+    webhooks: tuple[Webhook, ...] = setting(
         (),
         "webhooks",
         "The receivers of change notifications: a list of `{name, url, …}` ([more](webhooks.md)).",
     )
-    webhooks_allow: tuple[str, ...] = _setting(
+    webhooks_allow: tuple[str, ...] = setting(
         (),
         "hosts",
         "Hosts with private addresses to which webhooks can connect, such as `127.0.0.1` or"

@@ -6,14 +6,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from server.config import sections, values
+from server.config import media, sections, values
 from server.config.model import (
     ACTIONS,
     DEFAULTS,
     FILE,
     KEYS,
     ResponseFormat,
-    SettingKey,
     Settings,
     TimestampSource,
     known_actions,
@@ -28,6 +27,7 @@ from server.config.public_site import (
     read_redirect_formats,
 )
 from server.config.sections import odd_names, read_preview, read_query, read_type
+from server.config.setting import SettingKey
 from server.config.webhooks import hosts, read_webhooks
 from server.errors import SetupError, noting
 from server.formats.config_file import ConfigFile, read_config_file
@@ -66,7 +66,7 @@ def survey_settings(root: Path) -> tuple[Settings, list[SetupError]]:
 def _refuse_unknown_keys(file: ConfigFile) -> Iterator[SetupError]:
     for at, siblings in unknown_keys(file):
         name = ".".join(map(str, at))
-        fix = sections.fix_of_secret(tuple(map(str, at))) or suggestion(str(at[-1]), siblings)
+        fix = media.fix_of_secret(tuple(map(str, at))) or suggestion(str(at[-1]), siblings)
         fix = fix or "use one of " + ", ".join(sorted(siblings))
         yield file.refuse_key(f'unknown key "{name}"', fix, *at)
 
@@ -175,9 +175,9 @@ READERS: Mapping[str, Callable[..., Any]] = {
     "origins": values.origins,
     "networks": values.networks,
     "url": values.text,
-    "URL": sections.web_url,
-    "bucket": sections.store,
-    "serve": sections.serve,
+    "URL": media.web_url,
+    "bucket": media.store,
+    "serve": media.serve,
     "locale": values.locale,
     "locales": values.locales,
     "count": values.count,
@@ -200,6 +200,8 @@ READERS: Mapping[str, Callable[..., Any]] = {
     "format": _response_format,
     "timestamps": _timestamps,
     "redirect formats": read_redirect_formats,
+    "numbers": media.read_numbers,
+    "image formats": media.read_formats,
 }
 # Readers for an entry in a section such as `roles`, where users choose the names of the entries. Their
 # arguments are the file and the path of keys.
@@ -214,6 +216,7 @@ ENTRIES: Mapping[str, Callable[..., Any]] = {
     "previews": read_preview,
     "urls": read_public_url,
     "feeds": read_feed,
+    "presets": media.read_preset,
 }
 
 
@@ -290,7 +293,7 @@ def _check_git(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
 
 
 def _check_media(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
-    yield from sections.check(settings.media.store, settings.media.public_url, settings.media.serve, file)
+    yield from media.check(settings.media.store, settings.media.public_url, settings.media.serve, file)
 
 
 _CHECKS = (

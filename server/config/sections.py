@@ -1,15 +1,13 @@
-"""Readers for the export, preview, media bucket and git remote settings."""
+"""Readers for the export, preview and git remote settings."""
 
 import re
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
-from urllib.parse import urlsplit
 
 from server.config import values
 from server.config.model import DEFAULTS, PREVIEW_NAMES, Preview, QueryExport, TypeExport
 from server.config.values import as_parameter, count, duration, section, text
-from server.errors import SetupError
 from server.formats.config_file import ConfigFile
 from server.formats.text_positions import KeyPath
 from server.formats.tree import is_null
@@ -129,75 +127,6 @@ def _leads_somewhere(type_: Type, names: list[str], schema: Schema) -> bool:
     if attribute is None or len(names) == 1:
         return attribute is not None
     return any(_leads_somewhere(schema.types[uid], names[1:], schema) for uid in attribute.component_uids)
-
-
-# --- media ----------------------------------------------------------------------------------------
-
-# A bucket name that S3 allows, and a prefix that needs no escaping in URLs.
-_STORE = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_-][A-Za-z0-9._-]*)*/?")
-SERVE_MODES = ("redirect", "stream", "sign")
-CREDENTIALS_HINT = (
-    "remove the credentials from the URL, "
-    "and set the environment variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
-)
-URL_HINT = "write a URL such as https://example.org/path"
-_SECRET = re.compile(r"access|secret|token|key|password|credential", re.IGNORECASE)
-
-
-def store(file: ConfigFile, default: str, *at: str) -> str:
-    written = values.text(file, default, *at)
-    if written and not _STORE.fullmatch(written):
-        fix = CREDENTIALS_HINT if "@" in written else "write s3://BUCKET or s3://BUCKET/PREFIX"
-        raise file.refuse(f"{'.'.join(at)} must be the URL of a bucket", fix, *at)
-    return written.rstrip("/")
-
-
-def web_url(file: ConfigFile, default: str, *at: str) -> str:
-    """Read an HTTP or HTTPS URL, and remove its trailing slash.
-
-    Raises SetupError if the URL is invalid, or contains credentials or a query.
-    """
-    written = values.text(file, default, *at)
-    if not written:
-        return written
-    try:
-        parts = urlsplit(written)
-    except ValueError as error:
-        raise file.refuse(f"{'.'.join(at)} must be a URL", URL_HINT, *at) from error
-    if "@" in parts.netloc:
-        raise file.refuse(f"{'.'.join(at)} must not contain credentials", CREDENTIALS_HINT, *at)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise file.refuse_value("be a URL without a query string", URL_HINT, *at)
-    return written.rstrip("/")
-
-
-def serve(file: ConfigFile, default: str, *at: str) -> str:
-    written = values.text(file, default, *at)
-    if written and written not in SERVE_MODES:
-        raise file.refuse_value("be one of " + ", ".join(SERVE_MODES), suggestion(written, SERVE_MODES), *at)
-    return written
-
-
-def fix_of_secret(path: tuple[str, ...]) -> str:
-    # site.yaml is committed, so it must not contain credentials.
-    return CREDENTIALS_HINT if path[0] == "media" and _SECRET.search(path[-1]) else ""
-
-
-def check(store: str, public_url: str, serve: str, file: ConfigFile) -> Iterator[SetupError]:
-    """Yield an error for each setting in `media` that contradicts another setting."""
-    if serve == "redirect" and not public_url:
-        what = 'media.serve is "redirect", but media.public_url is missing'
-        yield file.refuse(
-            what, 'set media.public_url, or set media.serve to "stream" or "sign"', "media", "serve"
-        )
-    if not store and (public_url or serve):
-        key = "public_url" if public_url else "serve"
-        yield file.refuse(
-            f"media.{key} requires media.store, which is not set",
-            "set media.store to s3://BUCKET/PREFIX",
-            "media",
-            key,
-        )
 
 
 # --- remote ---------------------------------------------------------------------------------------

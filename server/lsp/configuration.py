@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from server.config.media import SERVE_MODES
 from server.config.model import FILE, KEYS, known_actions
 from server.config.public_site import FEED_KEYS, ITEM_KEYS
-from server.config.sections import PREVIEW_KEYS, SERVE_MODES, TYPE_KEYS
+from server.config.sections import PREVIEW_KEYS, TYPE_KEYS
 from server.config.webhooks import WEBHOOK_KEYS
 from server.formats.text_positions import KeyPath
 from server.lsp.flow import Node

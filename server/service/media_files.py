@@ -12,7 +12,6 @@ from server.history.past import PastStates, replaced_file
 from server.index.snapshot import Snapshot
 from server.site.site import Site
 from server.storage.bucket.site_bucket import SiteBucket
-from server.storage.bucket.stored import StoredObject
 from server.storage.images.formats import format_of
 from server.storage.links import open_ordinary
 from server.storage.media import mime_type, stored_object
@@ -50,17 +49,17 @@ class MediaFiles:
 
         An empty `commit` means the current files. Raises NotFoundError, or any error of the bucket.
         """
+        stored = stored_object(snapshot.media, key)
+        url = self.bucket.url(self.site.state.settings, stored) if stored else ""
+        return url or self.open(snapshot, commit, key)
+
+    def open(self, snapshot: Snapshot, commit: str, key: str) -> MediaFile:
+        """Return a media file like `find`, but download it if it is in a bucket."""
         if stored := stored_object(snapshot.media, key):
-            return self._stored(stored, key)
+            file = self.bucket.open(self.site.state.settings, stored)
+            return MediaFile(file, posixpath.basename(key), mime_type(key), stored.sha256)
         past = self._past(snapshot, key, commit) if commit else None
         return past or self._current(snapshot, key)
-
-    def _stored(self, stored: StoredObject, key: str) -> MediaFile | str:
-        settings = self.site.state.settings
-        if url := self.bucket.url(settings, stored):
-            return url
-        file = self.bucket.open(settings, stored)
-        return MediaFile(file, posixpath.basename(key), mime_type(key), stored.sha256)
 
     def _current(self, snapshot: Snapshot, key: str) -> MediaFile:
         media, format_parts = snapshot.media, format_of(key)

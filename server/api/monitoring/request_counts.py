@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from server.api.limiting.count_table import CountTable
 from server.api.monitoring import request_log
 from server.api.operations.table import ROUTES, route_of
 from server.api.response import Environ, Header
@@ -167,6 +168,7 @@ class Watched:
     presence: PresenceTable = field(default_factory=PresenceTable)
     notices: Notices = field(default_factory=lambda: Notices(""))
     jobs: JobTable = field(default_factory=JobTable)
+    transformations: CountTable = field(default_factory=CountTable)
 
     @classmethod
     def alone(cls, root: Path, accounts: str) -> "Watched":

@@ -17,6 +17,7 @@ from server.api.operations.json_schema import (
 from server.api.operations.operation import Area, Docs, Operation, Tag
 from server.api.operations.people import part_of
 from server.api.operations.permission import anyone, may
+from server.config.transformation import DESCRIPTIONS
 from server.write.uploads.file_info import INFO_READERS
 
 MEDIA = Tag("Media", "Files, their descriptions and their content.")
@@ -41,7 +42,15 @@ _FORM: JsonSchema = {
     },
 }
 _BYTES: JsonSchema = {"*/*": {"schema": {}}}
-_LOCATION = {"schema": TEXT, "description": "URL of the file in the bucket.", "required": True}
+_LOCATION = {
+    "schema": TEXT,
+    "description": "URL of the file in the bucket, or of the image in an allowed width.",
+    "required": True,
+}
+_TRANSFORMATION = [
+    in_query(name, {"type": "string"}, f"Transforms the image: {description}.")
+    for name, description in DESCRIPTIONS.items()
+]
 
 UPLOAD = Area(
     "media",
@@ -110,10 +119,13 @@ FILES = Area(
                 {
                     200: {"description": "The bytes of the file.", "content": _BYTES},
                     206: {"description": "The byte range that `Range` requests.", "content": _BYTES},
-                    302: {"description": "The file is in a bucket.", "headers": {"Location": _LOCATION}},
+                    302: {
+                        "description": "The file is in a bucket, or the width is not allowed.",
+                        "headers": {"Location": _LOCATION},
+                    },
                 },
-                [in_path("path", "The path in a file's `url`; may contain slashes.")],
-                errors=(404, 416, 500, 502, 503),
+                [in_path("path", "The path in a file's `url`; may contain slashes."), *_TRANSFORMATION],
+                errors=(400, 404, 416, 429, 500, 502, 503, 507),
             ),
             slash=False,
         ),

@@ -1,29 +1,50 @@
 """Handler for GET /uploads/…, which returns media files from the site, a bucket or a past commit."""
 
 import os
+import time
+from collections.abc import Collection
+from functools import partial
+from urllib.parse import quote, urlencode
 
-from flask import Response, request, send_file
+from flask import Request, Response, request, send_file
 
 from server.api.caching import tag_of_file
-from server.api.request import commit_of, state_of, with_cache_tags
+from server.api.limiting.count_table import CountTable, id_of
+from server.api.request import commit_of, parameters, state_of, with_cache_tags
 from server.api.routes.handlers import Handlers
+from server.bounded import network_of
+from server.config.transformation import AUTO
 from server.documents.ids import compose
+from server.errors import RateLimitError
 from server.service.cache_tags import tags_of_file
+from server.service.images import Caller, Images, Redirect
 from server.service.media_files import MediaFile, MediaFiles
+from server.site.loading import cores
 
 FILE_MAX_AGE_S = 3600  # how long clients are allowed to cache a file
 # Shorter than the time for which the signed URL in the redirect is valid.
 REDIRECT_MAX_AGE_S = 300
+_MINUTE_S = 60.0
 
 
-def bind(handles: Handlers, files: MediaFiles) -> None:
-    """Register the handler."""
+def bind(handles: Handlers, files: MediaFiles, counts: CountTable) -> None:
+    """Register the handler. `counts` counts each client's transformations that were not cached."""
+    images = Images(files, cores())
 
     @handles("download")
     def download(path: str) -> Response:
-        snapshot, key = state_of(request).snapshot, compose(path)
-        found = files.find(snapshot, commit_of(request), key)
-        response = _redirect(found) if isinstance(found, str) else _send(found)
+        snapshot, key, commit = state_of(request).snapshot, compose(path), commit_of(request)
+        asked = parameters(request) if request.query_string else {}
+        most = state_of(request).settings.media.transform.per_minute
+        caller = Caller(_accepted(request), partial(_admit, counts, request.remote_addr or "", most))
+        made = images.find(snapshot, commit, key, asked, caller) if asked else None
+        found = files.find(snapshot, commit, key) if made is None else made
+        if isinstance(found, Redirect):
+            response = _redirect_to_width(path, asked, found.width)
+        else:
+            response = _redirect(found) if isinstance(found, str) else _send(found)
+        if made is not None and AUTO in (asked.get("format"), asked.get("fm"), *asked):
+            response.vary.add("Accept")
         # Shared caches may store the file only if it belongs to the served state.
         if not files.is_served(commit_of(request)):
             response.cache_control.public = False
@@ -31,6 +52,22 @@ def bind(handles: Handlers, files: MediaFiles) -> None:
         # Browsers may display SVG and HTML files, but must not run scripts in them.
         response.headers["Content-Security-Policy"] = "default-src 'self'; script-src 'none'; sandbox"
         return with_cache_tags(response, request, tags_of_file(snapshot, key))
+
+
+def _accepted(request: Request) -> Collection[str]:
+    # `*/*` does not tell whether a client can display a format, so only formats that it names count.
+    return {media_type for media_type, quality in request.accept_mimetypes if quality > 0}
+
+
+def _admit(counts: CountTable, address: str, most: int) -> None:
+    made, end = counts.add(id_of(f"images {network_of(address)}"), _MINUTE_S)
+    if made > most:
+        raise RateLimitError(max(1, int(end - time.time())))
+
+
+def _redirect_to_width(path: str, asked: dict[str, object], width: int) -> Response:
+    changed = {name: width if name in ("width", "w") else value for name, value in asked.items()}
+    return _redirect(f"/uploads/{quote(path)}?{urlencode(changed)}")
 
 
 def _redirect(url: str) -> Response:

@@ -1,0 +1,198 @@
+"""Settings for media files: the bucket (docs/media.md) and transformations of images (docs/images.md)."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from server.config import values
+from server.config.setting import setting
+from server.config.transformation import (
+    MEDIA_TYPES,
+    PARAMETERS,
+    PRESET,
+    Transformation,
+    TransformationError,
+    read_transformation,
+)
+from server.config.values import scalar, section, text_or_texts
+from server.errors import SetupError
+from server.formats.config_file import ConfigFile
+from server.formats.tree import is_null, typed
+from server.schema.spelling import suggestion
+
+
+@dataclass(frozen=True, slots=True)
+class TransformSettings:
+    """Settings for transforming images on the fly. An empty tuple means that all values are allowed."""
+
+    enabled: bool = setting(
+        True, "flag", "Whether `/uploads/…?width=…` transforms images ([more](images.md))."
+    )
+    widths: tuple[int, ...] = setting(
+        (), "numbers", "The widths to use, in pixels. A request for another width is redirected.", "`any`"
+    )
+    qualities: tuple[int, ...] = setting((), "numbers", "The allowed values of `quality`.", "`any`")
+    formats: tuple[str, ...] = setting(
+        tuple(MEDIA_TYPES), "image formats", "The image formats that can be requested.", "all of them"
+    )
+    presets: Mapping[str, Transformation] = setting(
+        {}, "presets", "Named transformations: `NAME: {width: 1600, height: 600}` for `?key=NAME`."
+    )
+    max_pixels: int = setting(40_000_000, "count", "Images with more pixels are not transformed.")
+    max_edge: int = setting(3840, "count", "The maximum width and height of a result, in pixels.")
+    cache: int = setting(
+        2_000_000_000, "size", "The maximum size of the cache in `.bifolio/images/`.", "`2 GB`"
+    )
+    per_minute: int = setting(
+        120, "count", "How many transformations that are not cached a client can request per minute."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MediaSettings:
+    """Settings for media files: storage and upload limits."""
+
+    store: str = setting(
+        "",
+        "bucket",
+        "The bucket that stores media: `s3://BUCKET/PREFIX` ([more](media.md)).",
+        "files in `content/uploads/`",
+    )
+    endpoint: str = setting("", "URL", "The S3 endpoint of the bucket.", "Amazon S3 in the region")
+    region: str = setting("us-east-1", "text", "The region of the bucket.")
+    public_url: str = setting(
+        "", "URL", "The public URL of the bucket's objects, such as `https://media.example.org`."
+    )
+    serve: str = setting(
+        "",
+        "serve",
+        "How the server sends files from the bucket at `/uploads/…`: `redirect`, `stream` or"
+        " `sign` ([more](media.md#how-uploads-is-served)).",
+        "`redirect` if `media.public_url` is set, else `stream`",
+    )
+    cache: int = setting(
+        1_000_000_000, "size", "The maximum size of the cache on disk if `media.serve` is `stream`.", "`1 GB`"
+    )
+    transform: TransformSettings = TransformSettings()
+
+
+# --- the bucket -----------------------------------------------------------------------------------
+
+# A bucket name that S3 allows, and a prefix that needs no escaping in URLs.
+_STORE = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_-][A-Za-z0-9._-]*)*/?")
+SERVE_MODES = ("redirect", "stream", "sign")
+CREDENTIALS_HINT = (
+    "remove the credentials from the URL, "
+    "and set the environment variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+)
+URL_HINT = "write a URL such as https://example.org/path"
+_SECRET = re.compile(r"access|secret|token|key|password|credential", re.IGNORECASE)
+
+
+def store(file: ConfigFile, default: str, *at: str) -> str:
+    written = values.text(file, default, *at)
+    if written and not _STORE.fullmatch(written):
+        fix = CREDENTIALS_HINT if "@" in written else "write s3://BUCKET or s3://BUCKET/PREFIX"
+        raise file.refuse(f"{'.'.join(at)} must be the URL of a bucket", fix, *at)
+    return written.rstrip("/")
+
+
+def web_url(file: ConfigFile, default: str, *at: str) -> str:
+    """Read an HTTP or HTTPS URL, and remove its trailing slash.
+
+    Raises SetupError if the URL is invalid, or contains credentials or a query.
+    """
+    written = values.text(file, default, *at)
+    if not written:
+        return written
+    try:
+        parts = urlsplit(written)
+    except ValueError as error:
+        raise file.refuse(f"{'.'.join(at)} must be a URL", URL_HINT, *at) from error
+    if "@" in parts.netloc:
+        raise file.refuse(f"{'.'.join(at)} must not contain credentials", CREDENTIALS_HINT, *at)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise file.refuse_value("be a URL without a query string", URL_HINT, *at)
+    return written.rstrip("/")
+
+
+def serve(file: ConfigFile, default: str, *at: str) -> str:
+    written = values.text(file, default, *at)
+    if written and written not in SERVE_MODES:
+        raise file.refuse_value("be one of " + ", ".join(SERVE_MODES), suggestion(written, SERVE_MODES), *at)
+    return written
+
+
+def fix_of_secret(path: tuple[str, ...]) -> str:
+    # site.yaml is committed, so it must not contain credentials.
+    return CREDENTIALS_HINT if path[0] == "media" and _SECRET.search(path[-1]) else ""
+
+
+def check(store: str, public_url: str, serve: str, file: ConfigFile) -> Iterator[SetupError]:
+    """Yield an error for each setting in `media` that contradicts another setting."""
+    if serve == "redirect" and not public_url:
+        what = 'media.serve is "redirect", but media.public_url is missing'
+        yield file.refuse(
+            what, 'set media.public_url, or set media.serve to "stream" or "sign"', "media", "serve"
+        )
+    if not store and (public_url or serve):
+        key = "public_url" if public_url else "serve"
+        yield file.refuse(
+            f"media.{key} requires media.store, which is not set",
+            "set media.store to s3://BUCKET/PREFIX",
+            "media",
+            key,
+        )
+
+
+# --- transformations ------------------------------------------------------------------------------
+
+ANY = "any"
+
+
+def read_numbers(file: ConfigFile, default: tuple[int, ...], *at: str) -> tuple[int, ...]:
+    """Read a list of positive whole numbers, in ascending order. Return an empty tuple for `any`."""
+    written = file.get(*at)
+    if is_null(written) or (isinstance(written, str) and written == ANY):
+        return default
+    numbers = [typed(item) for item in written] if isinstance(written, list) else []
+    if not numbers or not all(type(number) is int and number > 0 for number in numbers):
+        raise file.refuse_value(
+            "be any or a list of whole numbers above 0", "write a list such as [320, 640]", *at
+        )
+    return tuple(sorted(set(numbers)))
+
+
+def read_formats(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
+    """Read a list of image formats."""
+    names = text_or_texts(file, default, *at)
+    for name in names:
+        if name not in MEDIA_TYPES:
+            fix = suggestion(name, MEDIA_TYPES) or "use some of " + ", ".join(MEDIA_TYPES)
+            raise file.refuse(f'unknown image format "{name}" in {".".join(at)}', fix, *at)
+    return names
+
+
+def read_preset(file: ConfigFile, *at: str) -> Transformation:
+    """Read a named transformation. Raises SetupError if it is invalid."""
+    known = [name for name in PARAMETERS if name != PRESET]
+    parameters: dict[str, str] = {}
+    for name in section(file, *at):
+        if name not in known:
+            fix = suggestion(name, known) or "use one of " + ", ".join(known)
+            raise file.refuse_key(f'unknown key "{".".join((*at, name))}"', fix, *at, name)
+        value = scalar(file, *at, name)
+        if value is not None:
+            parameters[name] = str(value).lower() if isinstance(value, bool) else str(value)
+    try:
+        wanted = read_transformation(parameters, {})
+    except TransformationError as error:
+        raise _refusal(file, error, *at) from error
+    if wanted is None:
+        raise file.refuse_value("contain at least one parameter", "write it as {width: 1600}", *at)
+    return wanted
+
+
+def _refusal(file: ConfigFile, error: TransformationError, *at: str) -> SetupError:
+    return file.refuse_value(f"be {error.expected}", "", *at, error.name)

@@ -1,0 +1,233 @@
+"""Transforms images on the fly, for URLs such as `/uploads/bay.jpg?width=800` (docs/images.md)."""
+
+import hashlib
+import os
+import posixpath
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from io import BufferedReader
+from typing import IO, Any, cast
+
+from server.bounded import Cache
+from server.config.media import TransformSettings
+from server.config.transformation import (
+    AUTO,
+    MEDIA_TYPES,
+    PARAMETERS,
+    Transformation,
+    TransformationError,
+    canonical,
+    read_transformation,
+)
+from server.documents.document import Document
+from server.errors import NotFoundError, ValidationError
+from server.index.snapshot import Snapshot
+from server.service.media_files import MediaFile, MediaFiles
+from server.storage.files import FileMark, file_mark
+from server.storage.images.cache import size_of_image
+from server.storage.images.derivatives import DIGEST_DIGITS, VERSION, Derivatives, Request
+from server.storage.images.formats import format_of
+from server.storage.images.geometry import arrange
+from server.storage.images.kinds import ImageSize
+from server.storage.images.processes import Job, UntransformableError
+from server.storage.media import stored_object
+
+MAX_NOTED_FILES = 10_000
+# The format of a result if the request names none, by extension. Files with other extensions can't be
+# transformed.
+_OWN_FORMATS: Mapping[str, str] = {
+    ".jpg": "jpg", ".jpeg": "jpg", ".png": "png", ".webp": "webp", ".avif": "avif",
+    ".gif": "webp", ".tif": "webp", ".tiff": "webp", ".bmp": "webp",
+}  # fmt: skip
+_Facts = tuple[str, ImageSize | None]  # a file's digest, and the image's dimensions
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """The transformation to request instead, because its width is not allowed."""
+
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A request for a transformation.
+
+    - `accepts`: the media types that the client accepts.
+    - `admit`: called before an image is transformed. Raises RateLimitError if the client has requested too
+      many.
+    """
+
+    accepts: Collection[str]
+    admit: Callable[[], None]
+
+
+class Images:
+    """Transformed images of a site's media files."""
+
+    def __init__(self, files: MediaFiles, concurrency: int) -> None:
+        self._files = files
+        self._derivatives = Derivatives(files.site.root, concurrency)
+        # Saves hashing and measuring the original, 2 ms for 3 MB.
+        self._facts: Cache[tuple[str, FileMark], _Facts] = Cache(MAX_NOTED_FILES, lambda key, facts: 1)
+
+    def find(
+        self,
+        snapshot: Snapshot,
+        commit: str,
+        key: str,
+        parameters: Mapping[str, Any],
+        caller: Caller,
+    ) -> MediaFile | Redirect | None:
+        """Return a transformed image, or None if the parameters request no transformation.
+
+        `commit` is the past commit that contains the image, or "". Raises ValidationError if a parameter is
+        invalid or the file can't be transformed, NotFoundError, RateLimitError, BusyError, StorageError, and
+        any error of the bucket.
+        """
+        settings = self._files.site.state.settings.media
+        asked = {name: value for name, value in parameters.items() if name in PARAMETERS}
+        if not asked or not settings.transform.enabled:
+            return None
+        key, document = _original(snapshot, key)
+        wanted = _read(asked, settings.transform)
+        if isinstance(wanted, Redirect):
+            return wanted
+        wanted = _with_focus(wanted, document)
+        ending = posixpath.splitext(key)[1].lower()
+        if ending not in _OWN_FORMATS:
+            raise ValidationError(f'"{key}" can\'t be transformed, because it is not a bitmap image')
+        digest, size = self._look(snapshot, commit, key, document)
+        _check_size(size, wanted, settings.transform, key)
+        formats = _formats(wanted.format, ending, settings.transform, caller.accepts)
+        requests = [
+            Request(
+                _key_of(digest, wanted, format_),
+                Job(wanted, format_, settings.transform.max_pixels),
+                lambda: self._files.open(snapshot, commit, key).file,
+                settings.transform.cache,
+            )
+            for format_ in formats
+        ]
+        return self._answer(requests, posixpath.splitext(posixpath.basename(key))[0], caller)
+
+    def _answer(self, requests: list[Request], stem: str, caller: Caller) -> MediaFile:
+        """Return the first image that is cached. Otherwise, make the last one now and the others later."""
+        found = None
+        for request in requests:
+            found = self._derivatives.find(request.key, request.job.format)
+            if found:
+                break
+        if found is None:
+            caller.admit()
+            try:
+                found = self._derivatives.make(request)
+            except UntransformableError as error:
+                raise ValidationError(f"The image {error}") from error
+        for better in requests[: requests.index(request)]:
+            self._derivatives.make_later(better)
+        format_ = request.job.format
+        return MediaFile(found.file, f"{stem}.{format_}", MEDIA_TYPES[format_], found.digest)
+
+    def _look(self, snapshot: Snapshot, commit: str, key: str, document: Document) -> _Facts:
+        """Return an image's digest and dimensions. Both are cached while the file is unchanged."""
+        if stored := stored_object(snapshot.media, key):  # The description file contains both.
+            width, height = document.get("width"), document.get("height")
+            return stored.sha256, ImageSize(width, height) if width and height else None
+        source = self._files.open(snapshot, commit, key)
+        with source.file as file:
+            note = (source.digest, file_mark(os.fstat(file.fileno())))
+            facts = self._facts.get(note)
+            if facts is None:
+                digest = source.digest or _digest_of(file)
+                file.seek(0)
+                facts = digest, size_of_image(cast(BufferedReader, file), posixpath.splitext(key)[1])
+                self._facts.put(note, facts)
+            return facts
+
+
+def _original(snapshot: Snapshot, key: str) -> tuple[str, Document]:
+    # A resized variant such as `small_bay.jpg` stands for the image that it was made from.
+    parts = format_of(key)
+    if key not in snapshot.media and parts is not None:
+        key = parts[1]
+    document = snapshot.media.get(key)
+    if document is None:
+        raise NotFoundError()
+    return key, document
+
+
+def _read(asked: Mapping[str, Any], settings: TransformSettings) -> Transformation | Redirect:
+    for name, value in asked.items():
+        if not isinstance(value, str):
+            raise ValidationError(f'"{name}" must occur only once')
+    try:
+        wanted = read_transformation(asked, settings.presets)
+    except TransformationError as error:
+        raise ValidationError(str(error)) from error
+    assert wanted is not None  # `asked` is not empty
+    if "key" in asked and len(asked) == 1:
+        return wanted  # Whoever wrote the preset chose its values.
+    if settings.widths and wanted.width is not None and wanted.width not in settings.widths:
+        larger = [width for width in settings.widths if width > wanted.width]
+        return Redirect(larger[0] if larger else settings.widths[-1])
+    if settings.qualities and wanted.quality is not None and wanted.quality not in settings.qualities:
+        allowed = ", ".join(map(str, settings.qualities))
+        raise ValidationError(f'quality must be one of {allowed} (found "{wanted.quality}")')
+    if wanted.format not in ("", AUTO, *settings.formats):
+        allowed = ", ".join((AUTO, *settings.formats))
+        raise ValidationError(f'format must be one of {allowed} (found "{wanted.format}")')
+    most = settings.max_edge
+    for name, pixels in (("width", wanted.pixel_width), ("height", wanted.pixel_height)):
+        if pixels is not None and pixels > most:
+            times = f" times dpr {wanted.dpr:g}" if wanted.dpr != 1 else ""
+            raise ValidationError(f"{name}{times} must be at most {most} (found {pixels})")
+    return wanted
+
+
+def _with_focus(wanted: Transformation, document: Document) -> Transformation:
+    """Use the focal point from the image's description, unless the request sets another one."""
+    point = document.get("focalPoint")
+    if wanted.focus is not None or not isinstance(point, dict):
+        return wanted
+    try:  # The description may have been written by hand.
+        x, y = (min(max(float(point[side]), 0.0), 100.0) / 100 for side in ("x", "y"))
+    except (KeyError, TypeError, ValueError):
+        return wanted
+    return replace(wanted, focus=(x, y))
+
+
+def _check_size(
+    size: ImageSize | None, wanted: Transformation, settings: TransformSettings, key: str
+) -> None:
+    if size is None:
+        raise ValidationError(f"\"{key}\" can't be transformed, because its dimensions can't be read")
+    if size.width * size.height > settings.max_pixels:
+        what = f"it has more than {settings.max_pixels} pixels"
+        raise ValidationError(f'"{key}" can\'t be transformed, because {what}')
+    made = arrange(size, wanted).canvas
+    most = max(settings.max_edge, size.width, size.height)
+    if max(made.width, made.height) > most:
+        sides = f"{made.width} × {made.height}"
+        raise ValidationError(f"the result would have {sides} pixels, but each side must be at most {most}")
+
+
+def _formats(
+    wanted: str, ending: str, settings: TransformSettings, accepts: Collection[str]
+) -> tuple[str, ...]:
+    """Return the formats of a result, the best first. The last one is made if none of them is cached."""
+    own = _OWN_FORMATS[ending]
+    if wanted != AUTO:
+        return (wanted or own,)
+    allowed = [name for name in ("avif", "webp") if name in settings.formats and MEDIA_TYPES[name] in accepts]
+    return tuple(allowed) if "webp" in allowed else (*allowed, own)
+
+
+def _key_of(digest: str, wanted: Transformation, format_: str) -> str:
+    text = f"{VERSION} {digest} {canonical(replace(wanted, format=format_))}"
+    return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_DIGITS]
+
+
+def _digest_of(file: IO[bytes]) -> str:
+    file.seek(0)
+    return hashlib.file_digest(cast(BufferedReader, file), "sha256").hexdigest()

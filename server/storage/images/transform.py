@@ -1,0 +1,170 @@
+"""Transforms one image: decodes it, crops and resizes it, and encodes the result.
+
+Only processes of `server.storage.images.processes` import this module, because a malicious image could use
+too much memory or exploit a decoder.
+"""
+
+from contextlib import suppress
+from io import BytesIO
+from typing import IO, Any
+
+from PIL import Image, ImageCms, ImageOps
+
+from server.config.transformation import Transformation
+from server.storage.images.geometry import Arrangement, arrange
+from server.storage.images.kinds import ImageSize
+from server.storage.images.measure import PILLOW_FORMATS, orientation
+
+ANIMATED_FORMATS = frozenset({"webp"})  # formats in which an animation stays an animation
+MAX_FRAMES = 300
+_PILLOW_NAMES = {"avif": "AVIF", "webp": "WEBP", "jpg": "JPEG", "png": "PNG"}
+# Chosen so that photographs in all three formats look about as good as a JPEG of quality 80 (docs/images.md).
+DEFAULT_QUALITIES = {"avif": 55, "webp": 80, "jpg": 80}
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "avif": {"speed": 8},
+    "webp": {"method": 4},
+    "jpg": {"optimize": True, "progressive": True},
+    "png": {"compress_level": 6},
+}
+# An image is first reduced with a box filter to this multiple of its new dimensions, then resampled.
+_REDUCING_GAP = 3.0
+_SRGB = ImageCms.createProfile("sRGB")
+_WHITE, _TRANSPARENT = (255, 255, 255), (0, 0, 0, 0)
+_FIRST_SWAPPING_ORIENTATION = 5  # From this EXIF orientation on, width and height are swapped.
+_BYTES_PER_16_BIT_STEP = 256
+
+
+class UnusableImageError(Exception):
+    """An image that can't be transformed. `str()` says why, as the end of a sentence about the image."""
+
+
+def transform(
+    source: IO[bytes], target: IO[bytes], wanted: Transformation, format_: str, max_pixels: int
+) -> ImageSize:
+    """Transform the image in `source`, and write the result to `target`. Return the result's dimensions.
+
+    `max_pixels` limits the number of decoded pixels, in all frames together. Raises UnusableImageError, and
+    any exception from Pillow if the image is damaged.
+    """
+    image = Image.open(source, formats=PILLOW_FORMATS)
+    if image.width * image.height > max_pixels:
+        raise UnusableImageError(f"has more than {max_pixels} pixels")
+    full = _size_of(image)
+    arrangement = arrange(full, wanted)
+    frames = getattr(image, "n_frames", 1)
+    fits = frames <= MAX_FRAMES and frames * image.width * image.height <= max_pixels
+    if frames > 1 and format_ in ANIMATED_FORMATS and fits:
+        _save_animation(image, target, full, arrangement, wanted, format_)
+    else:
+        made = _arrange(_decode(image, full, arrangement), full, arrangement, format_)
+        _save(made, target, wanted, format_)
+    return arrangement.canvas
+
+
+def _size_of(image: Image.Image) -> ImageSize:
+    swapped = orientation(image) >= _FIRST_SWAPPING_ORIENTATION
+    return ImageSize(image.height, image.width) if swapped else ImageSize(image.width, image.height)
+
+
+def _decode(image: Image.Image, full: ImageSize, arrangement: Arrangement) -> Image.Image:
+    # A JPEG can be decoded at a half, a quarter or an eighth of its size, which is much faster.
+    left, top, right, bottom = arrangement.box
+    factor = max(arrangement.size.width / (right - left), arrangement.size.height / (bottom - top))
+    image.draft(None, (max(1, round(image.width * factor)), max(1, round(image.height * factor))))
+    if orientation(image) != 1:
+        ImageOps.exif_transpose(image, in_place=True)
+    image.load()
+    return image
+
+
+def _save_animation(
+    image: Image.Image,
+    target: IO[bytes],
+    full: ImageSize,
+    arrangement: Arrangement,
+    wanted: Transformation,
+    format_: str,
+) -> None:
+    made, durations = [], []
+    for number in range(getattr(image, "n_frames", 1)):
+        image.seek(number)
+        made.append(_arrange(image.convert("RGBA"), full, arrangement, format_))
+        durations.append(image.info.get("duration", 0))
+    options = {"append_images": made[1:], "duration": durations, "loop": image.info.get("loop", 0)}
+    _save(made[0], target, wanted, format_, save_all=True, **options)
+
+
+def _arrange(image: Image.Image, full: ImageSize, arrangement: Arrangement, format_: str) -> Image.Image:
+    profile = image.info.get("icc_profile")
+    image = _interpolable(image)
+    across, down = image.width / full.width, image.height / full.height
+    left, top, right, bottom = arrangement.box
+    box = (left * across, top * down, right * across, bottom * down)
+    size = (arrangement.size.width, arrangement.size.height)
+    if size != image.size or box != (0, 0, *image.size):
+        image = image.resize(size, Image.Resampling.LANCZOS, box=box, reducing_gap=_REDUCING_GAP)
+    image = _place(_in_srgb(image, profile), arrangement, format_)
+    if format_ == "jpg" and image.mode not in ("RGB", "L"):
+        image = _flatten(image)
+    image.info = {}  # Pillow would write some of the metadata, such as a color profile, into the result.
+    return image
+
+
+def _interpolable(image: Image.Image) -> Image.Image:
+    """Convert an image to a mode with 8 bits for each color and without a palette."""
+    if image.mode in ("RGB", "RGBA", "L", "LA", "CMYK") and "transparency" not in image.info:
+        return image
+    if image.mode in ("I", "F") or image.mode.startswith("I;16"):
+        # Pillow would cut off values above 255 instead of scaling them.
+        wide = image.convert("I") if image.mode != "F" else image
+        is_wide = image.mode != "F" and wide.getextrema()[1] > 255  # type: ignore[operator]
+        return (wide.point(lambda value: value / _BYTES_PER_16_BIT_STEP) if is_wide else wide).convert("L")
+    if image.mode == "1":
+        return image.convert("L")
+    transparent = "transparency" in image.info or image.mode in ("PA", "La", "RGBa")
+    return image.convert("RGBA" if transparent else "RGB")
+
+
+def _in_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
+    """Convert an image to the sRGB color space, which is what browsers assume without a profile."""
+    alpha = image.getchannel("A") if image.mode in ("RGBA", "LA") else None
+    colors = image.convert(image.mode[:-1]) if alpha else image
+    if profile:
+        with suppress(ImageCms.PyCMSError, OSError, ValueError):  # A damaged profile is ignored.
+            described = ImageCms.ImageCmsProfile(BytesIO(profile))
+            converted = ImageCms.profileToProfile(colors, described, _SRGB, outputMode="RGB")
+            colors = converted or colors
+    if colors.mode == "CMYK":
+        colors = colors.convert("RGB")
+    if alpha:
+        if colors.mode == "L":
+            colors = colors.convert("RGB")
+        colors.putalpha(alpha)
+    return colors
+
+
+def _place(image: Image.Image, arrangement: Arrangement, format_: str) -> Image.Image:
+    canvas = (arrangement.canvas.width, arrangement.canvas.height)
+    if canvas == image.size:
+        return image
+    plain = format_ == "jpg"
+    placed = Image.new("RGB" if plain else "RGBA", canvas, _WHITE if plain else _TRANSPARENT)
+    image = _flatten(image) if plain else image.convert("RGBA")
+    placed.paste(image, ((canvas[0] - image.width) // 2, (canvas[1] - image.height) // 2))
+    return placed
+
+
+def _flatten(image: Image.Image) -> Image.Image:
+    """Put an image on a white background."""
+    if image.mode != "RGBA":
+        return image.convert("RGB")
+    flat = Image.new("RGB", image.size, _WHITE)
+    flat.paste(image, mask=image.getchannel("A"))
+    return flat
+
+
+def _save(image: Image.Image, target: IO[bytes], wanted: Transformation, format_: str, **extra: Any) -> None:
+    options = {**_OPTIONS[format_], **extra}
+    if format_ in DEFAULT_QUALITIES:
+        options["quality"] = wanted.quality or DEFAULT_QUALITIES[format_]
+    image.save(target, _PILLOW_NAMES[format_], **options)

@@ -1,0 +1,190 @@
+"""Tests of transformed images over HTTP: `/uploads/…?width=…`."""
+
+import io
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from tests.api.test_upload import FILES, fetch, picture
+from tests.sites import Answer, Api, make
+from tests.waiting import until
+
+SETTINGS = """media:
+  transform:
+    presets: {hero: {width: 60, height: 20, format: webp}}
+    max_edge: 950
+    max_pixels: 600000
+    per_minute: 1000
+"""
+BROWSER = {"Accept": "image/avif,image/webp,image/*,*/*;q=0.8"}
+
+
+def halves() -> bytes:
+    """Return a picture whose left half is red and whose right half is green."""
+    image = Image.new("RGB", (400, 200), (255, 0, 0))
+    image.paste((0, 255, 0), (200, 0, 400, 200))
+    out = io.BytesIO()
+    image.save(out, "PNG")
+    return out.getvalue()
+
+
+UPLOADS = {
+    "content/uploads/a.png": picture(300, 200),
+    "content/uploads/b/c d.png": halves(),
+    "content/uploads/b/c d.png.yaml": "focalPoint: {x: 100, y: 50}\n",
+    "content/uploads/large.png": picture(900, 700),
+    "content/uploads/draw.svg": '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>',
+    "content/uploads/text.txt": "text",
+    "content/uploads/broken.png": picture(300, 200)[:200],
+}
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    made = make(tmp_path_factory.mktemp("images"), {**FILES, **UPLOADS, "site.yaml": SETTINGS})
+    yield made
+    made.accounts.close()
+
+
+def shown(answer: Answer) -> tuple[tuple[int, int], str]:
+    assert answer.status == 200, answer.text
+    image = Image.open(io.BytesIO(answer.raw))
+    return image.size, str(image.format)
+
+
+SHOWN = {
+    "a.png?width=100": ((100, 67), "PNG"),
+    "a.png?w=100&h=100&fm=jpg": ((100, 100), "JPEG"),
+    "a.png?w=50&dpr=2&fit=inside&h=10": ((30, 20), "PNG"),
+    "a.png?width=900": ((300, 200), "PNG"),
+    "a.png?width=450&withoutEnlargement=false": ((450, 300), "PNG"),
+    "a.png?key=hero": ((60, 20), "WEBP"),
+    "a.png?key=hero&w=30&fm=png": ((30, 20), "PNG"),
+    "a.png?quality=30&format=avif": ((300, 200), "AVIF"),
+    "b/c%20d.png?h=20": ((40, 20), "PNG"),
+}
+
+
+@pytest.mark.parametrize("path", SHOWN)
+def test_an_image_is_transformed(api: Api, path: str) -> None:
+    assert shown(fetch(api, f"/uploads/{path}")) == SHOWN[path]
+
+
+def test_the_focal_point_of_the_description_is_kept(api: Api) -> None:
+    def color(query: str) -> Any:
+        answer = fetch(api, f"/uploads/b/c%20d.png?w=20&h=20&{query}")
+        return Image.open(io.BytesIO(answer.raw)).convert("RGB").getpixel((10, 10))
+
+    assert color("") == (0, 255, 0)
+    assert color("fp-x=0") == (255, 0, 0)
+
+
+def test_auto_answers_webp_at_once_and_avif_later(api: Api) -> None:
+    path = "/uploads/a.png?width=110&auto=format"
+    first = fetch(api, path, **BROWSER)
+    assert shown(first) == ((110, 73), "WEBP")
+    assert "Accept" in first.headers["Vary"]
+    until(lambda: shown(fetch(api, path, **BROWSER)) == ((110, 73), "AVIF"))
+    for accept in ("*/*", "image/webp;q=0,*/*"):
+        assert shown(fetch(api, path, Accept=accept)) == ((110, 73), "PNG")
+    assert shown(fetch(api, path, Accept="image/webp")) == ((110, 73), "WEBP")
+    assert "Accept" not in fetch(api, "/uploads/a.png?width=110").headers.get("Vary", "")
+
+
+REFUSED = {
+    "a.png?width=0": 'width must be a whole number from 1 to 32767 (found "0")',
+    "a.png?width=951": "width must be at most 950 (found 951)",
+    "a.png?w=500&dpr=2": "width times dpr 2 must be at most 950 (found 1000)",
+    "a.png?w=1&w=2": '"w" must occur only once',
+    "a.png?fm=gif": "fm must be one of auto, avif, webp, jpg, png",
+    "a.png?key=her": 'key must be one of hero (found "her")',
+    "draw.svg?w=5": "is not a bitmap image",
+    "text.txt?w=5": "is not a bitmap image",
+    "broken.png?w=5": "The image is damaged, or is not an image in a supported format",
+    "large.png?w=5": "it has more than 600000 pixels",
+}
+
+
+@pytest.mark.parametrize("path", REFUSED)
+def test_what_cannot_be_made_is_refused_by_name(api: Api, path: str) -> None:
+    answer = fetch(api, f"/uploads/{path}")
+    assert answer.status == 400
+    assert answer.error["name"] == "ValidationError"
+    assert REFUSED[path] in answer.error["message"]
+
+
+def test_a_missing_image_is_not_found(api: Api) -> None:
+    assert fetch(api, "/uploads/none.png?w=5").status == 404
+
+
+@pytest.mark.parametrize("query", ["", "?v=1", "?updated_at=2026"])
+def test_other_parameters_return_the_file_itself(api: Api, query: str) -> None:
+    assert fetch(api, f"/uploads/a.png{query}").raw == UPLOADS["content/uploads/a.png"]
+
+
+def test_an_image_is_cached_as_a_file_is(api: Api) -> None:
+    path = "/uploads/a.png?width=120"
+    first = fetch(api, path)
+    tag = first.headers["ETag"]
+    assert fetch(api, path, **{"If-None-Match": tag}).status == 304
+    part = fetch(api, path, Range="bytes=0-7")
+    assert (part.status, part.raw) == (206, first.raw[:8])
+    head = api.ask("HEAD", path, "public")
+    assert (head.status, head.headers["Content-Length"]) == (200, str(len(first.raw)))
+    assert first.headers["Content-Type"] == "image/png"
+    assert re.search(r"max-age=\d+", first.headers["Cache-Control"])
+    assert "script-src 'none'" in first.headers["Content-Security-Policy"]
+
+
+def test_a_changed_image_is_transformed_anew(api: Api) -> None:
+    path = "/uploads/a.png?width=90"
+    before = fetch(api, path)
+    file = api.root / "content/uploads/a.png"
+    kept = file.read_bytes()
+    try:
+        file.write_bytes(picture(300, 100))
+        api.site.refresh()
+        assert shown(fetch(api, path)) == ((90, 30), "PNG")
+    finally:
+        file.write_bytes(kept)
+        api.site.refresh()
+    assert fetch(api, path).raw == before.raw
+
+
+def small(api: Api, **settings: str) -> None:
+    lines = "".join(f"    {key}: {value}\n" for key, value in settings.items())
+    (api.root / "site.yaml").write_text(f"media:\n  transform:\n{lines}")
+    api.site.refresh()
+
+
+@pytest.fixture
+def other(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    made = make(tmp_path_factory.mktemp("other"), {**FILES, **UPLOADS})
+    yield made
+    made.accounts.close()
+
+
+def test_a_width_that_is_not_listed_is_redirected_to_the_next(other: Api) -> None:
+    small(other, widths="[160, 80]", qualities="[50]", formats="[webp]")
+    answer = fetch(other, "/uploads/b/c%20d.png?w=100&fm=webp")
+    assert answer.status == 302
+    assert answer.headers["Location"] == "/uploads/b/c%20d.png?w=160&fm=webp"
+    assert shown(fetch(other, answer.headers["Location"])) == ((160, 80), "WEBP")
+    assert fetch(other, "/uploads/a.png?width=900").headers["Location"] == "/uploads/a.png?width=160"
+    assert "quality must be one of 50" in fetch(other, "/uploads/a.png?q=60&fm=webp").error["message"]
+    assert "format must be one of auto, webp" in fetch(other, "/uploads/a.png?fm=avif").error["message"]
+
+
+def test_a_client_can_only_request_so_many_new_images_per_minute(other: Api) -> None:
+    small(other, per_minute="2")
+    statuses = [fetch(other, f"/uploads/a.png?width={width}").status for width in (10, 11, 12, 10, 11)]
+    assert statuses == [200, 200, 429, 200, 200]
+    assert int(fetch(other, "/uploads/a.png?width=13").headers["Retry-After"]) > 0
+
+
+def test_transformations_can_be_turned_off(other: Api) -> None:
+    small(other, enabled="false")
+    assert fetch(other, "/uploads/a.png?width=10").raw == UPLOADS["content/uploads/a.png"]

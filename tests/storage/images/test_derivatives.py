@@ -1,0 +1,194 @@
+"""Tests of the cache of transformed images, and of the processes that make them."""
+
+import io
+import os
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import IO
+
+import pytest
+from PIL import Image
+
+from server.config.transformation import Transformation
+from server.errors import BusyError, StorageError
+from server.storage.images import derivatives as module
+from server.storage.images.derivatives import Derivatives, Request
+from server.storage.images.processes import Job, UntransformableError, image_processes
+from tests.api.test_upload import picture
+from tests.sites import write
+from tests.waiting import until
+
+KEY = "00" * 16
+SOURCE = picture(90, 70)
+
+
+@pytest.fixture
+def images(tmp_path: Path) -> Derivatives:
+    write(tmp_path, {"site.yaml": "name: Images\n"})
+    return Derivatives(tmp_path, 2)
+
+
+def request(
+    data: bytes = SOURCE,
+    key: str = KEY,
+    width: int = 30,
+    most: int = 10**6,
+    opened: Callable[[], None] | None = None,
+) -> Request:
+    def open_image() -> IO[bytes]:
+        if opened:
+            opened()
+        file = os.memfd_create("image")
+        os.write(file, data)
+        return open(file, "rb")
+
+    return Request(key, Job(Transformation(width), "png", 10**6), open_image, most)
+
+
+def made(images: Derivatives, wanted: Request) -> bytes:
+    with images.make(wanted).file as file:
+        return file.read()
+
+
+def files(images: Derivatives) -> list[Path]:
+    return sorted(images.folder.glob("*/*"))
+
+
+def test_an_image_is_made_once_and_then_read(images: Derivatives) -> None:
+    opened: list[int] = []
+    wanted = request(opened=lambda: opened.append(1))
+    assert images.find(KEY, "png") is None
+    data = made(images, wanted)
+    assert Image.open(io.BytesIO(data)).size == (30, 23)
+    assert made(images, wanted) == data
+    assert made(Derivatives(images.root, 2), wanted) == data
+    assert len(opened) == 1
+
+
+def test_a_damaged_image_is_made_again(images: Derivatives) -> None:
+    data = made(images, request())
+    [path] = files(images)
+    for damage in (data[:-5], b"", bytes(len(data)), b"x" * len(data)):
+        path.write_bytes(damage)
+        assert made(images, request()) == data
+        assert made(Derivatives(images.root, 2), request()) == data
+
+
+def test_a_deleted_cache_is_made_again(images: Derivatives) -> None:
+    data = made(images, request())
+    for path in files(images):
+        path.unlink()
+        path.parent.rmdir()
+    assert made(images, request()) == data
+
+
+def test_many_threads_share_one_transformation(images: Derivatives) -> None:
+    opened: list[int] = []
+    wanted = request(opened=lambda: opened.append(1))
+    with ThreadPoolExecutor(12) as pool:
+        results = {*pool.map(lambda _: made(images, wanted), range(12))}
+    assert (len(results), len(opened)) == (1, 1)
+
+
+def test_only_so_many_images_are_transformed_at_once(images: Derivatives) -> None:
+    lock, now, most = threading.Lock(), [0], [0]
+    release = threading.Event()
+
+    def opened() -> None:
+        with lock:
+            now[0] += 1
+            most[0] = max(most[0], now[0])
+        release.wait(5)
+        with lock:
+            now[0] -= 1
+
+    keys = [f"{number:02x}" * 16 for number in range(6)]
+    with ThreadPoolExecutor(6) as pool:
+        done = [pool.submit(made, images, request(key=key, opened=opened)) for key in keys]
+        until(lambda: now[0] == 2)
+        release.set()
+        assert all(future.result() for future in done)
+    assert most[0] <= 2
+
+
+def test_a_full_queue_is_refused_while_cached_images_are_read(
+    images: Derivatives, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_QUEUED", 1)
+    made(images, request())
+    begun, release = threading.Event(), threading.Event()
+
+    def opened() -> None:
+        begun.set()
+        release.wait(5)
+
+    with ThreadPoolExecutor(1) as pool:
+        slow = pool.submit(made, images, request(key="01" * 16, opened=opened))
+        begun.wait(5)
+        with pytest.raises(BusyError):
+            images.make(request(key="02" * 16))
+        assert made(images, request())
+        release.set()
+        assert slow.result()
+
+
+BAD = {
+    "cut": SOURCE[: len(SOURCE) // 2],
+    "empty": b"",
+    "text": b"<html>",
+    "only a header": SOURCE[:30],
+    "pixels": SOURCE[:16] + b"\x00\x00\xff\xff\x00\x00\xff\xff" + SOURCE[24:],
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_image_is_refused_and_not_tried_again(images: Derivatives, name: str) -> None:
+    opened: list[int] = []
+    wanted = request(BAD[name], opened=lambda: opened.append(1))
+    for _ in range(2):
+        with pytest.raises(UntransformableError):
+            images.make(wanted)
+    assert len(opened) == 1
+    assert files(images) == []
+    assert [*images.folder.glob("new-*")] == []
+
+
+def test_a_killed_process_is_replaced(images: Derivatives) -> None:
+    made(images, request())
+    process = image_processes()._process
+    assert process is not None
+    process.kill()
+    process.wait()
+    assert made(images, request(key="01" * 16))
+
+
+def test_the_least_recently_used_images_are_evicted(images: Derivatives) -> None:
+    size = len(made(images, request(most=10**9)))
+    for number in range(1, 8):
+        key = f"{number:02x}" * 16
+        made(images, request(key=key, most=10**9))
+        path = next(path for path in files(images) if path.name.startswith(key))
+        os.utime(path, (time.time() - 100 + number,) * 2)
+    made(images, request(key="ff" * 16, most=4 * size))
+    kept = {path.name[:2] for path in files(images)}
+    assert len(kept) <= 4
+    assert "ff" in kept
+    assert "01" not in kept
+
+
+def test_a_folder_that_cannot_be_written_to_is_an_error_of_storage(images: Derivatives) -> None:
+    images.folder.parent.mkdir()
+    images.folder.write_text("not a folder")
+    with pytest.raises(StorageError):
+        images.make(request())
+
+
+def test_an_image_is_made_in_the_background(images: Derivatives) -> None:
+    images.make_later(request())
+    until(lambda: files(images) != [])
+    again = Derivatives(images.root, 2).find(KEY, "png")
+    assert again is not None
+    again.file.close()

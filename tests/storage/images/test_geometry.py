@@ -1,0 +1,68 @@
+"""Tests of which part of an image a transformation shows, and at which size."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.config.transformation import FITS, Transformation
+from server.storage.images.geometry import arrange
+from server.storage.images.kinds import ImageSize
+
+WIDE = ImageSize(400, 200)
+WHOLE = (0.0, 0.0, 400.0, 200.0)
+# By parameters: the shown part of a picture of 400 × 200 pixels, its size, and the size of the result.
+ARRANGED = [
+    (Transformation(), WHOLE, (400, 200), (400, 200)),
+    (Transformation(200), WHOLE, (200, 100), (200, 100)),
+    (Transformation(height=50), WHOLE, (100, 50), (100, 50)),
+    (Transformation(100, dpr=2), WHOLE, (200, 100), (200, 100)),
+    (Transformation(800), WHOLE, (400, 200), (400, 200)),
+    (Transformation(800, enlarges=True), WHOLE, (800, 400), (800, 400)),
+    (Transformation(100, 100), (100.0, 0.0, 300.0, 200.0), (100, 100), (100, 100)),
+    (Transformation(100, 100, focus=(0.0, 0.5)), (0.0, 0.0, 200.0, 200.0), (100, 100), (100, 100)),
+    (Transformation(100, 100, focus=(1.0, 0.5)), (200.0, 0.0, 400.0, 200.0), (100, 100), (100, 100)),
+    (Transformation(800, 800), (100.0, 0.0, 300.0, 200.0), (200, 200), (200, 200)),
+    (Transformation(400, 400, enlarges=True), (100.0, 0.0, 300.0, 200.0), (400, 400), (400, 400)),
+    (Transformation(100, 100, "inside"), WHOLE, (100, 50), (100, 50)),
+    (Transformation(100, 100, "outside"), WHOLE, (200, 100), (200, 100)),
+    (Transformation(100, 100, "contain"), WHOLE, (100, 50), (100, 100)),
+    (Transformation(800, 800, "contain"), WHOLE, (400, 200), (800, 800)),
+    (Transformation(800, 800, "contain", enlarges=True), WHOLE, (800, 400), (800, 800)),
+]
+
+
+@pytest.mark.parametrize(("wanted", "box", "size", "canvas"), ARRANGED)
+def test_a_transformation_is_arranged(
+    wanted: Transformation, box: tuple[float, ...], size: tuple[int, int], canvas: tuple[int, int]
+) -> None:
+    found = arrange(WIDE, wanted)
+    assert (found.box, found.size, found.canvas) == (box, ImageSize(*size), ImageSize(*canvas))
+
+
+sides = st.integers(1, 5000)
+
+
+@given(
+    st.builds(ImageSize, sides, sides),
+    st.builds(
+        Transformation,
+        width=st.none() | sides,
+        height=st.none() | sides,
+        fit=st.sampled_from(FITS),
+        dpr=st.sampled_from([0.5, 1.0, 2.0]),
+        focus=st.none() | st.tuples(st.floats(0, 1), st.floats(0, 1)),
+        enlarges=st.booleans(),
+    ),
+)
+def test_the_shown_part_is_inside_the_image(image: ImageSize, wanted: Transformation) -> None:
+    found = arrange(image, wanted)
+    left, top, right, bottom = found.box
+    assert 0 <= left < right <= image.width + 1e-6
+    assert 0 <= top < bottom <= image.height + 1e-6
+    assert 1 <= found.size.width <= found.canvas.width
+    assert 1 <= found.size.height <= found.canvas.height
+    if not wanted.enlarges:
+        assert found.size.width <= image.width
+        assert found.size.height <= image.height
+    if wanted.enlarges and wanted.fit == "cover" and wanted.width and wanted.height:
+        assert found.canvas == ImageSize(wanted.pixel_width or 0, wanted.pixel_height or 0)

@@ -1,0 +1,146 @@
+"""Tests of transformed pictures: modes, colors, transparency, EXIF rotation, animations and metadata."""
+
+import io
+from typing import Any
+
+import pytest
+from PIL import Image, ImageCms
+
+from server.config.transformation import MEDIA_TYPES, Transformation
+from server.storage.images.transform import UnusableImageError, transform
+
+MAX_PIXELS = 1_000_000
+RED, GREEN = (255, 0, 0), (0, 128, 0)
+
+
+def saved(image: Image.Image, kind: str, **options: Any) -> bytes:
+    out = io.BytesIO()
+    image.save(out, kind, **options)
+    return out.getvalue()
+
+
+def transformed(
+    data: bytes, wanted: Transformation, format_: str = "png", most: int = MAX_PIXELS
+) -> Image.Image:
+    out = io.BytesIO()
+    size = transform(io.BytesIO(data), out, wanted, format_, most)
+    image = Image.open(out)
+    image.load()
+    assert image.size == (size.width, size.height)
+    return image
+
+
+def halves(mode: str, one: Any, other: Any) -> Image.Image:
+    image = Image.new(mode, (80, 40), one)
+    image.paste(other, (40, 0, 80, 40))
+    return image
+
+
+def wide_grey() -> Image.Image:
+    return Image.frombytes("I;16", (80, 40), b"\x00\x80" * 80 * 40)
+
+
+def palette() -> Image.Image:
+    return halves("RGB", RED, GREEN).quantize(4)
+
+
+SOURCES = {
+    "RGB": (saved(halves("RGB", RED, GREEN), "PNG"), RED),
+    "RGBA": (saved(halves("RGBA", (*RED, 255), (*GREEN, 0)), "PNG"), RED),
+    "P": (saved(palette(), "PNG"), RED),
+    "P with transparency": (saved(palette(), "PNG", transparency=3), RED),
+    "L": (saved(halves("L", 200, 50), "PNG"), (200, 200, 200)),
+    "LA": (saved(halves("LA", (200, 255), (50, 0)), "PNG"), (200, 200, 200)),
+    "1": (saved(halves("1", 1, 0), "PNG"), (255, 255, 255)),
+    "16 bit": (saved(wide_grey(), "PNG"), (128, 128, 128)),
+    "CMYK": (saved(halves("CMYK", (0, 255, 255, 0), (0, 0, 0, 255)), "JPEG", quality=100), RED),
+    "TIFF": (saved(halves("RGB", RED, GREEN), "TIFF"), RED),
+    "BMP": (saved(halves("RGB", RED, GREEN), "BMP"), RED),
+    "GIF": (saved(palette(), "GIF"), RED),
+    "AVIF": (saved(halves("RGB", RED, GREEN), "AVIF", quality=95), RED),
+}
+
+
+@pytest.mark.parametrize("format_", MEDIA_TYPES)
+@pytest.mark.parametrize("name", SOURCES)
+def test_every_kind_of_picture_becomes_every_format(name: str, format_: str) -> None:
+    data, color = SOURCES[name]
+    image = transformed(data, Transformation(40, quality=95), format_)
+    assert image.size == (40, 20)
+    found = image.convert("RGB").getpixel((8, 10))
+    assert isinstance(found, tuple)
+    assert all(abs(a - b) <= 12 for a, b in zip(found, color, strict=True)), found
+
+
+def test_transparency_is_kept_or_becomes_white() -> None:
+    data = SOURCES["RGBA"][0]
+    for format_ in ("png", "webp", "avif"):
+        pixel = transformed(data, Transformation(40), format_).convert("RGBA").getpixel((35, 10))
+        assert isinstance(pixel, tuple)
+        assert pixel[3] == 0
+    flat = transformed(data, Transformation(40), "jpg").getpixel((35, 10))
+    assert isinstance(flat, tuple)
+    assert min(flat) > 245
+
+
+def test_a_contained_picture_lies_on_a_transparent_or_white_canvas() -> None:
+    data = SOURCES["RGB"][0]
+    wanted = Transformation(40, 40, "contain")
+    assert transformed(data, wanted, "png").getpixel((20, 2)) == (0, 0, 0, 0)
+    white = transformed(data, wanted, "jpg").getpixel((20, 2))
+    assert isinstance(white, tuple)
+    assert min(white) > 245
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_exif_rotation_is_applied_and_removed(orientation: int) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    data = saved(halves("RGB", RED, GREEN), "JPEG", exif=exif, quality=95)
+    image = transformed(data, Transformation(20), "png")
+    assert image.size == ((20, 10) if orientation < 5 else (20, 40))
+    assert not image.getexif()
+    shown = Image.open(io.BytesIO(data))
+    upright = {2: 0, 3: 3, 4: 1, 5: 5, 6: 4, 7: 6, 8: 2}  # Image.Transpose
+    turned = shown.transpose(Image.Transpose(upright[orientation])) if orientation > 1 else shown
+    expected = turned.resize(image.size).getpixel((3, 3))
+    found = image.convert("RGB").getpixel((3, 3))
+    assert isinstance(found, tuple)
+    assert isinstance(expected, tuple)
+    assert all(abs(a - b) < 30 for a, b in zip(found, expected, strict=True))
+
+
+def test_colors_are_converted_to_srgb_and_the_profile_is_removed() -> None:
+    lab = ImageCms.ImageCmsProfile(ImageCms.createProfile("LAB"))
+    damaged = saved(halves("RGB", RED, GREEN), "PNG", icc_profile=b"not a profile")
+    other = saved(halves("RGB", RED, GREEN), "PNG", icc_profile=lab.tobytes())  # not a profile for RGB
+    for data in (damaged, other):
+        image = transformed(data, Transformation(40))
+        assert "icc_profile" not in image.info
+        assert image.getpixel((5, 5)) == RED
+
+
+def test_an_animation_stays_one_in_webp_and_becomes_its_first_frame_elsewhere() -> None:
+    frames = [Image.new("RGB", (80, 40), color) for color in (RED, GREEN, (0, 0, 255))]
+    data = saved(frames[0], "GIF", save_all=True, append_images=frames[1:], duration=70, loop=0)
+    moving = transformed(data, Transformation(40), "webp")
+    assert (getattr(moving, "n_frames", 1), moving.size) == (3, (40, 20))
+    still = transformed(data, Transformation(40), "png")
+    assert getattr(still, "n_frames", 1) == 1
+    assert still.convert("RGB").getpixel((5, 5)) == RED
+    assert getattr(transformed(data, Transformation(40), "webp", most=80 * 40 * 2), "n_frames", 1) == 1
+
+
+def test_a_jpeg_is_cropped_at_its_focus_after_it_was_decoded_smaller() -> None:
+    image = Image.new("RGB", (1600, 400), RED)
+    image.paste(GREEN, (1200, 0, 1600, 400))
+    data = saved(image, "JPEG", quality=95)
+    made = transformed(data, Transformation(50, 50, focus=(0.9, 0.5)))
+    pixel = made.convert("RGB").getpixel((25, 25))
+    assert isinstance(pixel, tuple)
+    assert pixel[1] > 100 > pixel[0]
+
+
+def test_a_picture_with_too_many_pixels_is_not_decoded() -> None:
+    with pytest.raises(UnusableImageError, match="has more than 100 pixels"):
+        transformed(SOURCES["RGB"][0], Transformation(10), most=100)
