@@ -11,6 +11,7 @@ from server.config.transformation import (
     MEDIA_TYPES,
     PARAMETERS,
     PRESET,
+    UPLOAD_FORMATS,
     Transformation,
     TransformationError,
     read_transformation,
@@ -75,6 +76,12 @@ class MediaSettings:
         1_000_000_000, "size", "The maximum size of the cache on disk if `media.serve` is `stream`.", "`1 GB`"
     )
     transform: TransformSettings = TransformSettings()
+    formats: Mapping[str, Transformation] = setting(
+        {},
+        "named formats",
+        "Named transformations that appear in `formats` of each image: `NAME: {width: 480, height: 320}`"
+        " ([more](images.md#formats-of-your-own)).",
+    )
 
 
 # --- the bucket -----------------------------------------------------------------------------------
@@ -129,6 +136,14 @@ def fix_of_secret(path: tuple[str, ...]) -> str:
     return CREDENTIALS_HINT if path[0] == "media" and _SECRET.search(path[-1]) else ""
 
 
+def check_names(settings: MediaSettings, file: ConfigFile) -> Iterator[SetupError]:
+    """Yield an error for each name in `media.formats` that is also a preset's."""
+    for name in settings.formats:
+        if name in settings.transform.presets:
+            what = f'"{name}" is in media.formats and in media.transform.presets'
+            yield file.refuse_key(what, "remove one of them", "media", "formats", name)
+
+
 def check(store: str, public_url: str, serve: str, file: ConfigFile) -> Iterator[SetupError]:
     """Yield an error for each setting in `media` that contradicts another setting."""
     if serve == "redirect" and not public_url:
@@ -149,6 +164,7 @@ def check(store: str, public_url: str, serve: str, file: ConfigFile) -> Iterator
 # --- transformations ------------------------------------------------------------------------------
 
 ANY = "any"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")  # needs no escaping in URLs
 
 
 def read_numbers(file: ConfigFile, default: tuple[int, ...], *at: str) -> tuple[int, ...]:
@@ -192,6 +208,18 @@ def read_preset(file: ConfigFile, *at: str) -> Transformation:
     if wanted is None:
         raise file.refuse_value("contain at least one parameter", "write it as {width: 1600}", *at)
     return wanted
+
+
+def read_named_format(file: ConfigFile, *at: str) -> Transformation:
+    """Read a transformation that appears in `formats` of images. Raises SetupError if it is invalid."""
+    name = str(at[-1])
+    if name in UPLOAD_FORMATS:
+        what = f'media.formats can\'t contain "{name}", because this variant is made at upload'
+        raise file.refuse_key(what, "choose another name", *at)
+    if not _NAME.fullmatch(name):
+        what = f'"{name}" is not a valid name in media.formats'
+        raise file.refuse_key(what, 'use only letters, digits, "-" and "_"', *at)
+    return read_preset(file, *at)
 
 
 def _refusal(file: ConfigFile, error: TransformationError, *at: str) -> SetupError:

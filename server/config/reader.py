@@ -217,6 +217,7 @@ ENTRIES: Mapping[str, Callable[..., Any]] = {
     "urls": read_public_url,
     "feeds": read_feed,
     "presets": media.read_preset,
+    "named formats": media.read_named_format,
 }
 
 
@@ -294,6 +295,7 @@ def _check_git(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
 
 def _check_media(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
     yield from media.check(settings.media.store, settings.media.public_url, settings.media.serve, file)
+    yield from media.check_names(settings.media, file)
 
 
 _CHECKS = (
@@ -329,6 +331,14 @@ def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Pro
 
 def check_previews(settings: Settings, schema: Schema) -> list[Problem]:
     return [_warning(settings, what, fix, *at) for what, fix, at in odd_names(settings.preview, schema)]
+
+
+def check_named_formats(settings: Settings) -> list[Problem]:
+    """Return a warning if `media.formats` has no effect."""
+    if not settings.media.formats or settings.media.transform.enabled:
+        return []
+    what = "media.formats has no effect, because media.transform.enabled is false"
+    return [_warning(settings, what, "remove one of the two settings", "media", "formats")]
 
 
 def check_publishing(settings: Settings, schema: Schema) -> list[Problem]:

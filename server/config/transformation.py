@@ -146,6 +146,8 @@ _READERS: Mapping[str, Change] = {
 # Short names of parameters, as in imgix.
 ALIASES: Mapping[str, str] = {"w": "width", "h": "height", "q": "quality", "fm": "format"}
 PRESET = "key"
+# Names that `media.formats` can't define, because these variants are made at upload, as in Strapi.
+UPLOAD_FORMATS = ("thumbnail", "small", "medium", "large")
 # All parameters that request a transformation, in the order in which they are read.
 PARAMETERS = (PRESET, *_READERS, *ALIASES)
 DESCRIPTIONS: Mapping[str, str] = {
@@ -158,7 +160,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "fp-x": "the horizontal position to keep in view, from 0 to 1",
     "fp-y": "the vertical position to keep in view, from 0 to 1",
     "withoutEnlargement": "`false` enlarges images that are too small",
-    PRESET: "a preset in `media.transform.presets`",
+    PRESET: "a name in `media.transform.presets` or `media.formats`",
 }
 _LONG_NAMES = {name: ALIASES.get(name, name) for name in PARAMETERS}
 
@@ -189,7 +191,8 @@ def read_transformation(
 
 
 def _no_preset(found: str) -> Transformation:
-    raise TransformationError(PRESET, "left out, because media.transform.presets is not set", found)
+    expected = "left out, because media.transform.presets and media.formats are not set"
+    raise TransformationError(PRESET, expected, found)
 
 
 def canonical(wanted: Transformation) -> str:

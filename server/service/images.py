@@ -9,7 +9,7 @@ from io import BufferedReader
 from typing import IO, Any, cast
 
 from server.bounded import Cache
-from server.config.media import TransformSettings
+from server.config.media import MediaSettings, TransformSettings
 from server.config.transformation import (
     AUTO,
     MEDIA_TYPES,
@@ -27,18 +27,12 @@ from server.storage.files import FileMark, file_mark
 from server.storage.images.cache import size_of_image
 from server.storage.images.derivatives import DIGEST_DIGITS, VERSION, Derivatives, Request
 from server.storage.images.formats import format_of
-from server.storage.images.geometry import arrange
 from server.storage.images.kinds import ImageSize
 from server.storage.images.processes import Job, UntransformableError
+from server.storage.images.results import OWN_FORMATS, UnfitSizeError, result_size
 from server.storage.media import stored_object
 
 MAX_NOTED_FILES = 10_000
-# The format of a result if the request names none, by extension. Files with other extensions can't be
-# transformed.
-_OWN_FORMATS: Mapping[str, str] = {
-    ".jpg": "jpg", ".jpeg": "jpg", ".png": "png", ".webp": "webp", ".avif": "avif",
-    ".gif": "webp", ".tif": "webp", ".tiff": "webp", ".bmp": "webp",
-}  # fmt: skip
 _Facts = tuple[str, ImageSize | None]  # a file's digest, and the image's dimensions
 
 
@@ -90,12 +84,12 @@ class Images:
         if not asked or not settings.transform.enabled:
             return None
         key, document = _original(snapshot, key)
-        wanted = _read(asked, settings.transform)
+        wanted = _read(asked, settings)
         if isinstance(wanted, Redirect):
             return wanted
         wanted = _with_focus(wanted, document)
         ending = posixpath.splitext(key)[1].lower()
-        if ending not in _OWN_FORMATS:
+        if ending not in OWN_FORMATS:
             raise ValidationError(f'"{key}" can\'t be transformed, because it is not a bitmap image')
         digest, size = self._look(snapshot, commit, key, document)
         _check_size(size, wanted, settings.transform, key)
@@ -157,12 +151,13 @@ def _original(snapshot: Snapshot, key: str) -> tuple[str, Document]:
     return key, document
 
 
-def _read(asked: Mapping[str, Any], settings: TransformSettings) -> Transformation | Redirect:
+def _read(asked: Mapping[str, Any], media: MediaSettings) -> Transformation | Redirect:
+    settings = media.transform
     for name, value in asked.items():
         if not isinstance(value, str):
             raise ValidationError(f'"{name}" must occur only once')
     try:
-        wanted = read_transformation(asked, settings.presets)
+        wanted = read_transformation(asked, {**settings.presets, **media.formats})
     except TransformationError as error:
         raise ValidationError(str(error)) from error
     assert wanted is not None  # `asked` is not empty
@@ -202,21 +197,17 @@ def _check_size(
 ) -> None:
     if size is None:
         raise ValidationError(f"\"{key}\" can't be transformed, because its dimensions can't be read")
-    if size.width * size.height > settings.max_pixels:
-        what = f"it has more than {settings.max_pixels} pixels"
-        raise ValidationError(f'"{key}" can\'t be transformed, because {what}')
-    made = arrange(size, wanted).canvas
-    most = max(settings.max_edge, size.width, size.height)
-    if max(made.width, made.height) > most:
-        sides = f"{made.width} × {made.height}"
-        raise ValidationError(f"the result would have {sides} pixels, but each side must be at most {most}")
+    try:
+        result_size(size, wanted, settings)
+    except UnfitSizeError as error:
+        raise ValidationError(f'"{key}" can\'t be transformed, because {error}') from error
 
 
 def _formats(
     wanted: str, ending: str, settings: TransformSettings, accepts: Collection[str]
 ) -> tuple[str, ...]:
     """Return the formats of a result, the best first. The last one is made if none of them is cached."""
-    own = _OWN_FORMATS[ending]
+    own = OWN_FORMATS[ending]
     if wanted != AUTO:
         return (wanted or own,)
     allowed = [name for name in ("avif", "webp") if name in settings.formats and MEDIA_TYPES[name] in accepts]

@@ -19,7 +19,8 @@ from server.index.snapshot import View
 from server.index.sort import component_sorter, sort_each, sorter
 from server.query.ast import NO_FILTER, Node, Page, Query, Selection
 from server.query.parse import pagination
-from server.schema.model import Type
+from server.schema.model import UPLOAD, Type
+from server.service.named_formats import named_formats
 
 Row = tuple[Any, ...]
 Item = Document | Component
@@ -44,6 +45,9 @@ class Renderer:
     ) -> None:
         self.view, self.cache_key = view, cache_key
         self._wraps = response_format is ResponseFormat.V4
+        self._formats = named_formats(view.settings.media)
+        if self._formats and cache_key is not None:
+            self.cache_key = (cache_key, self._formats.key)
         self._compiled: dict[tuple[str, int, bytes, bytes], Write] = {}
 
     def document(self, document: Document, selection: Selection) -> bytes:
@@ -125,9 +129,13 @@ class Renderer:
     def _start(
         self, type_: Type, fields: tuple[str, ...] | None, names: Sequence[str], *, wrapped: bool
     ) -> Start:
+        formats = self._formats if type_.uid == UPLOAD and "formats" in names else None
+        start = _wrapped_columns(type_, names) if wrapped else _columns(type_, names)
+        shown = (lambda file: start(formats.add(file))) if formats else start
         if wrapped:
-            return _wrapped_columns(type_, names)
-        return self.view.snapshot.fragments.of(fields, _columns(type_, names))
+            return shown
+        key = (fields, formats.key) if formats else fields
+        return self.view.snapshot.fragments.of(key, shown)
 
     def _member(self, node: Node) -> Member:
         attribute = node.attribute

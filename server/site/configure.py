@@ -9,7 +9,13 @@ from itertools import chain
 from pathlib import Path
 
 from server.config.model import FILE, Settings
-from server.config.reader import check_previews, check_publishing, check_subjects, read_settings
+from server.config.reader import (
+    check_named_formats,
+    check_previews,
+    check_publishing,
+    check_subjects,
+    read_settings,
+)
 from server.errors import GitError, SetupError, StorageError, ValidationError
 from server.formats.text_positions import line_and_column, nearest
 from server.paths import STATE_FOLDER, TYPES
@@ -59,6 +65,7 @@ def configure(root: Path) -> Configuration:
     problems = (
         *check_subjects(settings, schema.subjects),
         *check_previews(settings, schema),
+        *check_named_formats(settings),
         *check_publishing(settings, schema),
         *find_mistyped_keys(root, schema.types.values()),
     )

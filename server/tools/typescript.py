@@ -229,9 +229,25 @@ def types_of(schema: Schema, settings: Settings) -> str:
         "/** Every type by name. */\n" + _table("Types", (shapes.entry(type_) for type_ in types)),
         _endpoints(schema.content_types),
         _operators(OPERATORS.values()),
-        PRELUDE,
+        _with_named_formats(settings),
     ]
     return "\n".join(parts)
+
+
+def named_formats_of(settings: Settings) -> tuple[str, ...]:
+    """Return the names in `media.formats` that images in responses can have."""
+    return tuple(settings.media.formats) if settings.media.transform.enabled else ()
+
+
+def _with_named_formats(settings: Settings) -> str:
+    names = named_formats_of(settings)
+    if not names:
+        return PRELUDE
+    end = "]?: ImageFormat };\n"
+    assert PRELUDE.count(end) == 1
+    unknown = "size: null; sizeInBytes: null"
+    added = f'Omit<ImageFormat, "size" | "sizeInBytes"> & {{ {unknown} }}'
+    return PRELUDE.replace(end, f"{end[:-2]} & {{ [name in {union(names)}]?: {added} }};\n")
 
 
 def typescript_names(schema: Schema) -> Mapping[str, str]:

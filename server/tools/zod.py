@@ -10,6 +10,7 @@ from server.schema.model import STANDARD_FIELDS, UPLOAD, Attribute, Schema, Type
 from server.tools.typescript import (
     comment,
     is_always_there,
+    named_formats_of,
     prop,
     text,
     type_order,
@@ -142,7 +143,7 @@ def write_zod_module(schema: Schema, settings: Settings) -> str:
         [
             f'{_HEAD}import * as z from "zod";\n',
             types_of(schema, settings),
-            _SHARED + _version(settings),
+            _shared(settings) + _version(settings),
             *map(writer.object, types),
             f"const SHAPES: {{ [T in TypeName]: z.ZodObject }} = {{\n{shapes}}};\n",
             f"const UIDS: {{ [T in TypeName]: string }} = {{\n{uids}}};\n",
@@ -150,6 +151,14 @@ def write_zod_module(schema: Schema, settings: Settings) -> str:
             PRELUDE,
         ]
     )
+
+
+def _shared(settings: Settings) -> str:
+    last = "  large: imageFormat.optional(),\n"
+    assert last in _SHARED
+    shape = "imageFormat.extend({ size: z.null(), sizeInBytes: z.null() }).optional()"
+    added = "".join(f"  {key(name)}: {shape},\n" for name in named_formats_of(settings))
+    return _SHARED.replace(last, last + added)
 
 
 def _version(settings: Settings) -> str:

@@ -66,7 +66,9 @@ REFUSED = {
     "crop=faces": 'crop must be one of focalpoint, center (found "faces")',
     "withoutEnlargement=maybe": 'withoutEnlargement must be one of true, 1, false, 0 (found "maybe")',
     "w=1&width=2": 'w must be left out if width is set (found "1")',
-    "key=hero": 'key must be left out, because media.transform.presets is not set (found "hero")',
+    "key=hero": (
+        'key must be left out, because media.transform.presets and media.formats are not set (found "hero")'
+    ),
 }
 
 

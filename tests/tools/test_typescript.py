@@ -53,6 +53,18 @@ def test_required_is_never_null_and_names_are_quoted_where_they_must_be(tmp_path
     assert "/** A line of text. At most 9 characters. */" in text
 
 
+def test_image_formats_have_the_names_in_the_settings(tmp_path: Path) -> None:
+    upload = '[name in "thumbnail" | "small" | "medium" | "large"]?: ImageFormat }'
+    assert f"export type ImageFormats = {{ {upload};\n" in module(tmp_path, NOTE)
+    settings = "media: {formats: {card: {w: 480}, to-do: {w: 1}}}\n"
+    unknown = 'Omit<ImageFormat, "size" | "sizeInBytes"> & { size: null; sizeInBytes: null }'
+    own = f'{{ [name in "card" | "to-do"]?: {unknown} }}'
+    text = module(tmp_path, {**NOTE, "site.yaml": settings})
+    assert f"export type ImageFormats = {{ {upload} & {own};\n" in text
+    disabled = settings.replace("formats:", "transform: {enabled: false}, formats:")
+    assert unknown not in module(tmp_path, {**NOTE, "site.yaml": disabled})
+
+
 def test_passwords_and_private_attributes_are_written_and_never_shown(tmp_path: Path) -> None:
     secret = {"word": {"type": "password"}, "aside": {"type": "string", "private": True}}
     hidden = relation("manyToOne", "note", private=True)

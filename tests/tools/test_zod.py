@@ -25,6 +25,13 @@ def test_the_types_are_those_of_typescript(tmp_path: Path) -> None:
     assert text.startswith("// Made by `bifolio types --zod` ")
 
 
+def test_image_formats_have_the_names_in_the_settings(tmp_path: Path) -> None:
+    settings = {"site.yaml": "media: {formats: {card: {w: 480}, to-do: {w: 1}}}\n"}
+    text = module(tmp_path, {**collection("note", {"title": STRING}), **settings})
+    shape = "imageFormat.extend({ size: z.null(), sizeInBytes: z.null() }).optional()"
+    assert f'  large: imageFormat.optional(),\n  card: {shape},\n  "to-do": {shape},\n}})' in text
+
+
 def test_members_and_links(tmp_path: Path) -> None:
     attributes = {
         "title": {**STRING, "required": True},

@@ -37,7 +37,7 @@ _BEARER = {
 def describe_site(state: State, actor: Actor) -> bytes:
     """Return the OpenAPI document for a caller as JSON. The output is deterministic."""
     public = Actor("public", state.settings.roles["public"])
-    taken = [name for name, _ in shared_schemas()]
+    taken = [name for name, _ in shared_schemas(state.settings)]
     schemas = TypeSchemas(state.schema, type_names(state.schema, taken, SUFFIXES), actor)
     components = _components(state, schemas)
     audience = Audience(actor, public, state.schema, state.settings)
@@ -89,7 +89,7 @@ def _components(state: State, schemas: TypeSchemas) -> dict[str, dict[str, JsonS
     parameters = dict(shared_parameters(state.settings))
     for type_ in types:
         parameters.update(type_parameters(schemas, type_))
-    made = {**dict(shared_schemas()), **dict(schemas.all())}
+    made = {**dict(shared_schemas(state.settings)), **dict(schemas.all())}
     return {"schemas": made, "parameters": parameters, "responses": dict(error_responses())}
 
 

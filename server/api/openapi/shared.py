@@ -1,26 +1,28 @@
-"""JSON Schemas that are the same for all sites, such as the schemas for errors, blocks, files and filters."""
+"""JSON Schemas that do not depend on content types, such as those of errors, blocks, files and filters."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from server.api.openapi.values import OPERANDS, nullable
 from server.api.operations.json_schema import TEXT, JsonSchema, list_of, object_of, ref
+from server.config.model import Settings
 from server.documents.blocks import BLOCK_TYPES, NODES
 from server.query.operators import LOGIC, OPERATORS, Operator
+from server.service.named_formats import named_formats
 from server.write.relation_input import OPERATIONS, POSITIONS
 
 _ID: JsonSchema = {"type": "string", "minLength": 1, "description": "A documentId."}
 
 
-def shared_schemas() -> Iterator[tuple[str, JsonSchema]]:
-    """Yield the name and definition of each schema that is the same for all sites."""
+def shared_schemas(settings: Settings) -> Iterator[tuple[str, JsonSchema]]:
+    """Yield the name and definition of each schema that does not depend on content types."""
     yield "Error", _ERROR
     yield "Pagination", _PAGINATION
     yield "DryRun", _DRY_RUN
     yield "Block", _BLOCK
     yield "BlockInput", {**_BLOCK_INPUT}
     yield "InlineInput", {**_INLINE_INPUT}
-    yield "ImageFormat", _IMAGE_FORMAT
+    yield "ImageFormat", _image_format(settings)
     yield "MediaInput", _media()
     yield "RelationInput", _relation(_TARGET)
     yield "MorphInput", _relation(_MORPH_TARGET)
@@ -110,6 +112,19 @@ _IMAGE_FORMAT = _object(
         "url": TEXT,
     }
 )
+
+
+def _image_format(settings: Settings) -> JsonSchema:
+    if named_formats(settings.media) is None:
+        return _IMAGE_FORMAT
+    unknown = "null in the formats of media.formats."
+    sizes = {
+        "size": {"type": ["number", "null"], "description": f"Size in kB, {unknown}"},
+        "sizeInBytes": {"type": ["integer", "null"], "description": f"Size in bytes, {unknown}"},
+    }
+    return {**_IMAGE_FORMAT, "properties": {**_IMAGE_FORMAT["properties"], **sizes}}
+
+
 # Clients may send back a document from a populated response. Only its documentId is used.
 _TARGET: JsonSchema = {
     "anyOf": [_ID, {"type": "object", "properties": {"documentId": _ID}, "required": ["documentId"]}]

@@ -1,0 +1,70 @@
+"""Named transformations in the `formats` of images, beside the variants made at upload (docs/images.md)."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from server.config.media import MediaSettings
+from server.config.transformation import AUTO, MEDIA_TYPES, PRESET, Transformation
+from server.documents.document import Document
+from server.storage.images.kinds import ImageSize
+from server.storage.images.results import OWN_FORMATS, UnfitSizeError, result_size
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFormats:
+    """The transformations in the `media.formats` setting, which are added to documents during rendering.
+
+    `key` differs between settings that give different results, and is part of the keys of cached fragments.
+    """
+
+    settings: MediaSettings
+    key: Hashable
+
+    def add(self, file: Document) -> Document:
+        """Return the document of a media file with the named transformations in its `formats`."""
+        own = OWN_FORMATS.get(file.get("ext").lower())
+        width, height = file.get("width") or 0, file.get("height") or 0
+        if own is None or min(width, height) < 1:
+            return file
+        described = {}
+        for name, wanted in self.settings.formats.items():
+            try:
+                size = result_size(ImageSize(width, height), wanted, self.settings.transform)
+            except UnfitSizeError:  # Requests for it get a 400.
+                continue
+            described[name] = _describe(file, name, _format_of(wanted, own), size)
+        if not described:
+            return file
+        return file.with_values({"formats": {**(file.get("formats") or {}), **described}})
+
+
+def named_formats(settings: MediaSettings) -> NamedFormats | None:
+    """Return the named transformations, or None if there are none or transformations are disabled."""
+    if not settings.formats or not settings.transform.enabled:
+        return None
+    limits = settings.transform.max_pixels, settings.transform.max_edge
+    return NamedFormats(settings, repr((settings.formats, limits)))
+
+
+def _format_of(wanted: Transformation, own: str) -> str:
+    return own if wanted.format in ("", AUTO) else wanted.format
+
+
+def _describe(file: Document, name: str, format_: str, size: ImageSize) -> Mapping[str, Any]:
+    ext, called = f".{format_}", file.get("name")
+    if called.lower().endswith(file.get("ext").lower()):
+        called = called[: len(called) - len(file.get("ext"))] + ext
+    return {
+        "name": f"{name}_{called}",
+        "hash": f"{name}_{file.get('hash')}",
+        "ext": ext,
+        "mime": MEDIA_TYPES[format_],
+        "path": None,
+        "width": size.width,
+        "height": size.height,
+        # The image is made when it is first requested, so its size is not known yet.
+        "size": None,
+        "sizeInBytes": None,
+        "url": f"{file.get('url')}?{PRESET}={name}",
+    }

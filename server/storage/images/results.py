@@ -1,0 +1,31 @@
+"""Format and dimensions of a transformation's result, known before the image is decoded."""
+
+from collections.abc import Mapping
+
+from server.config.media import TransformSettings
+from server.config.transformation import Transformation
+from server.storage.images.geometry import arrange
+from server.storage.images.kinds import ImageSize
+
+# The format of a result if the request names none, by extension. Files with other extensions can't be
+# transformed.
+OWN_FORMATS: Mapping[str, str] = {
+    ".jpg": "jpg", ".jpeg": "jpg", ".png": "png", ".webp": "webp", ".avif": "avif",
+    ".gif": "webp", ".tif": "webp", ".tiff": "webp", ".bmp": "webp",
+}  # fmt: skip
+
+
+class UnfitSizeError(ValueError):
+    """The image or the result has too many pixels. `str()` says which, as the end of a sentence."""
+
+
+def result_size(image: ImageSize, wanted: Transformation, settings: TransformSettings) -> ImageSize:
+    """Return the dimensions of a transformed image. Raises UnfitSizeError."""
+    if image.width * image.height > settings.max_pixels:
+        raise UnfitSizeError(f"it has more than {settings.max_pixels} pixels")
+    made = arrange(image, wanted).canvas
+    most = max(settings.max_edge, image.width, image.height)
+    if max(made.width, made.height) > most:
+        sides = f"{made.width} × {made.height}"
+        raise UnfitSizeError(f"the result would have {sides} pixels, but each side must be at most {most}")
+    return made
