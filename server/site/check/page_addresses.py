@@ -11,15 +11,25 @@ from urllib.parse import unquote
 
 from server.config.model import Settings
 from server.config.public_site import EVERY_LOCALE, KEEPS_SLASHES, split_field
-from server.documents.addresses import address_of, fill, names_in, origin_of, path_of, pattern_of
+from server.documents.addresses import (
+    MAX_ADDRESS_CHARS,
+    address_of,
+    fill,
+    names_in,
+    origin_of,
+    path_of,
+    pattern_of,
+)
 from server.documents.document import PUBLISHED, Document, column_of
 from server.documents.ids import id_of_name
 from server.documents.path_rules import Layout
 from server.index.snapshot import Snapshot
 from server.schema.model import Type
 from server.site.aliases import normalized, source_of_address
+from server.site.check.address_patterns import AddressPattern, Part, Run, Words
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+_NO_DIGIT, _SLASH, _LINE_BREAK = re.compile(r"\D"), re.compile("/"), re.compile("\n")
 INDEX_NAMES = ("/index", "/_index")  # of documents that front ends show at the address of their folder
 MIN_IN_FOLDER = 10  # documents in a folder of addresses in which the front end has no pages of its own
 _FILE_EXTENSION = re.compile(r"\.[a-z][a-z0-9]{1,4}$", re.IGNORECASE)  # such as the name of a feed
@@ -38,7 +48,7 @@ class Pages:
 
     type: Type
     origin: str
-    path: re.Pattern[str]
+    path: AddressPattern
     start: str
     key: str
     locale: str
@@ -163,11 +173,12 @@ class PageAddresses:
     def matching(self, target: str, origin: str = "") -> Iterator[Match]:
         """Yield a match for each URL pattern that the address `target` fits."""
         path = normpath("/" + unquote(target).lstrip("/"))
+        if len(path) > MAX_ADDRESS_CHARS:
+            return
         for pages in self.pages:
-            found = pages.path.fullmatch(path) if origin in ("", pages.origin) else None
+            found = pages.path.match(path) if origin in ("", pages.origin) else None
             if found is not None:
-                locale = found.groupdict().get("locale") or pages.locale
-                yield Match(pages, found["key"] if pages.key else "", locale)
+                yield Match(pages, found.get("key", ""), found.get("locale", pages.locale))
 
     def _is_at(self, document: Document, wanted: str, origin: str) -> bool:
         url = self.url(document)
@@ -220,26 +231,25 @@ def _pages(type_: Type, pattern: str, locale: str, locales: tuple[str, ...]) -> 
     literals, placeholders = texts[::2], texts[1::2]
     whole = (split_field(each)[0] for each in placeholders if not split_field(each)[1])
     key = next((name for name in whole if name != "locale"), "")
-    parts = [re.escape(unquote(literals[0]))]
-    has_key = has_locale = False
+    start = unquote(literals[0])
+    parts: list[Part] = [Words((start,))]
+    unnamed = {(key, ""): "key", ("locale", ""): "locale"}
     for each, literal in zip(placeholders, literals[1:], strict=True):
-        is_key = not has_key and split_field(each) == (key, "")
-        has_key |= is_key
-        is_locale = not has_locale and split_field(each) == ("locale", "")
-        has_locale |= is_locale
-        group = "?P<key>" if is_key else "?P<locale>" if is_locale else "?:"
-        parts += [f"({group}{_values_in(each, locales)})", re.escape(unquote(literal))]
+        parts.append(_values_in(each, locales, unnamed.pop(split_field(each), "")))
+        if literal:
+            parts.append(Words((unquote(literal),)))
     segments = (segment for segment in path.split("/") if segment)
     # Below a locale, as below a fixed segment, only documents have addresses.
     is_exclusive = any(set(names_in(segment)) <= {"locale"} for segment in segments)
-    start = unquote(literals[0])
-    return Pages(type_, origin_of(pattern), re.compile("".join(parts)), start, key, locale, is_exclusive)
+    address = AddressPattern(tuple(parts))
+    return Pages(type_, origin_of(pattern), address, start, key, locale, is_exclusive)
 
 
-def _values_in(placeholder: str, locales: tuple[str, ...]) -> str:
-    name, part = split_field(placeholder)
-    if part:
-        return r"\d+"
+def _values_in(placeholder: str, locales: tuple[str, ...], part_name: str) -> Part:
+    name, date_part = split_field(placeholder)
+    if date_part:
+        return Run(_NO_DIGIT, part_name)
     if name == "locale":
-        return "|".join(map(re.escape, locales))
-    return ".+" if name == "name" or placeholder.startswith(KEEPS_SLASHES) else "[^/]+"
+        return Words(locales, part_name)
+    keeps_slashes = name == "name" or placeholder.startswith(KEEPS_SLASHES)
+    return Run(_LINE_BREAK if keeps_slashes else _SLASH, part_name)

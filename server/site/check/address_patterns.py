@@ -1,0 +1,103 @@
+"""Matches the paths of addresses with URL patterns such as `/{publishedOn.year}/{slug}-{documentId}`.
+
+Regular expressions would try all ways to divide an address among the placeholders. Here, sets of positions
+say which ways lead to a match, so that the work grows only with the length of the address and the pattern. A
+set is an integer: bit i stands for the position before the last i characters of the address.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Part of a pattern that matches one of some texts, preferring the first."""
+
+    texts: tuple[str, ...]
+    name: str = ""
+
+    def starts(self, path: str, ends: int) -> int:
+        """Return the positions from which this part leads to one of the positions `ends`."""
+        found = 0
+        for text in self.texts:
+            found |= _occurrences(path, text) & (ends << len(text))
+        return found
+
+    def end(self, path: str, start: int, ends: int) -> int:
+        """Return the index at which this part ends if it starts at the index `start`. It is one of `ends`."""
+        stops = (start + len(text) for text in self.texts if path.startswith(text, start))
+        return next(stop for stop in stops if ends >> (len(path) - stop) & 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Part of a pattern that matches as many characters as possible, at least one.
+
+    `others` matches a single character that this part can't contain.
+    """
+
+    others: re.Pattern[str]
+    name: str = ""
+
+    def starts(self, path: str, ends: int) -> int:
+        """Return the positions from which this part leads to one of the positions `ends`."""
+        fitting = (2 << len(path)) - 2
+        for other in self.others.finditer(path):
+            fitting ^= 1 << (len(path) - other.start())
+        last = (ends << 1) & fitting
+        # The carry of the addition runs through all fitting characters before those in `last`.
+        return (fitting & ~(fitting + last)) | last
+
+    def end(self, path: str, start: int, ends: int) -> int:
+        """Return the index at which this part ends if it starts at the index `start`. It is one of `ends`."""
+        other = self.others.search(path, start)
+        stop = other.start() if other else len(path)
+        near = ends >> (len(path) - stop)
+        return stop - ((near & -near).bit_length() - 1)
+
+
+Part = Words | Run
+
+
+@dataclass(frozen=True, slots=True)
+class AddressPattern:
+    """The parts of a URL pattern, in order."""
+
+    parts: tuple[Part, ...]
+
+    def match(self, path: str) -> dict[str, str] | None:
+        """Return the values of the named parts, or None if the path does not match.
+
+        Each part takes as much as it can, the first part first, as in a regular expression.
+        """
+        first = self.parts[0] if self.parts else None
+        if isinstance(first, Words) and not path.startswith(first.texts):
+            return None  # saves most of the work for most addresses
+        reachable = [1]
+        for part in reversed(self.parts):
+            reachable.append(part.starts(path, reachable[-1]))
+            if not reachable[-1]:
+                return None
+        if not reachable.pop() >> len(path) & 1:
+            return None
+        values: dict[str, str] = {}
+        start = 0
+        for part, ends in zip(self.parts, reversed(reachable), strict=True):
+            end = part.end(path, start, ends)
+            if part.name:
+                values[part.name] = path[start:end]
+            start = end
+        return values
+
+
+def _occurrences(path: str, text: str) -> int:
+    """Return the positions at which `text` occurs, which is not empty."""
+    return sum(1 << (len(path) - at) for at in _indexes(path, text))
+
+
+def _indexes(path: str, text: str) -> Iterator[int]:
+    at = path.find(text)
+    while at >= 0:
+        yield at
+        at = path.find(text, at + 1)
