@@ -12,8 +12,10 @@ from server.problems import Problem
 from server.site.check.audit import Audit
 from server.storage.images.formats import format_of
 
-# Text that looks like a file name, in any value, link or HTML.
-_FILE_NAME = re.compile(r"""[^\s/"'()<>\[\]{}|,=#?]+\.[A-Za-z0-9]{1,8}\b""")
+# Text that looks like a file name, in any value, link or HTML. Without the first condition, a long word would
+# be searched again from each of its characters.
+_CHAR = r"""[^\s/"'()<>\[\]{}|,=#?]"""
+_FILE_NAME = re.compile(rf"(?<!{_CHAR}){_CHAR}+\.[A-Za-z0-9]{{1,8}}\b")
 
 
 def find_unused_media(audit: Audit) -> Iterator[Problem]:
@@ -39,9 +41,14 @@ def _names_in_documents(audit: Audit) -> set[str]:
     names: set[str] = set()
     for path in audit.claims:
         try:
-            names.update(_FILE_NAME.findall(audit.text(path)))
+            names |= file_names(audit.text(path))
         except (OSError, SyntaxProblem):
             continue
     names.update([compose(unquote(name)) for name in names])
     originals = (format_of(name) for name in names)
     return names.union(original[1] for original in originals if original)
+
+
+def file_names(text: str) -> set[str]:
+    """Return everything in a text that looks like a file name."""
+    return set(_FILE_NAME.findall(text))

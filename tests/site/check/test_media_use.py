@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from server.site.check.media_use import file_names
+from tests.growth import is_linear
 from tests.site.check.sites import check, page, places
 
 NAMES = (
@@ -31,3 +33,13 @@ def test_media_files_without_a_use(tmp_path: Path) -> None:
         ("uploads/deep/none too.txt", None, None),
         ("uploads/none.txt", None, None),
     ]
+
+
+def test_file_names_are_found_in_linear_time() -> None:
+    assert file_names(".a b.cd.ef-g .h i.jpg, k.toolongext x.y.z%20.png") == {
+        "b.cd.ef",
+        "i.jpg",
+        "x.y.z%20.png",
+    }
+    for piece in ("a", ".a", "a.-", ".", ".abcdefgh"):
+        assert is_linear(lambda size, piece=piece: file_names(piece * size + "\x00é"), 500)
