@@ -90,9 +90,25 @@ def read_name(pattern: str, dates: frozenset[str], name: str) -> dict[str, Tree]
 @cache
 def _compile(pattern: str, dates: frozenset[str]) -> re.Pattern[str]:
     texts = FIELD.split(pattern)  # alternates between literal text and field names
-    parts = [re.escape(text) for text in texts]
-    parts[1::2] = [rf"(?P<{n}>{'[0-9]{4}-[0-9]{2}-[0-9]{2}' if n in dates else '.+?'})" for n in texts[1::2]]
-    return re.compile("".join(parts))
+    first, *values = _sections(texts, dates)
+    # A longer value would leave less text for the rest of the pattern. An atomic group therefore tries only
+    # the shortest one. The last value has no such group, because it must reach the end.
+    return re.compile("".join((first, *(f"(?>{value})" for value in values[:-1]), *values[-1:])))
+
+
+def _sections(texts: list[str], dates: frozenset[str]) -> list[str]:
+    """Return the parts of a regular expression for file names.
+
+    Each but the first begins with a value of any length, followed by text of a fixed length.
+    """
+    sections = [re.escape(texts[0])]
+    for name, literal in zip(texts[1::2], texts[2::2], strict=True):
+        if name in dates:
+            sections[-1] += f"(?P<{name}>[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})"
+        else:
+            sections.append(f"(?P<{name}>.+?)")
+        sections[-1] += re.escape(literal)
+    return sections
 
 
 # --- drafts ---------------------------------------------------------------------------------------
