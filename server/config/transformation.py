@@ -13,12 +13,30 @@ MEDIA_TYPES: Mapping[str, str] = {
     "jpg": "image/jpeg",
     "png": "image/png",
 }
-COVER, CONTAIN, INSIDE, OUTSIDE = "cover", "contain", "inside", "outside"
-FITS = (COVER, CONTAIN, INSIDE, OUTSIDE)
+COVER, CONTAIN, INSIDE, OUTSIDE, SCALE = "cover", "contain", "inside", "outside", "scale"
+FITS = (COVER, CONTAIN, INSIDE, OUTSIDE, SCALE)
 MAX_SIDE_PIXELS = 32_767  # so that products stay small; `media.transform.max_edge` is the actual limit
 MAX_DPR = 5.0
 _WHOLE_NUMBER = re.compile(r"[0-9]{1,6}")
-_DECIMAL = re.compile(r"[0-9]{1,3}(\.[0-9]{1,6})?|\.[0-9]{1,6}")
+# `String(number)` in JavaScript has up to 20 digits after the point.
+_DECIMAL = re.compile(r"[0-9]{1,3}(\.[0-9]{1,20})?|\.[0-9]{1,20}")
+_RATIO = re.compile(r"([0-9]{1,5}(?:\.[0-9]{1,20})?):([0-9]{1,5}(?:\.[0-9]{1,20})?)")
+_RECTANGLE = re.compile(r"([0-9]{1,6}),([0-9]{1,6}),([0-9]{1,6}),([0-9]{1,6})")
+MAX_RATIO = 100.0
+# Values of `crop` as in imgix, and the point that each one keeps in view: x, y, or None for no effect on one.
+# Faces are not searched for. imgix also ignores `faces` if it finds none.
+_CROPS: Mapping[str, tuple[float | None, float | None]] = {
+    "focalpoint": (None, None),
+    "center": (0.5, 0.5),
+    "top": (None, 0.0),
+    "bottom": (None, 1.0),
+    "left": (0.0, None),
+    "right": (1.0, None),
+    "entropy": (None, None),
+    "edges": (None, None),
+    "faces": (None, None),
+}
+_DETAIL = frozenset({"entropy", "edges"})
 # Values of imgix's `fit`, and the fit and enlargement that they stand for. None: as the caller asks.
 _IMGIX_FITS: Mapping[str, tuple[str, bool | None]] = {
     "crop": (COVER, None),
@@ -53,6 +71,11 @@ class Transformation:
     - `focus`: the point to keep when the image is cropped, as fractions of its width and height, or None for
       the point that the image's description sets.
     - `enlarges`: whether the result may have more pixels than the image.
+    - `ratio`: width divided by height, which determines a side that is None.
+    - `width_range`, `height_range`: the least and the most, in CSS pixels, for a side that is None. If the
+      image's ratio would give another length, the image is cropped.
+    - `rectangle`: the part of the image to use: left, top, width and height, in the image's pixels.
+    - `keeps_detail`: whether to keep the part with the most detail in view, instead of `focus`.
     """
 
     width: int | None = None
@@ -63,6 +86,11 @@ class Transformation:
     dpr: float = 1.0
     focus: tuple[float, float] | None = None
     enlarges: bool = False
+    ratio: float | None = None
+    width_range: tuple[int, int] | None = None
+    height_range: tuple[int, int] | None = None
+    rectangle: tuple[int, int, int, int] | None = None
+    keeps_detail: bool = False
 
     @property
     def pixel_width(self) -> int | None:
@@ -111,9 +139,45 @@ def _read_auto(wanted: Transformation, name: str, text: str) -> Transformation:
 
 
 def _read_crop(wanted: Transformation, name: str, text: str) -> Transformation:
-    for word in text.split(","):
-        _one_of(name, word.strip(), {"focalpoint": 1, "center": 1})
-    return replace(wanted, focus=(0.5, 0.5)) if text == "center" else wanted
+    # imgix's `crop`: a list, such as `top,left`.
+    x, y, words = None, None, [word.strip() for word in text.split(",")]
+    for word in words:
+        across, down = _one_of(name, word, _CROPS)
+        x, y = (x if across is None else across), (y if down is None else down)
+    if x is not None or y is not None:
+        focus = (0.5 if x is None else x, 0.5 if y is None else y)
+        return replace(wanted, focus=focus, keeps_detail=False)
+    if _DETAIL.isdisjoint(words) or (wanted.focus and "focalpoint" in words):
+        return replace(wanted, keeps_detail=False)
+    return replace(wanted, focus=None, keeps_detail=True)
+
+
+def _read_ratio(wanted: Transformation, name: str, text: str) -> Transformation:
+    found = _RATIO.fullmatch(text)
+    across, down = map(float, found.groups()) if found else (0.0, 0.0)
+    if not (across and down and 1 / MAX_RATIO <= across / down <= MAX_RATIO):
+        raise TransformationError(name, "a ratio such as 16:9", text)
+    return replace(wanted, ratio=across / down)
+
+
+def _read_rectangle(wanted: Transformation, name: str, text: str) -> Transformation:
+    found = _RECTANGLE.fullmatch(text)
+    left, top, width, height = map(int, found.groups()) if found else (0, 0, 0, 0)
+    if not width or not height:
+        expected = "left,top,width,height in pixels, such as 0,0,400,300"
+        raise TransformationError(name, expected, text)
+    return replace(wanted, rectangle=(left, top, width, height))
+
+
+def _read_limit(*, is_width: bool, is_most: bool) -> Change:
+    def read(wanted: Transformation, name: str, text: str) -> Transformation:
+        limit = _whole(name, text, MAX_SIDE_PIXELS)
+        so_far = wanted.width_range if is_width else wanted.height_range
+        least, most = so_far or (1, MAX_SIDE_PIXELS)
+        limits = (least, limit) if is_most else (limit, most)
+        return replace(wanted, width_range=limits) if is_width else replace(wanted, height_range=limits)
+
+    return read
 
 
 def _read_focus(side: int) -> Change:
@@ -139,9 +203,15 @@ _READERS: Mapping[str, Change] = {
     "auto": _read_auto,
     "quality": lambda wanted, name, text: replace(wanted, quality=_whole(name, text, 100)),
     "dpr": lambda wanted, name, text: replace(wanted, dpr=_decimal(name, text, 0.1, MAX_DPR)),
-    "crop": _read_crop,
     "fp-x": _read_focus(0),
     "fp-y": _read_focus(1),
+    "crop": _read_crop,
+    "ar": _read_ratio,
+    "rect": _read_rectangle,
+    "min-w": _read_limit(is_width=True, is_most=False),
+    "max-w": _read_limit(is_width=True, is_most=True),
+    "min-h": _read_limit(is_width=False, is_most=False),
+    "max-h": _read_limit(is_width=False, is_most=True),
 }
 # Short names of parameters, as in imgix.
 ALIASES: Mapping[str, str] = {"w": "width", "h": "height", "q": "quality", "fm": "format"}
@@ -159,6 +229,13 @@ DESCRIPTIONS: Mapping[str, str] = {
     "dpr": "the number of pixels for each pixel of `width` and `height`",
     "fp-x": "the horizontal position to keep in view, from 0 to 1",
     "fp-y": "the vertical position to keep in view, from 0 to 1",
+    "ar": "the ratio of width and height, such as `16:9`",
+    "rect": "the part to use: left, top, width and height in pixels",
+    "crop": "the part to keep in view, such as `top,left` or `entropy`",
+    "max-w": "the most pixels in its width",
+    "max-h": "the most pixels in its height",
+    "min-w": "the fewest pixels in its width",
+    "min-h": "the fewest pixels in its height",
     "withoutEnlargement": "`false` enlarges images that are too small",
     PRESET: "a name in `media.transform.presets` or `media.formats`",
 }
@@ -187,7 +264,37 @@ def read_transformation(
     for long_name, read in _READERS.items():
         if long_name in asked:
             wanted = read(wanted, *asked[long_name])
-    return wanted
+    return _limited(wanted)
+
+
+def _limited(wanted: Transformation) -> Transformation:
+    """Apply the limits on sides, except those that depend on the image's ratio."""
+    width, height, across, down = wanted.width, wanted.height, wanted.width_range, wanted.height_range
+    if not across and not down:
+        return wanted
+    if width is None and height is None and wanted.ratio is None:
+        # Without a requested size, `max-w` and `max-h` shrink larger images.
+        sides = [side[1] if side and side[1] < MAX_SIDE_PIXELS else None for side in (across, down)]
+        width, height, fit = *sides, INSIDE
+    else:
+        fit = wanted.fit
+        if width is None and height is not None and wanted.ratio:
+            width = max(1, round(height * wanted.ratio))
+        elif height is None and width is not None and wanted.ratio:
+            height = max(1, round(width / wanted.ratio))
+        width, height = _clamp(width, across), _clamp(height, down)
+    return replace(
+        wanted,
+        width=width,
+        height=height,
+        fit=fit,
+        width_range=across if width is None and height is not None else None,
+        height_range=down if height is None and width is not None else None,
+    )
+
+
+def _clamp(side: int | None, limits: tuple[int, int] | None) -> int | None:
+    return side if side is None or limits is None else max(limits[0], min(side, limits[1]))
 
 
 def _no_preset(found: str) -> Transformation:
@@ -200,4 +307,7 @@ def canonical(wanted: Transformation) -> str:
     focus = f"{wanted.focus[0]:.4f},{wanted.focus[1]:.4f}" if wanted.focus else ""
     sides = f"{wanted.pixel_width or ''}x{wanted.pixel_height or ''}"
     quality = wanted.quality or ""
-    return f"{sides} {wanted.fit} {wanted.format} q{quality} {focus} {'+' if wanted.enlarges else ''}"
+    parts = (wanted.ratio, wanted.width_range, wanted.height_range, wanted.rectangle, wanted.keeps_detail)
+    rest = " ".join(str(part or "") for part in parts)
+    enlarges = "+" if wanted.enlarges else ""
+    return f"{sides} {wanted.fit} {wanted.format} q{quality} {focus} {enlarges} {rest}".strip()

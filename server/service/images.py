@@ -183,7 +183,7 @@ def _read(asked: Mapping[str, Any], media: MediaSettings) -> Transformation | Re
 def _with_focus(wanted: Transformation, document: Document) -> Transformation:
     """Use the focal point from the image's description, unless the request sets another one."""
     point = document.get("focalPoint")
-    if wanted.focus is not None or not isinstance(point, dict):
+    if wanted.focus is not None or wanted.keeps_detail or not isinstance(point, dict):
         return wanted
     try:  # The description may have been written by hand.
         x, y = (min(max(float(point[side]), 0.0), 100.0) / 100 for side in ("x", "y"))

@@ -65,6 +65,11 @@ SHOWN = {
     "a.png?key=hero&w=30&fm=png": ((30, 20), "PNG"),
     "a.png?quality=30&format=avif": ((300, 200), "AVIF"),
     "b/c%20d.png?h=20": ((40, 20), "PNG"),
+    "a.png?w=160&ar=16:9&fit=crop&crop=entropy&auto=compress,format": ((160, 90), "PNG"),
+    "a.png?w=40&h=90&fit=scale": ((40, 90), "PNG"),
+    "a.png?rect=10,20,100,50&w=50&fm=webp": ((50, 25), "WEBP"),
+    "a.png?h=100&max-w=100&min-w=50&fit=crop": ((100, 100), "PNG"),
+    "a.png?max-w=150": ((150, 100), "PNG"),
 }
 
 
@@ -101,6 +106,8 @@ REFUSED = {
     "a.png?w=1&w=2": '"w" must occur only once',
     "a.png?fm=gif": "fm must be one of auto, avif, webp, jpg, png",
     "a.png?key=her": 'key must be one of hero (found "her")',
+    "a.png?rect=300,0,5,5": "rect begins at 300,0, but the image has 300 × 200 pixels",
+    "a.png?h=200&min-w=960&withoutEnlargement=false": "the result would have 960",
     "draw.svg?w=5": "is not a bitmap image",
     "text.txt?w=5": "is not a bitmap image",
     "broken.png?w=5": "The image is damaged, or is not an image in a supported format",
@@ -173,6 +180,7 @@ def test_a_width_that_is_not_listed_is_redirected_to_the_next(other: Api) -> Non
     assert answer.status == 302
     assert answer.headers["Location"] == "/uploads/b/c%20d.png?w=160&fm=webp"
     assert shown(fetch(other, answer.headers["Location"])) == ((160, 80), "WEBP")
+    assert fetch(other, "/uploads/a.png?max-w=100").headers["Location"] == "/uploads/a.png?max-w=160"
     assert fetch(other, "/uploads/a.png?width=900").headers["Location"] == "/uploads/a.png?width=160"
     assert "quality must be one of 50" in fetch(other, "/uploads/a.png?q=60&fm=webp").error["message"]
     assert "format must be one of auto, webp" in fetch(other, "/uploads/a.png?fm=avif").error["message"]

@@ -36,6 +36,25 @@ READ = {
     "fp-x=0.25": Transformation(focus=(0.25, 0.5)),
     "fp-x=.25&fp-y=1": Transformation(focus=(0.25, 1.0)),
     "crop=focalpoint&fp-y=0": Transformation(focus=(0.5, 0.0)),
+    "fp-x=.12345678901": Transformation(focus=(0.12345678901, 0.5)),
+    "fp-x=.3&crop=entropy": Transformation(keeps_detail=True),
+    "fp-x=.3&crop=focalpoint,entropy": Transformation(focus=(0.3, 0.5)),
+    "crop=top": Transformation(focus=(0.5, 0.0)),
+    "crop=bottom,right": Transformation(focus=(1.0, 1.0)),
+    "crop=center": Transformation(focus=(0.5, 0.5)),
+    "crop=faces": Transformation(),
+    "crop=faces,edges": Transformation(keeps_detail=True),
+    "w=800&h=300&fit=scale": Transformation(800, 300, "scale"),
+    "w=800&ar=16:9": Transformation(800, ratio=16 / 9),
+    "ar=1.5:1": Transformation(ratio=1.5),
+    "rect=10,0,400,300&w=200": Transformation(200, rectangle=(10, 0, 400, 300)),
+    "max-w=800": Transformation(800, fit="inside"),
+    "max-h=600&max-w=800&min-w=100": Transformation(800, 600, "inside"),
+    "w=900&max-w=800": Transformation(800),
+    "w=50&h=900&min-w=100&max-h=800&max-w=800": Transformation(100, 800),
+    "h=300&min-w=100&max-w=400": Transformation(height=300, width_range=(100, 400)),
+    "w=300&max-h=400": Transformation(300, height_range=(1, 400)),
+    "w=1600&ar=2:1&max-h=400": Transformation(1600, 400, ratio=2.0),
     "v=123": None,
     "": None,
 }
@@ -60,10 +79,16 @@ REFUSED = {
     "dpr=nan": 'dpr must be a number from 0.1 to 5 (found "nan")',
     "dpr=6": 'dpr must be a number from 0.1 to 5 (found "6")',
     "fp-x=1.1": 'fp-x must be a number from 0 to 1 (found "1.1")',
-    "fit=stretch": "fit must be one of cover, contain, inside, outside, crop, min, clip, max, fill, fillmax"
-    ' (found "stretch")',
+    "fit=stretch": "fit must be one of cover, contain, inside, outside, scale, crop, min, clip, max, fill,"
+    ' fillmax (found "stretch")',
     "auto=enhance": 'auto must be one of format, compress (found "enhance")',
-    "crop=faces": 'crop must be one of focalpoint, center (found "faces")',
+    "crop=face": "crop must be one of focalpoint, center, top, bottom, left, right, entropy, edges, faces"
+    ' (found "face")',
+    "ar=16/9": 'ar must be a ratio such as 16:9 (found "16/9")',
+    "ar=0:9": 'ar must be a ratio such as 16:9 (found "0:9")',
+    "ar=9999:1": 'ar must be a ratio such as 16:9 (found "9999:1")',
+    "rect=0,0,0,9": 'rect must be left,top,width,height in pixels, such as 0,0,400,300 (found "0,0,0,9")',
+    "max-w=0": 'max-w must be a whole number from 1 to 32767 (found "0")',
     "withoutEnlargement=maybe": 'withoutEnlargement must be one of true, 1, false, 0 (found "maybe")',
     "w=1&width=2": 'w must be left out if width is set (found "1")',
     "key=hero": (
@@ -104,6 +129,7 @@ def test_equal_requests_have_the_same_canonical_text() -> None:
     texts = {canonical(wanted) for query in same if (wanted := read_transformation(parsed(query), {}))}
     assert len(texts) == 1
     others = ("w=801", "h=800", "w=800&fit=inside", "w=800&q=1", "w=800&fp-x=0", "w=800&withoutEnlargement=0")
+    others += ("w=800&ar=2:1", "w=800&rect=0,0,9,9", "w=800&crop=entropy", "w=800&max-h=9", "w=800&min-h=9")
     texts = {canonical(wanted) for query in others if (wanted := read_transformation(parsed(query), {}))}
     assert len(texts) == len(others)
 

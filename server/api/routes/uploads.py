@@ -66,7 +66,7 @@ def _admit(counts: CountTable, address: str, most: int) -> None:
 
 
 def _redirect_to_width(path: str, asked: dict[str, object], width: int) -> Response:
-    changed = {name: width if name in ("width", "w") else value for name, value in asked.items()}
+    changed = {name: width if name in ("width", "w", "max-w") else value for name, value in asked.items()}
     return _redirect(f"/uploads/{quote(path)}?{urlencode(changed)}")
 
 

@@ -18,7 +18,7 @@ import socket
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from PIL import Image
 
@@ -67,8 +67,10 @@ def _work(message: bytes, source: int, target: int, answer: int) -> NoReturn:
     told: Mapping[str, object]
     try:
         job = json.loads(message)
-        focus = job["wanted"]["focus"]
-        wanted = Transformation(**job["wanted"] | {"focus": tuple(focus) if focus else None})
+        fields: dict[str, Any] = job["wanted"]
+        # JSON has lists instead of tuples.
+        tuples = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
+        wanted = Transformation(**fields | tuples)
         with open(source, "rb") as image, open(target, "wb") as result:
             image.seek(0)
             size = transform(image, result, wanted, job["format"], job["max_pixels"])

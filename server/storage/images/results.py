@@ -23,6 +23,10 @@ def result_size(image: ImageSize, wanted: Transformation, settings: TransformSet
     """Return the dimensions of a transformed image. Raises UnfitSizeError."""
     if image.width * image.height > settings.max_pixels:
         raise UnfitSizeError(f"it has more than {settings.max_pixels} pixels")
+    if wanted.rectangle and (wanted.rectangle[0] >= image.width or wanted.rectangle[1] >= image.height):
+        left, top, *_ = wanted.rectangle
+        sides = f"{image.width} × {image.height}"
+        raise UnfitSizeError(f"rect begins at {left},{top}, but the image has {sides} pixels")
     made = arrange(image, wanted).canvas
     most = max(settings.max_edge, image.width, image.height)
     if max(made.width, made.height) > most:

@@ -5,13 +5,15 @@ too much memory or exploit a decoder.
 """
 
 from contextlib import suppress
+from dataclasses import replace
 from io import BytesIO
 from typing import IO, Any
 
 from PIL import Image, ImageCms, ImageOps
 
 from server.config.transformation import Transformation
-from server.storage.images.geometry import Arrangement, arrange
+from server.storage.images.detail import point_of_detail
+from server.storage.images.geometry import Arrangement, arrange, clip_rectangle
 from server.storage.images.kinds import ImageSize
 from server.storage.images.measure import PILLOW_FORMATS, orientation
 
@@ -54,9 +56,12 @@ def transform(
     frames = getattr(image, "n_frames", 1)
     fits = frames <= MAX_FRAMES and frames * image.width * image.height <= max_pixels
     if frames > 1 and format_ in ANIMATED_FORMATS and fits:
+        arrangement = _with_detail(image, full, wanted, arrangement)
         _save_animation(image, target, full, arrangement, wanted, format_)
     else:
-        made = _arrange(_decode(image, full, arrangement), full, arrangement, format_)
+        decoded = _decode(image, full, arrangement)
+        arrangement = _with_detail(decoded, full, wanted, arrangement)
+        made = _arrange(decoded, full, arrangement, format_)
         _save(made, target, wanted, format_)
     return arrangement.canvas
 
@@ -75,6 +80,18 @@ def _decode(image: Image.Image, full: ImageSize, arrangement: Arrangement) -> Im
         ImageOps.exif_transpose(image, in_place=True)
     image.load()
     return image
+
+
+def _with_detail(
+    image: Image.Image, full: ImageSize, wanted: Transformation, arrangement: Arrangement
+) -> Arrangement:
+    """Move the shown part to where the image has the most detail, if this is requested."""
+    if not wanted.keeps_detail:
+        return arrangement
+    part = (0, 0, full.width, full.height)
+    if wanted.rectangle:
+        part = clip_rectangle(full, wanted.rectangle)
+    return arrange(full, replace(wanted, focus=point_of_detail(image, full, part, arrangement)))
 
 
 def _save_animation(

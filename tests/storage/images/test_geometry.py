@@ -28,6 +28,24 @@ ARRANGED = [
     (Transformation(100, 100, "contain"), WHOLE, (100, 50), (100, 100)),
     (Transformation(800, 800, "contain"), WHOLE, (400, 200), (800, 800)),
     (Transformation(800, 800, "contain", enlarges=True), WHOLE, (800, 400), (800, 800)),
+    (Transformation(100, 100, "scale"), WHOLE, (100, 100), (100, 100)),
+    (Transformation(800, 800, "scale"), WHOLE, (200, 200), (200, 200)),
+    (Transformation(800, 800, "scale", enlarges=True), WHOLE, (800, 800), (800, 800)),
+    (Transformation(100, ratio=1.0), (100.0, 0.0, 300.0, 200.0), (100, 100), (100, 100)),
+    (Transformation(height=100, ratio=1.0), (100.0, 0.0, 300.0, 200.0), (100, 100), (100, 100)),
+    (Transformation(ratio=1.0), (100.0, 0.0, 300.0, 200.0), (200, 200), (200, 200)),
+    (Transformation(ratio=4.0), (0.0, 50.0, 400.0, 150.0), (400, 100), (400, 100)),
+    (Transformation(100, rectangle=(200, 50, 100, 100)), (200.0, 50.0, 300.0, 150.0), (100, 100), (100, 100)),
+    (Transformation(20, rectangle=(300, 0, 999, 999)), (300.0, 0.0, 400.0, 200.0), (20, 40), (20, 40)),
+    (
+        Transformation(50, 100, rectangle=(200, 0, 200, 200), focus=(1.0, 0.5)),
+        (300.0, 0.0, 400.0, 200.0),
+        (50, 100),
+        (50, 100),
+    ),
+    (Transformation(height=100, width_range=(1, 100)), (100.0, 0.0, 300.0, 200.0), (100, 100), (100, 100)),
+    (Transformation(height=100, width_range=(1, 300)), WHOLE, (200, 100), (200, 100)),
+    (Transformation(80, height_range=(80, 90)), (100.0, 0.0, 300.0, 200.0), (80, 80), (80, 80)),
 ]
 
 
@@ -52,6 +70,10 @@ sides = st.integers(1, 5000)
         dpr=st.sampled_from([0.5, 1.0, 2.0]),
         focus=st.none() | st.tuples(st.floats(0, 1), st.floats(0, 1)),
         enlarges=st.booleans(),
+        ratio=st.none() | st.floats(0.01, 100),
+        width_range=st.none() | st.tuples(sides, sides).map(sorted).map(tuple),
+        height_range=st.none() | st.tuples(sides, sides).map(sorted).map(tuple),
+        rectangle=st.none() | st.tuples(sides, sides, sides, sides),
     ),
 )
 def test_the_shown_part_is_inside_the_image(image: ImageSize, wanted: Transformation) -> None:

@@ -1,6 +1,7 @@
 """Tests of transformed pictures: modes, colors, transparency, EXIF rotation, animations and metadata."""
 
 import io
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -139,6 +140,23 @@ def test_a_jpeg_is_cropped_at_its_focus_after_it_was_decoded_smaller() -> None:
     pixel = made.convert("RGB").getpixel((25, 25))
     assert isinstance(pixel, tuple)
     assert pixel[1] > 100 > pixel[0]
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "GIF"])
+def test_a_picture_is_cropped_where_it_has_the_most_detail(kind: str) -> None:
+    image = Image.new("RGB", (800, 200), RED)
+    for x in range(600, 700, 10):
+        image.paste(GREEN, (x, 60, x + 5, 140))
+    frames = {"save_all": True, "append_images": [image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)]}
+    data = saved(image, kind, **(frames if kind == "GIF" else {}))
+    for wanted in (Transformation(100, 100), Transformation(50, 50, rectangle=(500, 0, 300, 200))):
+        made = transformed(data, replace(wanted, keeps_detail=True), "webp").convert("RGB")
+        row = [made.getpixel((x, made.height // 2)) for x in range(made.width)]
+        shares = [sum(isinstance(p, tuple) and p[1] > 40 for p in half) for half in (row[:50], row[50:])]
+        assert sum(shares) > made.width * 0.2, row
+    plain = saved(halves("RGB", RED, RED), kind)
+    assert transformed(plain, Transformation(20, 20, keeps_detail=True)).size == (20, 20)
+    assert transformed(saved(image.crop((0, 0, 1, 1)), kind), Transformation(1, 1, keeps_detail=True))
 
 
 def test_a_picture_with_too_many_pixels_is_not_decoded() -> None:

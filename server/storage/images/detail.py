@@ -1,0 +1,49 @@
+"""Search for the part of an image with the most detail, for `crop=entropy`."""
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+from PIL import Image, ImageFilter
+
+from server.storage.images.geometry import Arrangement
+from server.storage.images.kinds import ImageSize
+
+_SIDE_PIXELS = 128  # The search uses a copy of at most this width and height.
+_BORDER_PIXELS = 1  # The filter can't find edges here.
+
+
+def point_of_detail(
+    image: Image.Image, full: ImageSize, part: tuple[int, int, int, int], arrangement: Arrangement
+) -> tuple[float, float]:
+    """Return the middle of the region with the most edges, as fractions of the image's width and height.
+
+    The region is inside `part` and as large as `arrangement.box`. Both are in pixels of the full image, which
+    may have been decoded at a smaller size.
+    """
+    across, down = image.width / full.width, image.height / full.height
+    left, top, right, bottom = part
+    factor = min(1.0, _SIDE_PIXELS / max((right - left) * across, (bottom - top) * down))
+    size = (max(1, round((right - left) * across * factor)), max(1, round((bottom - top) * down * factor)))
+    box = (left * across, top * down, right * across, bottom * down)
+    small = image.convert("L").resize(size, Image.Resampling.BOX, box=box)
+    inner = (_BORDER_PIXELS, _BORDER_PIXELS, size[0] - _BORDER_PIXELS, size[1] - _BORDER_PIXELS)
+    edges = Image.new("F", size)
+    if inner[0] < inner[2] and inner[1] < inner[3]:
+        edges.paste(small.filter(ImageFilter.FIND_EDGES).crop(inner).convert("F"), inner)
+    columns = memoryview(edges.resize((size[0], 1), Image.Resampling.BOX).tobytes()).cast("f").tolist()
+    rows = memoryview(edges.resize((1, size[1]), Image.Resampling.BOX).tobytes()).cast("f").tolist()
+    shown = arrangement.box
+    x = _middle(columns, (shown[2] - shown[0]) / (right - left))
+    y = _middle(rows, (shown[3] - shown[1]) / (bottom - top))
+    return (left + x * (right - left)) / full.width, (top + y * (bottom - top)) / full.height
+
+
+def _middle(amounts: Sequence[float], share: float) -> float:
+    """Return the middle of the window with the largest sum, which covers `share` of the list."""
+    count = max(1, min(len(amounts), round(len(amounts) * share)))
+    sums = [0.0, *accumulate(amounts)]
+    windows = [sums[start + count] - sums[start] for start in range(len(amounts) - count + 1)]
+    most = max(windows)
+    # Of windows that are equally good, such as all windows of a plain image, take the middle one.
+    best = [start for start, window in enumerate(windows) if window >= most - 1e-6 * max(most, 1.0)]
+    return (best[len(best) // 2] + count / 2) / len(amounts)
