@@ -1,4 +1,4 @@
-"""`bifolio media`, which moves media files to or from a bucket, and deletes unused objects."""
+"""`bifolio media`, which moves media files to or from a bucket, deletes unused objects, and signs URLs."""
 
 import sys
 from datetime import timedelta
@@ -10,6 +10,7 @@ import click
 
 from server.errors import SetupError
 from server.service.authorship import caller_of_command, writes_of_command
+from server.service.image_signatures import sign_url
 from server.service.media_moves import Moved, pull, push
 from server.service.opening import Mode, OpenSite, open_site
 from server.site.site import Site
@@ -34,7 +35,20 @@ _GRACE_HOURS = int(GRACE_PERIOD.total_seconds() // 3600)
 
 @click.group("media")
 def media() -> None:
-    """Move media files to or from a bucket; remove unused objects."""
+    """Move media files to or from a bucket; remove unused objects; sign image URLs."""
+
+
+@media.command("sign")
+@site_option
+@click.argument("url")
+@one_line_errors
+def sign_command(root: Path, url: str) -> None:
+    """Print the URL of a transformed image with its signature.
+
+    Sites that set media.transform.sign transform images only for signed URLs.
+    """
+    check_site(root)
+    click.echo(sign_url(root, url))
 
 
 @media.command("push")

@@ -42,6 +42,9 @@ class TransformSettings:
     )
     max_pixels: int = setting(40_000_000, "count", "Images with more pixels are not transformed.")
     max_edge: int = setting(3840, "count", "The maximum width and height of a result, in pixels.")
+    sign: bool = setting(
+        False, "flag", "Whether transformations need a signature ([more](images.md#signed-urls))."
+    )
     cache: int = setting(
         2_000_000_000, "size", "The maximum size of the cache in `.bifolio/images/`.", "`2 GB`"
     )

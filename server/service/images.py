@@ -20,8 +20,9 @@ from server.config.transformation import (
     read_transformation,
 )
 from server.documents.document import Document
-from server.errors import NotFoundError, ValidationError
+from server.errors import ForbiddenError, NotFoundError, ValidationError
 from server.index.snapshot import Snapshot
+from server.service.image_signatures import is_signed
 from server.service.media_files import MediaFile, MediaFiles
 from server.storage.files import FileMark, file_mark
 from server.storage.images.cache import size_of_image
@@ -33,6 +34,7 @@ from server.storage.images.results import OWN_FORMATS, UnfitSizeError, result_si
 from server.storage.media import stored_object
 
 MAX_NOTED_FILES = 10_000
+UNSIGNED_MESSAGE = "The URL has no valid signature, which media.transform.sign requires"
 _Facts = tuple[str, ImageSize | None]  # a file's digest, and the image's dimensions
 
 
@@ -75,14 +77,20 @@ class Images:
     ) -> MediaFile | Redirect | None:
         """Return a transformed image, or None if the parameters request no transformation.
 
-        `commit` is the past commit that contains the image, or "". Raises ValidationError if a parameter is
-        invalid or the file can't be transformed, NotFoundError, RateLimitError, BusyError, StorageError, and
-        any error of the bucket.
+        `commit` is the past commit that contains the image, or "".
+
+        Raises:
+        - ValidationError if a parameter is invalid or the file can't be transformed.
+        - ForbiddenError if the URL must be signed, but is not.
+        - RateLimitError, BusyError or StorageError if the image can't be transformed now.
+        - NotFoundError, or any error of the bucket.
         """
         settings = self._files.site.state.settings.media
         asked = {name: value for name, value in parameters.items() if name in PARAMETERS}
         if not asked or not settings.transform.enabled:
             return None
+        if settings.transform.sign and not is_signed(self._files.site.root, key, parameters):
+            raise ForbiddenError(UNSIGNED_MESSAGE)
         key, document = _original(snapshot, key)
         wanted = _read(asked, settings)
         if isinstance(wanted, Redirect):

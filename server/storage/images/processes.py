@@ -81,7 +81,7 @@ class ImageProcesses:
             if data:
                 answer: Mapping[str, Any] = json.loads(data)
                 return answer
-            self._end(link)  # The process ended, for example because it was idle, before it forked.
+            self.end(link)  # The process ended, for example because it was idle, before it forked.
         raise OSError(errno.ECHILD, "the processes that transform images can't be started")
 
     def _send(self, message: bytes, descriptors: list[int]) -> socket.socket:
@@ -104,11 +104,12 @@ class ImageProcesses:
         self._link = ours
         return ours
 
-    def _end(self, link: socket.socket) -> None:
+    def end(self, link: socket.socket | None = None) -> None:
+        """End the process, but only if it is the one at the other end of `link`, if that is given."""
         with self._lock:
-            if self._link is not link or self._process is None:  # another thread was first
+            if self._link is None or self._process is None or link not in (None, self._link):
                 return
-            link.close()
+            self._link.close()
             self._process.kill()
             self._process.wait()
             forget_helper(self._process)
@@ -135,7 +136,7 @@ def _forget_inherited() -> None:
 
 
 os.register_at_fork(after_in_child=_forget_inherited)
-atexit.register(lambda: _client.forget())
+atexit.register(lambda: _client.end())
 
 
 def _read_all(descriptor: int, timeout_s: float) -> bytes:

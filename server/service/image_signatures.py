@@ -1,0 +1,51 @@
+"""Signatures of image URLs, for sites that set `media.transform.sign` (docs/images.md)."""
+
+import hmac
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+from server.auth.session_key import previous_key, session_key
+from server.config.transformation import PARAMETERS, PRESET
+from server.errors import SetupError
+
+SIGNATURE = "s"
+UPLOADS_URL = "/uploads/"
+_PURPOSE = b"image urls"  # The session key signs other things too.
+
+
+def signature(key: str, path: str, parameters: Mapping[str, str]) -> str:
+    """Return the HMAC-SHA256, in base64url, of a path and its sorted parameters.
+
+    `path` is the decoded path below /uploads/. Parameters that request no transformation are not signed.
+    """
+    signed = sorted((name, value) for name, value in parameters.items() if name in PARAMETERS)
+    secret = hmac.digest(key.encode(), _PURPOSE, "sha256")
+    text = f"{path}?{urlencode(signed)}"
+    made = hmac.digest(secret, text.encode(errors="surrogatepass"), "sha256")
+    return urlsafe_b64encode(made).decode().rstrip("=")
+
+
+def is_signed(root: Path, path: str, parameters: Mapping[str, str]) -> bool:
+    """Return whether the signature in an image URL is valid. A URL with only a preset needs none."""
+    if not {name for name in parameters if name in PARAMETERS} - {PRESET}:
+        return True
+    found = parameters.get(SIGNATURE, "").encode(errors="surrogatepass")
+    previous = previous_key(root)
+    keys = [session_key(root), *([previous.text] if previous and previous.is_usable() else [])]
+    return any(hmac.compare_digest(found, signature(key, path, parameters).encode()) for key in keys)
+
+
+def sign_url(root: Path, url: str) -> str:
+    """Return an image URL with its signature. Raises SetupError if it is not the URL of an image."""
+    parts = urlsplit(url)
+    parameters = dict(parse_qsl(parts.query, keep_blank_values=True))
+    parameters.pop(SIGNATURE, None)
+    head, found, path = parts.path.partition(UPLOADS_URL)
+    if not found or not any(name in PARAMETERS for name in parameters):
+        fix = "write a URL such as /uploads/bay.jpg?width=800"
+        raise SetupError(url, None, "is not the URL of a transformed image", fix)
+    decoded = unquote(path)
+    parameters[SIGNATURE] = signature(session_key(root), decoded, parameters)
+    return parts._replace(path=f"{head}{UPLOADS_URL}{quote(decoded)}", query=urlencode(parameters)).geturl()
