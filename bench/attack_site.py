@@ -22,6 +22,7 @@ NAME = "reader"
 CONFLICTING = "conflicts"  # a branch that conflicts with main
 _SETTINGS = """name: Attacked
 api: {populate_with_pagination: allow}
+media: {transform: {per_minute: 1000000}}
 roles:
   public:
     article: [find, findOne]

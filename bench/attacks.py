@@ -209,6 +209,11 @@ def _tokens(site: AttackSite, number: int) -> Request:
     return Request(f"/api/articles/{article_id(0)}", headers={"Authorization": f"Bearer {number:064x}"})
 
 
+def _transformation(site: AttackSite, number: int) -> Request:
+    sides = f"w={1 + number % 900}&h={1 + number // 900 % 900}"
+    return Request(f"/uploads/picture-{number % PICTURES}.jpg?{sides}&fm={('avif', 'webp')[number % 2]}")
+
+
 _LARGE_PICTURE = picture(6000, 4000)
 _LEVELS = "[populate][articles][populate][tags]" * 3
 _OR = "&".join(f"filters[$or][{i}][body][$containsi]={WORDS[i % len(WORDS)]}zz" for i in range(300))
@@ -249,6 +254,7 @@ ATTACKS = (
     Attack("OpenAPI", _openapi),
     Attack("the list of files", _reads("/api/upload/files")),
     Attack("formats of pictures", _reads("/uploads/thumbnail_{picture}")),
+    Attack("transformed pictures, each another", _transformation),
     Attack("overview", _reads("/overview")),
     Attack("start page and studio", _reads("/studio")),
     Attack("logins", _login),
