@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from server.config.transformation import Transformation
+from server.storage.images.geometry import arrange
+from server.storage.images.kinds import ImageSize
 from tests.servers import stop
 from tests.sites import schema, write
 from tests.studio.browser_form import PNG, lines_that_changed, open_form, told
@@ -153,6 +156,16 @@ def test_media_are_chosen_uploaded_dropped_pasted_and_described(form: Page, site
     assert "One pixel" in described.read_text()
 
 
+# Returns which part of a picture is visible in a box, as fractions of its width and height.
+SHOWN_PART = """box => {
+    const [outer, inner] = [box, box.firstElementChild].map((element) => element.getBoundingClientRect());
+    return [
+        (outer.left - inner.left) / inner.width, (outer.top - inner.top) / inner.height,
+        (outer.right - inner.left) / inner.width, (outer.bottom - inner.top) / inner.height,
+    ];
+}"""
+
+
 def test_a_file_has_a_name_a_caption_and_a_focal_point(
     form: Page, site: Studio, check_access: Callable[[Page], None]
 ) -> None:
@@ -165,7 +178,7 @@ def test_a_file_has_a_name_a_caption_and_a_focal_point(
     dialog = form.get_by_role("dialog", name="Details of")
     dialog.get_by_label("Caption").fill("At low water")
     check_access(form)
-    picture = dialog.locator("img")
+    picture = dialog.locator(".focal img")
     until(lambda: picture.evaluate("image => image.complete && image.naturalWidth > 0"))
     box = picture.bounding_box()
     assert box
@@ -174,6 +187,13 @@ def test_a_file_has_a_name_a_caption_and_a_focal_point(
     point.press("ArrowRight")
     dialog.get_by_role("button", name=re.compile("^Focal point, 26 %")).press("Shift+ArrowUp")
     dialog.get_by_text("The focal point is at 26 %, 40 %.").wait_for()
+    crops = dialog.get_by_role("group", name="Crops around the focal point")
+    assert crops.locator("figcaption").all_inner_texts() == ["16:9", "4:3", "1:1", "3:4"]
+    width, height = picture.evaluate("image => [image.naturalWidth, image.naturalHeight]")
+    wanted = Transformation(72, 72, focus=(0.26, 0.40), enlarges=True)
+    shown = arrange(ImageSize(width, height), wanted).box  # as the server crops it
+    square = crops.locator(".crop-picture").nth(2).evaluate(SHOWN_PART)
+    assert square == pytest.approx([shown[0] / width, shown[1] / height, shown[2] / width, shown[3] / height])
     dialog.get_by_role("button", name="Save").click()
     form.get_by_text("Saved everywhere this file is used").wait_for()
     expect(form.locator(".is-changed")).to_have_count(0)

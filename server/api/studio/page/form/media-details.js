@@ -1,6 +1,6 @@
 /**
  * The dialog for a file's name and descriptions. For a picture, it also sets the focal point, which stays visible when
- * the picture is cropped.
+ * the picture is cropped, and shows the picture cropped to common ratios.
  */
 
 import { fileAddress } from "../api.js";
@@ -14,6 +14,8 @@ import { same } from "./values.js";
 /** @type {[string, string][]} */
 const TEXTS = [["name", "Name"], ["alternativeText", "Alternative text"], ["caption", "Caption"]];
 const MIDDLE = { x: 50, y: 50 };
+const RATIOS = [[16, 9], [4, 3], [1, 1], [3, 4]]; // of the crops
+const CROP_HEIGHT = 72; // in pixels
 
 /** @typedef {{x: number, y: number}} Point  A point in percent of a picture's width and height. */
 
@@ -40,6 +42,7 @@ export function MediaDetails({ id, file, close, saved }) {
   return html`<${Dialog} label=${`Details of ${file.__title}`} close=${close}>
     ${described && file.__preview && html`<${Focal} url=${fileAddress(described.url)} point=${info.focalPoint}
       set=${(/** @type {Point | null} */ point) => set("focalPoint", point)} />`}
+    ${described?.width && file.__preview && html`<${Crops} picture=${described} point=${info.focalPoint} />`}
     ${described && TEXTS.map(([name, label]) => html`<div class="field" key=${name}>
       <label class="field-label" for=${`${id}-${name}`}>${label}</label>
       <input class="input" id=${`${id}-${name}`} value=${info[name] ?? ""}
@@ -89,6 +92,33 @@ function Focal({ url, point, set }) {
       ${point && html`<button class="button quiet" type="button" onClick=${() => set(null)}>No focal point</button>`}
     </p>`;
 }
+
+/**
+ * The picture as it is cropped to common ratios. The server crops it in the same way (docs/images.md).
+ * @param {{picture: Record<string, any>, point: Point | null | undefined}} props
+ */
+function Crops({ picture, point }) {
+  const { x, y } = point ?? MIDDLE;
+  const crops = RATIOS.map(([across, down]) => {
+    const [width, height] = [CROP_HEIGHT * across / down, CROP_HEIGHT];
+    const scale = Math.max(width / picture.width, height / picture.height);
+    const [wide, high] = [picture.width * scale, picture.height * scale];
+    const left = between(wide * Number(x) / 100 - width / 2, wide - width);
+    const top = between(high * Number(y) / 100 - height / 2, high - height);
+    return html`<figure class="crop" key=${`${across}:${down}`}>
+      <div class="crop-picture" style=${{ width: `${width}px`, height: `${height}px` }}>
+        <img src=${fileAddress(picture.url)} alt="" style=${{
+          width: `${wide}px`, height: `${high}px`, transform: `translate(${-left}px, ${-top}px)`,
+        }} />
+      </div>
+      <figcaption>${across}:${down}</figcaption>
+    </figure>`;
+  });
+  return html`<div class="crops" role="group" aria-label="Crops around the focal point">${crops}</div>`;
+}
+
+/** @param {number} value @param {number} most */
+const between = (value, most) => Math.max(0, Math.min(value, most));
 
 /** @param {number} value */
 const percent = (value) => Math.round(Math.max(0, Math.min(100, value)));
