@@ -355,10 +355,12 @@ class BranchWriter:
         self, head: str, prepare: Callable[[Request, Context], Result], request: Request, today: Settings
     ) -> tuple[list[Write], Result]:
         root, state = self.branches.root, self.past.answered(head, today)
-        changeset = Changeset(root, CommittedFiles(root, self.past.at(head).known.blobs))
+        known = self.past.at(head).known
+        changeset = Changeset(root, CommittedFiles(root, known.blobs))
+        broken = {path: entry for path, entry in known.entries.items() if entry.problems and entry.error}
         store = Store(root, state.schema, state.settings, CommitTimes().timestamps)
         recent = EarlierVersions(self.past, head, state).of
-        context = Context(state.snapshot, state.settings, store, changeset, now(), recent)
+        context = Context(state.snapshot, state.settings, store, changeset, now(), recent, broken=broken)
         result = prepare(request, context)
         changeset.require_sound()
         return changeset.writes(), result

@@ -65,7 +65,7 @@ def _prepare(
     state = State(basis.settings, basis.schema, overlay.snapshot)
     changeset = Changeset(basis.root, _OpenFiles(basis.root, overlay.texts))
     change, ahead = (prepare, request), SpeculativeWrite()
-    prepared = prepare_on(state, basis.committed, lambda *_: (), changeset, change, ahead)
+    prepared = prepare_on(state, basis.committed, lambda *_: (), changeset, change, ahead, {})
     return changeset, prepared.result
 
 

@@ -22,6 +22,7 @@ from server.storage.store import Store
 class Contents:
     """The data that a process has read from the files of the site at `root`.
 
+    - `broken`: entries of files with an error, by path
     - `folders`: problems with folders and symbolic links
     - `links`: target of each symbolic link, by path
     - `unsettled`: files that might change again without getting a new signature
@@ -39,6 +40,7 @@ class Contents:
     git: GitState
     store: Store
     entries: dict[str, Entry] = field(default_factory=dict)
+    broken: dict[str, Entry] = field(default_factory=dict)
     folders: tuple[Problem, ...] = ()
     links: Mapping[str, str] = field(default_factory=dict)
     unsettled: set[str] = field(default_factory=set)
@@ -83,6 +85,7 @@ class Contents:
             self.store = _store(self.root, self.image_cache, self.configuration, self.git)
         if record.whole:
             self.entries = {path: entry for path, entry in record.entries.items() if entry}
+            self.broken = {path: e for path, e in self.entries.items() if e.problems and e.error}
         else:
             for path, entry in record.entries.items():
                 self._put(path, entry)
@@ -103,6 +106,7 @@ class Contents:
 
     def _put(self, path: str, entry: Entry | None) -> None:
         self.unsettled.discard(path)
+        self.broken.pop(path, None)
         if entry is None:
             self.entries.pop(path, None)
             return
@@ -110,6 +114,8 @@ class Contents:
         if before and before.document and entry.document and equal(before.document, entry.document):
             entry = replace(entry, document=before.document)
         self.entries[path] = entry
+        if entry.error:
+            self.broken[path] = entry
 
     def _compare_with_commit(self, record: Record) -> None:
         possible = self._possibly_uncommitted() if record.whole else self._affected_paths(record)

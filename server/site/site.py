@@ -366,7 +366,8 @@ class Site:
         ahead: SpeculativeWrite | None = None,
     ) -> Prepared[Result]:
         git, recent = self._contents.git.committed, partial(self._recent.find, self.state.schema)
-        return prepare_on(self.state, git, recent, changeset, change, ahead or SpeculativeWrite())
+        broken = dict(self._contents.broken)
+        return prepare_on(self.state, git, recent, changeset, change, ahead or SpeculativeWrite(), broken)
 
     def _apply_other_servers(self) -> None:
         # Other servers for this site have their own change logs.

@@ -21,11 +21,19 @@ class Entry:
     digest: bytes = b""
     derived: tuple[str, str] | None = None  # createdAt and updatedAt, if the file does not set them
     beside: Signature | None = None  # signature of a media file's description file
+    document_id: str = ""  # the `documentId` in a file with an error, if it could be read
 
     @property
     def broken(self) -> bool:
         """True if the file contains no valid document."""
-        return self.document is None and any(p.severity == "error" for p in self.problems)
+        return self.document is None and self.error is not None
+
+    @property
+    def error(self) -> Problem | None:
+        """The first error in the file, or None. A file with an error is not served, but its last valid
+        document may still be.
+        """
+        return next((problem for problem in self.problems if problem.severity == "error"), None)
 
 
 # An image's width and height in pixels, and its resized variants (formats). Either is None if the file is not

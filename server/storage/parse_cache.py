@@ -22,7 +22,7 @@ from server.storage.entry import Entry
 from server.storage.file_lock import FileLock
 from server.storage.files import digest_of, last_change
 
-_FORMAT_VERSION = 8
+_FORMAT_VERSION = 9
 _STAMP_PREFIX = bytes(8)  # Prefix of a block that contains a stamp.
 BLOCK_ENTRIES = 250
 _CHECKSUM_BYTES = 16  # Size of the checksum before each block, which detects damage, not forgery.
@@ -96,7 +96,8 @@ def pack(entries: Iterable[CachedEntry]) -> bytes:
 
 def _facts(one: CachedEntry) -> tuple[Any, ...]:
     entry = one.entry
-    return (entry.path, entry.signature, (entry.problems, entry.digest, entry.derived, entry.beside), one.at)
+    more = (entry.problems, entry.digest, entry.derived, entry.beside, entry.document_id)
+    return (entry.path, entry.signature, more, one.at)
 
 
 def _other_path(one: CachedEntry, document: Document) -> str:

@@ -36,7 +36,7 @@ from server.storage.images.cache import ImageCache
 from server.storage.links import link_problem
 from server.storage.media import SIDECAR_SUFFIX, read_media, stored_media, upload_path
 from server.storage.read import decode, parse, positions_of, read_bytes, refuse_empty
-from server.storage.unreadable_files import problem_of, syntax_problem, unreadable_entry
+from server.storage.unreadable_files import find_own_id, problem_of, syntax_problem, unreadable_entry
 
 log = logging.getLogger("bifolio")
 
@@ -110,7 +110,8 @@ class Store:
                 return self._stored_media(path, data, signature_)
             return self._document(path, claim, data, signature_) if claim else None
         except Exception as error:
-            return unreadable_entry(self.root, path, problem_of(path, error))
+            entry = unreadable_entry(self.root, path, problem_of(path, error))
+            return replace(entry, document_id=find_own_id(data))
 
     def _read_media(self, path: str) -> Entry:
         if path.endswith(SIDECAR_SUFFIX) and (stored := self.entry(path, *read_bytes(self.root, path))):
@@ -245,7 +246,8 @@ class Store:
         if reading.wrong:
             problems += problems_of(path, text, reading.wrong)
         if any(not wrong.warning for wrong in reading.wrong):
-            return Entry(path, signature_, None, problems, digest, derived)
+            own_id = document_id if "documentId" in tree else ""
+            return Entry(path, signature_, None, problems, digest, derived, document_id=own_id)
         timestamps = (created, updated, published)
         document = make(claim.type, document_id, values, timestamps, claim.locale, path)
         return Entry(path, signature_, document, problems, digest, derived)

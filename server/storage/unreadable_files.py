@@ -2,16 +2,20 @@
 
 import logging
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
 from server.documents.document import equal
+from server.documents.ids import compose
 from server.formats.tree import SyntaxProblem
 from server.problems import Problem, Severity
 from server.storage.entry import Entry
 from server.storage.files import signature
 
 log = logging.getLogger("bifolio")
+
+_OWN_ID = re.compile(rb'^[ \t]*"?documentId"?[ \t]*[:=][ \t]*["\']?([^"\'\s,#/]+)', re.MULTILINE)
 
 
 def unreadable_entry(root: Path, path: str, problem: Problem) -> Entry:
@@ -20,6 +24,12 @@ def unreadable_entry(root: Path, path: str, problem: Problem) -> Entry:
     except OSError:
         signature_ = None
     return Entry(path, signature_, None, (problem,))
+
+
+def find_own_id(data: bytes) -> str:
+    """Return the `documentId` in a file that can't be parsed, or "" if none is found."""
+    found = _OWN_ID.search(data)
+    return compose(found[1].decode(errors="replace")) if found else ""
 
 
 def last_good_entry(before: Entry | None, after: Entry | None) -> Entry | None:

@@ -1,7 +1,7 @@
 """Context of a change: the site's current state, and the files after the change."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -9,7 +9,7 @@ from typing import Any
 
 from server.config.model import Settings
 from server.documents.document import DRAFT, PUBLISHED, Document
-from server.documents.encode import changed_keys
+from server.documents.encode import changed_keys, encode
 from server.documents.file_keys import gather, spread
 from server.documents.path_rules import MARKDOWN, Layout
 from server.documents.values import same_values
@@ -23,6 +23,7 @@ from server.storage.entry import Entry
 from server.storage.files import size_signature
 from server.storage.read import parse, refuse_empty
 from server.storage.store import Store
+from server.write.broken_files import contains, error_in_file, error_of, invalid_attributes
 
 Values = dict[str, Any]
 Versions = tuple[Document | None, ...]
@@ -76,6 +77,8 @@ class Context:
 
     - `recent`: yields earlier versions of a document in a locale, newest first.
     - `first`: the versions on which the first attempt was based.
+    - `broken`: entries of the files that had an error before the change, by path. The last valid version of
+      such a file may still be served.
     - `touched`: for each written or deleted file, the document that it contained before.
     """
 
@@ -87,6 +90,7 @@ class Context:
     recent: Callable[[Type, str, str], Iterable[Document]] = _none
     first: FirstSeen = field(default_factory=FirstSeen)
     touched: dict[str, Document | None] = field(default_factory=dict)
+    broken: Mapping[str, Entry] = field(default_factory=dict)
     # the `touched` of each earlier step of the same change
     _outer: tuple[dict[str, Document | None], ...] = ()
     # each file's text and parsed values, by path
@@ -123,7 +127,10 @@ class Context:
         yield from self.recent(type_, document_id, locale)
 
     def _entry(self, path: str) -> Entry | None:
-        data = self.changeset.text(path).encode()
+        return self._parse(path, self.changeset.text(path))
+
+    def _parse(self, path: str, text: str) -> Entry | None:
+        data = text.encode()
         return self.store.entry(path, data, size_signature(len(data), time.time_ns()))
 
     def changes_published(self) -> bool:
@@ -151,12 +158,46 @@ class Context:
             )
         return document
 
-    def changes(self, document: Document, new: Values) -> dict[str, Any]:
-        """Return the changes to a document's file, by key, that are needed to store `new`."""
-        old = values_of(document)
-        if same_values(old, new):
+    def changes(self, document: Document, new: Values, also: Iterable[str] = ()) -> dict[str, Any]:
+        """Return the changes to a document's file, by key, that are needed to store `new`.
+
+        The attributes in `also` are written even if their values have not changed.
+        """
+        old, attributes = values_of(document), document.type.attributes
+        if same_values(old, new) and not also:
             return {}
-        return changed_keys(document.type, old, new, self.tree(document))
+        rewritten = {name: encode(attributes[name], new[name]) for name in also}
+        return {**rewritten, **changed_keys(document.type, old, new, self.tree(document))}
+
+    def invalid_attributes(self, document: Document) -> frozenset[str]:
+        """Return the names of the attributes that have invalid values in the document's file."""
+        broken = self._broken(document.path)
+        return invalid_attributes(broken) if broken else frozenset()
+
+    def refuse_broken(self, path: str) -> None:
+        """Raise ConflictError if the file has an error, so that it is not served as it is."""
+        self._refuse(self._broken(path))
+
+    def refuse_unserved(self, type_: Type, document_id: str | None, locales: Container[str]) -> None:
+        """Raise ConflictError if the document has a version that is not served because its file has an error.
+        If `document_id` is None, this can be any document of the content type.
+        """
+        for path, entry in self.broken.items():
+            is_unserved = entry.document is None and not self.changeset.changes(path)
+            if is_unserved and contains(entry, self.layout, type_, document_id, locales):
+                self._refuse(entry)
+
+    def _broken(self, path: str) -> Entry | None:
+        # An earlier change in the same changeset can have mended the file.
+        if not self.changeset.changes(path):
+            return self.broken.get(path)
+        return self._entry(path) if path in self.broken and self.changeset.exists(path) else None
+
+    def _refuse(self, entry: Entry | None) -> None:
+        problem = entry.error if entry else None
+        if entry and problem:
+            self.changeset.signature(entry.path)  # A retry reads the file again.
+            raise error_of(problem, self.layout)
 
     def tree(self, document: Document) -> Mapping[str, Tree]:
         """Return the parsed content of a document's file. Raises ConflictError if it has a syntax error."""
@@ -169,7 +210,9 @@ class Context:
             return cached[1]
 
     def changed(self, document: Document, changes: Mapping[str, Any]) -> str:
-        """Return a document file's text after `changes`. Raises ConflictError if the file can't be parsed."""
+        """Return a document file's text after `changes`. Raises ConflictError if the file can't be parsed, or
+        if it has an error that `changes` do not mend.
+        """
         type_ = document.type
         keys = spread(type_, changes, self.tree(document) if type_.other_keys in changes else None)
         body = type_.attributes.get(type_.body or "")
@@ -177,7 +220,18 @@ class Context:
             # An empty body would be read as the attribute's default, so write an explicit null.
             keys = {**keys, body.name: WRITTEN_NULL}
         with unreadable(document.path):
-            return change_text(document.path, self._text(document), type_.body, keys)
+            text = change_text(document.path, self._text(document), type_.body, keys)
+        if document.path in self.broken:
+            self._refuse_unmended(document.path, text)
+        return text
+
+    def _refuse_unmended(self, path: str, text: str) -> None:
+        entry = self._parse(path, text)
+        problem = entry.error if entry else None
+        if problem:
+            # The line may have moved, so report the line before the change.
+            same = (old for old in self.broken[path].problems if old.message == problem.message)
+            raise error_of(next(same, problem), self.layout)
 
     def _text(self, document: Document) -> str:
         text = self.changeset.text(document.path)
@@ -206,16 +260,22 @@ class Context:
 
     def replace(self, path: str, text: str, *known: Document | None) -> None:
         """Set the text of a new file, or of a file that contains one of the `known` versions.
-        Raises ConflictError if the file contains a different document or can't be parsed.
+        Raises ConflictError if the file contains a different document or has a syntax error.
         """
         old = next((document for document in known if document and document.path == path), None)
         if old is not None:
             self.tree(old)
         elif self.changeset.exists(path):
+            self.refuse_broken(path)
             raise ConflictError(f"{path} already exists and contains a different document")
         self._put(path, text, old)
 
     def remove(self, document: Document) -> None:
+        self.refuse_broken(document.path)
+        self.remove_moved(document)
+
+    def remove_moved(self, document: Document) -> None:
+        """Delete a file whose text has been moved to a different file."""
         self.tree(document)
         self._touch(document.path, document)
         self.changeset.delete(document.path)
@@ -237,8 +297,7 @@ def unreadable(path: str) -> Iterator[None]:
     try:
         yield
     except SyntaxProblem as error:
-        line = f", line {error.line}" if error.line else ""
-        raise ConflictError(f"{path}{line}: {error.message}; fix the file first") from error
+        raise error_in_file(path, error.line, error.message) from error
 
 
 def values_of(document: Document) -> Values:

@@ -2,6 +2,7 @@
 Publishing a change also publishes the draft if the author is allowed to read drafts.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -47,15 +48,18 @@ def write_draft(
     new: Values,
     *,
     always: bool = False,
+    also: Iterable[str] = (),
 ) -> None:
     """Write new values to a document's draft, creating the draft's file if necessary.
-    If no value has changed, the file is written only if `always` is set.
+    If no value has changed, the file is written only if `always` is set. The attributes in `also` are written
+    even if they have not changed.
     """
     base = draft or published
-    changes = context.changes(base, new) if base else {}
+    changes = context.changes(base, new, also) if base else {}
     if base is None:
         return
     if not (changes or always):
+        context.refuse_broken(base.path)
         _rely_on(context, published, draft)
         return
     if draft is None:
@@ -74,15 +78,20 @@ def write_published(
     new: Values,
     *,
     always: bool = False,
+    also: Iterable[str] = (),
 ) -> None:
     """Publish new values. If there is a draft, its file replaces the published file.
-    If there is no draft and no value has changed, the file is written only if `always` is set.
+    If there is no draft and no value has changed, the file is written only if `always` is set. The attributes
+    in `also` are written even if they have not changed.
     """
     base = draft or published
-    changes = context.changes(base, new) if base else {}
+    changes = context.changes(base, new, also) if base else {}
     if base is None:
         return
+    if published and draft:
+        context.refuse_broken(published.path)
     if not (changes or draft or always):
+        context.refuse_broken(base.path)
         _rely_on(context, published)
         return
     timestamps = timestamps_of_publishing(context, base, published)
@@ -94,7 +103,7 @@ def write_published(
         context.remove(published)
     context.replace(target, text, published, draft)
     if draft and draft.path != target:
-        context.remove(draft)
+        context.remove_moved(draft)
 
 
 def _rely_on(context: Context, *versions: Document | None) -> None:

@@ -202,6 +202,7 @@ def _matched_draft_address(request: WriteRequest, context: Context) -> Address:
     type_ = address.type
     _require_fit(replace(address, draft=True), context)
     document_id = address.document_id or single_id(context.snapshot, context.settings, type_, address.locale)
+    context.refuse_unserved(type_, document_id, locales)
     if not document_id or not any(any(context.versions(type_, document_id, each)) for each in locales):
         raise NotFoundError()
     return replace(address, document_id=document_id)

@@ -22,6 +22,7 @@ NO_DRAFT_MESSAGE = "This document has no draft to discard"
 def discard(context: Context, type_: Type, document_id: str, locales: Iterable[str], *, blind: bool) -> None:
     """Discard the drafts of a published document in the given locales.
     Raises ValidationError if the document is not published, or if there is no draft and `blind` is not set.
+    Raises ConflictError if a file has an error.
     """
     locales = tuple(locales)
     found = [(locale, *context.versions(type_, document_id, locale)) for locale in locales]
@@ -31,6 +32,7 @@ def discard(context: Context, type_: Type, document_id: str, locales: Iterable[s
     for locale, published, _ in found:
         draft = context.only_version(type_, document_id, locale, DRAFT)
         if published and draft:
+            context.refuse_broken(published.path)
             context.remove(draft)
             shared |= _shared(type_, published, draft)
     if not context.touched and not blind:
@@ -64,13 +66,15 @@ def _share(
 
 def unpublish(context: Context, type_: Type, document_id: str, locales: Iterable[str]) -> None:
     """Unpublish a document in the given locales. A published version without a draft becomes the draft.
-    Raises ConflictError if several files contain the published version, or if a file can't be changed.
+    Raises ConflictError if several files contain the published version, or if a file has an error.
     """
     for locale in locales:
         published = context.only_version(type_, document_id, locale, PUBLISHED)
         if published is None:
             continue
-        if context.versions(type_, document_id, locale)[1]:
+        draft = context.versions(type_, document_id, locale)[1]
+        if draft:
+            context.refuse_broken(draft.path)
             context.remove(published)
         else:
             _become_draft(context, published)

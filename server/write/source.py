@@ -197,6 +197,8 @@ def replace_source(request: SourceRequest, context: Context) -> str:
         raise ConflictError(
             f"{path} contains the hash of a password outside of a password attribute; edit it by hand"
         )
+    if request.text is None:
+        context.refuse_broken(path)
     with _locate_errors(path):
         if request.text is not None:
             new_text = _unmask(context, document, request.text, shown)
@@ -207,6 +209,8 @@ def replace_source(request: SourceRequest, context: Context) -> str:
         context.put(path, bom + new_text, document)
         new_document = _read(context, document, bom + new_text)
         _require_valid(context, address, document, new_document)
+    else:
+        context.refuse_broken(path)
     if request.drafts_only and context.changes_published():
         raise ForbiddenError(PUBLISHES_MESSAGE)
     return document.document_id

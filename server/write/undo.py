@@ -8,9 +8,11 @@ from server.errors import ConflictError
 from server.index.snapshot import Snapshot
 from server.index.uniqueness import find_taken
 from server.schema.model import Type
+from server.storage.entry import Entry
 from server.storage.files import size_signature
 from server.storage.store import Store
 from server.storage.undo import KeptWrite, digest
+from server.write.broken_files import describe
 from server.write.context import Context
 
 CHANGED_MESSAGE = "Nothing was undone, because these files were changed later"
@@ -20,6 +22,7 @@ CHANGED_HIDDEN_MESSAGE = (
 TAKEN_MESSAGE = (
     "Nothing was undone, because a different document now has an id or unique value that would be restored"
 )
+BROKEN_MESSAGE = "Nothing was undone, because a file had an error before the change"
 MAX_NAMED_FILES = 5  # maximum number of files that a message lists
 
 Place = tuple[str, str]  # locale and status of a version
@@ -69,6 +72,7 @@ def restore(restoration: Restoration, context: Context) -> tuple[str, ...]:
             context.changeset.delete(file.path)
         else:
             context.changeset.put(file.path, file.before)
+    _refuse_broken(restoration, context)
     _refuse_contradictions(restoration, context)
     return tuple(now)
 
@@ -123,6 +127,18 @@ def _text(context: Context, path: str) -> Text:
     return context.changeset.text(path) if context.changeset.exists(path) else None
 
 
+def _refuse_broken(restoration: Restoration, context: Context) -> None:
+    # For example, the write corrected an invalid value that somebody had written by hand.
+    for file in restoration.kept.files:
+        entry = _entry(file.path, file.before, context.store) if file.before is not None else None
+        problem = entry.error if entry else None
+        if problem and not restoration.may_see(file.path):
+            raise ConflictError(BROKEN_MESSAGE)
+        if problem:
+            where = f"{file.path}, line {problem.line}" if problem.line else file.path
+            raise ConflictError(f"{BROKEN_MESSAGE}: {where}: {describe(problem, context.layout)}")
+
+
 def _refuse_contradictions(restoration: Restoration, context: Context) -> None:
     paths = {file.path for file in restoration.kept.files}
     restored = list(_documents(restoration.kept, context.store))
@@ -155,6 +171,10 @@ def _documents(kept: KeptWrite, store: Store) -> Iterator[Document]:
 
 
 def _document(path: str, text: str, store: Store) -> Document | None:
-    data = text.encode()
-    entry = store.entry(path, data, size_signature(len(data)))
+    entry = _entry(path, text, store)
     return entry.document if entry else None
+
+
+def _entry(path: str, text: str, store: Store) -> Entry | None:
+    data = text.encode()
+    return store.entry(path, data, size_signature(len(data)))

@@ -57,6 +57,8 @@ class Writer:
     # --- operations ----------------------------------------------------------------------------
 
     def create(self, address: Address, change: Change) -> str:
+        if address.document_id or address.type.kind == "singleType":
+            self.context.refuse_unserved(address.type, address.document_id, (address.locale,))
         document_id = address.document_id or new_document_id()
         missing = (a for a in address.type.attributes.values() if a.name not in change.values)
         defaults = {a.name: default_of(a) for a in missing}
@@ -100,6 +102,7 @@ class Writer:
         merge = self._merge(address)
         published, hidden = merge.published, merge.hidden_draft
         if merge.base is None:
+            self.context.refuse_unserved(address.type, document_id, (address.locale,))
             if hidden:
                 raise ForbiddenError()  # This would publish a draft that the author is not allowed to see.
             self._add_locale(address, document_id, change)
@@ -114,7 +117,8 @@ class Writer:
         self.require_valid(address, document_id, new, change, lambda name: name in touched or whole)
         write = write_draft if address.draft else write_published
         guesses = self._guesses(address.type, change)
-        write(self.context, published, merge.draft, new, always=bool(guesses))
+        mended = self.context.invalid_attributes(merge.base) & touched
+        write(self.context, published, merge.draft, new, always=bool(guesses), also=mended)
         if hidden:
             values = self.merged(address.type, document_id, values_of(hidden), change.lenient())
             write_draft(self.context, published, hidden, values, always=bool(guesses))
@@ -130,9 +134,11 @@ class Writer:
     def delete(self, address: Address, locales: tuple[str, ...]) -> str:
         """Delete a document's files in the given locales.
 
-        Return the document's id, or "" for a single type without a document.
+        Return the document's id, or "" for a single type without a document. Raises ConflictError if one of
+        the files has an error.
         """
         document_id = address.document_id or self._single_id(address) or ""
+        self.context.refuse_unserved(address.type, document_id or None, locales)
         for locale in locales:
             for status in (PUBLISHED, DRAFT):
                 document = self.context.only_version(address.type, document_id, locale, status)
@@ -202,6 +208,8 @@ class Writer:
         # Values that all locales share are copied.
         other = self._other_locale(address, document_id)
         if other is None:
+            locales = self.context.settings.locales
+            self.context.refuse_unserved(address.type, document_id, (locales.default, *locales.available))
             raise NotFoundError()
         attributes = address.type.attributes.values()
         shared = {a.name for a in attributes if not a.localized}

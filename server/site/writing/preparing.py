@@ -1,7 +1,7 @@
 """Prepares writes by determining which files they change, without changing those files."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -9,6 +9,7 @@ from server.documents.timestamps import now
 from server.site.replica import Prepared, State
 from server.site.writing.speculative_writes import Chain, Recent
 from server.storage.changeset import Changeset
+from server.storage.entry import Entry
 from server.storage.git.command import seconds_in_git
 from server.storage.git.times import CommitTimes
 from server.storage.store import Store
@@ -42,14 +43,18 @@ def prepare_on(
     changeset: Changeset,
     change: Preparation[Request, Result],
     ahead: SpeculativeWrite,
+    broken: Mapping[str, Entry],
 ) -> Prepared[Result]:
-    """Call a `prepare` function on a state, and return the prepared change."""
+    """Call a `prepare` function on a state, and return the prepared change.
+
+    `broken` contains the entries of the files with an error, by path.
+    """
     began, first = _seconds_spent(), ahead.first
     first.begin()
     if ahead.chain:
         state, recent = replace(state, snapshot=ahead.chain.snapshot), ahead.chain.recent(recent)
     store = Store(changeset.root, state.schema, state.settings, committed.timestamps)
-    context = Context(state.snapshot, state.settings, store, changeset, now(), recent, first)
+    context = Context(state.snapshot, state.settings, store, changeset, now(), recent, first, broken=broken)
     prepare, request = change
     result = prepare(request, context)
     changeset.require_sound()

@@ -248,10 +248,12 @@ def _is_name(text: str) -> bool:
 
 
 def _move(context: Context, files: Mapping[str, str]) -> None:
-    # Pending changes are moved, too. Raises ConflictError if a new path exists or a file is a symbolic link.
+    # Pending changes are moved, too. Raises ConflictError if a new path exists, or if a file has an error
+    # or is a symbolic link.
     changeset = context.changeset
     texts = {path for path, _ in changeset.texts()}
     for old, new in files.items():
+        context.refuse_broken(old)  # Its last valid version is served, and would not be after the rename.
         if changeset.exists(new):
             raise ConflictError(f"{new} already exists")
         if os.path.islink(changeset.root / old):

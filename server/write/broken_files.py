@@ -1,0 +1,48 @@
+"""Files with an error, which are not served as they are: their errors, and the documents in them."""
+
+from collections.abc import Container
+
+from server.documents.path_rules import Layout
+from server.errors import ConflictError
+from server.problems import Problem
+from server.schema.model import Type
+from server.storage.entry import Entry
+
+
+def error_in_file(path: str, line: int | None, message: str) -> ConflictError:
+    where = f", line {line}" if line else ""
+    return ConflictError(f"{path}{where}: {message}; fix the file first")
+
+
+def error_of(problem: Problem, layout: Layout) -> ConflictError:
+    """Return the error for a write that depends on a file with this problem."""
+    return error_in_file(problem.path, problem.line, describe(problem, layout))
+
+
+def describe(problem: Problem, layout: Layout) -> str:
+    """Return the problem's message, without values that the caller might not be allowed to read."""
+    if problem.rule != "value":
+        return problem.message
+    claim, name = layout.claim(problem.path), str(problem.at[0])
+    attribute = claim.type.attributes.get(name) if claim else None
+    hidden = attribute is not None and not attribute.visible
+    return "a value is invalid" if hidden else f"the value of {name} is invalid"
+
+
+def invalid_attributes(entry: Entry) -> frozenset[str]:
+    """Return the names of the attributes whose values in the file are invalid."""
+    wrong = (p for p in entry.problems if p.severity == "error" and p.rule == "value")
+    return frozenset(str(problem.at[0]) for problem in wrong)
+
+
+def contains(
+    entry: Entry, layout: Layout, type_: Type, document_id: str | None, locales: Container[str]
+) -> bool:
+    """Return whether a file with an error contains a version of the document in one of the locales.
+
+    If `document_id` is None, this can be any document of the content type.
+    """
+    claim = layout.claim(entry.path)
+    if claim is None or claim.type.uid != type_.uid or claim.locale not in locales:
+        return False
+    return document_id is None or (entry.document_id or claim.document_id) == document_id
