@@ -39,6 +39,7 @@ test-quick: .venv/.ready-dev ## Run the quick tests of one package: make test-qu
 test-clients: .venv/.ready-dev ## Test clients and front ends from npm against a running server
 	$(BIN)/python -m tests.clients.run
 	$(BIN)/python -m tests.clients.examples
+	$(BIN)/python -m tests.clients.images.run
 	$(BIN)/pytest tests/clients/source_maps/compare.py tests/clients/generated.py tests/clients/published.py \
 		tests/clients/vscode_extension.py
 

@@ -76,8 +76,9 @@ EXCERPT = re.compile(r"^<!-- from (\S+) -->\n```\w+\n(.*?)^```$", re.MULTILINE |
 
 
 def excerpts() -> list[tuple[str, str]]:
-    """Return the files that docs/frontends.md quotes, each with the quoted text."""
-    return EXCERPT.findall((DOCS / "frontends.md").read_text(encoding="utf-8"))
+    """Return the files that docs/frontends.md and docs/images.md quote, each with the quoted text."""
+    pages = (DOCS / "frontends.md", DOCS / "images.md")
+    return [found for page in pages for found in EXCERPT.findall(page.read_text(encoding="utf-8"))]
 
 
 @pytest.mark.parametrize(("path", "quoted"), excerpts())

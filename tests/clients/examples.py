@@ -76,9 +76,7 @@ def main(names: list[str]) -> int:
         return skipped("examples", reason)
     with tempfile.TemporaryDirectory(prefix="bifolio-examples-") as folder:
         site = Path(folder)
-        for name in ("content", "content-types"):
-            shutil.copytree(ROOT / name, site / name)
-        shutil.copy(ROOT / "site.yaml", site)
+        own_site(site)
         accounts = Accounts(site)
         token = accounts.create_token("preview", "read-only")
         accounts.close()
@@ -93,6 +91,13 @@ def main(names: list[str]) -> int:
     return 0
 
 
+def own_site(site: Path) -> None:
+    """Copy the repository's own site into a folder."""
+    for name in ("content", "content-types"):
+        shutil.copytree(ROOT / name, site / name)
+    shutil.copy(ROOT / "site.yaml", site)
+
+
 def timed(example: Example, url: str, token: str) -> str | None:
     """Test an example and print its duration. If it could not be installed, return the reason."""
     began = time.monotonic()
@@ -103,12 +108,8 @@ def timed(example: Example, url: str, token: str) -> str | None:
 
 def try_out(example: Example, url: str, token: str) -> str | None:
     """Install, build and check an example. If it could not be installed, return the reason."""
-    folder = cache() / "examples" / example.name
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # Another run may be using the same cache.
-        copy(ROOT / "examples" / example.name, folder)
-        if (reason := install(folder)) is not None:
+    with installed(example.name) as (folder, reason):
+        if reason is not None:
             return reason
         settings = {"BIFOLIO_URL": url, "BIFOLIO_TOKEN": token, "PREVIEW_SECRET": SECRET}
         if example.files:
@@ -116,6 +117,20 @@ def try_out(example: Example, url: str, token: str) -> str | None:
         else:
             look_at_server(example, folder, {example.prefix + name: settings[name] for name in settings})
     return None
+
+
+@contextmanager
+def installed(name: str) -> Iterator[tuple[Path, str | None]]:
+    """Context manager: install an example in the cache, and lock its folder.
+
+    Yield the folder, and the reason if npm can't reach its registry.
+    """
+    folder = cache() / "examples" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # Another run may be using the same cache.
+        copy(ROOT / "examples" / name, folder)
+        yield folder, install(folder)
 
 
 def copy(source: Path, folder: Path) -> None:
