@@ -18,6 +18,8 @@ echo making $1
 [ "$1" = "$FAILING" ] && exit 2
 [ "$1" = "$WAITING" ] && touch waiting && sleep 60 && touch went-on
 [ "$1" = check ] && sleep 0.3
+[ "$1" = test ] && [ ! -e clients-made ] && echo "no packages" && exit 2
+[ "$1" = test-clients ] && sleep 0.3 && touch clients-made
 [ "$1" = test ] && echo "12 passed in 3.00s"
 [ "$1" = test-studio ] && echo "99 passed in 9.00s"
 echo made $1
@@ -59,6 +61,12 @@ def test_a_run_ends_with_the_seconds_of_phases_and_the_closing_line_of_pytest(tm
     assert [line.split(" s  ")[1] for line in table[:-1]] == [*phases, "in all"]
     assert {"make check", "make test", "make test-studio"} <= set(phases)
     assert table[-1] == "12 passed in 3.00s"
+
+
+def test_packages_from_npm_are_installed_before_tests_need_them(tmp_path: Path) -> None:
+    done = run(tmp_path)
+    assert "no packages" not in done.stdout
+    assert done.returncode == 0
 
 
 def assert_whole(lines: list[str]) -> None:
