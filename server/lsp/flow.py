@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from server.formats.text_positions import KeyPath
+from server.formats.text_positions import KeyPath, next_line
 from server.formats.tree import MAX_DEPTH
 from server.lsp.positions import Span
 
@@ -17,6 +17,8 @@ _TOKEN = re.compile(
     |(?P<other>.)""",
     re.VERBOSE,
 )
+# A line that can't be part of the brackets above it: it begins with a dash or a key.
+_AFTER_BRACKETS = re.compile(r"( *)(?:-(?:\s|\Z)|[^\s#\"'\[\]{},][^:\n]*:(?:\s|\Z))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +67,18 @@ class Flow:
     is_too_deep: bool = False
 
 
-def scan_flow(text: str, start: int, end: int, path: KeyPath) -> Flow:
-    """Scan the bracketed value that starts at index `start` and has the key path `path`."""
+def scan_flow(text: str, start: int, end: int, path: KeyPath, column: int | None = None) -> Flow:
+    """Scan the bracketed value that starts at index `start` and has the key path `path`.
+
+    If `column` is given, an unclosed value ends before the next key or list item that is not right of it.
+    """
     flow = Flow([], [], start)
     for found in _tokens(text, start, end):
         flow.end = found.end()
+        line = text.rfind("\n", found.start(), found.end()) + 1
+        if line and column is not None and _is_outside(text, line, column):
+            flow.end, flow.last, flow.quote = line, None, ""
+            break
         if found.lastgroup in ("space", "other"):
             flow.last, flow.quote = None, ""
         elif found.lastgroup == "mark":
@@ -85,6 +94,11 @@ def scan_flow(text: str, start: int, end: int, path: KeyPath) -> Flow:
     if flow.last is not None and flow.end < end:
         flow.last, flow.quote = None, ""
     return flow
+
+
+def _is_outside(text: str, line: int, column: int) -> bool:
+    after = _AFTER_BRACKETS.match(text, line, next_line(text, line))
+    return after is not None and len(after[1]) <= column
 
 
 def _tokens(text: str, start: int, end: int) -> Iterator[re.Match[str]]:

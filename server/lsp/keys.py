@@ -19,8 +19,6 @@ _YAML_KEY = re.compile(
     r"""("(?:\\.|[^"\\])*"|'(?:''|[^'])*'|[^\s"'\[\]{},\#&*!|>%@`-](?:[^:\#]*[^:\# \t])?"""
     r"|-[^\s:](?:[^:\#]*[^:\# \t])?)[ \t]*:(?=\s|\Z)"
 )
-# A line that can't be part of the brackets above it: it begins with a dash or a key.
-_AFTER_BRACKETS = re.compile(r"( *)(?:-(?:\s|\Z)|[^\s#\"'\[\]{},][^:\n]*:(?:\s|\Z))")
 _FLOW_KEY = re.compile(r"[\w.-]+(?=[ \t]*[:=])")
 _TOML_KEY = re.compile(r"""[ \t]*("(?:\\.|[^"\\])*"|'[^']*'|[A-Za-z0-9_.-]+)[ \t]*=[ \t]*""")
 _TOML_TABLE = re.compile(r"[ \t]*(\[\[?)[ \t]*+((?:[^\]\n]*[^\]\n \t])?)[ \t]*+(\]\]?|$)")
@@ -192,24 +190,15 @@ class _YamlScanner:
         if first in ("|", ">"):
             self.block = int(self.stack[-1].column) if self.stack else column
         elif first in ("[", "{"):
-            stop = self._flow_end(at, column)
-            flow = scan_flow(self.text, at, stop, self.path)
+            flow = scan_flow(self.text, at, self.end, self.path, column)
             self.is_too_deep = self.is_too_deep or flow.is_too_deep
             self.nodes += flow.nodes
             self.flow = at, self.path
-            self.skip = stop if flow.open else flow.end
+            self.skip = flow.end
         elif first not in ("", "#", "&", "*", "!"):
             span, _ = _scalar_span(self.text, at, end)
             last = self.nodes[-1]
             self.nodes[-1] = Node(last.path, last.key, span, last.depth)
-
-    def _flow_end(self, at: int, column: int) -> int:
-        """Return the last index at which the bracket that opens at `at` can close."""
-        for start, after in _lines(self.text, next_line(self.text, at), self.end):
-            found = _AFTER_BRACKETS.match(self.text, start, after)
-            if found and len(found[1]) <= column:
-                return start
-        return self.end
 
 
 @dataclass(slots=True)
@@ -247,6 +236,9 @@ class _TomlScanner:
         names = _toml_names(table[2])
         if len(names) > MAX_DEPTH:
             self.is_too_deep = True
+            return
+        if not names:  # The name is not typed yet.
+            self.base = ()
             return
         for name in names:
             path = (*path, name)

@@ -2,9 +2,11 @@
 
 import posixpath
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from operator import itemgetter
 from urllib.parse import quote, unquote
 
 from server.documents.document import Document
@@ -20,13 +22,17 @@ from server.storage.media import mime_type
 
 MAX_ITEMS = 100
 MAX_CANDIDATES = 500
-_TEXT = r"(!?)\[(?:[^\[\]\n]|\[[^\]\n]*\])*\]"  # text of a link, or of an image after !
+# The start of a link or image, or a whole link in a definition or in HTML.
 _LINK = re.compile(
-    _TEXT + r"""\(\s*<?([^\s()<>"']+)|^ {0,3}\[[^\]\n]+\]:\s*<?([^\s>]+)|\b(?:src|href)=["']([^"'\s]+)""",
+    r"""(!?)\[|^ {1,3}\[[^\]\n]+\]:\s*<?([^\s>]+)|\b(?:src|href)=["']([^"'\s]+)""",
     re.M,
 )
-_OPEN_LINK = re.compile(_TEXT + r"""\(\s*<?([^\s()<>]*)\Z|\b(?:src|href)=["']([^"'\s]*)\Z""")
-_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*\r?$", re.M)
+_DEFINITION = re.compile(r"^\[[^\]\n]+\]:\s*<?([^\s>]+)", re.M)
+_DESTINATION = re.compile(r"""\(\s*<?([^\s()<>"']+)""")
+_OPEN_LINK = re.compile(r"""(!?)\[|\b(?:src|href)=["']([^"'\s]*)\Z""")
+_BRACKET = re.compile(r"[\[\]]")
+_OPEN_DESTINATION = re.compile(r"\(\s*<?([^\s()<>]*)\Z")
+_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.*)$", re.M)
 _UNDERLINED = re.compile(r"^(?=\S)(?![-=>#*+`|])(.+)\r?\n(=+|-{2,})[ \t]*\r?$", re.M)
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[^\n]*$", re.M)
 _MEDIA_PREFIX = "/uploads/"
@@ -44,7 +50,9 @@ class Heading:
     @property
     def anchor(self) -> str:
         # as on GitHub
-        plain = re.sub(r"[^\w\- ]", "", re.sub(r"[`*_]|\]\([^)]*\)|\[", "", self.text).lower())
+        end = self.text.rfind(")") + 1  # Below, each "](" before this index is followed by ")".
+        text = re.sub(r"[`*_]|\]\([^)]*\)|\[", "", self.text[:end]) + re.sub(r"[`*_\[]", "", self.text[end:])
+        plain = re.sub(r"[^\w\- ]", "", text.lower())
         return plain.replace(" ", "-")
 
 
@@ -60,7 +68,7 @@ class Link:
 def headings(text: str, start: int = 0) -> list[Heading]:
     """Return the headings of a Markdown text after index `start`, except those in fenced code."""
     code = _code_spans(text, start)
-    found = [Heading(len(one[1]), one[2], (one.start(), one.end())) for one in _HEADING.finditer(text, start)]
+    found = [Heading(len(one[1]), _plain(one[2]), one.span()) for one in _HEADING.finditer(text, start)]
     found += [
         Heading(1 if one[2][0] == "=" else 2, one[1].strip(), (one.start(), one.end()))
         for one in _UNDERLINED.finditer(text, start)
@@ -70,11 +78,47 @@ def headings(text: str, start: int = 0) -> list[Heading]:
 
 def links(text: str, start: int = 0) -> Iterator[Link]:
     """Yield the links and images of a Markdown text after index `start`, except those in fenced code."""
-    code = _code_spans(text, start)
-    for found in _LINK.finditer(text, start):
-        group = next(n for n in (2, 3, 4) if found[n] is not None)
-        if not _is_inside(found.start(), code):
-            yield Link(found[group], found.span(group), found[1] == "!")
+    code, at, line_end = _code_spans(text, start), start, -1
+    inline: dict[int, re.Match[str]] = {}
+    while found := _LINK.search(text, at):
+        destination: re.Match[str] | None = found
+        if found[1] is not None:
+            if found.start() > line_end:
+                inline, line_end = _inline_destinations(text, found.start(), _DESTINATION)
+            destination = inline.get(found.end() - 1) or _DEFINITION.match(text, found.start())
+        at = destination.end() if destination else found.end()
+        if destination and not _is_inside(found.start(), code):
+            group = destination.lastindex or 0
+            yield Link(destination[group], destination.span(group), found[1] == "!")
+
+
+def _inline_destinations(
+    text: str, start: int, pattern: re.Pattern[str]
+) -> tuple[dict[int, re.Match[str]], int]:
+    """Find the links in the line at `start`, from there on.
+
+    Returns the match of `pattern` after the text of each link, by the index of its opening bracket, and the
+    index of the end of the line. The text of a link can contain brackets, which can't be nested.
+    """
+    end = text.find("\n", start)
+    end = len(text) if end < 0 else end
+    found: dict[int, re.Match[str]] = {}
+    # Matches after the bracket that closes a text that continues here, or after the next closing bracket.
+    here: re.Match[str] | None = None
+    behind: re.Match[str] | None = None
+    for bracket in reversed(list(_BRACKET.finditer(text, start, end))):
+        if bracket[0] == "]":
+            here, behind = pattern.match(text, bracket.end()), here
+        else:
+            if here:
+                found[bracket.start()] = here
+            here = behind
+    return found, end
+
+
+def _plain(heading: str) -> str:
+    """Return the text of a heading without the number signs that can close it."""
+    return heading.removesuffix("\r").rstrip(" \t").rstrip("#").rstrip(" \t")
 
 
 def _code_spans(text: str, start: int) -> list[Span]:
@@ -90,7 +134,9 @@ def _code_spans(text: str, start: int) -> list[Span]:
 
 
 def _is_inside(index: int, spans: list[Span]) -> bool:
-    return any(start <= index < end for start, end in spans)
+    """Return whether an index is in one of the spans, which are in order and do not overlap."""
+    at = bisect_right(spans, index, key=itemgetter(0))
+    return at > 0 and index < spans[at - 1][1]
 
 
 def body_start(path: str, text: str) -> int | None:
@@ -164,14 +210,13 @@ def complete_link(view: View, source: Source, index: int) -> Json:
     """Return completions for the link at an index: documents, media files and headings."""
     text = source.text
     line = text.value[text.starts[text.line_of(index)] : index]
-    found = _OPEN_LINK.search(line)
+    found = _open_link(line)
     if found is None:
         return {"isIncomplete": False, "items": []}
-    typed = found[2] if found[2] is not None else found[3]
+    typed, is_picture = found
     start = index - len(typed)
     if "#" in typed:
         return _complete_anchor(view, source, typed, (start, index))
-    is_picture = found[1] == "!"
     by_address = typed.startswith("/") and view.overlay.audit.addresses.pages
     documents = _pages if by_address else _documents
     items = [] if is_picture else list(documents(view, source, unquote(typed).casefold()))
@@ -183,6 +228,17 @@ def complete_link(view: View, source: Source, index: int) -> Json:
         for n, item in enumerate(items[:MAX_ITEMS])
     ]
     return {"isIncomplete": len(items) >= MAX_ITEMS, "items": made}
+
+
+def _open_link(line: str) -> tuple[str, bool] | None:
+    """Return the typed part of the destination at the end of a line, and whether it is that of an image."""
+    inline, _ = _inline_destinations(line, 0, _OPEN_DESTINATION)
+    for found in _OPEN_LINK.finditer(line):
+        if found[1] is None:
+            return found[2], False
+        if found.end() - 1 in inline:
+            return inline[found.end() - 1][1], found[1] == "!"
+    return None
 
 
 def _complete_anchor(view: View, source: Source, typed: str, span: Span) -> Json:

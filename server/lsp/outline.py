@@ -1,6 +1,9 @@
 """Outline and folding ranges of a file: its keys and Markdown headings."""
 
+from collections.abc import Mapping
+
 from server.documents.path_rules import MARKDOWN
+from server.formats.text_positions import KeyPath
 from server.lsp.flow import Node
 from server.lsp.keys import MAX_SCANNED_CHARS, nodes_of, region_of
 from server.lsp.markdown import Heading, body_start, headings
@@ -29,14 +32,15 @@ def outline(view: View, path: str, params: Json) -> list[Json]:
 
 def _key_symbols(path: str, text: Text, nodes: list[Node]) -> list[Json]:
     top: list[Json] = []
-    known: dict[tuple[str | int, ...], Json] = {(): {"children": top}}
+    known: dict[KeyPath, Json] = {(): {"children": top}}
+    components = _components(nodes, text)
     for node, end in zip(nodes, _ends(path, text.value, nodes), strict=True):
         parent = known.get(node.path[:-1])
         if parent is None or (isinstance(node.path[-1], int) and node.value is not None):
             continue  # Lists of words are shown with their key.
         value = text.value[slice(*node.value)] if node.value else ""
         symbol = {
-            "name": _name(node, nodes, text) or " ",
+            "name": _name(node, components) or " ",
             "detail": value[:MAX_DETAIL_CHARS],
             "kind": _PROPERTY if node.value else _OBJECT,
             "range": text.range((node.key[0], max(end, node.key[1]))),
@@ -48,12 +52,19 @@ def _key_symbols(path: str, text: Text, nodes: list[Node]) -> list[Json]:
     return top
 
 
-def _name(node: Node, nodes: list[Node], text: Text) -> str:
+def _components(nodes: list[Node], text: Text) -> dict[KeyPath, str]:
+    """Return the uid of each component, by the path of its mapping."""
+    found: dict[KeyPath, str] = {}
+    for node in nodes:
+        if node.path[-1] == "__component" and node.value:
+            found.setdefault(node.path[:-1], text.value[slice(*node.value)])
+    return found
+
+
+def _name(node: Node, components: Mapping[KeyPath, str]) -> str:
     if isinstance(node.path[-1], str):
         return node.path[-1]
-    component = next((n for n in nodes if n.path == (*node.path, "__component") and n.value), None)
-    shown = text.value[slice(*component.value)] if component and component.value else ""
-    return f"{node.path[-1] + 1} {shown}".rstrip()
+    return f"{node.path[-1] + 1} {components.get(node.path, '')}".rstrip()
 
 
 def _ends(path: str, text: str, nodes: list[Node]) -> list[int]:
@@ -66,10 +77,19 @@ def _ends(path: str, text: str, nodes: list[Node]) -> list[int]:
         while open_nodes and nodes[open_nodes[-1]].path != node.path[: len(nodes[open_nodes[-1]].path)]:
             ends[open_nodes.pop()] = node.key[0]
         open_nodes.append(at)
-    return [
-        max(start + len(text[start:end].rstrip(" \t\r\n-,\"'")), start)
-        for start, end in ((node.key[0], end) for node, end in zip(nodes, ends, strict=True))
-    ]
+    trimmed: dict[int, int] = {}
+    for node, end in zip(nodes, ends, strict=True):
+        # The first node with this end is the longest.
+        if end not in trimmed:
+            trimmed[end] = _trimmed(text, node.key[0], end)
+    return [max(trimmed[end], node.key[0]) for node, end in zip(nodes, ends, strict=True)]
+
+
+def _trimmed(text: str, start: int, end: int) -> int:
+    """Return the end of a text without the spaces, quotes, commas and dashes after it."""
+    while end > start and text[end - 1] in " \t\r\n-,\"'":
+        end -= 1
+    return end
 
 
 def _heading_symbols(text: Text, found: list[Heading]) -> list[Json]:
@@ -91,13 +111,18 @@ def _heading_symbols(text: Text, found: list[Heading]) -> list[Json]:
 
 
 def _sections(text: Text, found: list[Heading]) -> list[Span]:
-    spans = []
-    for at, heading in enumerate(found):
-        after = (other.span[0] for other in found[at + 1 :] if other.level <= heading.level)
-        end = next(after, len(text.value))
+    """Return the spans of the headings' sections.
+
+    A section ends before the next heading of the same level or above.
+    """
+    spans: list[Span] = []
+    following: dict[int, int] = {}  # by level: where the next heading begins
+    for heading in reversed(found):
+        end = min((at for level, at in following.items() if level <= heading.level), default=len(text.value))
         end = heading.span[0] + len(text.value[heading.span[0] : end].rstrip())
         spans.append((heading.span[0], max(end, heading.span[1])))
-    return spans
+        following[heading.level] = heading.span[0]
+    return spans[::-1]
 
 
 def _flat(symbols: list[Json], uri: str) -> list[Json]:

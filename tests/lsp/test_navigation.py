@@ -211,7 +211,7 @@ def test_titles_are_shown_beside_ids(root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "---\n", "---\na: [\n---\n", "{", "- a\n", "\x00", "---\nauthor: {a: [b\n", "é|"]
+    "text", ["", "---\n", "---\na: [\n---\n", "{", "- a\n", "\x00", "---\nauthor: {a: [b\n", "é|", "["]
 )
 def test_any_text_is_accepted(root: Path, text: str) -> None:
     for path in (

@@ -1,0 +1,83 @@
+"""Each keystroke in a large or hostile file takes linear time."""
+
+from pathlib import Path
+
+import pytest
+
+from server.lsp.keys import nodes_of
+from server.lsp.markdown import complete_link, headings, links
+from server.lsp.outline import folding, outline
+from server.lsp.positions import Text
+from server.lsp.view import Source, View
+from tests.growth import is_linear
+from tests.lsp.sites import FILES, view_of
+from tests.sites import write
+
+YAML = {
+    "items": "- a: 1\n  b: 2\n",
+    "closed brackets": "[]\n",
+    "closed brackets in a key": "a: []\n",
+    "brackets, then deeper keys": "[]\n  a: 1\n",
+    "open brackets": "a: [\n",
+    "one key": "a: 1\n",
+    "empty keys": "a:\n",
+    "quotes": 'a: "\n',
+}
+MARKDOWN = {
+    "spaces in headings": "# a" + " " * 200 + "x\n",
+    "headings": "# a\n",
+    "levels": "# a\n## b\n",
+    "fences and links": "```\n[a](b)\n```\n[a](b)\n",
+    "brackets": "[",
+    "closed brackets": "[[]",
+    "texts of links": "[a](",
+    "links in one line": "![a](b) ",
+    "images in links": "[![a](b)](",
+    "sources": "src='",
+    "definitions": "   [a]:\n",
+}
+
+
+@pytest.mark.parametrize("piece", YAML)
+def test_keys_take_linear_time(piece: str) -> None:
+    assert is_linear(lambda size: nodes_of("a.yaml", YAML[piece] * size), 100)
+
+
+@pytest.mark.parametrize("piece", MARKDOWN)
+def test_links_and_headings_take_linear_time(piece: str) -> None:
+    assert is_linear(lambda size: list(links(MARKDOWN[piece] * size)), 150)
+    assert is_linear(lambda size: headings(MARKDOWN[piece] * size), 150)
+    assert is_linear(lambda size: headings("# " + MARKDOWN[piece].strip() * size)[0].anchor, 150)
+
+
+PATH = "content/articles/x.md"
+
+
+@pytest.mark.parametrize("piece", YAML)
+def test_outlines_take_linear_time(tmp_path: Path, piece: str) -> None:
+    write(tmp_path, FILES)
+    views: dict[int, View] = {}
+
+    def shown(size: int) -> None:
+        view = views.setdefault(
+            size, view_of(tmp_path, {PATH: f"---\n{YAML[piece] * size}---\n" + "# a\n" * size})
+        )
+        outline(view, PATH, {})
+        folding(view, PATH, {})
+
+    assert is_linear(shown, 60)
+
+
+@pytest.mark.parametrize("piece", ["[", "[[a]", "[a](", "[a][a]", "!", "[a] (src='"])
+def test_completions_of_links_take_linear_time(tmp_path: Path, piece: str) -> None:
+    write(tmp_path, FILES)
+
+    view = view_of(tmp_path)
+
+    def completed(size: int) -> None:
+        text = "---\n---\n" + piece * size
+        complete_link(view, Source(view.schema, PATH, claim, Text(text)), len(text))
+
+    claim = view.layout.claim(PATH)
+    assert claim is not None
+    assert is_linear(completed, 200)
