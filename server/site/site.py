@@ -57,6 +57,7 @@ from server.site.writing.preparing import (
     may_lock,
     prepare_on,
 )
+from server.site.writing.response_state import as_written
 from server.storage.changeset import Changeset
 from server.storage.entry import Entry
 from server.storage.git.repository import is_at_work
@@ -285,14 +286,18 @@ class Site:
         """Write files like `write`, but without asking the git remote. For arbiters and merges only."""
         if self._parts.make_arbiter is None:
             raise ReadOnlySiteError()
-        state, result, pending = self._write(prepare, request, by)
+        state, result, pending, writes = self._write(prepare, request, by)
         commit = self.committer.finish(pending, at_once=by.joined is not None)
-        return (self.current() if commit else state), result, commit
+        return as_written(self.current() if commit else state, self._contents, writes), result, commit
+
+    def state_after(self, writes: Collection[Write]) -> State:
+        """Return the current state, with the documents in `writes` as they were written."""
+        return as_written(self.current(), self._contents, writes)
 
     def _write(
         self, prepare: Prepare[Request, Result], request: Request, by: Authorship
-    ) -> tuple[State, Result, str]:
-        """Write files like `write_here`, but return the name in the commit queue instead of the commit id."""
+    ) -> tuple[State, Result, str, list[Write]]:
+        """Write files like `write_here`, but return the name in the commit queue, and the writes."""
         began = time.perf_counter()
         if self.folder.is_gone():
             raise StorageError(MISSING_FOLDER)
@@ -301,7 +306,9 @@ class Site:
         except OSError as error:
             raise StorageError(f"The site can't be written to: {error.strerror}") from error
 
-        def attempt(changeset: Changeset, is_last: bool) -> tuple[tuple[Change, str], State, Result]:
+        def attempt(
+            changeset: Changeset, is_last: bool
+        ) -> tuple[tuple[Change, str, list[Write]], State, Result]:
             prepared = self._prepare((prepare, request), changeset)
             with self._locked():
                 self._apply_other_servers()
@@ -312,11 +319,11 @@ class Site:
                     prepared = self._prepare((prepare, request), changeset)
                 return self._commit(prepared, by), self.state, prepared.result
 
-        (change, pending), state, result = self._try(attempt)
+        (change, pending, writes), state, result = self._try(attempt)
         end_git_trouble(self.root, self.git)
         if change and self._parts.report:
             self._parts.report(change, time.perf_counter() - began)
-        return state, result, pending
+        return state, result, pending, writes
 
     def preview(
         self, prepare: Prepare[Request, Result], request: Request, ahead: SpeculativeWrite | None = None
@@ -374,21 +381,21 @@ class Site:
         if self._contents.writes != self._journal.lock.number and self._rescan(None, patient=True) is None:
             raise GitBusyError()
 
-    def _commit(self, prepared: Prepared[Result], by: Authorship) -> tuple[Change, str]:
+    def _commit(self, prepared: Prepared[Result], by: Authorship) -> tuple[Change, str, list[Write]]:
         """Write a prepared change, and queue it for commit. The caller must hold the write lock.
 
-        Return the change, and the write's name in the commit queue.
+        Return the change, the write's name in the commit queue, and the writes.
         """
         contents, writes = self._contents, writes_of(self._contents, prepared.changeset)
         if not writes:
-            return Change(), ""
+            return Change(), "", []
         with self.committer.noting(writes, by, prepared.result) as pending, keeping(writes, by):
             self._journal.commit(writes, git_guard(contents.git))
         joined = by.joined(prepared.result) if by.joined else None
         record = self._rescan_written(writes, joined)
         change = change_of_write(contents, record, writes)
         self._append(record, by.origin(pending))
-        return change, pending
+        return change, pending, writes
 
     def _write_again(self) -> None:
         """Repeat uncommitted writes that a git command has overwritten. The caller must hold the write lock.

@@ -1,0 +1,70 @@
+"""Tests of responses to writes whose files another program changes before the response is rendered."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.auth.permissions import Actor
+from server.site.commits.message import Authorship
+from server.site.site import Site
+from server.write import prepare
+from server.write.request import Address, WriteRequest
+from tests.git import commit_all, git
+from tests.sites import collection, documents, load
+
+FILES = {
+    ".gitignore": ".bifolio/\n",
+    **collection("tag", {"name": "string"}, format="json"),
+    **documents("tags", red={"name": "Red"}),
+}
+WRITER = Actor("test", everything=True)
+EDITS: dict[str, Callable[[Path], Any]] = {
+    "delete": Path.unlink,
+    "change": lambda path: path.write_text('{"name": "By hand"}'),
+    "break": lambda path: path.write_text('{"name": ["Not a string"]}'),
+    "empty": lambda path: path.write_text(""),
+    "nothing": lambda path: None,
+}
+
+
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
+@pytest.mark.parametrize("document_id", [None, "red"])
+@pytest.mark.parametrize("settings", ["", "git: {commit: each}\n"])
+def test_the_response_shows_what_was_written(
+    tmp_path: Path, settings: str, document_id: str | None, edit: Callable[[Path], Any]
+) -> None:
+    site = load(tmp_path, {**FILES, "site.yaml": settings})
+    if settings:
+        commit_all(tmp_path)
+        site.refresh()
+    state, written, paths = write_and_edit(site, document_id, edit)
+    document = state.snapshot.get(state.schema.types["api::tag.tag"], written, "en", "published")
+    assert document is not None
+    assert document.get("name") == "Blue"
+    if settings:
+        assert '"Blue"' in git(tmp_path, "show", f"HEAD:{paths[0]}")
+    site.refresh()
+    served = site.state.snapshot.get(document.type, written, "en", "published")
+    assert (served is not None and served.get("name") == "Blue") == (edit is EDITS["nothing"])
+
+
+def write_and_edit(
+    site: Site, document_id: str | None, edit: Callable[[Path], Any]
+) -> tuple[Any, str, list[str]]:
+    """Write a document, and edit its file before the server reads it again."""
+    paths: list[str] = []
+
+    @contextmanager
+    def keep(writes: Any) -> Iterator[None]:
+        yield
+        paths.extend(write.path for write in writes)
+        edit(site.root / paths[0])
+
+    address = Address(site.state.schema.types["api::tag.tag"], document_id, "en", draft=False)
+    act = prepare.update if document_id else prepare.create
+    request = WriteRequest(address, WRITER, {"name": "Blue"})
+    state, written, _ = site.write(Authorship("test", "Test", "test@example.org", keep=keep), act, request)
+    return state, written, paths
