@@ -36,7 +36,7 @@ def redirects(root: Path, name: str, origin: str | None) -> None:
     opened = open_site(root, Mode.READ)
     settings = opened.site.state.settings
     if not settings.urls:
-        fix = "add urls to site.yaml, such as urls: {article: https://example.org/articles/{slug}}"
+        fix = 'add urls to site.yaml, such as urls: {article: "https://example.org/articles/{slug}"}'
         raise SetupError("site.yaml", None, "no content type has a public URL", fix)
     found = Redirects(opened.past).of(Caller(opened.site.state, OWNER))
     format_ = FORMATS[name]

@@ -117,7 +117,7 @@ def pull(writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress) -
 
 
 def _put(batch: Sequence[_Fetched], context: Context) -> int:
-    """Move downloaded files into content/uploads/, and return their number."""
+    """Move downloaded files into content/uploads/, and return how many were moved."""
     count = 0
     for fetched_file in batch:
         path, sidecar = fetched_file.document.path, fetched_file.document.path + SIDECAR_SUFFIX

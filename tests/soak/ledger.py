@@ -80,7 +80,7 @@ class Ledger:
         broken.
         """
         counts = Counter(fault for one in self.rounds for fault in one.faults)
-        fell = Counter(
+        failed = Counter(
             {
                 (fault, promise): len({(v.scene, v.at) for v in self._of(fault, promise)})
                 for fault in counts
@@ -89,7 +89,7 @@ class Ledger:
         )
         rows = []
         for fault in sorted(counts, key=lambda fault: (fault != NO_FAULT, fault)):
-            cells = [f"fell {n}" if (n := fell[fault, promise]) else "held" for promise in PROMISES]
+            cells = [f"failed {n}" if (n := failed[fault, promise]) else "held" for promise in PROMISES]
             slowest = max(one.recovery_s for one in self.rounds if fault in one.faults)
             rows.append([fault, str(counts[fault]), *cells, f"{slowest:.1f} s"])
         return ["fault", "times", *PROMISES, "slowest"], rows

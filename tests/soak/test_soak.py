@@ -27,8 +27,8 @@ def test_what_fell_is_counted_for_the_fault_of_its_round_and_told() -> None:
     ledger.violated(LOST, "note a is gone")
     ledger.violated(EVENTS, "event 3 is missing", first)
     _, rows = ledger.table()
-    assert [row[:3] for row in rows] == [["none", "1", "held"], ["full disk", "1", "fell 1"]]
-    assert [row[6] for row in rows] == ["fell 1", "held"]
+    assert [row[:3] for row in rows] == [["none", "1", "held"], ["full disk", "1", "failed 1"]]
+    assert [row[6] for row in rows] == ["failed 1", "held"]
     lost, missing = ledger.account("/logs")
     assert "one machine, after: full disk; seed 7; logs in /logs\n    note a is gone" in lost
     assert "after: none" in missing

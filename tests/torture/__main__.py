@@ -82,7 +82,7 @@ def main() -> int:
     print(f"seed {seed} (SEED={seed} repeats it)", flush=True)
     restore_in_children()
     seconds = options.minutes * 60
-    fell = soak(seconds * SOAK_SHARE, seed)
+    failed = soak(seconds * SOAK_SHARE, seed)
     chance = random.Random(seed)
     for part in PARTS:
         print(f"{part.name} …", file=sys.stderr, flush=True)
@@ -92,7 +92,7 @@ def main() -> int:
         for p in PARTS
     ]
     show("Torture", ["what", "runs", "tests that held", "time", "seeds that failed"], rows, "")
-    return int(bool(fell) or any(part.failed for part in PARTS))
+    return int(bool(failed) or any(part.failed for part in PARTS))
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ class Server(Protocol):
         """Start handling a request."""
 
     def postpone(self, connection: "Connection") -> None:
-        """Schedule a call of the connection's `advance` for a later pass of the event loop."""
+        """Schedule a call to the connection's `advance` for a later pass of the event loop."""
 
 
 class _RefusedError(Exception):
