@@ -39,6 +39,20 @@ class StagedFile:
     def is_unedited(self) -> bool:
         return self.after is not None and is_unchanged(self.aside, self.after, self.write.data)
 
+    def is_applied(self) -> bool:
+        """Return True if the file at `target` is the new one, or was deleted as intended.
+
+        A program that only touches the new file does not make it a different one.
+        """
+        mark = link_mark(self.target)
+        if mark == self.after or mark is None or self.after is None:
+            return mark == self.after
+        return mark[1:] == self.after[1:] and is_unchanged(self.target, mark, self._new_bytes())
+
+    def _new_bytes(self) -> bytes:
+        data, source = self.write.data, self.write.source
+        return source.read_bytes() if data is None and source else data or b""
+
     def as_step(self, root: Path) -> Step:
         digests = (_digest(self.write.read), _digest(self.write.data))
         return Step(str(self.target.relative_to(root)), self.aside.name, self.before, self.after, *digests)
@@ -129,7 +143,7 @@ def roll_back(replacement: Replacement, recovery: Recovery) -> None:
     If both files were edited, the old file is moved to .bifolio/unsaved/.
     """
     step, target = replacement.step, replacement.step.target
-    if link_mark(target) != step.after:  # Swapping the files again could displace a third edit.
+    if not step.is_applied():  # Swapping the files again could displace a third edit.
         if replacement.holds_an_edit:
             recovery.replaced.put_aside(step.aside, step.write.path)
         return

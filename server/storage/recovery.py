@@ -5,12 +5,13 @@ site's write lock.
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from server.paths import STATE_FOLDER
 from server.storage.durable import sync_folder
 from server.storage.exchange import exchange, is_unchanged, move_aside, put_new
-from server.storage.files import FileMark, link_mark
+from server.storage.files import FileMark, digest_of, link_mark
 from server.storage.intent import Step, read_intent
 from server.storage.links import open_folder
 from server.storage.replaced import UNSAVED_FOLDER, ReplacedFiles
@@ -70,6 +71,7 @@ class Recovery:
     def _finish(self, step: Step) -> int:
         """Finish the write to one file. Return the number of changed files (0 or 1)."""
         target, aside = self.root / step.target, self.journal / step.aside
+        step = _with_touched_target(step, target)
         aside_mark, target_mark = link_mark(aside), link_mark(target)
         if aside_mark is None:
             remove = step.after is None and target_mark and target_mark == step.before
@@ -112,3 +114,26 @@ class Recovery:
                 return 0
         sync_folder(target.parent)
         return 1
+
+
+def _with_touched_target(step: Step, target: Path) -> Step:
+    """Return a step with its target's current mark, if a program has touched the file without editing it.
+
+    Otherwise, the step would count as edited, so only the other files of the write would be changed.
+    """
+    mark = link_mark(target)
+    if mark is None or mark in (step.before, step.after):
+        return step
+    if _is_touched(mark, step.before, step.before_digest, target):
+        return replace(step, before=mark)
+    if _is_touched(mark, step.after, step.after_digest, target):
+        return replace(step, after=mark)
+    return step
+
+
+def _is_touched(mark: FileMark, known: FileMark | None, digest: str, path: Path) -> bool:
+    if known is None or not digest or mark[1:] != known[1:]:
+        return False
+    with suppress(OSError):
+        return digest_of(path.read_bytes()).hex() == digest
+    return False

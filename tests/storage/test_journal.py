@@ -325,6 +325,59 @@ def test_deleting_links_is_taken_back_with_the_rest(tmp_path: Path) -> None:
     assert not (api.root / file).exists()
 
 
+def test_a_touched_file_is_taken_back_with_the_rest(tmp_path: Path) -> None:
+    api = make(tmp_path, FILES)
+    before, paths = contents(api.root), ["content/tags/a.md", "content/tags/b.md", "content/tags/new.md"]
+    journal, permitted = Journal(api.root, api.root / ".bifolio"), []
+
+    def permit() -> None:
+        permitted.append(1)
+        if len(permitted) == 2:  # The files have been replaced, and another program touches one of them.
+            for path in paths[1:]:
+                (api.root / path).touch()
+            raise ConflictError("refused")
+
+    writes = [Write(path, b"---\nname: new\n---\n", signature_of(api.root / path)) for path in paths]
+    with journal.writing(), pytest.raises(ConflictError, match="refused"):
+        journal.commit(writes, permit)
+    assert contents(api.root) == before
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_a_touch_before_the_next_start_does_not_stop_the_rest_of_a_write(tmp_path: Path, at: int) -> None:
+    api = make(tmp_path / "site", FILES)
+    paths = ["content/tags/a.md", "content/tags/b.md"]
+    writes = [
+        Write(
+            path, f"new {path}".encode(), signature_of(api.root / path), read=(api.root / path).read_bytes()
+        )
+        for path in paths
+    ]
+
+    def commit(_: Api) -> None:
+        made = Journal(api.root, api.root / ".bifolio")
+        with made.writing():
+            made.commit(writes)
+
+    before = contents(api.root)
+    events, _ = run_disturbed(api, commit, 0, die)
+    for path in paths:
+        (api.root / path).write_text(before[path])
+    api.site.refresh()
+    writes = [
+        Write(
+            path, f"new {path}".encode(), signature_of(api.root / path), read=(api.root / path).read_bytes()
+        )
+        for path in paths
+    ]
+    run_disturbed(api, commit, events.index("os.rename") + at, die)
+    for path in paths:
+        (api.root / path).touch()
+    api.site.recover()
+    assert [(api.root / path).read_text() for path in paths] == [f"new {path}" for path in paths]
+    assert not (api.root / ".bifolio/unsaved").exists()
+
+
 def test_a_step_that_fails_in_the_middle_is_taken_back(tmp_path: Path) -> None:
     api = make(tmp_path, FILES)
     (api.root / "content/things/three.md").chmod(0o444)
