@@ -16,6 +16,7 @@ from server.site.commits.commit_record import record_of_commit
 from server.site.commits.contents import contents_of, replaced_digests
 from server.site.commits.grouping import Group, due
 from server.site.commits.message import Authorship, Joined, message_of, touched_documents
+from server.site.commits.own_versions import bases_of, note_own_versions
 from server.site.commits.reverted import reverted_writes, unseen_writes
 from server.site.record import Record
 from server.site.replica import Replica
@@ -346,7 +347,7 @@ class Committer:
             wait_for_index(repository, deadline)
             head = repository.head()
             try:
-                commit = self._make_commit(repository, self._new(group), head, by_git=by_git)
+                commit = self._make_commit(repository, group, head, by_git=by_git)
                 break
             except CommitError as error:
                 if not error.overtaken and (is_full(str(error)) or repository.head() == head):
@@ -361,6 +362,7 @@ class Committer:
             self.queue.finish(write.name, commit)
             if commit:
                 self._committed(write.name, commit)
+        self.queue.sweep()
 
     def _new(self, group: Group) -> NewCommit:
         committer, last = Person.of(self._replica.state.settings.git.committer), group.last
@@ -376,20 +378,23 @@ class Committer:
             last.joins,
             last.ready,
             exact=last.exact,
-            bases=group.bases(self.queue.pending()),
+            bases=bases_of(self.queue, group),
         )
 
-    def _make_commit(self, repository: Repository, new: NewCommit, head: str, *, by_git: bool) -> str:
+    def _make_commit(self, repository: Repository, group: Group, head: str, *, by_git: bool) -> str:
         """Create a commit and move the branch to it. Return its id, or "" if there is nothing to commit."""
+        new = self._new(group)
         if new.joins:
-            return self._commit_merge(repository, new, head, by_git=by_git)
+            return self._commit_merge(repository, group, new, head, by_git=by_git)
         changed = changes_of(repository, new, head)
         if not changed:
+            note_own_versions(self.queue, repository, group)
             return self._find_commit(repository, new, head)
         # Hooks run without a lock. They may change more files, or undo all changes.
         make, by_hooks = (prepare_by_git if by_git else prepare_commit), set[str]()
         commit = make(repository, new, head, changed)
         if not commit:
+            note_own_versions(self.queue, repository, group)
             return ""
         if by_git and head:
             by_hooks = changed_files(self.root, head, commit).keys() - changed.keys()
@@ -402,13 +407,17 @@ class Committer:
                 if head != now or not commit:
                     raise CommitError("another program has committed the same files", overtaken=True)
             with self._unreverted():
+                by_hooks.update(path for path in changed if files[path] != changed[path])
+                note_own_versions(self.queue, repository, group, commit, files, by_hooks)
                 self._publish(index, new, head, commit, changed)
         if by_git:
             with suppress(CommitError):  # git ignores the status of this hook, too
                 run_hook(repository, {}, "post-commit")
         return commit
 
-    def _commit_merge(self, repository: Repository, new: NewCommit, head: str, *, by_git: bool) -> str:
+    def _commit_merge(
+        self, repository: Repository, group: Group, new: NewCommit, head: str, *, by_git: bool
+    ) -> str:
         """Move the branch to a merge commit, and return its id, or "" if the merge must be repeated."""
         moved = changed_files(self.root, new.base, new.ready) if new.ready else {}
         goes_back = new.exact and head == new.base  # the branch moves back to an earlier commit
@@ -422,10 +431,12 @@ class Committer:
         else:
             make = prepare_by_git if by_git else prepare_commit
             commit = make(repository, new, head, changes_of(repository, new, head))
-        with locked_index(repository, repository.versions(commit, {**new.files, **moved})) as index:
+        files = repository.versions(commit, {**new.files, **moved})
+        with locked_index(repository, files) as index:
             if repository.head() != head:
                 raise CommitError("another program has committed in the meantime", overtaken=True)
             with self._unreverted():
+                note_own_versions(self.queue, repository, group, commit, files)
                 index.move_head(head, commit, new.committer.environment("COMMITTER", new.committed))
         return commit
 
@@ -469,7 +480,8 @@ class Committer:
         """
         if not self.queue.waiting:
             return []
-        unseen = unseen_writes(self._replica.contents, self.queue.pending())
+        pending = self.queue.pending()  # read before the finished writes
+        unseen = unseen_writes(self._replica.contents, pending, self.queue.own_commits.by_path())
         if not unseen:
             return []
         repository, _ = self.repository()
@@ -494,7 +506,7 @@ class Committer:
     def _keep_overtaken(self, repository: Repository, group: Group, paths: Collection[str]) -> None:
         # Others have committed a newer version of these files.
         head, last = repository.head(), group.last_by_path
-        bases = group.bases(self.queue.pending())  # read after `head`, so that no committed write is missing
+        bases = bases_of(self.queue, group)  # read after `head`, so that no committed write is missing
         for path in sorted(paths):
             content = last[path].files[path]
             by_others = committed_by_others(repository, path, content, bases[path], head)
@@ -527,8 +539,8 @@ class Committer:
     def _log_lost_writes(
         self, repository: Repository, group: Group, paths: Collection[str], before: str, commit: str
     ) -> None:
-        pending = self.queue.pending()
-        bases, again = group.bases(pending), {path for path, _ in group.written_later(pending)}
+        bases = bases_of(self.queue, group)
+        again = {path for path, _ in group.written_later(self.queue.pending())}
         for path, file in repository.versions(before, sorted(set(paths) - again)).items():
             if holds(repository, path, file) or is_replaced_on_disk(self.root / path, bases[path]):
                 log.warning(

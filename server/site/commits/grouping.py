@@ -1,7 +1,7 @@
 """Groups queued writes into commits."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -9,6 +9,7 @@ from pathlib import Path
 from server.site.commits.contents import content_digest
 from server.site.commits.message import summary, with_trailers
 from server.storage.git.commit_queue import Pending
+from server.storage.git.own_commits import OwnVersion
 from server.storage.git.written import Basis
 
 
@@ -30,32 +31,38 @@ class Group:
     def last_by_path(self) -> dict[str, Pending]:
         return {path: write for write in self.writes for path in write.files}
 
-    def written_later(self, pending: Iterable[Pending]) -> Iterator[tuple[str, Pending]]:
-        """Yield the path and the write for each later write to any of the group's files."""
-        last = self.last_by_path
+    def written_later(
+        self, pending: Iterable[Pending], more: Collection[str] = ()
+    ) -> Iterator[tuple[str, Pending]]:
+        """Yield the path and the write for each later write to any of the group's files, or to `more` files
+        that its commit changes.
+        """
+        last = {**dict.fromkeys(more, self.last), **self.last_by_path}
         for write in pending:
             for path in write.files.keys() & last.keys():
                 if write.name > last[path].name:
                     yield path, write
 
-    def bases(self, pending: Iterable[Pending]) -> dict[str, Basis]:
+    def bases(
+        self, pending: Iterable[Pending], own: Mapping[str, Collection[OwnVersion]]
+    ) -> dict[str, Basis]:
         """Return, by path, the known versions of the group's files.
 
-        These are the versions that the group replaced or wrote, and the versions in later writes.
+        These are the versions that the group replaced or wrote, the versions in later writes, and `own`: the
+        versions of writes that have left the queue.
         """
-        commits, digests = dict[str, str](), defaultdict[str, set[str | None]](set)
+        digests = defaultdict[str, set[str | None]](set)
         for write in self.writes:
             for path, content in write.files.items():
-                commits.setdefault(path, write.base)
                 digests[path].add(write.replaced.get(path))
                 if content is not None:
                     digests[path].add(content_digest(content))
-        later = defaultdict[str, set[str | None]](set)
+        later, last = defaultdict[str, set[str | None]](set), self.last_by_path
         for path, write in self.written_later(pending):
             later[path].add(content_digest(write.files[path]))
         return {
-            path: Basis(commit, _known(digests[path]), _known(later[path]))
-            for path, commit in commits.items()
+            path: Basis(write.base, _known(digests[path]), _known(later[path]), own.get(path, ()), write.name)
+            for path, write in last.items()
         }
 
     @property

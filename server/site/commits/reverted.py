@@ -1,6 +1,6 @@
 """Detects uncommitted writes that a git command such as `git reset --hard` has overwritten."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from server.site.contents import Contents
 from server.storage.files import Signature, signature_of
 from server.storage.git.commit_queue import Pending
 from server.storage.git.index import written_by_git
+from server.storage.git.own_commits import OwnVersion
 from server.storage.git.refs import find_commit
 from server.storage.git.repository import Repository
 from server.storage.git.written import (
@@ -35,10 +36,13 @@ class Unseen:
     basis: Basis
 
 
-def unseen_writes(contents: Contents, pending: Iterable[Pending]) -> dict[str, Unseen]:
+def unseen_writes(
+    contents: Contents, pending: Iterable[Pending], own: Mapping[str, Collection[OwnVersion]]
+) -> dict[str, Unseen]:
     """Return the uncommitted writes to files that have since changed on disk, by path.
 
-    Omits files whose current content is already served.
+    Omits files whose current content is already served. `own` contains versions whose writes have left the
+    queue.
     """
     group = Group(list(pending))
     unseen = {
@@ -47,7 +51,7 @@ def unseen_writes(contents: Contents, pending: Iterable[Pending]) -> dict[str, U
         if signature_of(contents.root / path) != _shown_signature(contents, path)
         and not is_on_disk(contents.root / path, content)
     }
-    bases = group.bases([]) if unseen else {}
+    bases = group.bases([], own) if unseen else {}
     return {path: Unseen(content, bases[path]) for path, content in unseen.items()}
 
 

@@ -14,6 +14,7 @@ from server.errors import ApiError
 from server.storage.durable import back_up, stage, sync_folder
 from server.storage.file_lock import FileLock
 from server.storage.git.checkout import check_out, finish_checkout
+from server.storage.git.own_commits import OwnCommits
 from server.storage.git.written import is_on_disk
 from server.storage.replaced import put_aside
 
@@ -57,6 +58,7 @@ class CommitQueue:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "commits"
+        self.own_commits = OwnCommits(self.folder)
         self._known: dict[str, Pending] = {}
         self._committer: int | None = None  # the id of the committing thread
 
@@ -203,7 +205,10 @@ class CommitQueue:
         return commit
 
     def sweep(self) -> None:
-        """Delete commit ids that nobody has read within RESULT_TTL_S."""
+        """Delete the records that no write needs anymore, and the commit ids that nobody has read within
+        RESULT_TTL_S.
+        """
+        self.own_commits.sweep(lambda: (*self._names(_STAGED_SUFFIX), *self._names(_QUEUED_SUFFIX)))
         for name in self._names(_DONE_SUFFIX):
             path = self.folder / (name + _DONE_SUFFIX)
             with suppress(OSError):

@@ -11,7 +11,8 @@ from pathlib import Path
 from server.errors import CommitError
 from server.storage.files import digest_of
 from server.storage.git.command import git_as_owner, git_or_fail
-from server.storage.git.refs import are_commits
+from server.storage.git.own_commits import DELETED, OwnVersion
+from server.storage.git.refs import are_commits, is_ancestor
 from server.storage.git.repository import Repository, Staged
 
 MISSING = ""  # used instead of a digest if the file does not exist
@@ -26,6 +27,8 @@ class Basis:
     commit: str  # the commit checked out at the time of the write, or "" if unknown
     digests: Collection[str] = ()  # digests of earlier versions
     later: Collection[str] = ()  # digests of versions that Bifolio wrote afterwards
+    own: Collection[OwnVersion] = ()  # versions whose writes have left the queue since the write
+    write: str = ""  # the write's name in the queue
 
 
 class ByOthers(Enum):
@@ -51,18 +54,34 @@ def committed_by_others(
         return ByOthers.NOTHING_NEWER
     since = ("--end-of-options", f"{basis.commit}..{head}")
     commits = git_or_fail(root, "log", "--format=%H", *since, "--", path).split()
-    written = store_blob(root, path, content) if commits and content is not None else None
+    if not commits:
+        return ByOthers.NOTHING_NEWER
+    written = store_blob(root, path, content) if content is not None else DELETED
     result = ByOthers.NOTHING_NEWER
+    own_commits = {own.commit: own.write for own in basis.own if own.commit}
+    earlier_blobs = {own.blob for own in basis.own if own.write < basis.write}
+    if not is_ancestor(root, basis.commit, head):
+        # History was rewritten, for example by `git commit --amend`. New commits may contain old versions.
+        earlier_blobs.add(_blob(repository.versions(basis.commit, [path])[path]))
     for commit in commits[:MAX_COMPARED_COMMITS]:  # newest first
         version = repository.versions(commit, [path])[path]
-        if (version.id if version else None) == written:
+        write = own_commits.get(commit)
+        if write is not None and write < basis.write:
+            return result
+        if write == basis.write or _blob(version) == written:
             return ByOthers.THE_WRITE
+        if _blob(version) in earlier_blobs:
+            return result
         digests = _digests(repository, commit, path, version)
         if not digests.isdisjoint(basis.digests):
             return result
         if digests.isdisjoint(basis.later):
             result = ByOthers.ANOTHER_VERSION
     return result
+
+
+def _blob(version: Staged | None) -> str:
+    return version.id if version else DELETED
 
 
 def _digests(repository: Repository, commit: str, path: str, version: Staged | None) -> set[str]:

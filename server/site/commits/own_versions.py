@@ -1,0 +1,46 @@
+"""Versions of files that a group of writes leaves behind for later writes to the same files."""
+
+from collections.abc import Collection
+from types import MappingProxyType
+
+from server.site.commits.grouping import Group
+from server.storage.git.commit import is_nested
+from server.storage.git.commit_queue import CommitQueue
+from server.storage.git.own_commits import DELETED, OwnVersion
+from server.storage.git.repository import Repository, Tree
+from server.storage.git.written import Basis, store_blob
+
+
+def bases_of(queue: CommitQueue, group: Group) -> dict[str, Basis]:
+    """Return the known versions of the group's files by path."""
+    pending = queue.pending()  # read first, because versions are recorded before their writes leave the queue
+    return group.bases(pending, queue.own_commits.by_path())
+
+
+def note_own_versions(
+    queue: CommitQueue,
+    repository: Repository,
+    group: Group,
+    commit: str = "",
+    files: Tree = MappingProxyType({}),
+    by_hooks: Collection[str] = (),
+) -> None:
+    """Record the group's versions for the later writes in the queue, which are not based on its commit.
+
+    `files` contains the versions in the commit. Those in `by_hooks` differ from the group's versions, so the
+    group itself needs their records, too, if this process is killed. Raises CommitError and OSError.
+    """
+    root, last = repository.root, group.last_by_path
+    later = list(group.written_later(queue.pending(), files))
+    versions = {}
+    for path in {*by_hooks, *(path for path, _ in later)}:
+        write = last.get(path, group.last)
+        if path in files:
+            file = files[path]
+            versions[path] = OwnVersion(write.name, file.id if file else DELETED, commit)
+        elif not is_nested(root, path):
+            content = write.files[path]
+            blob = DELETED if content is None else store_blob(root, path, content)
+            versions[path] = OwnVersion(write.name, blob)
+    if versions:
+        queue.own_commits.note(versions, max(group.last.name, *(write.name for _, write in later)))

@@ -1,0 +1,76 @@
+"""Records of Bifolio's own commits that were made while later writes to the same files were waiting.
+
+Such a write is not based on the commit. Without a record, the commit would look like somebody else's.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from server.storage.durable import stage
+
+_PREFIX, _UNCHANGED = "own", "none"
+DELETED = ""  # used instead of a blob id if the commit deletes the file
+
+
+@dataclass(frozen=True, slots=True)
+class OwnVersion:
+    """A version of a file that Bifolio has written, and its commit."""
+
+    write: str  # name of the write in the commit queue
+    blob: str  # its id in git, or DELETED. Hooks may have changed the version before the commit.
+    commit: str = ""  # "" if the version was not committed, for example because somebody else did that
+
+
+class OwnCommits:
+    """Records in `folder`. A record is deleted when the writes that need it are committed.
+
+    A record consists of the versions of one commit. Its file name contains the last write that needs it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._known: dict[str, dict[str, OwnVersion]] = {}  # Records never change.
+
+    def note(self, versions: Mapping[str, OwnVersion], until: str) -> None:
+        """Record versions by path, for writes up to `until`. Raises OSError."""
+        last = max(versions.values(), key=lambda version: version.write)
+        path = self._folder / "-".join((_PREFIX, until, last.write, last.commit or _UNCHANGED))
+        path.unlink(missing_ok=True)  # left by an attempt that failed afterwards
+        stage(json.dumps({name: asdict(version) for name, version in versions.items()}).encode(), path, 0o600)
+
+    def by_path(self) -> Mapping[str, Collection[OwnVersion]]:
+        self._known = {name: self._known.get(name) or self._read(name) for name in self._names()}
+        found = defaultdict[str, list[OwnVersion]](list)
+        for versions in self._known.values():
+            for path, version in versions.items():
+                found[path].append(version)
+        return found
+
+    def sweep(self, waiting: Callable[[], Iterable[str]]) -> None:
+        """Delete the records that no write needs anymore. `waiting` returns the names of queued writes."""
+        names = self._names()  # read first, because the writes that need these records were queued before
+        first = min(waiting(), default="") if names else ""
+        for name in names:
+            if not first or name.split("-")[1] < first:
+                (self._folder / name).unlink(missing_ok=True)
+
+    def _names(self) -> list[str]:
+        try:
+            return sorted(path.name for path in self._folder.iterdir() if path.name.startswith(f"{_PREFIX}-"))
+        except OSError:
+            return []
+
+    def _read(self, name: str) -> dict[str, OwnVersion]:
+        try:
+            data = json.loads((self._folder / name).read_bytes())
+            return {path: OwnVersion(**version) for path, version in data.items()}
+        except (
+            OSError,
+            ValueError,
+            TypeError,
+            AttributeError,
+        ):  # a process was killed while it wrote the record
+            return {}
