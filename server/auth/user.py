@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from server.documents.constraints import MAX_EMAIL_CHARS, is_email
+from server.formats.normal_form import normalize
 
 MIN_NAME_CHARS, MIN_PASSWORD_CHARS = 3, 6
 MAX_CHARS = {"username": 200, "email": MAX_EMAIL_CHARS}  # maximum lengths of the database columns
@@ -101,12 +102,12 @@ def public_fields(user: User) -> dict[str, Any]:
 
 
 def plain_name(text: str) -> str:
-    return unicodedata.normalize("NFC", text.strip())
+    return normalize("NFC", text.strip())
 
 
 def name_key(text: str) -> str:
     # Names that look alike, such as `Ann` and ` ann`, have the same key.
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text.strip()).casefold())
+    return normalize("NFKC", normalize("NFKC", text.strip()).casefold())
 
 
 def plain_address(text: str) -> str:

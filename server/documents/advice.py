@@ -3,10 +3,11 @@
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, time
-from unicodedata import combining, normalize
+from unicodedata import combining
 
 from server.documents.constraints import UID_PATTERN
 from server.documents.timestamps import read_date
+from server.formats.normal_form import normalize
 from server.formats.tree import Tree
 from server.schema.model import Attribute, Type
 

@@ -3,7 +3,8 @@
 import secrets
 import threading
 import time
-import unicodedata
+
+from server.formats.normal_form import normalize
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _IDS_PER_TIME = 36**4
@@ -14,7 +15,7 @@ _last = (0, 0)
 
 def compose(text: str) -> str:
     """Normalize a name to Unicode NFC. macOS may return file names in NFD."""
-    return str(text if text.isascii() else unicodedata.normalize("NFC", text))
+    return str(text if text.isascii() else normalize("NFC", text))
 
 
 def id_of_name(name: str) -> str:

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
-from unicodedata import normalize
+
+from server.formats.normal_form import normalize
 
 Kind = Literal["link", "image", "definition", "undefined"]
 

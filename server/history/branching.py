@@ -1,7 +1,6 @@
 """A site's branches: listing, creating, deleting, comparing and changing them."""
 
 import threading
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.path_rules import Layout
 from server.documents.timestamps import now
 from server.errors import BusyError, ConflictError, NotFoundError, ValidationError
+from server.formats.normal_form import normalize
 from server.history.commit_files import Blobs
 from server.history.differences import Difference, Values, differences
 from server.history.past import PastState, PastStates
@@ -131,7 +131,7 @@ class Branches:
 
 def _folded(name: str) -> str:
     # Some file systems ignore differences in case and accents.
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", name).casefold())
+    return normalize("NFC", normalize("NFD", name).casefold())
 
 
 # --- changes --------------------------------------------------------------------------------------

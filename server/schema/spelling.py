@@ -10,10 +10,11 @@ from functools import cached_property
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
-from unicodedata import combining, normalize
+from unicodedata import combining
 
 from server.errors import SetupError
 from server.formats.config_file import read_config_file
+from server.formats.normal_form import normalize
 from server.formats.text_positions import line_and_column, nearest
 from server.problems import Problem
 from server.schema.model import ATTRIBUTE_TYPES, RELATIONS, Type

@@ -4,11 +4,12 @@ Each Chinese, Japanese or Korean character is a word.
 """
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from importlib import import_module
 from typing import cast
+
+from server.formats.normal_form import normalize
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\uff66-\uff9f"
 _WORD = re.compile(f"[{_CJK}]|[^\\W_{_CJK}]+")
@@ -71,7 +72,7 @@ def fold(word: str) -> str:
     word = word[:MAX_WORD_CHARS]
     if word.isascii():
         return word.lower()
-    bare = _MARKS.sub("", unicodedata.normalize("NFKD", word.casefold()))
+    bare = _MARKS.sub("", normalize("NFKD", word.casefold()))
     # The result is truncated again, because one letter can fold to more than one.
     return (bare.translate(_LETTER_FOLDS) or word.casefold())[:MAX_WORD_CHARS]
 

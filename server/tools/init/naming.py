@@ -1,12 +1,12 @@
 """Names for proposed content types: English singulars and plurals of folder names."""
 
 import re
-import unicodedata
 from collections.abc import Iterable
 from typing import Literal
 
 import inflection
 
+from server.formats.normal_form import normalize
 from server.schema.check import RESERVED_IDS
 
 # noun for documents in a folder whose name is not a plural
@@ -104,7 +104,7 @@ def _singular(word: str) -> str:
 
 
 def _slug(text: str) -> str:
-    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    plain = normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
     slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
     return slug if slug[:1].isalpha() else f"page-{slug}".strip("-")
 
