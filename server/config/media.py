@@ -79,6 +79,9 @@ class MediaSettings:
         1_000_000_000, "size", "The maximum size of the cache on disk if `media.serve` is `stream`.", "`1 GB`"
     )
     transform: TransformSettings = TransformSettings()
+    placeholders: bool = setting(
+        False, "flag", "Whether responses contain `placeholder` and `color` ([more](images.md#placeholders))."
+    )
     formats: Mapping[str, Transformation] = setting(
         {},
         "named formats",

@@ -240,10 +240,10 @@ class PastStates:
         def facts(path: str, blob: Blob) -> ImageFacts:
             entry = current.known.entries.get(path) if current.known.blobs.get(path) == blob else None
             picture = self.pictures.of(path, blob, entry.signature if entry else None)
-            formats = self.pictures.formats(path, picture)
+            formats, preview = self.pictures.facts(path, picture)
             if formats is None and picture.key:
                 lacking.add(path)
-            return picture.size, formats
+            return picture.size, formats, preview
 
         entries, size = read_entries(store, blobs, known, facts)
         snapshot = self._snapshot(configuration.schema, base, entries)
@@ -264,9 +264,9 @@ class PastStates:
         lacking = set(past.lacking)
         for path in past.lacking:
             picture = self.pictures.of(path, blobs[path])
-            formats, entry = self.pictures.formats(path, picture), entries[path]
+            (formats, preview), entry = self.pictures.facts(path, picture), entries[path]
             if formats and entry.document:
-                entries[path] = replace(entry, document=with_formats(entry.document, formats))
+                entries[path] = replace(entry, document=with_formats(entry.document, formats, preview))
             if formats is not None or not picture.key:
                 lacking.discard(path)
         if len(lacking) == len(past.lacking):

@@ -15,7 +15,7 @@ from server.history.commit_files import open_blob
 from server.storage.files import Signature
 from server.storage.git.tree import Blob
 from server.storage.images.cache import NO_PICTURE, ImageCache, Picture, read_picture
-from server.storage.images.formats import UnscalableError, cached_formats
+from server.storage.images.formats import Preview, UnscalableError, cached_facts
 from server.storage.images.kinds import PICTURE_ENDINGS
 from server.storage.media import media_key, upload_path
 
@@ -46,11 +46,11 @@ class Pictures:
         self._known.put((blob.id, suffix), picture)
         return picture
 
-    def formats(self, path: str, picture: Picture) -> dict[str, Any] | None:
-        """Return an image's resized variants as JSON, or None if they have not been generated yet."""
+    def facts(self, path: str, picture: Picture) -> tuple[dict[str, Any] | None, Preview | None]:
+        """Return an image's resized variants as JSON, and its preview. Either can be None."""
         if not picture.key:
-            return None
-        return cached_formats(self._image_cache.folder, picture.key, media_key(path) or "")
+            return None, None
+        return cached_facts(self._image_cache.folder, picture.key, media_key(path) or "")
 
     def file(self, path: str, blob: Blob, name: str) -> Path | None:
         key = self.of(path, blob).key
@@ -58,7 +58,7 @@ class Pictures:
 
     def is_wanting(self, path: str, blob: Blob) -> bool:
         picture = self.of(path, blob)
-        missing = bool(picture.key) and self.formats(path, picture) is None
+        missing = bool(picture.key) and self.facts(path, picture)[0] is None
         return missing and self._image_cache.may_make(picture.key)
 
     def make(self, path: str, blob: Blob) -> bool:

@@ -370,6 +370,9 @@ def _plugin(uid: str, singular: str, plural: str, scalars: Mapping[str, str], *o
 # used as `mapped_by` of the media files' attribute `related`, which is the inverse side of all media
 # attributes
 ANY_MEDIA = "*"
+# Attribute of media files: an image's placeholder and main color. If `media.placeholders` is set, responses
+# contain them as fields of their own.
+PREVIEW = "preview"
 
 # Types without schema files. Media files can be populated and filtered like documents. Users are indexed
 # without their passwords and other secrets (index.user_index).
@@ -396,6 +399,7 @@ BUILT_IN: Mapping[str, Type] = {
             "provider_metadata": "json",
         },
         Attribute("related", "relation", relation="morphToMany", mapped_by=ANY_MEDIA),
+        Attribute(PREVIEW, "json", private=True),
     ),
     USER: _plugin(
         USER,

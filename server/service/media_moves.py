@@ -15,6 +15,7 @@ from server.errors import ConflictError, MissingObjectError
 from server.formats.edits import REMOVE
 from server.formats.tree import Tree
 from server.paths import incoming_folder
+from server.schema.model import PREVIEW
 from server.service.read import Caller
 from server.service.write import Writes
 from server.site.site import Site
@@ -161,9 +162,12 @@ def push(
     Raises BucketError, or any error of `Writes.make`.
     """
     site = writes.site
-    keeper = Keeper(bucket, site.image_cache.folder)
+    previews = site.state.settings.media.placeholders
+    keeper = Keeper(bucket, site.image_cache.folder, previews=previews)
     pending = [
-        sent_file for sent_file in media_of(site) if is_on_disk(site, sent_file) or _lacks_formats(sent_file)
+        sent_file
+        for sent_file in media_of(site)
+        if is_on_disk(site, sent_file) or _lacks_formats(sent_file, previews)
     ]
     count, size, skipped, commit = 0, 0, list[tuple[str, str]](), ""
     message = partial(message_of, "Copy" if keep else "Move", "to")
@@ -185,10 +189,14 @@ def push(
     return Moved(count, size, tuple(skipped), commit)
 
 
-def _lacks_formats(document: Document) -> bool:
-    """Return whether an image in the bucket is large enough for resized variants but has none."""
+def _lacks_formats(document: Document, previews: bool) -> bool:
+    """Return whether an image in the bucket is large enough for resized variants but has none.
+
+    If `previews` is set, the same applies to its placeholder and main color.
+    """
     width, height = document.get("width"), document.get("height")
-    if document.get("formats") or not (width and height) or not object_of(document.get("provider_metadata")):
+    lacks = not document.get("formats") or (previews and not document.get(PREVIEW))
+    if not lacks or not (width and height) or not object_of(document.get("provider_metadata")):
         return False
     return needs_formats(ImageSize(width, height), splitext(document.path)[1])
 

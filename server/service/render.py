@@ -19,8 +19,9 @@ from server.index.snapshot import View
 from server.index.sort import component_sorter, sort_each, sorter
 from server.query.ast import NO_FILTER, Node, Page, Query, Selection
 from server.query.parse import pagination
-from server.schema.model import UPLOAD, Type
+from server.schema.model import PREVIEW, UPLOAD, Type
 from server.service.named_formats import named_formats
+from server.storage.images.formats import PREVIEW_FIELDS
 
 Row = tuple[Any, ...]
 Item = Document | Component
@@ -48,6 +49,8 @@ class Renderer:
         self._formats = named_formats(view.settings.media)
         if self._formats and cache_key is not None:
             self.cache_key = (cache_key, self._formats.key)
+        if view.settings.media.placeholders and cache_key is not None:
+            self.cache_key = (self.cache_key, PREVIEW)
         self._compiled: dict[tuple[str, int, bytes, bytes], Write] = {}
 
     def document(self, document: Document, selection: Selection) -> bytes:
@@ -129,13 +132,15 @@ class Renderer:
     def _start(
         self, type_: Type, fields: tuple[str, ...] | None, names: Sequence[str], *, wrapped: bool
     ) -> Start:
-        formats = self._formats if type_.uid == UPLOAD and "formats" in names else None
         start = _wrapped_columns(type_, names) if wrapped else _columns(type_, names)
-        shown = (lambda file: start(formats.add(file))) if formats else start
+        added = self._formats if type_.uid == UPLOAD and "formats" in names else None
+        shown = (lambda file: start(added.add(file))) if added else start
+        with_preview = type_.uid == UPLOAD and "url" in names and self.view.settings.media.placeholders
+        full = (lambda file: shown(file) + preview_members(file)) if with_preview else shown
         if wrapped:
-            return shown
-        key = (fields, formats.key) if formats else fields
-        return self.view.snapshot.fragments.of(key, shown)
+            return full
+        key = (fields, added.key if added else "", with_preview) if added or with_preview else fields
+        return self.view.snapshot.fragments.of(key, full)
 
     def _member(self, node: Node) -> Member:
         attribute = node.attribute
@@ -332,6 +337,11 @@ def _wrapped_columns(type_: Type, names: tuple[str, ...]) -> Start:
     """Return a function like the one from `_columns`, but for Strapi 4's format."""
     head, values = _values(type_, ("id", "documentId")), _values(type_, names)
     return lambda item: dumps(head(item.row))[:-1] + b',"attributes":' + dumps(values(item.row))[:-1]
+
+
+def preview_members(file: Document) -> bytes:
+    preview = file.get(PREVIEW) or dict.fromkeys(PREVIEW_FIELDS)
+    return b"," + dumps({name: preview[name] for name in PREVIEW_FIELDS})[1:-1]
 
 
 def _values(type_: Type, names: tuple[str, ...]) -> Callable[[Row], dict[str, Any]]:

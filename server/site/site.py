@@ -430,14 +430,17 @@ class Site:
 
     def scale(self, path: str) -> State:
         file = self.state.snapshot.media.get(media_key(path) or "")
-        if file and self.image_cache.wanting(file) and self.image_cache.make(upload_path(path) or ""):
+        if file and self._is_unscaled(file) and self.image_cache.make(upload_path(path) or ""):
             with self._locked():
                 self._replica.append(rescan_paths(self._contents, {path}))
         return self.state
 
     def unscaled(self) -> list[str]:
-        """Return the paths of images that lack resized variants."""
-        return [file.path for file in self.state.snapshot.media.values() if self.image_cache.wanting(file)]
+        """Return the paths of images that lack resized variants or, if they are needed, placeholders."""
+        return [file.path for file in self.state.snapshot.media.values() if self._is_unscaled(file)]
+
+    def _is_unscaled(self, file: Document) -> bool:
+        return self.image_cache.wanting(file, previews=self.state.settings.media.placeholders)
 
     def recover(self) -> int:
         """Finish, roll back or discard interrupted writes. Return the number of changed files."""

@@ -7,6 +7,7 @@ from typing import Any
 from server.documents.document import Document
 from server.problems import Problem
 from server.storage.files import Signature
+from server.storage.images.formats import Preview
 from server.storage.images.kinds import ImageSize
 
 
@@ -36,9 +37,9 @@ class Entry:
         return next((problem for problem in self.problems if problem.severity == "error"), None)
 
 
-# An image's width and height in pixels, and its resized variants (formats). Either is None if the file is not
-# an image, or if that value has not been computed yet.
-ImageFacts = tuple[ImageSize | None, dict[str, Any] | None]
-NO_FACTS: ImageFacts = (None, None)
+# An image's width and height in pixels, its resized variants (formats), and its placeholder and main color.
+# Each is None if the file is not an image, or if that value has not been computed yet.
+ImageFacts = tuple[ImageSize | None, dict[str, Any] | None, Preview | None]
+NO_FACTS: ImageFacts = (None, None, None)
 # (path, mtime in seconds since 1970) → (createdAt, updatedAt)
 Timestamps = Callable[[str, float], tuple[str, str]]

@@ -14,9 +14,9 @@ from server.documents.encode import Reading, read_own_id, read_own_timestamp, re
 from server.documents.ids import compose, id_of_name
 from server.formats.tree import Tree
 from server.paths import UPLOADS
-from server.schema.model import FILE_FIELDS, Type
+from server.schema.model import FILE_FIELDS, PREVIEW, Type
 from server.storage.bucket.stored import DESCRIPTION_KEY, StoredFile, StoredObject, object_of
-from server.storage.images.formats import described_formats, format_of
+from server.storage.images.formats import Preview, described_formats, format_of
 from server.storage.images.kinds import MEASURED_ENDINGS, ImageSize, is_text, kilobytes, sniff
 
 SIDECAR_SUFFIX = ".yaml"
@@ -102,6 +102,7 @@ def read_media(
     reading: Reading,
     image_size: ImageSize | None = None,
     formats: Mapping[str, Any] | None = None,
+    preview: Preview | None = None,
     stored: StoredFile | None = None,
 ) -> Document:
     """Return the document for a media file.
@@ -122,6 +123,7 @@ def read_media(
         "height": image_size.height if image_size else None,
         "formats": formats or ({} if REPLACED_KEY in description else None),
         "provider_metadata": stored.as_metadata() if stored else None,
+        PREVIEW: preview,
     }
     warn_unknown(type_, description, (), reading, allowed=_DESCRIPTION_KEYS)
     for name in DESCRIBED_FIELDS:
@@ -137,8 +139,8 @@ def read_media(
     return make(type_, document_id, row, (*timestamps, published), locale, path)
 
 
-def with_formats(file: Document, formats: Mapping[str, Any]) -> Document:
-    return file.with_values({"formats": _with_name(formats, file.get("name"))})
+def with_formats(file: Document, formats: Mapping[str, Any], preview: Preview | None) -> Document:
+    return file.with_values({"formats": _with_name(formats, file.get("name")), PREVIEW: preview})
 
 
 def _with_name(formats: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -169,6 +171,7 @@ def stored_media(
         reading,
         ImageSize(stored.width, stored.height) if stored.width and stored.height else None,
         described_formats(sizes, media_key(path) or path),
+        stored.preview,
         stored,
     )
 

@@ -11,8 +11,9 @@ from pathlib import Path
 from server.config.model import Settings
 from server.query.operators import OPERATORS
 from server.query.queryable_attributes import target_of, targets_of
-from server.schema.model import BUILT_IN, STANDARD_FIELDS, Attribute, Schema, Type, type_names
+from server.schema.model import BUILT_IN, STANDARD_FIELDS, UPLOAD, Attribute, Schema, Type, type_names
 from server.schema.sentences import describe_attribute, describe_type
+from server.storage.images.formats import PREVIEW_FIELDS
 from server.tools.typescript import is_always_there, type_order
 
 _TYPING = "from typing import "
@@ -118,6 +119,7 @@ def _line(described: str) -> str:
 class _Writer:
     schema: Schema
     names: Mapping[str, str]
+    has_placeholders: bool
 
     @cached_property
     def in_zones(self) -> frozenset[str]:
@@ -161,6 +163,8 @@ class _Writer:
             value = self._scalar(attribute, RESPONSE_TYPES)
             sure = value == "Any" or (is_always_there(type_, attribute) and not draft)
             yield name, value if sure else f"{value} | None", _about(attribute)
+        if type_.uid == UPLOAD and self.has_placeholders:
+            yield from ((name, "str | None", "") for name in PREVIEW_FIELDS)
         suffix = "Draft" if draft else ""
         for attribute in type_.attributes.values():
             if attribute.populatable and (value := self._link(attribute, suffix)):
@@ -240,7 +244,7 @@ def _about(attribute: Attribute) -> str:
 
 def write_python_module(schema: Schema, settings: Settings) -> str:
     """Return the source code of the Python module."""
-    writer = _Writer(schema, _names(schema))
+    writer = _Writer(schema, _names(schema), settings.media.placeholders)
     parts = [
         _HEAD + PRELUDE.rstrip("\n") + "\n",
         f"Locale = {literal(settings.locales.available)}\n",

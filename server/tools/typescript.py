@@ -22,6 +22,7 @@ from server.schema.model import (
     type_names,
 )
 from server.schema.sentences import describe_attribute, describe_type
+from server.storage.images.formats import PREVIEW_FIELDS
 
 # --- literals -------------------------------------------------------------------------------------
 
@@ -94,6 +95,7 @@ class Shapes:
 
     schema: Schema
     names: Mapping[str, str]
+    has_placeholders: bool = False  # whether media files have placeholders
 
     def of(self, type_: Type) -> str:
         """Return the TypeScript declarations for a content type or component."""
@@ -127,6 +129,8 @@ class Shapes:
                 value = "ImageFormats"
             sure = is_always_there(type_, attribute)
             yield _member(attribute, value if sure or value == "Json" else f"{value} | null")
+        if type_.uid == UPLOAD and self.has_placeholders:
+            yield from (f"  {name}: string | null;\n" for name in PREVIEW_FIELDS)
 
     def _links(self, type_: Type) -> Iterator[str]:
         for attribute in type_.attributes.values():
@@ -222,7 +226,8 @@ def write_module(schema: Schema, settings: Settings) -> str:
 
 def types_of(schema: Schema, settings: Settings) -> str:
     """Return the TypeScript declarations of all types in the schema."""
-    shapes, types = Shapes(schema, typescript_names(schema)), type_order(schema)
+    shapes = Shapes(schema, typescript_names(schema), has_placeholders=settings.media.placeholders)
+    types = type_order(schema)
     parts = [
         _locales(settings),
         *(shapes.of(type_) for type_ in types),

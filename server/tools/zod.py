@@ -7,6 +7,7 @@ from pathlib import Path
 from server.config.model import Settings
 from server.query.queryable_attributes import targets_of
 from server.schema.model import STANDARD_FIELDS, UPLOAD, Attribute, Schema, Type, key_of
+from server.storage.images.formats import PREVIEW_FIELDS
 from server.tools.typescript import (
     comment,
     is_always_there,
@@ -67,6 +68,7 @@ const imageFormats = z.object({
 class _Writer:
     schema: Schema
     names: Mapping[str, str]
+    has_placeholders: bool
 
     def object(self, type_: Type) -> str:
         """Return the declaration of the zod schema for a type's responses without `populate`."""
@@ -90,6 +92,8 @@ class _Writer:
             if not is_always_there(type_, attribute) and value != "values.json":
                 value += ".nullable()"
             yield f"  {key(name)}: {value},\n"
+        if type_.uid == UPLOAD and self.has_placeholders:
+            yield from (f"  {name}: z.string().nullable(),\n" for name in PREVIEW_FIELDS)
 
     def links(self, type_: Type) -> str:
         found = dict(self._links(type_))
@@ -134,7 +138,7 @@ def one_of(values: Iterable[str]) -> str:
 
 def write_zod_module(schema: Schema, settings: Settings) -> str:
     """Return the source code of a TypeScript module with the types and the zod schemas."""
-    writer = _Writer(schema, typescript_names(schema))
+    writer = _Writer(schema, typescript_names(schema), settings.media.placeholders)
     types = type_order(schema)
     shapes = "".join(f"  {key(key_of(t))}: {writer.names[t.uid]},\n" for t in types)
     uids = "".join(f"  {key(key_of(t))}: {text(t.uid)},\n" for t in types)

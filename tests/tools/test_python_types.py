@@ -23,6 +23,14 @@ def module(root: Path, files: Files) -> str:
     return write_python_module(read_content_types(root), read_settings(root))
 
 
+def test_media_have_placeholders_if_the_settings_say_so(tmp_path: Path) -> None:
+    settings = {"site.yaml": "media: {placeholders: true}\n"}
+    note = collection("note", {"title": STRING})
+    assert "placeholder" not in module(tmp_path, note)
+    added = '"placeholder": "str | None",\n        "color": "str | None",'
+    assert added in module(tmp_path, {**note, **settings})
+
+
 def loaded(root: Path, files: Files) -> dict[str, Any]:
     """Return the names in the generated module."""
     path = root / "made.py"

@@ -65,6 +65,13 @@ def test_image_formats_have_the_names_in_the_settings(tmp_path: Path) -> None:
     assert unknown not in module(tmp_path, {**NOTE, "site.yaml": disabled})
 
 
+def test_media_have_placeholders_if_the_settings_say_so(tmp_path: Path) -> None:
+    added = "placeholder: string | null; color: string | null;"
+    assert added not in shape(module(tmp_path, NOTE), "UploadFile")
+    text = module(tmp_path, {**NOTE, "site.yaml": "media: {placeholders: true}\n"})
+    assert shape(text, "UploadFile").endswith(added)
+
+
 def test_passwords_and_private_attributes_are_written_and_never_shown(tmp_path: Path) -> None:
     secret = {"word": {"type": "password"}, "aside": {"type": "string", "private": True}}
     hidden = relation("manyToOne", "note", private=True)

@@ -32,6 +32,13 @@ def test_image_formats_have_the_names_in_the_settings(tmp_path: Path) -> None:
     assert f'  large: imageFormat.optional(),\n  card: {shape},\n  "to-do": {shape},\n}})' in text
 
 
+def test_media_have_placeholders_if_the_settings_say_so(tmp_path: Path) -> None:
+    settings = {"site.yaml": "media: {placeholders: true}\n"}
+    added = "  placeholder: z.string().nullable(),\n  color: z.string().nullable(),\n})"
+    assert added not in module(tmp_path, collection("note", {"title": STRING}))
+    assert added in module(tmp_path, {**collection("note", {"title": STRING}), **settings})
+
+
 def test_members_and_links(tmp_path: Path) -> None:
     attributes = {
         "title": {**STRING, "required": True},

@@ -38,7 +38,9 @@ def describe_site(state: State, actor: Actor) -> bytes:
     """Return the OpenAPI document for a caller as JSON. The output is deterministic."""
     public = Actor("public", state.settings.roles["public"])
     taken = [name for name, _ in shared_schemas(state.settings)]
-    schemas = TypeSchemas(state.schema, type_names(state.schema, taken, SUFFIXES), actor)
+    schemas = TypeSchemas(
+        state.schema, type_names(state.schema, taken, SUFFIXES), actor, state.settings.media.placeholders
+    )
     components = _components(state, schemas)
     audience = Audience(actor, public, state.schema, state.settings)
     paths: dict[str, JsonSchema] = {}

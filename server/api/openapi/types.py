@@ -36,6 +36,7 @@ class TypeSchemas:
     types: Schema
     names: Mapping[str, str]
     actor: Actor
+    has_placeholders: bool  # whether media files have placeholders
 
     def all(self) -> Iterator[tuple[str, JsonSchema]]:
         for uid, type_ in self.types.types.items():
@@ -94,6 +95,8 @@ class TypeSchemas:
         for link in self.links(type_):
             properties[link.name] = with_description(self._populated_schema(link), link)
         if type_.uid == UPLOAD:
+            if self.has_placeholders:
+                properties |= _PREVIEW
             properties["isUrlSigned"] = {
                 "const": False,
                 "description": "Only in responses of the media library.",
@@ -198,6 +201,12 @@ class TypeSchemas:
                 properties[name] = {"anyOf": [ref("LinkFilter"), ref(f"{self.names[target.uid]}Filters")]}
         properties |= {"$and": {**_LIST, "items": own}, "$or": {**_LIST, "items": own}, "$not": own}
         return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+_PREVIEW: Mapping[str, JsonSchema] = {
+    "placeholder": {"type": ["string", "null"], "description": "The image's BlurHash."},
+    "color": {"type": ["string", "null"], "description": "The image's main color, such as #5b7f95."},
+}
 
 
 def _is_required(attribute: Attribute) -> bool:

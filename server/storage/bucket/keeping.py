@@ -10,7 +10,13 @@ from server.errors import BusyError
 from server.storage.bucket.copies import Copies
 from server.storage.bucket.stored import StoredFile, StoredFormat, StoredObject, ending_for
 from server.storage.images.cache import size_of_image
-from server.storage.images.formats import UnscalableError, format_file, make_formats, read_record
+from server.storage.images.formats import (
+    UnscalableError,
+    cached_preview,
+    format_file,
+    make_formats,
+    read_record,
+)
 from server.storage.images.kinds import ImageSize
 from server.storage.images.sizes import needs_formats
 from server.storage.media import mime_type
@@ -42,6 +48,9 @@ def is_shown(mime: str) -> bool:
 # --- uploading --------------------------------------------------------------------------------------
 
 
+_KEY_DIGITS = 32  # of an image's hash, in the key that `images.cache` uses
+
+
 class Target(Protocol):
     """Interface for uploading objects, for example to a bucket."""
 
@@ -57,6 +66,7 @@ class Keeper:
     formats: Path  # the folder in which variants are created
     copies: Copies | None = None
     most: int = 0  # maximum size of the cache in bytes
+    previews: bool = False  # whether descriptions contain placeholders
 
     def keep(self, source: Path, ending: str) -> StoredFile:
         """Upload a file and its resized variants. Return the data for its description file.
@@ -74,7 +84,8 @@ class Keeper:
         formats = {name: self._put_format(one, path, ending) for name, (one, path) in made_formats.items()}
         if image_size is None:
             return StoredFile(content)
-        return StoredFile(content, image_size.width, image_size.height, formats)
+        preview = cached_preview(self.formats, sha256[:_KEY_DIGITS]) if self.previews else None
+        return StoredFile(content, image_size.width, image_size.height, formats, preview)
 
     def _put_format(self, one: StoredFormat, path: Path, ending: str) -> StoredFormat:
         self._put(one.object, path, ending)
@@ -90,7 +101,7 @@ class Keeper:
     ) -> Mapping[str, tuple[StoredFormat, Path]]:
         if not needs_formats(image_size, ending):
             return {}
-        key = sha256[:32]  # the same key that `images.cache` uses
+        key = sha256[:_KEY_DIGITS]
         try:
             with source.open("rb") as file:
                 make_formats(self.formats, key, file, ending)

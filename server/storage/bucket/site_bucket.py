@@ -47,7 +47,8 @@ class SiteBucket:
             return None
         copies = self._copies if serving(settings) == STREAM else None
         with self._place():
-            keeper = Keeper(open_bucket(settings), self._formats, copies, settings.media.cache)
+            media = settings.media
+            keeper = Keeper(open_bucket(settings), self._formats, copies, media.cache, media.placeholders)
             return keeper.keep(source, ending)
 
     def open(self, settings: Settings, object_: StoredObject) -> BufferedReader:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from server.formats.tree import Tree
+from server.storage.images.formats import PREVIEW_FIELDS, Preview
 
 # For example, file: {sha256: 9f86…, ext: .png, size: 48213, width: 800, height: 600, formats: {thumbnail: …}}
 DESCRIPTION_KEY = "file"
@@ -14,6 +15,8 @@ STORED_MARK = re.compile(rb"\bsha256\b")
 _HASH = re.compile(r"[0-9a-f]{64}")
 _EXT = re.compile(r"(\.[A-Za-z0-9]{1,12})?")
 _NAME = re.compile(r"[a-z]{1,20}")
+_PREVIEWS = {"placeholder": re.compile(r"[!-~]{6,100}"), "color": re.compile(r"#[0-9a-f]{6}")}
+_EXPECTED = {"placeholder": "a BlurHash", "color": "a color such as #5b7f95"}
 _NUMBER = re.compile(r"\d{1,15}")
 
 
@@ -41,12 +44,16 @@ class StoredFormat:
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A media file in a bucket. Images also have a width and height in pixels."""
+    """A media file in a bucket. Images also have a width and height in pixels.
+
+    `preview` is the image's placeholder and main color.
+    """
 
     object: StoredObject
     width: int | None = None
     height: int | None = None
     formats: Mapping[str, StoredFormat] = field(default_factory=dict)
+    preview: Preview | None = None
 
     @property
     def objects(self) -> Iterator[StoredObject]:
@@ -58,6 +65,8 @@ class StoredFile:
         tree = {"sha256": self.object.sha256, **ext, "size": self.object.size}
         if self.width and self.height:
             tree |= {"width": self.width, "height": self.height}
+        if self.preview:
+            tree |= self.preview
         if self.formats:
             tree["formats"] = {name: _format_tree(one) for name, one in self.formats.items()}
         return tree
@@ -91,7 +100,13 @@ def read_stored(description: Mapping[str, Tree]) -> StoredFile:
     read = {str(name): _read_format(one, ext) for name, one in _mapping(formats).items()}
     if not all(map(_NAME.fullmatch, read)):
         raise ValueError(f"{DESCRIPTION_KEY}.formats must have names such as small")
-    return StoredFile(_object(file, ext), width, height, read)
+    return StoredFile(_object(file, ext), width, height, read, _read_preview(file))
+
+
+def _read_preview(file: Mapping[str, Tree]) -> Preview | None:
+    if not all(name in file for name in PREVIEW_FIELDS):
+        return None
+    return {name: _text(file, name, _PREVIEWS[name], expected) for name, expected in _EXPECTED.items()}
 
 
 def object_of(metadata: Any, format_: str = "") -> StoredObject | None:

@@ -18,11 +18,13 @@ from server.documents.document import Document
 from server.documents.ids import compose
 from server.errors import BusyError
 from server.paths import STATE_FOLDER, UPLOADS, state_folder
+from server.schema.model import PREVIEW
 from server.storage.checked_json import read_checked, write_checked
 from server.storage.files import FileMark, Signature, file_mark, signature
 from server.storage.images.formats import (
+    Preview,
     UnscalableError,
-    cached_formats,
+    cached_facts,
     digest_of,
     discard_record,
     format_file,
@@ -95,12 +97,15 @@ class ImageCache:
             while len(self._read_ahead) > MAX_READ_AHEAD_IMAGES:
                 self._read_ahead.popitem(last=False)
 
-    def facts(self, inside: str) -> tuple[ImageSize | None, dict[str, Any] | None]:
-        """Return an image's dimensions, and its resized variants in the API's format. Either can be None."""
+    def facts(self, inside: str) -> tuple[ImageSize | None, dict[str, Any] | None, Preview | None]:
+        """Return an image's dimensions, its resized variants in the API's format, and its preview.
+
+        Each can be None.
+        """
         image_size, key = self._look(inside)
         if not key:
-            return image_size, None
-        return image_size, cached_formats(self.folder, key, compose(inside))
+            return image_size, None, None
+        return image_size, *cached_facts(self.folder, key, compose(inside))
 
     def picture(self, inside: str, signature_: Signature) -> Picture | None:
         """Return the cached data about an image, or None if its signature has changed."""
@@ -108,16 +113,19 @@ class ImageCache:
         cached = self._known.get(inside)
         return Picture(cached[1], cached[2]) if cached and cached[0] == signature_ else None
 
-    def wanting(self, file: Document) -> bool:
-        """Return True if an image's resized variants still have to be created or added to its document."""
+    def wanting(self, file: Document, *, previews: bool = False) -> bool:
+        """Return True if an image's resized variants still have to be created or added to its document.
+
+        If `previews` is set, the same applies to its placeholder and main color.
+        """
         inside = _inside(file)
         image_size, key = self._look(inside)
         if not key or image_size is None:
             return False
-        made = cached_formats(self.folder, key, inside)
-        if made is None:
+        made, preview = cached_facts(self.folder, key, inside)
+        if made is None or (previews and preview is None):
             return self.may_make(key)
-        return bool(made) and not file.get("formats")
+        return (bool(made) and not file.get("formats")) or (previews and not file.get(PREVIEW))
 
     def make(self, inside: str) -> bool:
         """Create the resized variants of an image. Return False if this fails."""

@@ -33,6 +33,8 @@ TIMEOUT_S = 1.5 * MAX_CPU_S  # limit on elapsed time per image
 LOCK_TIMEOUT_S = TIMEOUT_S
 RETENTION_S = 30 * 86_400.0  # Resized variants that have not been used for this long are deleted.
 _RECORD_FILE = "formats.json"
+# The key in a record for the image's placeholder and main color, which older records lack.
+DESCRIPTION = "description"
 _KEY = re.compile(r"[0-9a-f]{32}")
 UNSCALABLE_STATUS = os.EX_DATAERR  # exit status if the image is damaged or too large
 # Exit statuses for failures that the image itself caused.
@@ -44,6 +46,10 @@ _SUBTYPES: Mapping[str, str] = {".jpg": "jpeg", ".tif": "tiff"}
 
 
 log = logging.getLogger("bifolio")
+
+
+Preview = Mapping[str, str]  # an image's placeholder and main color
+PREVIEW_FIELDS = ("placeholder", "color")
 
 
 class UnscalableError(Exception):
@@ -61,10 +67,33 @@ def cached_formats(folder: Path, key: str, inside: str) -> dict[str, Any] | None
 
     `inside` is the image's path relative to content/uploads/.
     """
+    return cached_facts(folder, key, inside)[0]
+
+
+def cached_facts(folder: Path, key: str, inside: str) -> tuple[dict[str, Any] | None, Preview | None]:
+    """Return an image's resized variants in the API's format, and its placeholder and main color.
+
+    Either is None if it does not exist yet.
+    """
     try:
-        return described_formats(read_record(folder, key), inside)
+        record = read_checked(folder / key / _RECORD_FILE)
+        return described_formats(_sizes(record), inside), _preview(record)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return None
+        return None, None
+
+
+def cached_preview(folder: Path, key: str) -> Preview | None:
+    """Return an image's placeholder and main color, or None if they do not exist yet."""
+    return cached_facts(folder, key, "")[1]
+
+
+def _preview(record: Mapping[str, Any]) -> Preview | None:
+    found = record.get(DESCRIPTION)
+    return {name: str(found[name]) for name in PREVIEW_FIELDS} if found else None
+
+
+def _sizes(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: entry for name, entry in record.items() if name in FORMATS}
 
 
 def read_record(folder: Path, key: str) -> dict[str, Any]:
@@ -72,8 +101,7 @@ def read_record(folder: Path, key: str) -> dict[str, Any]:
 
     Raises OSError if the variants do not exist yet, and ValueError if the record is damaged.
     """
-    record = read_checked(folder / key / _RECORD_FILE)
-    return {name: entry for name, entry in record.items() if name in FORMATS}
+    return _sizes(read_checked(folder / key / _RECORD_FILE))
 
 
 def is_whole(folder: Path, key: str, ending: str) -> bool:
@@ -99,7 +127,7 @@ def described_formats(record: Mapping[str, Mapping[str, int]], inside: str) -> d
 
 
 def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
-    """Create an image's resized variants, unless they already exist. `key` is the image's hash.
+    """Create an image's resized variants and placeholder, unless they exist. `key` is the image's hash.
 
     Raises:
     - UnscalableError if the image can't be resized.
@@ -113,9 +141,10 @@ def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
         WriteLock(folder / "lock", folder).held(LOCK_TIMEOUT_S),
         tempfile.TemporaryDirectory(dir=folder) as temporary,
     ):
-        if is_whole(folder, key, ending):
+        is_intact = is_whole(folder, key, ending)
+        if is_intact and cached_preview(folder, key):
             return
-        if (target / _RECORD_FILE).exists():
+        if not is_intact and (target / _RECORD_FILE).exists():
             log.warning(
                 "the resized variants of an image in %s are damaged or outdated; creating them again", target
             )
@@ -123,7 +152,7 @@ def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
         record = Path(temporary, _RECORD_FILE)
         try:
             formats = json.loads(_run_scaling(file, temporary, ending.lower()))
-            for name, entry in formats.items():
+            for name, entry in _sizes(formats).items():
                 entry["digest"] = digest_of(Path(temporary, f"{name}{ending.lower()}"))
             record.write_bytes(encode_checked(formats))
         finally:

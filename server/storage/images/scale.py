@@ -13,12 +13,13 @@ import resource
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from PIL import Image, ImageOps, ImageSequence
 
-from server.storage.images.formats import MAX_CPU_S, UNSCALABLE_STATUS
+from server.storage.images.formats import DESCRIPTION, MAX_CPU_S, UNSCALABLE_STATUS
 from server.storage.images.measure import MAX_PIXELS, PILLOW_FORMATS, measure, orientation
+from server.storage.images.placeholder import describe
 from server.storage.images.sizes import FORMATS
 
 MAX_MEMORY_BYTES = 1024 * 1024 * 1024  # limit on the address space of the process
@@ -30,13 +31,15 @@ _REDUCING_GAP = 2.0
 _INTERPOLATED_MODES = {"1": "L", "P": "RGBA", "PA": "RGBA"}
 
 
-def scale(file: IO[bytes], folder: Path, ending: str, most: int) -> dict[str, dict[str, int]]:
+def scale(file: IO[bytes], folder: Path, ending: str, most: int) -> dict[str, dict[str, Any]]:
     """Write an image's resized variants to `folder`. Return their dimensions and sizes in bytes, by name.
+
+    The result also contains the image's placeholder and main color, as DESCRIPTION.
 
     Raises OSError or any exception from Pillow if the image is damaged or has more than `most` pixels.
     """
     size, image = _decode(file, ending, most)
-    made = {}
+    made: dict[str, dict[str, Any]] = {DESCRIPTION: describe(image)}
     for name, (width, height) in FORMATS.items():
         if size[0] <= width and size[1] <= height:
             continue

@@ -113,7 +113,7 @@ def _save_animation(
 
 def _arrange(image: Image.Image, full: ImageSize, arrangement: Arrangement, format_: str) -> Image.Image:
     profile = image.info.get("icc_profile")
-    image = _interpolable(image)
+    image = interpolable(image)
     across, down = image.width / full.width, image.height / full.height
     left, top, right, bottom = arrangement.box
     box = (left * across, top * down, right * across, bottom * down)
@@ -122,12 +122,12 @@ def _arrange(image: Image.Image, full: ImageSize, arrangement: Arrangement, form
         image = image.resize(size, Image.Resampling.LANCZOS, box=box, reducing_gap=_REDUCING_GAP)
     image = _place(_in_srgb(image, profile), arrangement, format_)
     if format_ == "jpg" and image.mode not in ("RGB", "L"):
-        image = _flatten(image)
+        image = flatten(image)
     image.info = {}  # Pillow would write some of the metadata, such as a color profile, into the result.
     return image
 
 
-def _interpolable(image: Image.Image) -> Image.Image:
+def interpolable(image: Image.Image) -> Image.Image:
     """Convert an image to a mode with 8 bits for each color and without a palette."""
     if image.mode in ("RGB", "RGBA", "L", "LA", "CMYK") and "transparency" not in image.info:
         return image
@@ -166,12 +166,12 @@ def _place(image: Image.Image, arrangement: Arrangement, format_: str) -> Image.
         return image
     plain = format_ == "jpg"
     placed = Image.new("RGB" if plain else "RGBA", canvas, _WHITE if plain else _TRANSPARENT)
-    image = _flatten(image) if plain else image.convert("RGBA")
+    image = flatten(image) if plain else image.convert("RGBA")
     placed.paste(image, ((canvas[0] - image.width) // 2, (canvas[1] - image.height) // 2))
     return placed
 
 
-def _flatten(image: Image.Image) -> Image.Image:
+def flatten(image: Image.Image) -> Image.Image:
     """Put an image on a white background."""
     if image.mode != "RGBA":
         return image.convert("RGB")

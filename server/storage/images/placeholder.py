@@ -1,0 +1,45 @@
+"""Placeholder and main color of an image, which front ends show until the image is loaded.
+
+Only the process that resizes images imports this module.
+"""
+
+import blurhash
+from PIL import Image
+
+from server.storage.images.transform import flatten, interpolable
+
+_SIDE = 32  # Images are reduced to this size first, because a placeholder shows no more detail.
+_DETAIL = 4  # components along the longer side; those along the shorter side follow from the ratio
+_COLORS = 8  # colors of the palette from which the main color is chosen
+
+
+def describe(image: Image.Image) -> dict[str, str]:
+    """Return an image's BlurHash as `placeholder`, and its main color as `color`, such as `#5b7f95`."""
+    small = _flat(image)
+    small.thumbnail((_SIDE, _SIDE))
+    across, down = _components(*small.size)
+    data = small.tobytes()
+    row = 3 * small.width
+    rows = [[data[at : at + 3] for at in range(start, start + row, 3)] for start in range(0, len(data), row)]
+    return {"placeholder": blurhash.encode(rows, across, down), "color": _main_color(small)}
+
+
+def _flat(image: Image.Image) -> Image.Image:
+    """Return a small copy with 8 bits for each color, on a white background."""
+    small = interpolable(image)
+    small = small.reduce(max(1, min(small.size) // (4 * _SIDE)))
+    return flatten(small.convert("RGBA") if "A" in small.getbands() else small)
+
+
+def _components(width: int, height: int) -> tuple[int, int]:
+    shorter = max(1, round(_DETAIL * min(width, height) / max(width, height)))
+    return (_DETAIL, shorter) if width >= height else (shorter, _DETAIL)
+
+
+def _main_color(image: Image.Image) -> str:
+    """Return the most frequent color, after similar colors have been merged."""
+    reduced = image.quantize(_COLORS)
+    counts = reduced.histogram()
+    start = 3 * counts.index(max(counts))
+    palette = reduced.getpalette() or []
+    return "#" + bytes(palette[start : start + 3]).hex()
