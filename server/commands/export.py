@@ -41,6 +41,7 @@ MAX_SHOWN_PROBLEMS = 10
     metavar="URL",
     help="The URL of the website, which is put before the paths of media files.",
 )
+@click.option("--images", is_flag=True, help="Write the images of media.formats as files.")
 @click.option("--skip-broken", is_flag=True, help="Skip content files that can't be read.")
 @click.option("--force", is_flag=True, help="Write to DIR even if it contains other files.")
 @one_line_errors
@@ -52,6 +53,7 @@ def export_command(
     everything: bool,
     drafts: bool,
     base_url: str,
+    images: bool,
     skip_broken: bool,
     force: bool,
 ) -> None:
@@ -62,7 +64,7 @@ def export_command(
     began = time.perf_counter()
     check_site(root)
     commit = "" if name is None else find_commit(root, name)
-    options = ExportOptions(role, everything, drafts, base_url, force, commit)
+    options = ExportOptions(role, everything, drafts, base_url, force, commit, images)
     if commit:
         check_target(target, Site(root))
     with past_site(root, commit) if commit else nullcontext(root) as folder:
@@ -111,6 +113,10 @@ def _report(site: Site, options: ExportOptions, target: Path, done: Done, second
     if done.unscaled:
         images = f"{done.unscaled} image{'s' * (done.unscaled != 1)}"
         what = f"no resized variants could be created for {images}"
+        _warn(what, "check whether the images are damaged, and check the permissions of .bifolio/")
+    if done.unmade:
+        images = f"{done.unmade} image{'s' * (done.unmade != 1)}"
+        what = f"{images} of media.formats could not be created, so their URLs do not work"
         _warn(what, "check whether the images are damaged, and check the permissions of .bifolio/")
     if done.wrong_aliases:
         aliases = f"{done.wrong_aliases} alias{'es' * (done.wrong_aliases != 1)}"

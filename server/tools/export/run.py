@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -17,6 +18,7 @@ from server.storage.media import media_key
 from server.tools.export.contents import (
     Access,
     SiteExport,
+    Source,
     find_uploads,
     make_formats,
     opener,
@@ -24,6 +26,7 @@ from server.tools.export.contents import (
     with_base_url,
 )
 from server.tools.export.folder import Folder, Manifest, Tally, check_target, opened
+from server.tools.export.images import ImageMaker, NamedImage, with_images
 from server.tools.export.publications import redirect_files
 
 Progress = Callable[[int, int], None]  # (done, total)
@@ -33,7 +36,11 @@ READER = "a read-only token"
 
 @dataclass(frozen=True, slots=True)
 class ExportOptions:
-    """An export's options. `commit` is the commit to export, or "" for the current state."""
+    """An export's options.
+
+    - `commit`: the commit to export, or "" for the current state.
+    - `images`: whether named transformations of images become files.
+    """
 
     role: str = "public"
     everything: bool = False
@@ -41,6 +48,7 @@ class ExportOptions:
     base_url: str = ""
     force: bool = False
     commit: str = ""
+    images: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +56,7 @@ class Done:
     """The result of an export.
 
     - `unscaled`: the number of images that could not be resized.
+    - `unmade`: the number of named transformations that could not be made.
     - `left_out`: the types that the role is not allowed to read.
     - `unwritten`: the number of redirects that a format can't represent.
     - `wrong_aliases`: the number of problems with aliases.
@@ -56,6 +65,7 @@ class Done:
     documents: Mapping[str, int]
     files: int
     unscaled: int
+    unmade: int
     left_out: tuple[str, ...]
     tally: Tally
     unwritten: int
@@ -73,7 +83,8 @@ def export(site: Site, target: Path, options: ExportOptions, bar: Bar) -> Done:
     redirects = redirect_files(site.state, Redirects(PastStates(site)))
     with bar("Scaling images") as progress:
         unscaled = make_formats(site, progress)
-    state = with_base_url(site.state, base) if base else site.state
+    state, images = with_images(site.state) if options.images else (site.state, {})
+    state = with_base_url(state, base) if base else state
     contents = SiteExport(state, access, redirects.files)
     manifest = Manifest(settings.name, access.actor.name, options.drafts, base, commit=options.commit)
     paths = contents.paths()
@@ -81,15 +92,19 @@ def export(site: Site, target: Path, options: ExportOptions, bar: Bar) -> Done:
         folder.claim(paths)
         named = _write(contents, folder, len(paths), progress)
         uploads = {f"uploads/{inside}": file for inside, file in sources(site, named).items()}
-        folder.claim(uploads)
-        open_source = opener(site)
-        folder.remove_gone([*paths, *uploads])
-        for path, file in uploads.items():
-            with open_source(file) as source:
-                folder.copy(path, "/" + quote(path), source)
+        wanted = {f"uploads/{inside}": images[inside] for inside in named if inside in images}
+        maker = ImageMaker(site)
+        made = _make(maker, wanted, bar)
+        folder.claim([*uploads, *made])
+        folder.remove_gone([*paths, *uploads, *made])
+        _copy(folder, uploads, opener(site))
+        for path, image in made.items():
+            with maker.open(image) as source:
+                folder.copy(path, image.request, source)
         tally = folder.finish()
     documents, left_out = _count_documents(contents), _left_out_types(contents)
-    return Done(documents, len(uploads), unscaled, left_out, tally, redirects.left, redirects.problems)
+    files, unmade = len(uploads) + len(made), len(wanted) - len(made)
+    return Done(documents, files, unscaled, unmade, left_out, tally, redirects.left, redirects.problems)
 
 
 def _write(contents: SiteExport, folder: Folder, count: int, progress: Progress) -> set[str]:
@@ -101,6 +116,21 @@ def _write(contents: SiteExport, folder: Folder, count: int, progress: Progress)
         if done % 100 == 0 or done == count:
             progress(done, count)
     return named
+
+
+def _make(maker: ImageMaker, wanted: Mapping[str, NamedImage], bar: Bar) -> Mapping[str, NamedImage]:
+    """Make images, and return those that could be made, by path."""
+    with bar("Transforming images") as progress:
+        made = maker.make(wanted.values(), progress)
+    return {path: image for path, image in sorted(wanted.items()) if image in made}
+
+
+def _copy(
+    folder: Folder, uploads: Mapping[str, Source], open_source: Callable[[Source], BufferedReader]
+) -> None:
+    for path, file in uploads.items():
+        with open_source(file) as source:
+            folder.copy(path, "/" + quote(path), source)
 
 
 def _count_documents(contents: SiteExport) -> Mapping[str, int]:

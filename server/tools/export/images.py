@@ -1,0 +1,107 @@
+"""Files for the named transformations in exported responses, which a static host can't make itself."""
+
+import posixpath
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from io import BufferedReader
+from typing import cast
+from urllib.parse import quote
+
+from server.config.model import with_values
+from server.config.transformation import PRESET
+from server.documents.document import Document
+from server.errors import ApiError
+from server.history.past import PastStates
+from server.index.snapshot import apply
+from server.service.images import Caller, Images, Redirect
+from server.service.media_files import MediaFiles
+from server.service.named_formats import named_formats
+from server.site.loading import cores
+from server.site.site import Site, State
+from server.storage.bucket.site_bucket import SiteBucket
+from server.storage.media import media_key
+
+Progress = Callable[[int, int], None]  # (done, total)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedImage:
+    """The transformation `name` of the media file `key`."""
+
+    key: str
+    name: str
+
+    @property
+    def request(self) -> str:
+        return f"/uploads/{quote(self.key)}?{PRESET}={self.name}"
+
+
+def with_images(state: State) -> tuple[State, Mapping[str, NamedImage]]:
+    """Return the state with paths of files as the URLs of named transformations, and the images by path.
+
+    Each path is relative to the folder of uploads.
+    """
+    formats = named_formats(state.settings.media)
+    if formats is None:
+        return state, {}
+    images: dict[str, NamedImage] = {}
+    media, before, after = state.snapshot.media, [], []
+    for file in media.values():
+        key = media_key(file.path) or ""
+        described = dict(formats.add(file).get("formats") or {})
+        for name in state.settings.media.formats.keys() & described.keys():
+            path = _free_path(key, name, described[name]["ext"], media)
+            images[path] = NamedImage(key, name)
+            described[name] = {**described[name], "url": f"/uploads/{quote(path)}"}
+        if described:
+            before.append(file)
+            after.append(file.with_values({"formats": described}))
+    settings = with_values(state.settings, {"media.formats": {}})
+    return replace(state, settings=settings, snapshot=apply(state.snapshot, before, after)), images
+
+
+def _free_path(key: str, name: str, ext: str, media: Mapping[str, Document]) -> str:
+    # The whole name of the file is kept, because `a.png` and `a.jpg` can both become WebPs.
+    folder, file = posixpath.split(key)
+    path = posixpath.join(folder, f"{name}_{file}" if file.endswith(ext) else f"{name}_{file}{ext}")
+    while path in media:
+        path = posixpath.join(folder, f"_{posixpath.basename(path)}")
+    return path
+
+
+class ImageMaker:
+    """Maker of named transformations, which are cached as for requests."""
+
+    def __init__(self, site: Site) -> None:
+        files = MediaFiles(site, PastStates(site), SiteBucket(site.root, site.image_cache.folder))
+        self._site, self._images = site, Images(files, cores())
+        self._caller = Caller((), lambda: None)
+
+    def make(self, images: Iterable[NamedImage], progress: Progress) -> set[NamedImage]:
+        """Make images, several at the same time. Return those that could be made."""
+        wanted, made = list(images), set[NamedImage]()
+        with ThreadPoolExecutor(cores()) as executor:
+            for done, (image, is_made) in enumerate(
+                zip(wanted, executor.map(self._try, wanted), strict=True), 1
+            ):
+                if is_made:
+                    made.add(image)
+                progress(done, len(wanted))
+        return made
+
+    def open(self, image: NamedImage) -> BufferedReader:
+        """Open an image, after making it if necessary. Raises ApiError."""
+        found = self._images.find(
+            self._site.state.snapshot, "", image.key, {PRESET: image.name}, self._caller
+        )
+        assert found is not None
+        assert not isinstance(found, Redirect)
+        return cast(BufferedReader, found.file)
+
+    def _try(self, image: NamedImage) -> bool:
+        try:
+            self.open(image).close()
+        except (ApiError, OSError):
+            return False
+        return True
