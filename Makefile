@@ -113,6 +113,9 @@ bench-check: .venv/.ready-dev ## Measure bifolio check, and a check of the chang
 bench-studio: .venv/.ready-studio ## Measure load times of the studio's pages in Debian's chromium
 	$(BIN)/python -m bench studio
 
+bench-images: .venv/.ready-dev ## Compare images by URL with ipx and sharp, which npm installs
+	$(BIN)/python -m bench images
+
 bench-peers: .venv/.ready-dev ## Compare speed with Strapi and json-server, which npm installs; takes minutes
 	$(BIN)/python -m bench.peer
 
@@ -153,4 +156,4 @@ clean: ## Remove all files that the other targets create
 .venv/.ready-studio: .venv/.ready-dev pyproject.toml
 	@sh .ci/install '.[studio]' && touch $@ || test "$$CI" != true
 
-.PHONY: tools help install serve collect test test-quick test-bench test-clients test-vendor test-licences audit test-machines test-studio vendor dist test-dist torture test-openapi check docs docs-site bench bench-size bench-worst bench-check bench-studio bench-peers peer-diff real format clean
+.PHONY: tools help install serve collect test test-quick test-bench test-clients test-vendor test-licences audit test-machines test-studio vendor dist test-dist torture test-openapi check docs docs-site bench bench-size bench-worst bench-check bench-studio bench-images bench-peers peer-diff real format clean

@@ -16,6 +16,7 @@
   checking  `bifolio check`, and a check of the changes on a branch
   lsp       the language server: start, completions, memory
   publishing feeds, the sitemap and redirects
+  images    images by URL, compared with ipx and sharp
 
 Everything runs in a temporary folder and on 127.0.0.1. Compared servers alternate within one run, so the
 ratios are reliable even on a busy machine.
@@ -42,6 +43,7 @@ from bench import (
     exporting,
     growth,
     history,
+    images,
     live,
     loading,
     lsp,
@@ -94,6 +96,7 @@ CHOICES = (
     "migrating",
     "lsp",
     "publishing",
+    "images",
 )
 BEGAN = time.perf_counter()
 
@@ -151,6 +154,8 @@ def main() -> None:
             lsp.measure(_make_sites(Path(folder), (MEDIUM,)))
         elif options.what == "publishing":
             publishing.measure(Path(folder), options.articles or PUBLISHED)
+        elif options.what == "images":
+            images.measure(Path(folder))
         elif options.what == "history":
             history.measure(Path(folder), options.articles or history.ARTICLES, options.commits)
         else:

@@ -33,6 +33,7 @@ NOT_BY_NAME = {
     "bench-check": "make test-bench runs it at its smallest size",
     "bench-size": "make test-bench runs it at its smallest size",
     "bench-studio": "make test-bench runs it at its smallest size",
+    "bench-images": "make test-bench runs it at its smallest size",
     "bench-peers": "make test-bench runs it with a second Bifolio in place of Strapi",
     "peer-diff": "tests/bench/ runs what needs no other server; the others take minutes to install",
     "docs-site": "tests/test_docs_site.py serves the same site and front page",

@@ -9,6 +9,7 @@ from pathlib import Path
 APP = Path(__file__).parent / "app"
 STRAPI = str(json.loads((APP / "package.json").read_bytes())["dependencies"]["@strapi/strapi"])
 JSON_SERVER = "0.17.4"
+IPX = "3.1.1"
 _COMPILED = "node_modules/better-sqlite3/build/Release/better_sqlite3.node"
 
 
@@ -32,6 +33,13 @@ def install_strapi() -> Path:
 def install_json_server() -> Path:
     folder = cache() / f"json-server-{JSON_SERVER}"
     _install(folder, {"name": "peer", "private": True, "dependencies": {"json-server": JSON_SERVER}})
+    return folder
+
+
+def install_ipx() -> Path:
+    """Install ipx, a server for images, with sharp, the library that it uses."""
+    folder = cache() / f"ipx-{IPX}"
+    _install(folder, {"name": "peer", "private": True, "dependencies": {"ipx": IPX}})
     return folder
 
 
