@@ -61,13 +61,16 @@ class Suggestions:
 
 
 def _nearest(word: str, known: Iterable[str], likeness: float, until: float) -> str:
-    matcher = SequenceMatcher()
-    matcher.set_seq2(word)
-    best, counts = (likeness, ""), list(Counter(word).items())
+    best, matching = (likeness, ""), None
     for number, other in enumerate(known):
         if number % _WORDS_PER_CLOCK_READ == 0 and time.thread_time() > until:
             return ""
-        if _max_similarity(len(word), counts, other, best[0]) < best[0]:
+        if _max_similarity_of_lengths(len(word), len(other)) < best[0]:
+            continue
+        if matching is None:  # Created only now, because this is slow for a long word.
+            matching = _matcher(word), list(Counter(word).items())
+        matcher, counts = matching
+        if _max_similarity(len(word), counts, other) < best[0]:
             continue
         matcher.set_seq1(other)
         found = (matcher.ratio(), other)
@@ -76,19 +79,28 @@ def _nearest(word: str, known: Iterable[str], likeness: float, until: float) -> 
     return best[1]
 
 
-def _max_similarity(length: int, counts: list[tuple[str, int]], other: str, least: float) -> float:
-    """Return an upper bound for `SequenceMatcher.ratio`, or 0 if the ratio is sure to be less than `least`.
+def _matcher(word: str) -> SequenceMatcher[str]:
+    matcher = SequenceMatcher[str]()
+    matcher.set_seq2(word)
+    return matcher
+
+
+def _max_similarity_of_lengths(length: int, other: int) -> float:
+    return 2 * min(length, other) / (length + other) if length + other else 1.0
+
+
+def _max_similarity(length: int, counts: list[tuple[str, int]], other: str) -> float:
+    """Return an upper bound for `SequenceMatcher.ratio`.
 
     This is three times as fast as `SequenceMatcher.quick_ratio`.
     """
-    total = length + len(other)
-    if not total or 2 * min(length, len(other)) / total < least:
-        return 0.0 if total else 1.0
+    if not length + len(other):
+        return 1.0
     same = 0
     for char, count in counts:
         found = other.count(char)
         same += found if found < count else count
-    return 2 * same / total
+    return 2 * same / (length + len(other))
 
 
 def _differs_a_little(word: str, other: str) -> bool:

@@ -1,5 +1,6 @@
 """Suggestions for mistyped words."""
 
+import tracemalloc
 from difflib import SequenceMatcher
 
 import pytest
@@ -80,6 +81,16 @@ def test_no_single_word_is_compared_for_ever() -> None:
     known = ["ab" * 1000 + str(number) for number in range(2000)]
     with computing_less_than(10):
         assert Suggestions().of("ba" * 1000, known) == ""
+
+
+def test_a_word_much_longer_than_the_known_ones_is_not_examined() -> None:
+    word = "low" * 100_000
+    tracemalloc.start()
+    try:
+        assert suggestion(word, ["low", "mid", "high"]) == ""
+        assert tracemalloc.get_traced_memory()[1] < 100_000
+    finally:
+        tracemalloc.stop()
 
 
 WORDS = st.text("abc-.", min_size=1, max_size=9)
