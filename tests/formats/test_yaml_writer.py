@@ -1,6 +1,9 @@
 """Tests of writing YAML: every parser reads the same value, and the style is the one that people use."""
 
 import io
+import sys
+from collections import Counter
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -133,6 +136,24 @@ def test_a_long_text_with_indicators_is_written_quickly(part: str) -> None:
     with computing_less_than(3):
         entry = yaml_entry("text", long)
     assert len(entry) > 14_000_000
+
+
+@pytest.mark.parametrize("char", ["\n", "\x01", '"'], ids=["newlines", "control characters", "quotes"])
+def test_escaping_calls_no_function_for_each_character(char: str) -> None:
+    calls = Counter[str]()
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        calls[event] += 1
+
+    text = f"\x01{char * 10_000}"
+    yaml_entry("text", text)
+    sys.setprofile(count)
+    try:
+        entry = yaml_entry("text", text)
+    finally:
+        sys.setprofile(None)
+    assert read_yaml(entry) == {"text": text}
+    assert calls.total() < 5000
 
 
 class Library(Emitter):
