@@ -589,6 +589,38 @@ def test_one_upload_of_many_pictures_scales_no_longer_than_others_can_wait(
     scaling.stop()
 
 
+class CountingFile(io.BytesIO):
+    """File in memory that counts its reads."""
+
+    reads = 0
+
+    def read(self, size: int | None = -1) -> bytes:
+        self.reads += 1
+        return super().read(size)
+
+
+TIFF_TAGS = b"".join(
+    (1000 + tag).to_bytes(2, "little") + b"\1\0\x09\0\0\0\x08\0\0\0" for tag in range(60_000)
+)
+MANY_PARTS = {
+    "JPEG without a marker": (b"\xff\xd8" + b"\xff" * 1_000_000, ".jpg"),
+    "JPEG segments": (b"\xff\xd8" + b"\xff\xe1\0\2" * 200_000, ".jpg"),
+    "PNG chunks": (
+        picture()[:33] + (b"\0\0\0\0tEXt" + zlib.crc32(b"tEXt").to_bytes(4, "big")) * 80_000,
+        ".png",
+    ),
+    "GIF comments": (b"GIF89a\1\0\1\0\0\0\0" + b"!\xfe\0" * 200_000, ".gif"),
+    "TIFF tags": (b"II*\0\x08\0\0\0" + (60_000).to_bytes(2, "little") + TIFF_TAGS + b"\0" * 4, ".tif"),
+}
+
+
+@pytest.mark.parametrize(("data", "ending"), MANY_PARTS.values(), ids=MANY_PARTS.keys())
+def test_a_header_of_very_many_parts_is_not_read_to_its_end(data: bytes, ending: str) -> None:
+    file = CountingFile(data)
+    assert measure(file, ending) is None
+    assert file.reads <= 20_001
+
+
 @pytest.mark.parametrize(
     ("kind", "part", "most"),
     [

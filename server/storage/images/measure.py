@@ -1,5 +1,6 @@
 """Image dimensions, read from file headers without decoding the images."""
 
+import warnings
 from collections.abc import Callable
 from typing import IO, cast
 
@@ -14,9 +15,12 @@ PILLOW_FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "TIFF", "AVIF", "BMP")
 # A file that declares more pixels is not treated as an image. (Even a tiny file can declare a huge number.)
 MAX_PIXELS = 100_000_000
 Image.MAX_IMAGE_PIXELS = None  # MAX_PIXELS replaces Pillow's own limit.
+# A damaged TIFF file would add a line to the log for each of its tags.
+warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
 _ORIENTATION_TAG = 0x0112  # EXIF tag
 # Limits on the bytes read to measure an image. For some formats, Pillow reads the whole file.
 _MAX_HEAD_BYTES, _MAX_FILE_BYTES = 4 * 1024 * 1024, 64 * 1024 * 1024
+_MAX_READS = 20_000  # Pillow calls `read` for each marker, chunk and tag. A photo needs a few hundred reads.
 _WHOLE_FILE_FORMATS = {".webp": ("WEBP",), ".avif": ("AVIF",)}
 
 
@@ -40,17 +44,20 @@ def measure(file: IO[bytes], ending: str) -> ImageSize | None:
 
 
 class _Head:
-    """File wrapper that raises ValueError after `most` bytes, to protect against malicious headers."""
+    """File wrapper that raises ValueError after `most` bytes or _MAX_READS reads, to protect against
+    malicious headers.
+    """
 
     def __init__(self, file: IO[bytes], most: int) -> None:
-        self._file, self._left = file, most
+        self._file, self._left, self._reads_left = file, most, _MAX_READS
         self.seek, self.tell = file.seek, file.tell
 
     def read(self, size: int = -1) -> bytes:
         count = self._left + 1 if size < 0 else size
         data = self._file.read(min(count, self._left + 1))
         self._left -= len(data)
-        if self._left < 0:
+        self._reads_left -= 1
+        if self._left < 0 or self._reads_left < 0:
             raise ValueError("the header of an image is too long")
         return data
 
