@@ -215,7 +215,14 @@ class Entrance:
         waits, costly = IN_PLACE not in environ, COSTLY in environ
         on_loop, gone = ON_LOOP in environ, environ.get(GONE)
         return Budget(
-            settings, self.turns, waits=waits, costly=costly, on_loop=on_loop, gone=gone, large=self.large
+            settings,
+            self.turns,
+            waits=waits,
+            costly=costly,
+            on_loop=on_loop,
+            gone=gone,
+            large=self.large,
+            finishes=environ["REQUEST_METHOD"] not in READ_METHODS,
         )
 
     def _answer(self, environ: Environ, state: State) -> Representation:

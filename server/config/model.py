@@ -115,7 +115,8 @@ class LimitSettings:
     time: timedelta = setting(
         timedelta(seconds=2),
         "duration",
-        "The maximum processor time for one request, such as `10s`.",
+        "The maximum processor time for one request, such as `10s`. The preparation of a write can take"
+        " four times as long ([more](reliability.md#write-limits)).",
         "`2s`",
     )
     values: int = setting(

@@ -13,6 +13,8 @@ MAX_LOOP_STEPS = 2000  # limit on an event loop, where a request blocks all othe
 STEPS_PER_CLOCK_READ = 1000  # Reading the clock is a slow system call.
 COSTLY_CPU_S = 0.05  # above this, a request needs the mutex for costly requests
 MAX_WAITING_REQUESTS = 8  # queue length for this mutex
+# A write can use this many times the CPU time of a read, because changing 1,000 large files takes seconds.
+WRITE_TIME_FACTOR = 4
 LARGE_BYTES = 1024 * 1024  # A larger response needs the mutex for large responses.
 MAX_WAITING_LARGE = 64  # queue length for this mutex; larger than the number of rendering threads
 TURN_TIMEOUT_S = 10.0
@@ -44,6 +46,8 @@ class Budget:
         on_loop: bool = False,
         gone: Callable[[], bool] | None = None,
         large: BoundedMutex | None = None,
+        is_write: bool = False,
+        finishes: bool = False,
     ) -> None:
         """Create a budget.
 
@@ -52,11 +56,15 @@ class Budget:
         - `costly`: whether to acquire `turns` even before COSTLY_CPU_S seconds have been used.
         - `on_loop`: whether the request runs on an event loop, where long work raises NeedsThreadPool.
         - `gone`: returns whether the client has disconnected.
+        - `finishes`: whether to continue after the client has disconnected, because the request may already
+          have changed the site. The budgets from `of_write` still stop.
+        - `is_write`: whether to limit the preparation of a write. The number of steps is then unlimited.
         """
         self._settings, self._turns, self._taken = settings, turns, False
         self._waits, self._costly, self._gone, self._on_loop = waits, costly, gone, on_loop
         self._began: float | None = None
-        self._steps: float = settings.api.limits.steps if settings else math.inf
+        self._is_write, self._finishes = is_write, finishes
+        self._steps: float = settings.api.limits.steps if settings and not is_write else math.inf
         self._bytes: float = settings.api.limits.size if settings else math.inf
         self._large, self._holds_large = large, False
         self._small_until = max(0.0, self._bytes - LARGE_BYTES) if settings and large else 0.0
@@ -65,6 +73,12 @@ class Budget:
         self.values: float = settings.api.limits.values if settings else math.inf
         granted = MAX_LOOP_STEPS if on_loop else STEPS_PER_CLOCK_READ
         self._granted = self._left = min(self._steps, granted) if settings else math.inf
+
+    def of_write(self) -> "Budget":
+        """Return a new budget for preparing a write. It never acquires a mutex, so it is safe to spend it
+        while holding the write lock.
+        """
+        return Budget(self._settings, gone=self._gone, is_write=True)
 
     def spend(self, steps: int) -> None:
         """Charge steps before doing the work. Raises LimitError, BusyError, NeedsThreadPool or ClientGone."""
@@ -159,11 +173,14 @@ class Budget:
         now = time.thread_time()
         if self._began is None:
             self._began = now
-        if now - self._began > settings.api.limits.time.total_seconds():
+        seconds = settings.api.limits.time.total_seconds()
+        if self._is_write and now - self._began > WRITE_TIME_FACTOR * seconds:
+            raise LimitError("This write would take too long; change less at once", "time")
+        if not self._is_write and now - self._began > seconds:
             raise LimitError("The response would take too long; request less data", "time")
         if now - self._began > COSTLY_CPU_S or self._costly:
             self.take_turn()
-        if self._gone is not None and self._gone():
+        if self._gone is not None and not self._finishes and self._gone():
             raise ClientGone
         added = self._pieces[self._counted_pieces :]
         self._counted_pieces += len(added)

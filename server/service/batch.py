@@ -10,12 +10,14 @@ from typing import Any
 
 from server.documents.ids import new_document_id
 from server.errors import PayloadTooLargeError, ValidationError, of_operation
+from server.index.budget import Budget
 from server.query.parse import written_locale
 from server.schema.model import Type
 from server.service.document_write import ACTIONS, DocumentWrite, Operation, Verb, permit, read_document_write
 from server.service.read import Caller, Params
 from server.write.write import single_id
 
+_STEPS_PER_OPERATION = 1000  # so that the clock is read before each operation
 # maximum total length of the ids that replace references
 MAX_REFERENCE_CHARS = 16 * 1024 * 1024
 _REFERENCE = re.compile(r"\{\{ *([0-9]{1,9})\.documentId *\}\}")
@@ -28,9 +30,11 @@ class BatchReader:
     - `ids`: the document id of each parsed operation, or None for a deletion.
     - `singles`: the new document ids for single types that have no document yet, by uid.
     - `room`: the number of characters to which further references can expand.
+    - `budget`: limits the CPU time.
     """
 
     caller: Caller
+    budget: Budget
     ids: list[str | None] = field(default_factory=list)
     singles: dict[str, str] = field(default_factory=dict)
     room: int = MAX_REFERENCE_CHARS
@@ -44,6 +48,7 @@ class BatchReader:
         writes = []
         for number, operation in enumerate(operations):
             with of_operation(number):
+                self.budget.spend(_STEPS_PER_OPERATION)
                 write = self._read_operation(operation)
             writes.append(write)
             self.ids.append(write.operation.document_id if write.query else None)
@@ -77,6 +82,7 @@ class BatchReader:
         return [self._fill_references(item) for item in value] if isinstance(value, list) else value
 
     def _referred_id(self, match: re.Match[str]) -> str:
+        self.budget.spend(1)
         number = int(match[1])
         if number >= len(self.ids):
             raise ValidationError(f"{match[0]} does not refer to an earlier operation")

@@ -10,6 +10,7 @@ from server.errors import ValidationError
 from server.events.presence import PUBLIC_ACTOR
 from server.history.branching import Branches, BranchWriter
 from server.history.past import PastStates
+from server.index.budget import Budget
 from server.index.dangling import Key
 from server.service.batch import BatchReader
 from server.service.document_write import (
@@ -157,7 +158,7 @@ class Writes:
         writes = _read(command)
         take_json_texts(bodies_of(writes), caller.state.schema, caller.budget)
         writes = with_hashes(writes, caller.state.schema)
-        act = prepare.batch if command.is_batch else prepare.without_batch
+        act = _limited(prepare.batch if command.is_batch else prepare.without_batch, caller.budget)
         batch = BatchRequest(tuple((write.prepare, write.request) for write in writes))
         if command.dry_run:
             return Result(caller.state, files=self.preview(caller, act, batch))
@@ -257,11 +258,19 @@ def _read(command: Command) -> list[DocumentWrite]:
     """Parse the operations. Raises ForbiddenError, ValidationError or PayloadTooLargeError."""
     caller = command.caller
     if command.is_batch:
-        return BatchReader(caller).read(command.operations)
+        return BatchReader(caller, caller.budget.of_write()).read(command.operations)
     [operation] = command.operations
     reader = caller.reader(operation.type)
     permit(reader, operation.verb, operation.params)
     return [read_document_write(reader, operation)]
+
+
+def _limited(prepare: Prepare[Request, Made], budget: Budget) -> Prepare[Request, Made]:
+    def limited(request: Request, context: Context) -> Made:
+        # Each attempt has its own budget, because it can run in another thread.
+        return prepare(request, replace(context, budget=budget.of_write()))
+
+    return limited
 
 
 def _permit(write: DocumentWrite) -> Permit:

@@ -15,6 +15,7 @@ from server.documents.path_rules import MARKDOWN, Layout
 from server.documents.values import same_values
 from server.errors import ConflictError, ValidationError
 from server.formats.tree import SyntaxProblem, Tree
+from server.index.budget import UNLIMITED, Budget
 from server.index.snapshot import Snapshot, apply
 from server.schema.model import Type
 from server.storage.changeset import Changeset
@@ -25,6 +26,8 @@ from server.storage.read import parse, refuse_empty
 from server.storage.store import Store
 from server.write.broken_files import contains, error_in_file, error_of, invalid_attributes
 
+# The cost of parsing or changing a document's text. See `server.index.budget` for the cost of a step.
+_STEPS_PER_TEXT, _CHARS_PER_STEP = 100, 16
 Values = dict[str, Any]
 Versions = tuple[Document | None, ...]
 # maximum number of files that one write can change, including those that change only because of relations
@@ -80,6 +83,8 @@ class Context:
     - `broken`: entries of the files that had an error before the change, by path. The last valid version of
       such a file may still be served.
     - `touched`: for each written or deleted file, the document that it contained before.
+    - `budget`: limits the CPU time, and stops if the client disconnects. Spent only before anything is
+      written.
     """
 
     snapshot: Snapshot
@@ -91,6 +96,7 @@ class Context:
     first: FirstSeen = field(default_factory=FirstSeen)
     touched: dict[str, Document | None] = field(default_factory=dict)
     broken: Mapping[str, Entry] = field(default_factory=dict)
+    budget: Budget = UNLIMITED
     # the `touched` of each earlier step of the same change
     _outer: tuple[dict[str, Document | None], ...] = ()
     # each file's text and parsed values, by path
@@ -130,6 +136,7 @@ class Context:
         return self._parse(path, self.changeset.text(path))
 
     def _parse(self, path: str, text: str) -> Entry | None:
+        self._spend(text)
         data = text.encode()
         return self.store.entry(path, data, size_signature(len(data), time.time_ns()))
 
@@ -141,6 +148,7 @@ class Context:
 
     def versions(self, type_: Type, document_id: str, locale: str) -> tuple[Document | None, Document | None]:
         """Return a document's published version and draft. A version without a file of its own is None."""
+        self.budget.spend(1)
         published, draft = (
             next(iter(self.snapshot.claims.get((type_.uid, document_id, locale, status), ())), None)
             for status in (PUBLISHED, DRAFT)
@@ -205,6 +213,7 @@ class Context:
             text = self._text(document)
             cached = self._trees.get(document.path)
             if cached is None or cached[0] != text:
+                self._spend(text)
                 parsed = parse(document.path, text, document.type.body)
                 cached = self._trees[document.path] = text, gather(document.type, parsed)
             return cached[1]
@@ -220,7 +229,9 @@ class Context:
             # An empty body would be read as the attribute's default, so write an explicit null.
             keys = {**keys, body.name: WRITTEN_NULL}
         with unreadable(document.path):
-            text = change_text(document.path, self._text(document), type_.body, keys)
+            text = self._text(document)
+            self._spend(text)
+            text = change_text(document.path, text, type_.body, keys)
         if document.path in self.broken:
             self._refuse_unmended(document.path, text)
         return text
@@ -250,7 +261,11 @@ class Context:
         if self.changeset.count >= MAX_FILES and not self.changeset.changes(path):
             raise ValidationError(TOO_MANY_FILES_MESSAGE)
 
+    def _spend(self, text: str) -> None:
+        self.budget.spend(_STEPS_PER_TEXT + len(text) // _CHARS_PER_STEP)
+
     def _put(self, path: str, text: str, old: Document | None) -> None:
+        self._spend(text)
         self._touch(path, old)
         self.changeset.put(path, text)
 

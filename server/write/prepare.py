@@ -28,6 +28,7 @@ from server.write.request import Address, BatchRequest, WriteRequest
 from server.write.validate import Change, Validator
 from server.write.write import Writer, single_id
 
+_STEPS_PER_OPERATION = 1000  # so that the clock is read before each operation
 PUBLISHES_MESSAGE = (
     "This draft would change published content, because a relation in it is stored in a published document"
 )
@@ -75,8 +76,9 @@ def batch(request: BatchRequest, context: Context) -> tuple[tuple[str, bool], ..
     results = []
     for number, (prepare, operation) in enumerate(request.operations):
         with of_operation(number):
+            context.budget.spend(_STEPS_PER_OPERATION)
+            context = context.after()
             results.append(_with_merge_flag(prepare, operation, context))
-        context = context.after()
     return tuple(results)
 
 
@@ -118,6 +120,7 @@ def _read(request: WriteRequest, context: Context) -> tuple[Address, Change]:
         _reads_version(request, address),
         writer.tells_private,
         draft=address.draft,
+        budget=context.budget,
     )
     change = validator.change(address.type, request.data, values_of(base) if base else None)
     if earlier:

@@ -18,6 +18,7 @@ from server.documents.values import Component, Hashed, empty_value, identify
 from server.errors import ApplicationError, ValidationError
 from server.formats.text_positions import KeyPath, attribute_path
 from server.formats.tree import Tree
+from server.index.budget import UNLIMITED, Budget
 from server.index.dangling import keep_dangling
 from server.index.snapshot import Snapshot
 from server.index.type_table import Table
@@ -98,6 +99,7 @@ class Validator:
     media: MediaInput | None = None
     # content types that the caller is not allowed to find, filled at the first lookup
     hidden: frozenset[str] | None = None
+    budget: Budget = UNLIMITED
 
     def change(
         self, type_: Type, data: Mapping[str, Tree], current: Mapping[str, Any] | None = None
@@ -287,6 +289,7 @@ class Validator:
 
     def _one(self, type_: Type, tree: Tree, path: KeyPath, held: _Held) -> Component:
         # If the `id` is in `held`, the result is a changed version of that component.
+        self.budget.spend(len(type_.attributes))
         if not isinstance(tree, dict):
             self._fail(path, "must be an object")
             # The item is replaced rather than skipped, so that the paths of other faults stay correct.
@@ -353,6 +356,7 @@ class Validator:
     # --- targets -------------------------------------------------------------------------------
 
     def _resolve(self, attribute: Attribute, item: Any, path: KeyPath, existing: bool) -> Any:
+        self.budget.spend(1)
         document_id = item.get("documentId") if isinstance(item, dict) else item
         uid = attribute.target
         if attribute.polymorphic:

@@ -600,25 +600,43 @@ def test_a_client_with_many_costly_requests_takes_no_place_of_another(large: Ser
         assert time.monotonic() - began > REFUSAL_PAUSE_S
 
 
+def processor_time(process: int) -> int:
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
 def test_nothing_more_is_done_for_clients_that_have_left(large: Server) -> None:
     (worker,) = workers(large.process.pid)
 
-    def processor_time() -> int:
-        fields = Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()
-        return int(fields[11]) + int(fields[12])
-
     def spent(leave: bool) -> int:
-        began = processor_time()
+        began = processor_time(worker)
         with ExitStack() as stack:
             clients = [stack.enter_context(large.connect(costly(f"{leave}{n}"))) for n in range(9)]
             if not leave:
                 assert {client.recv(12)[9:] for client in clients} == {b"200"}
         seen = -1
-        while seen != (seen := processor_time()):
+        while seen != (seen := processor_time(worker)):
             time.sleep(0.3)
         return seen - began
 
     assert spent(leave=True) < 0.6 * spent(leave=False)
+
+
+def test_a_batch_whose_client_has_left_is_not_written(large: Server) -> None:
+    note = {"body": {"data": {"title": "never written"}}}
+    operations = [{"method": "PUT", "path": f"/api/notes/n{n % 300}", **note} for n in range(100)]
+    body = json.dumps({"operations": operations}).encode()
+    (worker,) = workers(large.process.pid)
+    length, kind = f"Content-Length: {len(body)}", "Content-Type: application/json"
+    large.connect(head("POST", "/batch", f"Authorization: Bearer {large.token}", length, kind) + body).close()
+    seen = -1
+    while seen != (seen := processor_time(worker)):
+        time.sleep(0.3)
+    assert "never" not in (large.root / "content/notes/n0.md").read_text()
+    assert (
+        large.ask("PUT", "/api/notes/n0", json.dumps(note["body"]), **{"Content-Type": "application/json"})[0]
+        == 200
+    )
 
 
 def test_accounts_elsewhere_that_do_not_answer_keep_no_public_read_waiting(tmp_path: Path) -> None:

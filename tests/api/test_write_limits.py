@@ -1,10 +1,14 @@
 """Tests of the limits for one write over HTTP: larger writes are rejected before any work is done."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from server.api.environ import GONE
+from server.errors import ClientGone
+from server.index import budget
 from server.index.budget import turns
 from tests.sites import INTEGER, STRING, Api, collection, component, load, relation
 from tests.waiting import computing_less_than
@@ -189,6 +193,86 @@ def test_a_write_changes_a_thousand_files_at_most(related: Api) -> None:
     assert related.get("/api/pages/p3?populate[from][count]=true").data["from"] == {"count": before}
     assert related.put("/api/pages/p3", {"from": {"connect": sources[:1000]}}).status == 200
     assert related.get("/api/pages/p3?populate[from][count]=true").data["from"] == {"count": before + 1000}
+
+
+MANY = 300
+SLOW = {
+    **collection(
+        "page",
+        {
+            "title": STRING,
+            "to": relation("manyToMany", "page", inversedBy="from"),
+            "from": relation("manyToMany", "page", mappedBy="to"),
+            "parts": {"type": "component", "component": "x.link", "repeatable": True},
+        },
+    ),
+    **component("x.link", {"n": INTEGER, "to": relation("oneToOne", "page")}),
+    **{f"content/pages/p{i}.json": "{}" for i in range(MANY)},
+}
+ALL = {"from": {"connect": [f"p{i}" for i in range(1, MANY)]}}
+
+
+def operations(*bodies: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"method": "PUT", "path": f"/api/pages/p{number}", "body": {"data": data}}
+        for number, data in enumerate(bodies)
+    ]
+
+
+@pytest.fixture
+def slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Api:
+    """A site in which a change of many files takes too long."""
+    monkeypatch.setattr(budget, "WRITE_TIME_FACTOR", 0.002)  # 4 ms
+    return Api.of(load(tmp_path, SLOW))
+
+
+@pytest.mark.parametrize("query", ["", "?dryRun=true"], ids=["write", "dry run"])
+def test_a_write_that_takes_too_long_changes_nothing(slow: Api, query: str) -> None:
+    before = slow.files
+    answer = slow.ask("PUT", f"/api/pages/p0{query}", json={"data": ALL})
+    assert (answer.error["status"], answer.error["name"]) == (400, "ValidationError")
+    assert answer.error["message"] == "This write would take too long; change less at once"
+    assert answer.error["details"] == {"limit": "time"}
+    assert slow.files == before
+    assert slow.put("/api/pages/p0", {"title": "Fog"}).status == 200
+
+
+@pytest.mark.parametrize("query", ["", "?dryRun=true"], ids=["write", "dry run"])
+def test_a_batch_that_takes_too_long_names_the_operation_and_changes_nothing(slow: Api, query: str) -> None:
+    before = slow.files
+    answer = slow.ask("POST", f"/batch{query}", json={"operations": operations({"title": "Fog"}, ALL)})
+    assert answer.error["details"] == {"limit": "time", "operation": 1}
+    assert slow.files == before
+
+
+def test_a_batch_whose_references_take_too_long_is_refused(slow: Api) -> None:
+    bodies = [{"title": "{{0.documentId}}" * 10_000}] * 50
+    answer = slow.ask("POST", "/batch", json={"operations": operations({}, *bodies)})
+    assert answer.error["details"]["limit"] == "time"
+
+
+def test_components_that_take_too_long_are_refused(slow: Api) -> None:
+    answer = slow.put("/api/pages/p0", {"parts": [{"n": n, "to": "p1"} for n in range(9000)]})
+    assert answer.error["details"] == {"limit": "time"}
+
+
+@pytest.mark.parametrize("query", ["", "?dryRun=true"], ids=["write", "dry run"])
+@pytest.mark.parametrize("path", ["/api/pages/p0", "/batch"])
+def test_a_write_stops_when_its_client_disconnects(tmp_path: Path, path: str, query: str) -> None:
+    api, looks = Api.of(load(tmp_path, SLOW)), 0
+
+    def is_gone() -> bool:
+        nonlocal looks
+        looks += 1
+        return looks > 2
+
+    before = api.files
+    body = {"operations": operations(ALL)} if path == "/batch" else {"data": ALL}
+    method = "POST" if path == "/batch" else "PUT"
+    with pytest.raises(ClientGone):
+        api.ask(method, path + query, json=body, environ_overrides={GONE: is_gone})
+    assert (looks, api.files) == (3, before)
+    assert api.put("/api/pages/p0", ALL).status == 200  # No lock is still held.
 
 
 FORMS = (

@@ -53,6 +53,15 @@ def spend_without_end(budget: Budget) -> None:
         budget.spend(1)
 
 
+def test_a_write_has_more_processor_time_and_as_many_steps_as_it_needs() -> None:
+    settings = with_values(DEFAULTS, {"api.limits.steps": 10, "api.limits.time": timedelta(milliseconds=30)})
+    began = time.thread_time()
+    with pytest.raises(LimitError) as refused:
+        spend_without_end(Budget(settings).of_write())
+    assert refused.value.details == {"limit": "time"}
+    assert time.thread_time() - began >= budgets.WRITE_TIME_FACTOR * 0.03
+
+
 def test_processor_time_is_limited() -> None:
     budget = Budget(
         with_values(DEFAULTS, {"api.limits.steps": 10**12, "api.limits.time": timedelta(milliseconds=30)})
