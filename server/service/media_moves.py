@@ -1,7 +1,6 @@
 """Moving media files between the disk and the bucket, in batches."""
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ from server.documents.document import Document
 from server.errors import ConflictError, MissingObjectError
 from server.formats.edits import REMOVE
 from server.formats.tree import Tree
-from server.paths import incoming_folder
 from server.schema.model import PREVIEW
 from server.service.read import Caller
 from server.service.write import Writes
@@ -27,6 +25,7 @@ from server.storage.images.kinds import ImageSize
 from server.storage.images.sizes import needs_formats
 from server.storage.media import SIDECAR_SUFFIX
 from server.storage.read import parse
+from server.storage.temporary import temporary_file
 from server.write.context import Context, unreadable
 from server.write.write_timestamps import known_timestamps
 
@@ -68,7 +67,7 @@ def is_on_disk(site: Site, document: Document) -> bool:
 @contextmanager
 def fetched(site: Site, bucket: "Bucket", object_: StoredObject) -> Iterator[Path]:
     """Context manager that downloads an object into a temporary file. Raises BucketError or OSError."""
-    with tempfile.NamedTemporaryFile(dir=incoming_folder(site.root)) as file:
+    with temporary_file(site.root) as file:
         bucket.fetch(object_, file)
         file.flush()
         yield Path(file.name)

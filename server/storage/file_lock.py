@@ -31,7 +31,7 @@ class FileLock:
         deadline = time.monotonic() + wait_s
         descriptor = os.open(self.path, self._flags | os.O_CLOEXEC, 0o600)
         try:
-            while not _try_lock(descriptor):
+            while not try_lock(descriptor):
                 if time.monotonic() >= deadline:
                     os.close(descriptor)
                     return False
@@ -67,7 +67,8 @@ class FileLock:
             self.release()
 
 
-def _try_lock(descriptor: int) -> bool:
+def try_lock(descriptor: int) -> bool:
+    """Lock an open file, until it is closed. Return False if it is already locked. Raises OSError."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -1,7 +1,6 @@
 """Handlers for media files, under /api/upload. As in Strapi, the responses have no envelope."""
 
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -41,13 +40,11 @@ Form = MultiDict[str, str]
 # Maximum number of files and fields in a form. It is low, because all files are open during parsing.
 MAX_PARTS = 200
 MAX_FIELDS_BYTES = 1_000_000  # Size limit for all fields of a form together.
-ABANDONED_FILE_AGE_S = 3600
 
 
 def bind(handles: Handlers, site: Site, writes: Writes, bucket: SiteBucket) -> None:
     """Register the handlers."""
     incoming = site.root / STATE_FOLDER / "incoming"
-    _sweep(incoming)
     uploads = Uploads(site, writes, bucket)
 
     def asked(action: str, *, paged: bool = False) -> tuple[Caller, Query]:
@@ -133,14 +130,6 @@ def _attachment(form: Form) -> Attachment | None:
     if not form.get("ref"):
         return None
     return Attachment(form["ref"], form.get("refId", ""), form.get("field", ""))
-
-
-def _sweep(folder: Path) -> None:
-    # These files were left behind by interrupted uploads.
-    for path in folder.glob("*"):
-        with suppress(OSError):
-            if path.stat().st_mtime < time.time() - ABANDONED_FILE_AGE_S:
-                path.unlink()
 
 
 @contextmanager

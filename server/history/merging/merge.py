@@ -3,7 +3,6 @@
 A merge is committed and validated before any branch is moved.
 """
 
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Set
@@ -23,7 +22,6 @@ from server.history.merging.late_migrations import label_counts
 from server.history.merging.plan import Outcome, Plan, Planner
 from server.history.merging.sides import MERGE_HINT, Sides, sides_of
 from server.history.past import PastStates
-from server.paths import STATE_FOLDER
 from server.site.commits.committing import GIT_LOCK_TIMEOUT_S, QUEUE_TIMEOUT_S
 from server.site.commits.message import Authorship, Joined, clean_message, with_trailers
 from server.site.configure import is_configuration
@@ -40,6 +38,7 @@ from server.storage.git.repository import Staged, repository_of
 from server.storage.git.tree import changed_files
 from server.storage.git.uncommitted import staged_in_place_of, uncommitted_paths
 from server.storage.media import media_key
+from server.storage.temporary import temporary_folder
 from server.write.context import Context
 
 # --- served branch --------------------------------------------------------------------------------
@@ -278,8 +277,8 @@ class Merger:
             return Merge(into, "nothing", sides.ours)
         ready = self._ready(request, sides, Changeset(self.root), today)
         self._refuse_uncommitted(ready.plan.outcomes)
-        with tempfile.TemporaryDirectory(prefix="merge-", dir=self.root / STATE_FOLDER) as folder:
-            files = self._files(ready, Path(folder), request.by, today)
+        with temporary_folder(self.root, "merge-") as folder:
+            files = self._files(ready, folder, request.by, today)
             commit = self._make(files, into, request.by)
         self.site.refresh()
         return ready.completed(into, commit)

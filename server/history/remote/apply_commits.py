@@ -3,7 +3,6 @@
 Uncommitted edits are merged and remain uncommitted. If they can't be merged, nothing changes.
 """
 
-import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -42,6 +41,7 @@ from server.storage.git.refs import checked_out, head_commit
 from server.storage.git.repository import Repository, Staged, Tree
 from server.storage.git.tree import changed_files
 from server.storage.git.uncommitted import staged_in_place_of
+from server.storage.temporary import temporary_folder
 from server.storage.write_lock import WriteLock
 from server.write.context import Context
 
@@ -137,9 +137,9 @@ class Takeover:
             remember(self.root, branch, theirs)
             return Taken(head, NOTHING)
         kept = keep(self.root, branch, head) if target.keeps else ""
-        with tempfile.TemporaryDirectory(prefix="takeover-", dir=self.root / STATE_FOLDER) as folder:
+        with temporary_folder(self.root, "takeover-") as folder:
             names, by = {ref_name(branch): theirs}, by or _authorship(target)
-            files, commit = self._put(head, target, Path(folder), by, names)
+            files, commit = self._put(head, target, folder, by, names)
         if commit == PENDING:
             self.site.refresh()
             raise NotTakenOverError("git can't move the branch now")

@@ -7,6 +7,7 @@ from typing import Any
 from server.auth.owner_session_files import sweep_sessions
 from server.jobs.job import Backoff, Job, JobContext, Timing
 from server.site.site import Site
+from server.storage.temporary import sweep_temporary
 
 log = logging.getLogger("bifolio")
 
@@ -42,7 +43,9 @@ class CommitWrites(Job):
 
 
 class SweepState(Job):
-    """Job that deletes unused image variants and expired sessions from `.bifolio/`."""
+    """Job that deletes unused image variants, expired sessions and abandoned temporary files from
+    `.bifolio/`.
+    """
 
     name = "sweep"
     failure = "unused files can't be deleted from .bifolio/"
@@ -54,6 +57,7 @@ class SweepState(Job):
     def run(self, context: JobContext) -> float:
         state = self._site.state
         self._site.image_cache.sweep(state.snapshot.media.values())
+        sweep_temporary(self._site.root)
         sweep_sessions(self._site.root, state.settings.auth.session.total_seconds())
         return self._pause_s
 

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from server.errors import CommitError, GitError, GitSlowError, StorageError
-from server.paths import STATE_FOLDER
 from server.storage.git.command import filter_names, git_as_owner, git_or_fail
 from server.storage.git.repository import Repository, Staged, Tree, prefix_of, repository_of
+from server.storage.temporary import temporary_folder
 
 _LINK_MODE = "120000"
 _SUBMODULE_MODE = "160000"
@@ -180,7 +180,7 @@ def _put(repository: Repository, files: Tree) -> None:
     )
     if not entries:
         return
-    with tempfile.TemporaryDirectory(prefix="checkout-", dir=repository.root / STATE_FOLDER) as folder:
+    with temporary_folder(repository.root, "checkout-") as folder:
         environment = {"GIT_INDEX_FILE": f"{folder}/index"}
         set_up = ("update-index", "-z", "--index-info")
         git_as_owner(repository.top, *set_up, stdin=entries, environment=environment)

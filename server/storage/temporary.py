@@ -1,0 +1,75 @@
+"""Temporary files and folders in `.bifolio/`, and their cleanup after a process was killed.
+
+A process locks them while it uses them, so the cleanup of another process does not delete them.
+"""
+
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from server.paths import STATE_FOLDER, incoming_folder
+from server.storage.file_lock import FileLock, try_lock
+
+# The lock is acquired just after a file or folder has been created, and not on every file system.
+ABANDONED_AGE_S = 3600.0
+FOLDER_PREFIXES = ("merge-", "takeover-", "checkout-")
+_FILE_PREFIX = tempfile.gettempprefix()
+_FILE_FOLDERS = ("", "incoming", "undo")
+
+
+@contextmanager
+def temporary_folder(root: Path, prefix: str) -> Iterator[Path]:
+    """Context manager that creates a folder in the site's `.bifolio/`, and deletes it afterwards.
+
+    `prefix` is one of FOLDER_PREFIXES. Raises OSError.
+    """
+    assert prefix in FOLDER_PREFIXES
+    with ExitStack() as stack:
+        name = tempfile.mkdtemp(prefix=prefix, dir=root / STATE_FOLDER)
+        lock = FileLock(Path(name), is_folder=True)
+        stack.callback(lock.release)
+        stack.callback(shutil.rmtree, name, ignore_errors=True)
+        with suppress(OSError):
+            lock.acquire()
+        yield Path(name)
+
+
+@contextmanager
+def temporary_file(root: Path) -> Iterator[IO[bytes]]:
+    """Context manager that creates a file in `.bifolio/incoming/`, and deletes it afterwards.
+
+    Raises OSError.
+    """
+    with tempfile.NamedTemporaryFile(dir=incoming_folder(root)) as file:
+        with suppress(OSError):
+            try_lock(file.fileno())
+        yield file
+
+
+def sweep_temporary(root: Path) -> int:
+    """Delete temporary files and folders that killed processes left behind. Return their number."""
+    state, removed = root / STATE_FOLDER, 0
+    if state.is_symlink():
+        return removed
+    folders = [path for prefix in FOLDER_PREFIXES for path in state.glob(f"{prefix}*")]
+    files = [path for name in _FILE_FOLDERS for path in (state / name).glob(f"{_FILE_PREFIX}*")]
+    for path in (*folders, *files):
+        with suppress(OSError):
+            is_folder = path in folders
+            if path.is_symlink() or path.is_dir() != is_folder or not _is_old(path):
+                continue
+            with FileLock(path, is_folder=is_folder).held() as alone:
+                if alone and is_folder:
+                    shutil.rmtree(path)
+                elif alone:
+                    path.unlink()
+                removed += alone
+    return removed
+
+
+def _is_old(path: Path) -> bool:
+    return path.stat().st_mtime < time.time() - ABANDONED_AGE_S
