@@ -277,10 +277,12 @@ class Entrance:
         uses_current_settings = (
             area.uses_current_settings or not area.varies_by_commit or past.schema.knows_users
         )
-        lasting = name == commit and not uses_current_settings
-        environ[COMMIT] = AnsweredCommit(commit, lasting, complete)
         asked = (part for part in environ["QUERY_STRING"].split("&") if not AT_PARAMETER.match(part))
         environ["QUERY_STRING"] = "&".join(asked)
+        # The presets and limits of transformations are current settings.
+        may_transform = area is FILES and bool(environ["QUERY_STRING"])
+        lasting = name == commit and not uses_current_settings and not may_transform
+        environ[COMMIT] = AnsweredCommit(commit, lasting, complete)
         return past
 
     def _held(self, environ: Environ, state: State) -> State:

@@ -189,6 +189,8 @@ def read_numbers(file: ConfigFile, default: tuple[int, ...], *at: str) -> tuple[
 def read_formats(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
     """Read a list of image formats."""
     names = text_or_texts(file, default, *at)
+    if not names:
+        raise file.refuse_value("name at least one format", "write a list such as [webp, jpg]", *at)
     for name in names:
         if name not in MEDIA_TYPES:
             fix = suggestion(name, MEDIA_TYPES) or "use some of " + ", ".join(MEDIA_TYPES)

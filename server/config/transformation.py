@@ -68,8 +68,8 @@ class Transformation:
     - `format`: a key of MEDIA_TYPES, AUTO, or "" for the format of the image.
     - `quality`: from 1 to 100, or None for the format's default.
     - `dpr`: the number of pixels for each CSS pixel.
-    - `focus`: the point to keep when the image is cropped, as fractions of its width and height, or None for
-      the point that the image's description sets.
+    - `focus`: the point to keep when the image is cropped, as fractions of its width and height. None stands
+      for the point that the image's description sets.
     - `enlarges`: whether the result may have more pixels than the image.
     - `ratio`: width divided by height, which determines a side that is None.
     - `width_range`, `height_range`: the least and the most, in CSS pixels, for a side that is None. If the
@@ -84,7 +84,7 @@ class Transformation:
     format: str = ""
     quality: int | None = None
     dpr: float = 1.0
-    focus: tuple[float, float] | None = None
+    focus: tuple[float | None, float | None] | None = None
     enlarges: bool = False
     ratio: float | None = None
     width_range: tuple[int, int] | None = None
@@ -182,7 +182,7 @@ def _read_limit(*, is_width: bool, is_most: bool) -> Change:
 
 def _read_focus(side: int) -> Change:
     def read(wanted: Transformation, name: str, text: str) -> Transformation:
-        point = list(wanted.focus or (0.5, 0.5))
+        point = list(wanted.focus or (None, None))
         point[side] = _decimal(name, text, 0.0, 1.0)
         return replace(wanted, focus=(point[0], point[1]))
 
@@ -197,8 +197,8 @@ def _read_enlargement(wanted: Transformation, name: str, text: str) -> Transform
 _READERS: Mapping[str, Change] = {
     "width": lambda wanted, name, text: replace(wanted, width=_whole(name, text, MAX_SIDE_PIXELS)),
     "height": lambda wanted, name, text: replace(wanted, height=_whole(name, text, MAX_SIDE_PIXELS)),
-    "withoutEnlargement": _read_enlargement,
     "fit": _read_fit,
+    "withoutEnlargement": _read_enlargement,  # after `fit`, whose value `max` forbids enlargement
     "format": lambda wanted, name, text: replace(wanted, format=_one_of(name, text, _FORMAT_NAMES)),
     "auto": _read_auto,
     "quality": lambda wanted, name, text: replace(wanted, quality=_whole(name, text, 100)),
@@ -261,6 +261,8 @@ def read_transformation(
     wanted = Transformation()
     if PRESET in asked:
         wanted = _one_of(PRESET, asked[PRESET][1], presets) if presets else _no_preset(asked[PRESET][1])
+    if "auto" in asked and "format" in asked["auto"][1]:
+        wanted = replace(wanted, format="")  # `auto=format` overrides the format of a preset.
     for long_name, read in _READERS.items():
         if long_name in asked:
             wanted = read(wanted, *asked[long_name])
@@ -304,7 +306,7 @@ def _no_preset(found: str) -> Transformation:
 
 def canonical(wanted: Transformation) -> str:
     """Return a text that is the same for all parameters that request the same transformation."""
-    focus = f"{wanted.focus[0]:.4f},{wanted.focus[1]:.4f}" if wanted.focus else ""
+    focus = ",".join("" if side is None else f"{side:.4f}" for side in wanted.focus or ())
     sides = f"{wanted.pixel_width or ''}x{wanted.pixel_height or ''}"
     quality = wanted.quality or ""
     parts = (wanted.ratio, wanted.width_range, wanted.height_range, wanted.rectangle, wanted.keeps_detail)

@@ -27,25 +27,30 @@ def signature(key: str, path: str, parameters: Mapping[str, str]) -> str:
     return urlsafe_b64encode(made).decode().rstrip("=")
 
 
-def is_signed(root: Path, path: str, parameters: Mapping[str, str]) -> bool:
+def is_signed(root: Path, path: str, parameters: Mapping[str, object]) -> bool:
     """Return whether the signature in an image URL is valid. A URL with only a preset needs none."""
     if not {name for name in parameters if name in PARAMETERS} - {PRESET}:
         return True
-    found = parameters.get(SIGNATURE, "").encode(errors="surrogatepass")
+    signed = {name: value for name, value in parameters.items() if isinstance(value, str)}
+    if len(signed) < len(parameters):  # A parameter occurs more than once, or has no value.
+        return False
+    found = signed.get(SIGNATURE, "").encode(errors="surrogatepass")
     previous = previous_key(root)
     keys = [session_key(root), *([previous.text] if previous and previous.is_usable() else [])]
-    return any(hmac.compare_digest(found, signature(key, path, parameters).encode()) for key in keys)
+    return any(hmac.compare_digest(found, signature(key, path, signed).encode()) for key in keys)
 
 
 def sign_url(root: Path, url: str) -> str:
     """Return an image URL with its signature. Raises SetupError if it is not the URL of an image."""
     parts = urlsplit(url)
-    parameters = dict(parse_qsl(parts.query, keep_blank_values=True))
-    parameters.pop(SIGNATURE, None)
+    pairs = [pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair[0] != SIGNATURE]
+    parameters = dict(pairs)
     head, found, path = parts.path.partition(UPLOADS_URL)
     if not found or not any(name in PARAMETERS for name in parameters):
         fix = "write a URL such as /uploads/bay.jpg?width=800"
         raise SetupError(url, None, "is not the URL of a transformed image", fix)
+    if len(parameters) < len(pairs):
+        raise SetupError(url, None, "contains a parameter more than once", "remove one of the two")
     decoded = unquote(path)
     parameters[SIGNATURE] = signature(session_key(root), decoded, parameters)
     return parts._replace(path=f"{head}{UPLOADS_URL}{quote(decoded)}", query=urlencode(parameters)).geturl()

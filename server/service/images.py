@@ -1,6 +1,7 @@
 """Transforms images on the fly, for URLs such as `/uploads/bay.jpg?width=800` (docs/images.md)."""
 
 import hashlib
+import math
 import os
 import posixpath
 from collections.abc import Callable, Collection, Mapping
@@ -8,12 +9,14 @@ from dataclasses import dataclass, replace
 from io import BufferedReader
 from typing import IO, Any, cast
 
+from server.auth.session_key import session_key
 from server.bounded import Cache
 from server.config.media import MediaSettings, TransformSettings
 from server.config.transformation import (
     AUTO,
     MEDIA_TYPES,
     PARAMETERS,
+    PRESET,
     Transformation,
     TransformationError,
     canonical,
@@ -22,7 +25,7 @@ from server.config.transformation import (
 from server.documents.document import Document
 from server.errors import ForbiddenError, NotFoundError, ValidationError
 from server.index.snapshot import Snapshot
-from server.service.image_signatures import is_signed
+from server.service.image_signatures import SIGNATURE, is_signed, signature
 from server.service.media_files import MediaFile, MediaFiles
 from server.storage.files import FileMark, file_mark
 from server.storage.images.cache import size_of_image
@@ -40,9 +43,9 @@ _Facts = tuple[str, ImageSize | None]  # a file's digest, and the image's dimens
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """The transformation to request instead, because its width is not allowed."""
+    """The parameters to request instead, because the width is not allowed."""
 
-    width: int
+    parameters: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +94,10 @@ class Images:
             return None
         if settings.transform.sign and not is_signed(self._files.site.root, key, parameters):
             raise ForbiddenError(UNSIGNED_MESSAGE)
-        key, document = _original(snapshot, key)
         wanted = _read(asked, settings)
-        if isinstance(wanted, Redirect):
-            return wanted
+        if width := _nearest_width(wanted, asked, settings.transform):
+            return Redirect(self._with_width(width, key, parameters, is_signed=settings.transform.sign))
+        key, document = _original(snapshot, key)
         wanted = _with_focus(wanted, document)
         ending = posixpath.splitext(key)[1].lower()
         if ending not in OWN_FORMATS:
@@ -108,10 +111,23 @@ class Images:
                 Job(wanted, format_, settings.transform.max_pixels),
                 lambda: self._files.open(snapshot, commit, key).file,
                 settings.transform.cache,
+                digest if not commit and not stored_object(snapshot.media, key) else "",
             )
             for format_ in formats
         ]
-        return self._answer(requests, posixpath.splitext(posixpath.basename(key))[0], caller)
+        made = self._answer(requests, posixpath.splitext(posixpath.basename(key))[0], caller)
+        return replace(made, varies=wanted.format == AUTO)
+
+    def _with_width(
+        self, width: int, key: str, parameters: Mapping[str, Any], *, is_signed: bool
+    ) -> Mapping[str, str]:
+        """Return the parameters with another width, and with a new signature if the URL was signed."""
+        changed = {n: str(value) for n, value in parameters.items() if n != SIGNATURE and value is not None}
+        names = [name for name in ("width", "w", "max-w") if name in changed] or ["width"]
+        changed.update(dict.fromkeys(names, str(width)))
+        if is_signed:
+            changed[SIGNATURE] = signature(session_key(self._files.site.root), key, changed)
+        return changed
 
     def _answer(self, requests: list[Request], stem: str, caller: Caller) -> MediaFile:
         """Return the first image that is cached. Otherwise, make the last one now and the others later."""
@@ -159,21 +175,29 @@ def _original(snapshot: Snapshot, key: str) -> tuple[str, Document]:
     return key, document
 
 
-def _read(asked: Mapping[str, Any], media: MediaSettings) -> Transformation | Redirect:
+def _nearest_width(
+    wanted: Transformation, asked: Mapping[str, Any], settings: TransformSettings
+) -> int | None:
+    """Return the width to redirect to, or None if the requested width is allowed."""
+    if not settings.widths or wanted.width is None or asked.keys() == {PRESET}:
+        return None
+    larger = [width for width in settings.widths if width >= wanted.width]
+    nearest = larger[0] if larger else settings.widths[-1]
+    return None if nearest == wanted.width else nearest
+
+
+def _read(asked: Mapping[str, Any], media: MediaSettings) -> Transformation:
     settings = media.transform
     for name, value in asked.items():
         if not isinstance(value, str):
-            raise ValidationError(f'"{name}" must occur only once')
+            raise ValidationError(f'"{name}" must have exactly one value')
     try:
         wanted = read_transformation(asked, {**settings.presets, **media.formats})
     except TransformationError as error:
         raise ValidationError(str(error)) from error
     assert wanted is not None  # `asked` is not empty
-    if "key" in asked and len(asked) == 1:
+    if asked.keys() == {PRESET}:
         return wanted  # Whoever wrote the preset chose its values.
-    if settings.widths and wanted.width is not None and wanted.width not in settings.widths:
-        larger = [width for width in settings.widths if width > wanted.width]
-        return Redirect(larger[0] if larger else settings.widths[-1])
     if settings.qualities and wanted.quality is not None and wanted.quality not in settings.qualities:
         allowed = ", ".join(map(str, settings.qualities))
         raise ValidationError(f'quality must be one of {allowed} (found "{wanted.quality}")')
@@ -190,14 +214,21 @@ def _read(asked: Mapping[str, Any], media: MediaSettings) -> Transformation | Re
 
 def _with_focus(wanted: Transformation, document: Document) -> Transformation:
     """Use the focal point from the image's description, unless the request sets another one."""
+    x, y = wanted.focus or (None, None)
     point = document.get("focalPoint")
-    if wanted.focus is not None or wanted.keeps_detail or not isinstance(point, dict):
+    if wanted.keeps_detail or not isinstance(point, dict):
         return wanted
+    return replace(
+        wanted, focus=(_side(point, "x") if x is None else x, _side(point, "y") if y is None else y)
+    )
+
+
+def _side(point: Mapping[str, Any], name: str) -> float | None:
     try:  # The description may have been written by hand.
-        x, y = (min(max(float(point[side]), 0.0), 100.0) / 100 for side in ("x", "y"))
-    except (KeyError, TypeError, ValueError):
-        return wanted
-    return replace(wanted, focus=(x, y))
+        percent = float(point[name])
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return None
+    return min(max(percent, 0.0), 100.0) / 100 if math.isfinite(percent) else None
 
 
 def _check_size(

@@ -19,13 +19,19 @@ from server.storage.media import mime_type, stored_object
 
 @dataclass(frozen=True, slots=True)
 class MediaFile:
-    """An open media file, which the caller must close. `digest` is the content's hash, or "" if unknown."""
+    """An open media file, which the caller must close.
+
+    - `digest`: the content's hash, or "" if it is unknown.
+    - `modified`: Unix time in seconds.
+    - `varies`: whether the content depends on the media types that the client accepts.
+    """
 
     file: IO[bytes]
     name: str
     mime: str
     digest: str = ""
-    modified: float | None = None  # Unix time in seconds
+    modified: float | None = None
+    varies: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ class BoundedFolder:
         if self._added < most // _EVICTED_DIVISOR:
             return
         self._added = 0
+        self._sweep()
         files = []
         for path in self.folder.glob("*/*"):
             with suppress(OSError):
@@ -35,13 +36,12 @@ class BoundedFolder:
         if total <= most:
             return
         goal = most - most // _EVICTED_DIVISOR
-        for _, length, path in sorted(files):
+        for _, length, path in sorted(files)[:-1]:  # The newest file is being used.
             if total <= goal:
                 break
             with suppress(OSError):
                 path.unlink()
             total -= length
-        self._sweep()
 
     def _sweep(self) -> None:
         for path in self.folder.glob(f"{NEW_PREFIX}*"):

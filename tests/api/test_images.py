@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from server.service.image_signatures import sign_url
 from tests.api.test_upload import FILES, fetch, picture
 from tests.sites import Answer, Api, make
 from tests.waiting import until
 
 SETTINGS = """media:
   transform:
-    presets: {hero: {width: 60, height: 20, format: webp}}
+    presets: {hero: {width: 60, height: 20, format: webp}, best: {width: 50, format: auto}}
     max_edge: 950
     max_pixels: 600000
     per_minute: 1000
@@ -99,13 +100,33 @@ def test_auto_answers_webp_at_once_and_avif_later(api: Api) -> None:
     assert "Accept" not in fetch(api, "/uploads/a.png?width=110").headers.get("Vary", "")
 
 
+def test_a_preset_with_the_best_format_varies_by_accept(api: Api) -> None:
+    answer = fetch(api, "/uploads/a.png?key=best", **BROWSER)
+    assert shown(answer)[1] == "WEBP"
+    assert "Accept" in answer.headers["Vary"]
+
+
+def test_one_coordinate_of_the_focal_point_can_be_set(api: Api) -> None:
+    # The other one comes from the description.
+    answer = fetch(api, "/uploads/b/c%20d.png?w=20&h=20&fp-y=0")
+    assert Image.open(io.BytesIO(answer.raw)).convert("RGB").getpixel((10, 10)) == (0, 255, 0)
+
+
+@pytest.mark.parametrize("point", ["{x: 1" + "0" * 400 + ", y: 3}", "{x: nan, y: nan}", "{x: [], y: 1}", "5"])
+def test_an_odd_focal_point_is_ignored(tmp_path_factory: pytest.TempPathFactory, point: str) -> None:
+    odd = {"content/uploads/a.png.yaml": f"focalPoint: {point}\n"}
+    made = make(tmp_path_factory.mktemp("odd"), {**FILES, **UPLOADS, **odd})
+    assert shown(fetch(made, "/uploads/a.png?w=20&h=20")) == ((20, 20), "PNG")
+    made.accounts.close()
+
+
 REFUSED = {
     "a.png?width=0": 'width must be a whole number from 1 to 32767 (found "0")',
     "a.png?width=951": "width must be at most 950 (found 951)",
     "a.png?w=500&dpr=2": "width times dpr 2 must be at most 950 (found 1000)",
-    "a.png?w=1&w=2": '"w" must occur only once',
+    "a.png?w=1&w=2": '"w" must have exactly one value',
     "a.png?fm=gif": "fm must be one of auto, avif, webp, jpg, png",
-    "a.png?key=her": 'key must be one of hero (found "her")',
+    "a.png?key=her": 'key must be one of hero, best (found "her")',
     "a.png?rect=300,0,5,5": "rect begins at 300,0, but the image has 300 × 200 pixels",
     "a.png?h=200&min-w=960&withoutEnlargement=false": "the result would have 960",
     "draw.svg?w=5": "is not a bitmap image",
@@ -182,6 +203,14 @@ def test_a_width_that_is_not_listed_is_redirected_to_the_next(other: Api) -> Non
     assert shown(fetch(other, answer.headers["Location"])) == ((160, 80), "WEBP")
     assert fetch(other, "/uploads/a.png?max-w=100").headers["Location"] == "/uploads/a.png?max-w=160"
     assert fetch(other, "/uploads/a.png?width=900").headers["Location"] == "/uploads/a.png?width=160"
+    small(other, widths="[160, 80]", presets="{p: {width: 100}}")
+    preset = fetch(other, "/uploads/a.png?key=p&fm=webp").headers["Location"]
+    assert preset == "/uploads/a.png?key=p&fm=webp&width=160"
+    assert shown(fetch(other, preset)) == ((160, 107), "WEBP")
+    small(other, widths="[160, 80]", sign="true")
+    signed = sign_url(other.root, "/uploads/a.png?width=100")
+    assert shown(fetch(other, fetch(other, signed).headers["Location"])) == ((160, 107), "PNG")
+    small(other, widths="[160, 80]", qualities="[50]", formats="[webp]")
     assert "quality must be one of 50" in fetch(other, "/uploads/a.png?q=60&fm=webp").error["message"]
     assert "format must be one of auto, webp" in fetch(other, "/uploads/a.png?fm=avif").error["message"]
 

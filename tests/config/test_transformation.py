@@ -26,19 +26,19 @@ READ = {
     "w=800&fit=fill": Transformation(800, fit="contain"),
     "w=800&withoutEnlargement=false": Transformation(800, enlarges=True),
     "w=800&withoutEnlargement=true": Transformation(800),
-    "w=800&withoutEnlargement=false&fit=max": Transformation(800, fit="inside"),
+    "w=800&withoutEnlargement=false&fit=max": Transformation(800, fit="inside", enlarges=True),
     "format=jpeg&quality=50": Transformation(format="jpg", quality=50),
     "fm=avif&q=1": Transformation(format="avif", quality=1),
     "auto=format": Transformation(format="auto"),
     "auto=format,compress&fm=png": Transformation(format="png"),
     "auto=compress": Transformation(),
     "w=400&dpr=2": Transformation(400, dpr=2.0),
-    "fp-x=0.25": Transformation(focus=(0.25, 0.5)),
+    "fp-x=0.25": Transformation(focus=(0.25, None)),
     "fp-x=.25&fp-y=1": Transformation(focus=(0.25, 1.0)),
-    "crop=focalpoint&fp-y=0": Transformation(focus=(0.5, 0.0)),
-    "fp-x=.12345678901": Transformation(focus=(0.12345678901, 0.5)),
+    "crop=focalpoint&fp-y=0": Transformation(focus=(None, 0.0)),
+    "fp-x=.12345678901": Transformation(focus=(0.12345678901, None)),
     "fp-x=.3&crop=entropy": Transformation(keeps_detail=True),
-    "fp-x=.3&crop=focalpoint,entropy": Transformation(focus=(0.3, 0.5)),
+    "fp-x=.3&crop=focalpoint,entropy": Transformation(focus=(0.3, None)),
     "crop=top": Transformation(focus=(0.5, 0.0)),
     "crop=bottom,right": Transformation(focus=(1.0, 1.0)),
     "crop=center": Transformation(focus=(0.5, 0.5)),
@@ -108,6 +108,8 @@ def test_a_preset_is_overridden_by_parameters() -> None:
     presets = {"hero": Transformation(1600, 600, quality=70)}
     assert read_transformation({"key": "hero"}, presets) == presets["hero"]
     assert read_transformation({"key": "hero", "w": "800"}, presets) == Transformation(800, 600, quality=70)
+    webp = {"hero": Transformation(1600, format="webp")}
+    assert read_transformation({"key": "hero", "auto": "format"}, webp) == Transformation(1600, format="auto")
     with pytest.raises(TransformationError, match="key must be one of hero"):
         read_transformation({"key": "her"}, presets)
 
@@ -163,6 +165,9 @@ def test_the_settings_are_read(tmp_path: Path) -> None:
 WRONG = {
     "widths: [640, x]": "media.transform.widths must be any or a list of whole numbers above 0",
     "widths: []": "media.transform.widths must be any or a list of whole numbers above 0",
+    "widths: [320, 5000]": "media.transform.widths must contain only numbers up to 3840",
+    "qualities: [101]": "media.transform.qualities must contain only numbers up to 100",
+    "formats: []": "media.transform.formats must name at least one format",
     "formats: [webp, gif]": 'unknown image format "gif" in media.transform.formats',
     "presets: {a: {widht: 3}}": 'unknown key "media.transform.presets.a.widht"',
     "presets: {a: {width: 0}}": "media.transform.presets.a.width must be a whole number from 1 to 32767",

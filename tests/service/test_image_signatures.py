@@ -82,6 +82,8 @@ def test_only_signed_urls_are_transformed(tmp_path: Path) -> None:
     answer = fetch(api, URL)
     assert (answer.status, answer.error["name"]) == (403, "ForbiddenError")
     assert "media.transform.sign" in answer.error["message"]
+    for odd in ("s", "s=a&s=b", "s[x]=a", "w=40&s=a", "w=41&s=a"):
+        assert fetch(api, f"{URL}&{odd}").status in (400, 403)
     printed = CliRunner().invoke(main, ["media", "sign", "--site", str(tmp_path), URL])
     assert shown(fetch(api, printed.output.strip())) == ((40, 20), "WEBP")
     assert fetch(api, "/uploads/a.png").status == 200

@@ -13,7 +13,6 @@ from server.api.limiting.count_table import CountTable, id_of
 from server.api.request import commit_of, parameters, state_of, with_cache_tags
 from server.api.routes.handlers import Handlers
 from server.bounded import network_of
-from server.config.transformation import AUTO
 from server.documents.ids import compose
 from server.errors import RateLimitError
 from server.service.cache_tags import tags_of_file
@@ -40,10 +39,10 @@ def bind(handles: Handlers, files: MediaFiles, counts: CountTable) -> None:
         made = images.find(snapshot, commit, key, asked, caller) if asked else None
         found = files.find(snapshot, commit, key) if made is None else made
         if isinstance(found, Redirect):
-            response = _redirect_to_width(path, asked, found.width)
+            response = _redirect(f"/uploads/{quote(path)}?{urlencode(found.parameters)}")
         else:
             response = _redirect(found) if isinstance(found, str) else _send(found)
-        if made is not None and AUTO in (asked.get("format"), asked.get("fm"), *asked):
+        if isinstance(found, MediaFile) and found.varies:
             response.vary.add("Accept")
         # Shared caches may store the file only if it belongs to the served state.
         if not files.is_served(commit_of(request)):
@@ -63,11 +62,6 @@ def _admit(counts: CountTable, address: str, most: int) -> None:
     made, end = counts.add(id_of(f"images {network_of(address)}"), _MINUTE_S)
     if made > most:
         raise RateLimitError(max(1, int(end - time.time())))
-
-
-def _redirect_to_width(path: str, asked: dict[str, object], width: int) -> Response:
-    changed = {name: width if name in ("width", "w", "max-w") else value for name, value in asked.items()}
-    return _redirect(f"/uploads/{quote(path)}?{urlencode(changed)}")
 
 
 def _redirect(url: str) -> Response:

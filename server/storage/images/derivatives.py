@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
@@ -23,7 +23,12 @@ from server.paths import STATE_FOLDER, state_folder
 from server.storage.bounded_folder import NEW_PREFIX, BoundedFolder
 from server.storage.file_lock import FileLock
 from server.storage.files import FileMark, file_mark
-from server.storage.images.processes import Job, UntransformableError, image_processes
+from server.storage.images.processes import (
+    Job,
+    LostProcessError,
+    UntransformableError,
+    image_processes,
+)
 
 # Part of each key. Increase it if the same parameters give another result.
 VERSION = 1
@@ -34,6 +39,8 @@ QUEUE_TIMEOUT_S = 10.0  # maximum wait before a transformation starts
 MAX_QUEUED = 16
 USE_INTERVAL_S = 3600.0  # how precisely it is known when an image was last used
 MAX_LATER = 100  # transformations without a waiting client, in each process
+IMAGE_LOCKS = 64
+POLL_INTERVAL_S = 0.002  # between attempts to take a place
 MAX_NOTES = 10_000  # verified files and images that can't be transformed, kept in memory
 _BUSY = "Too many images are being transformed; try again"
 
@@ -55,12 +62,17 @@ class Derivative:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to make: the key of the result, and how to make it from the image that `open_image` opens."""
+    """What to make: the key of the result, and how to make it from the image that `open_image` opens.
+
+    - `digest`: the SHA-256 hash of the image as a hexadecimal string, or "" if the image never changes.
+    - `max_bytes`: the maximum size of the cache.
+    """
 
     key: str
     job: Job
     open_image: Open
-    max_bytes: int  # of the cache
+    max_bytes: int
+    digest: str = ""
 
 
 class Derivatives:
@@ -162,9 +174,10 @@ class Derivatives:
 
     def _run(self, request: Request, future: "Future[None]") -> None:
         try:
-            with self._place(request.key):
+            # An image in a bucket may have to be downloaded first, which must not delay others.
+            with request.open_image() as image, self._place(request.key):
                 if not self._path_of(request.key, request.job.format):
-                    self._transform(request)
+                    self._transform(request, image)
         except BaseException as error:
             future.set_exception(error)
         else:
@@ -177,15 +190,18 @@ class Derivatives:
     def _place(self, key: str) -> Iterator[None]:
         """Context manager that limits how many images are transformed. Raises BusyError and StorageError.
 
-        Processes that transform the same image use the same lock file.
+        It also lets only one process transform a given image.
         """
         deadline = time.monotonic() + QUEUE_TIMEOUT_S
         if not self._places.acquire(timeout=QUEUE_TIMEOUT_S):
             raise BusyError(_BUSY)
         try:
-            lock = FileLock(self._made_folder() / f"lock-{int(key[:8], 16) % self._concurrency}")
-            with lock.held(max(0.0, deadline - time.monotonic())) as is_held:
-                if not is_held:
+            same_image = FileLock(self._made_folder() / f"image-{int(key[:8], 16) % IMAGE_LOCKS}.lock")
+            with (
+                same_image.held(QUEUE_TIMEOUT_S) as is_held,
+                self._free_place(deadline) if is_held else nullcontext() as place,
+            ):
+                if place is None:
                     raise BusyError(_BUSY)
                 yield
         except OSError as error:
@@ -193,14 +209,28 @@ class Derivatives:
         finally:
             self._places.release()
 
-    def _transform(self, request: Request) -> None:
+    @contextmanager
+    def _free_place(self, deadline: float) -> Iterator[FileLock | None]:
+        """Context manager that waits for one of the places of all processes, and yields its lock."""
+        locks = [FileLock(self.folder / f"place-{number}.lock") for number in range(self._concurrency)]
+        while not (held := next((lock for lock in locks if lock.acquire()), None)):
+            if time.monotonic() >= deadline:
+                break
+            time.sleep(POLL_INTERVAL_S)
+        try:
+            yield held
+        finally:
+            if held:
+                held.release()
+
+    def _transform(self, request: Request, image: IO[bytes]) -> None:
         key, format_ = request.key, request.job.format
-        with (
-            request.open_image() as image,
-            tempfile.NamedTemporaryFile(dir=self.folder, prefix=NEW_PREFIX, delete=False) as result,
-        ):
+        with tempfile.NamedTemporaryFile(dir=self.folder, prefix=NEW_PREFIX, delete=False) as result:
             try:
                 image_processes().run(request.job, image, result)
+                image.seek(0)
+                if request.digest and not request.digest.startswith(_digest_of(image)):
+                    raise BusyError("The image was replaced while it was transformed; try again")
                 with open(result.name, "rb") as made:
                     digest = _digest_of(made)
                     status = os.fstat(made.fileno())
@@ -212,6 +242,8 @@ class Derivatives:
             except UntransformableError as error:
                 self._unusable.put(key, str(error))
                 raise
+            except LostProcessError as error:
+                raise BusyError("The process that transforms the image was lost; try again") from error
             finally:
                 Path(result.name).unlink(missing_ok=True)
 

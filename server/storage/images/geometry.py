@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from server.config.transformation import CONTAIN, COVER, INSIDE, SCALE, Transformation
 from server.storage.images.kinds import ImageSize
 
-CENTRE = (0.5, 0.5)
 Box = tuple[float, float, float, float]  # left, top, right, bottom, in the image's pixels
 
 
@@ -25,12 +24,17 @@ def arrange(image: ImageSize, wanted: Transformation) -> Arrangement:
     left, top, right, bottom = clip_rectangle(image, wanted.rectangle)
     part = ImageSize(right - left, bottom - top)
     if wanted.focus:  # is a point of the whole image
-        x, y = wanted.focus
+        x, y = _point(wanted)
         focus = ((x * image.width - left) / part.width, (y * image.height - top) / part.height)
         wanted = replace(wanted, focus=focus)
     found = _arrange(part, wanted)
     box = found.box
     return replace(found, box=(box[0] + left, box[1] + top, box[2] + left, box[3] + top))
+
+
+def _point(wanted: Transformation) -> tuple[float, float]:
+    x, y = wanted.focus or (None, None)
+    return (0.5 if x is None else x, 0.5 if y is None else y)
 
 
 def clip_rectangle(image: ImageSize, rectangle: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
@@ -51,7 +55,7 @@ def _arrange(image: ImageSize, wanted: Transformation) -> Arrangement:
         return Arrangement(whole, size, size)
     factors = width / image.width, height / image.height
     if wanted.fit == COVER:
-        return _cover(image, _within_image(image, width, height, wanted), wanted.focus or CENTRE)
+        return _cover(image, _within_image(image, width, height, wanted), _point(wanted))
     factor = min(factors) if wanted.fit in (INSIDE, CONTAIN) else max(factors)
     size = _scaled(image, factor if wanted.enlarges else min(factor, 1.0))
     if wanted.fit != CONTAIN:

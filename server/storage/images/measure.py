@@ -63,9 +63,12 @@ class _Head:
 
 
 def orientation(image: Image.Image) -> int:
-    """Return an image's EXIF orientation, or 1 if none is stored before the pixels."""
+    """Return an image's EXIF orientation, or 1 if it is invalid or not stored before the pixels."""
+    if image.format == "TIFF":  # Pillow rotates these images itself.
+        return 1
     # For a PNG, `image.getexif` would decode the image to search for EXIF data after the pixels.
-    return int(Image.Image.getexif(image).get(_ORIENTATION_TAG, 1))
+    found = Image.Image.getexif(image).get(_ORIENTATION_TAG, 1)
+    return found if found in range(1, 9) else 1
 
 
 def _drawing_size(file: IO[bytes]) -> ImageSize | None:

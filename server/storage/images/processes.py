@@ -34,6 +34,10 @@ class UntransformableError(Exception):
     """The image can't be transformed. `str()` says why, as the end of a sentence about the image."""
 
 
+class LostProcessError(Exception):
+    """A process ended or did not respond, so the transformation may succeed if it is tried again."""
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """A transformation of one image. `format` is the format of the result."""
@@ -54,13 +58,13 @@ class ImageProcesses:
     def run(self, job: Job, source: IO[bytes], target: IO[bytes]) -> ImageSize:
         """Transform the image in `source`, and write it to `target`. Return the result's dimensions.
 
-        Raises UntransformableError, and OSError if the processes can't be started.
+        Raises UntransformableError, LostProcessError, and OSError, for example if the disk is full.
         """
         answer = self._answer(job, source, target)
         if "error" in answer:
             raise UntransformableError(str(answer["error"]))
-        if "problem" in answer:
-            raise OSError(answer["problem"])
+        if number := answer.get("errno"):
+            raise OSError(number, os.strerror(number))
         return ImageSize(int(answer["width"]), int(answer["height"]))
 
     def _answer(self, job: Job, source: IO[bytes], target: IO[bytes]) -> Mapping[str, Any]:
@@ -73,16 +77,19 @@ class ImageProcesses:
                 finally:
                     os.close(writing)
                 data = _read_all(reading, ANSWER_TIMEOUT_S)
+            except TimeoutError as error:
+                self.end(link)
+                raise LostProcessError() from error
             finally:
                 os.close(reading)
             require_running()
-            if data == STARTED:  # The fork was killed, usually because it exceeded a limit.
-                return {"error": "takes too much time or memory to decode"}
+            if data == STARTED:
+                raise LostProcessError()
             if data:
                 answer: Mapping[str, Any] = json.loads(data)
                 return answer
             self.end(link)  # The process ended, for example because it was idle, before it forked.
-        raise OSError(errno.ECHILD, "the processes that transform images can't be started")
+        raise LostProcessError()
 
     def _send(self, message: bytes, descriptors: list[int]) -> socket.socket:
         with self._lock:
@@ -140,10 +147,7 @@ atexit.register(lambda: _client.end())
 
 
 def _read_all(descriptor: int, timeout_s: float) -> bytes:
-    """Read from a pipe until its end. After the timeout, return what has been read.
-
-    Raises TimeoutError if that is nothing.
-    """
+    """Read from a pipe until its end. Raises TimeoutError."""
     data, deadline = b"", time.monotonic() + timeout_s
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
@@ -152,6 +156,4 @@ def _read_all(descriptor: int, timeout_s: float) -> bytes:
         if not part:
             return data
         data += part
-    if not data:
-        raise TimeoutError(errno.ETIMEDOUT, "the processes that transform images do not respond")
-    return STARTED
+    raise TimeoutError(errno.ETIMEDOUT, "the processes that transform images do not respond")

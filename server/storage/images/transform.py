@@ -18,6 +18,8 @@ from server.storage.images.kinds import ImageSize
 from server.storage.images.measure import PILLOW_FORMATS, orientation
 
 ANIMATED_FORMATS = frozenset({"webp"})  # formats in which an animation stays an animation
+# Pillow's names of the formats whose frames are an animation. Those of other formats are pages or previews.
+_ANIMATIONS = frozenset({"GIF", "WEBP", "PNG", "AVIF"})
 MAX_FRAMES = 300
 _PILLOW_NAMES = {"avif": "AVIF", "webp": "WEBP", "jpg": "JPEG", "png": "PNG"}
 # Chosen so that photographs in all three formats look about as good as a JPEG of quality 80 (docs/images.md).
@@ -34,6 +36,16 @@ _SRGB = ImageCms.createProfile("sRGB")
 _WHITE, _TRANSPARENT = (255, 255, 255), (0, 0, 0, 0)
 _FIRST_SWAPPING_ORIENTATION = 5  # From this EXIF orientation on, width and height are swapped.
 _BYTES_PER_16_BIT_STEP = 256
+# By EXIF orientation. Pillow itself transposes only single images.
+_TRANSPOSITIONS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
 
 
 class UnusableImageError(Exception):
@@ -55,7 +67,7 @@ def transform(
     arrangement = arrange(full, wanted)
     frames = getattr(image, "n_frames", 1)
     fits = frames <= MAX_FRAMES and frames * image.width * image.height <= max_pixels
-    if frames > 1 and format_ in ANIMATED_FORMATS and fits:
+    if frames > 1 and image.format in _ANIMATIONS and format_ in ANIMATED_FORMATS and fits:
         arrangement = _with_detail(image, full, wanted, arrangement)
         _save_animation(image, target, full, arrangement, wanted, format_)
     else:
@@ -102,12 +114,14 @@ def _save_animation(
     wanted: Transformation,
     format_: str,
 ) -> None:
-    made, durations = [], []
+    made, durations, turn = [], [], _TRANSPOSITIONS.get(orientation(image))
+    loop = image.info.get("loop", 1)  # A GIF without this value plays once.
     for number in range(getattr(image, "n_frames", 1)):
         image.seek(number)
-        made.append(_arrange(image.convert("RGBA"), full, arrangement, format_))
+        frame = image.convert("RGBA")
+        made.append(_arrange(frame.transpose(turn) if turn else frame, full, arrangement, format_))
         durations.append(image.info.get("duration", 0))
-    options = {"append_images": made[1:], "duration": durations, "loop": image.info.get("loop", 0)}
+    options = {"append_images": made[1:], "duration": durations, "loop": loop}
     _save(made[0], target, wanted, format_, save_all=True, **options)
 
 
@@ -136,7 +150,7 @@ def interpolable(image: Image.Image) -> Image.Image:
         wide = image.convert("I") if image.mode != "F" else image
         is_wide = image.mode != "F" and wide.getextrema()[1] > 255  # type: ignore[operator]
         return (wide.point(lambda value: value / _BYTES_PER_16_BIT_STEP) if is_wide else wide).convert("L")
-    if image.mode == "1":
+    if image.mode == "1" and "transparency" not in image.info:
         return image.convert("L")
     transparent = "transparency" in image.info or image.mode in ("PA", "La", "RGBa")
     return image.convert("RGBA" if transparent else "RGB")
@@ -184,4 +198,10 @@ def _save(image: Image.Image, target: IO[bytes], wanted: Transformation, format_
     options = {**_OPTIONS[format_], **extra}
     if format_ in DEFAULT_QUALITIES:
         options["quality"] = wanted.quality or DEFAULT_QUALITIES[format_]
-    image.save(target, _PILLOW_NAMES[format_], **options)
+    try:
+        image.save(target, _PILLOW_NAMES[format_], **options)
+    except (OSError, ValueError, RuntimeError, MemoryError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        sides = f"{image.width} × {image.height}"
+        raise UnusableImageError(f"can't be encoded as {format_} with {sides} pixels") from error

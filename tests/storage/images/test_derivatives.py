@@ -1,11 +1,15 @@
 """Tests of the cache of transformed images, and of the processes that make them."""
 
+import hashlib
 import io
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
@@ -18,6 +22,7 @@ from server.storage.images import derivatives as module
 from server.storage.images.derivatives import Derivatives, Request
 from server.storage.images.processes import Job, UntransformableError, image_processes
 from tests.api.test_upload import picture
+from tests.servers import children
 from tests.sites import write
 from tests.waiting import until
 
@@ -94,24 +99,17 @@ def test_many_threads_share_one_transformation(images: Derivatives) -> None:
 
 
 def test_only_so_many_images_are_transformed_at_once(images: Derivatives) -> None:
-    lock, now, most = threading.Lock(), [0], [0]
-    release = threading.Event()
-
-    def opened() -> None:
-        with lock:
-            now[0] += 1
-            most[0] = max(most[0], now[0])
-        release.wait(5)
-        with lock:
-            now[0] -= 1
-
-    keys = [f"{number:02x}" * 16 for number in range(6)]
+    made(images, request())
+    process = image_processes()._process
+    assert process is not None
+    slow, seen = picture(1100, 900), [0]
     with ThreadPoolExecutor(6) as pool:
-        done = [pool.submit(made, images, request(key=key, opened=opened)) for key in keys]
-        until(lambda: now[0] == 2)
-        release.set()
+        wanted = [request(slow, key=f"{number:02x}" * 16, width=1000) for number in range(6)]
+        done = [pool.submit(made, images, one) for one in wanted]
+        while not all(future.done() for future in done):
+            seen.append(len(children(process.pid)))
         assert all(future.result() for future in done)
-    assert most[0] <= 2
+    assert 1 <= max(seen) <= 2
 
 
 def test_a_full_queue_is_refused_while_cached_images_are_read(
@@ -163,6 +161,36 @@ def test_a_killed_process_is_replaced(images: Derivatives) -> None:
     process.kill()
     process.wait()
     assert made(images, request(key="01" * 16))
+
+
+def test_an_image_whose_process_was_killed_can_be_tried_again(images: Derivatives) -> None:
+    made(images, request())
+    process = image_processes()._process
+    assert process is not None
+    until(lambda: not children(process.pid))
+
+    def kill() -> None:
+        until(lambda: bool(children(process.pid)))
+        os.kill(children(process.pid).pop(), signal.SIGKILL)
+
+    slow = replace(request(picture(4000, 3000), "03" * 16), job=Job(Transformation(2900), "avif", 10**8))
+    with ThreadPoolExecutor(1) as pool:
+        killing = pool.submit(kill)
+        with suppress(BusyError):  # If it was killed before it had begun, another one takes over at once.
+            made(images, slow)
+        killing.result()
+    assert made(images, replace(slow, job=Job(Transformation(20), "avif", 10**8)))
+
+
+def test_an_image_that_was_replaced_meanwhile_is_not_cached(images: Derivatives) -> None:
+    with pytest.raises(BusyError, match="was replaced"):
+        images.make(replace(request(), digest="0" * 64))
+    assert files(images) == []
+    assert made(images, replace(request(), digest=hashlib.sha256(SOURCE).hexdigest()))
+
+
+def test_an_image_that_is_larger_than_the_cache_is_returned(images: Derivatives) -> None:
+    assert made(images, request(most=10)) == made(images, request(most=10))
 
 
 def test_the_least_recently_used_images_are_evicted(images: Derivatives) -> None:

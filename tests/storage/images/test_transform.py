@@ -162,3 +162,42 @@ def test_a_picture_is_cropped_where_it_has_the_most_detail(kind: str) -> None:
 def test_a_picture_with_too_many_pixels_is_not_decoded() -> None:
     with pytest.raises(UnusableImageError, match="has more than 100 pixels"):
         transformed(SOURCES["RGB"][0], Transformation(10), most=100)
+
+
+@pytest.mark.parametrize("orientation", [3, 6])
+def test_a_tiff_and_an_animation_are_rotated(orientation: int) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    size = (20, 10) if orientation < 5 else (20, 40)
+    frames = [halves("RGB", RED, GREEN), halves("RGB", RED, (0, 0, 255))]
+    tiff = saved(frames[0], "TIFF", exif=exif)
+    moving = saved(frames[0], "WEBP", save_all=True, append_images=frames[1:], exif=exif, lossless=True)
+    shown = {3: GREEN, 6: RED}[orientation]  # at the upper left
+    for data, frames_made in ((tiff, 1), (moving, 2)):
+        image = transformed(data, Transformation(20, quality=100), "webp")
+        assert (image.size, getattr(image, "n_frames", 1)) == (size, frames_made)
+        found = image.convert("RGB").getpixel((3, 3))
+        assert isinstance(found, tuple)
+        assert all(abs(a - b) < 30 for a, b in zip(found, shown, strict=True))
+
+
+def test_an_invalid_rotation_is_ignored() -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 9
+    assert transformed(saved(halves("RGB", RED, GREEN), "JPEG", exif=exif), Transformation(20)).size == (
+        20,
+        10,
+    )
+
+
+def test_pages_and_previews_are_not_an_animation() -> None:
+    pages = [halves("RGB", RED, GREEN), halves("RGB", GREEN, RED)]
+    for kind in ("TIFF", "MPO"):
+        data = saved(pages[0], kind, save_all=True, append_images=pages[1:])
+        assert getattr(transformed(data, Transformation(20), "webp"), "n_frames", 1) == 1
+
+
+def test_an_animation_that_plays_once_does_not_repeat() -> None:
+    frames = [Image.new("RGB", (80, 40), color) for color in (RED, GREEN)]
+    once = saved(frames[0], "GIF", save_all=True, append_images=frames[1:], duration=70)
+    assert transformed(once, Transformation(20), "webp").info["loop"] == 1
