@@ -21,7 +21,8 @@ _OLD_VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
 def permit_write(caller: Caller, permits: Sequence[Permit]) -> None:
     """Raise ForbiddenError if the caller no longer has the permissions that the write required.
 
-    Raises NotFoundError if this version of Bifolio can't undo the write.
+    Raises NotFoundError if the content type no longer exists, or if this version of Bifolio can't undo the
+    write.
     """
     for required in permits:
         type_, verb = caller.state.schema.types.get(required.uid), _verb(required)

@@ -30,6 +30,7 @@ PERMISSIVE = {
 WEAK_COPYLEFT = {"LGPL-3.0-only", "MPL-2.0"}
 # SPDX names for licences that packages name differently.
 SPELLED = {
+    "Apache 2": "Apache-2.0",
     "Apache License, Version 2.0": "Apache-2.0",
     "Artistic License": "Artistic-1.0-Perl",
     "OSI Approved :: BSD License": "BSD-3-Clause",

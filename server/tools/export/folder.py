@@ -243,7 +243,7 @@ class Folder:
                     str(self.root / above),
                     None,
                     "is a file or symbolic link, but the export needs a folder here",
-                    "remove that path",
+                    "delete it",
                 )
             if above in self._sizes and above not in self._owned and not self.force:
                 raise self._refuse(above)
@@ -258,7 +258,7 @@ class Folder:
 
     def _refuse(self, path: str) -> SetupError:
         what = "exists, but was not created by an export"
-        return SetupError(str(self.root / path), None, what, "remove that path, or use --force")
+        return SetupError(str(self.root / path), None, what, "delete it, or use --force")
 
     def _list(self, path: str, entry: ExportedFile) -> None:
         self._files[path] = entry
