@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from server.history.merging.late_migrations import MAX_MIGRATIONS
 from server.site.check.survey import survey_site
 from server.site.migrations.plan import Plan
 from tests.git import commit_all, git
@@ -437,6 +438,17 @@ def test_check_and_apply_after_a_merge_with_git(api: Api) -> None:
     assert apply(api.root).paths == ["content/notes/new.yaml"]
     assert api.read("content/notes/new.yaml") == "title: New\nteaser: s\n"
     assert lacking(api.root) == []
+
+
+def test_a_merge_applies_only_so_many_migrations(api: Api) -> None:
+    text = "operation: rename\ntype: note\nattribute: none{0}\nto: other{0}\n"
+    names = [f"migrations/{number:04d}-rename.yaml" for number in range(1, MAX_MIGRATIONS + 2)]
+    commit(api, {name: text.format(number) for number, name in enumerate(names)})
+    before = git(api.root, "rev-parse", "main")
+    answer = merge(api)
+    assert answer.status == 409
+    assert f"differ by {MAX_MIGRATIONS + 1} migrations" in answer.error["message"]
+    assert git(api.root, "rev-parse", "main") == before
 
 
 def test_documents_that_a_merge_with_git_left_are_brought_along_by_the_next_merge(api: Api) -> None:

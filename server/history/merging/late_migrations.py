@@ -32,6 +32,7 @@ from server.write.context import Context
 
 OURS, THEIRS, BASE = "the target branch", "the merged branch", "the common ancestor"
 _MESSAGE = "Apply kept migrations\n"
+MAX_MIGRATIONS = 100  # that a merge applies; each takes some 0.05 s, even if it changes no document
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +56,19 @@ class BroughtAlong:
 def bring_along(past: PastStates, sides: Sides) -> BroughtAlong:
     """Apply the kept migrations that a side of a merge lacks. Writes only git objects.
 
-    Raises ConflictError if a migration can't be applied, or if it would lose values that the side has
-    changed.
+    Raises ConflictError if there are too many, if one can't be applied, or if it would lose values that the
+    side has changed.
     """
     root = past.site.root
     base, ours, theirs = (_kept(root, commit) for commit in (sides.base, sides.ours, sides.theirs))
     if not ours and not theirs:
         return BroughtAlong(sides)
     added = _Added.between(base, ours, theirs)
+    if (count := len(added.by_ours) + len(added.by_theirs)) > MAX_MIGRATIONS:
+        fix = "apply them with `bifolio migrate apply`, and merge with git"
+        raise ConflictError(
+            f"The branches differ by {count} migrations, but a merge applies at most {MAX_MIGRATIONS}; {fix}"
+        )
     our_paths, their_paths = (changed_files(root, sides.base, each).keys()
                               for each in (sides.ours, sides.theirs))  # fmt: skip
     both = our_paths & their_paths
