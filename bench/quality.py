@@ -4,10 +4,10 @@
 
 import json
 import sqlite3
-import tarfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from bench.archives import unpack_archive
 from bench.tables import show
 from server.documents.document import PUBLISHED
 from server.jobs.job import Timing
@@ -94,8 +94,7 @@ def _make_site(folder: Path, docs: Path) -> Site:
     if docs.is_dir():
         pages.symlink_to(docs.resolve(), target_is_directory=True)
     else:
-        with tarfile.open(docs) as archive:
-            archive.extractall(folder / "unpacked", filter="data")
+        unpack_archive(docs, folder / "unpacked")
         (top,) = (folder / "unpacked").iterdir()
         top.rename(pages)
     (folder / "content-types").mkdir()

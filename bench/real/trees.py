@@ -1,10 +1,10 @@
 """The public repositories (trees) that are tested, and their preparation."""
 
 import shutil
-import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.archives import unpack_archive
 from tests.git import git
 
 ENDINGS = (".tar.gz", ".tar.xz")
@@ -100,8 +100,7 @@ def unpack(source: Path, name: str, folder: Path) -> Path:
     if source.is_dir():
         shutil.copytree(source, root, ignore=shutil.ignore_patterns(".git", ".bifolio"))
     else:
-        with tarfile.open(source) as archive:
-            archive.extractall(folder, filter="data")
+        unpack_archive(source, folder)
     git(root, "init", "-q", "-b", "main")
     commit(root, "as it is")
     return root

@@ -5,13 +5,13 @@
 
 import json
 import subprocess
-import tarfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bench.archives import unpack_archive
 from server.api.source_maps import FILE_TEXT_FIELDS, HEADER, encode
 from server.schema.model import UPLOAD
 from tests.ci import IN_CI
@@ -48,8 +48,7 @@ def _unpacked(name: str, folder: Path) -> Path:
     command = ["npm", "pack", f"@strapi/{name}@{VERSION}", "--loglevel=error"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=PACK_S)
     [packed] = folder.glob("*.tgz")
-    with tarfile.open(packed) as archive:
-        archive.extractall(folder, filter="data")
+    unpack_archive(packed, folder)
     return folder / "package"
 
 
