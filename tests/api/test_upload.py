@@ -573,7 +573,7 @@ def test_no_link_that_is_put_in_the_place_of_a_picture_is_followed(api: Api) -> 
     path.unlink()
     path.symlink_to(secret)
     inside = file["url"].removeprefix("/uploads/")
-    assert api.site.image_cache.facts(inside) == (None, None)
+    assert api.site.image_cache.facts(inside) == (None, None, None)
     assert not api.site.image_cache.make(inside)
 
 

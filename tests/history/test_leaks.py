@@ -193,7 +193,8 @@ def test_attributes_of_the_earlier_type_may_have_any_type(tmp_path: Path, shift:
     api = make(tmp_path, {})
     for path in READS:
         assert api.get(path).status == 200, path
-    assert restore(api, "full", "main~2") in (200, 201, 400)
+    # The file is empty now. 409: with the values of the earlier type, it would still be invalid.
+    assert restore(api, "full", "main~2") in (200, 201, 400, 409)
     api.accounts.close()
 
 

@@ -95,5 +95,5 @@ def test_folders_are_named_after_the_date(tmp_path: Path) -> None:
 )
 def test_it_names_texts_and_dates(tmp_path: Path, pattern: Any) -> None:
     write(tmp_path, collection("post", {**POST, "tags": "json"}, fileName=pattern))
-    with pytest.raises(SetupError, match="must consist of placeholders for string, uid, date or datetime"):
+    with pytest.raises(SetupError, match="must contain placeholders for string, uid, date or datetime"):
         read_content_types(tmp_path)
