@@ -29,6 +29,9 @@ ABOUT_OTHERS = re.compile(
     r"|A batch can't write to|refers to an operation"
     r"|(field|locale)\W+ must be (null|one)"  # presence: what the site contains
     r"|must be (less|greater) than or equal to"  # a number that is written as text
+    # Parameters of images, which are described as texts: their values depend on each other and on settings.
+    r"|(width|height|fit|format|quality|dpr|fp-[xy]|crop|ar|rect|m(in|ax)-[wh]|withoutEnlargement|key)"
+    r"( times dpr [\d.]+)? must (be|have) |can't be transformed|The image "
 )
 
 
