@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
@@ -197,31 +197,28 @@ class Derivatives:
             raise BusyError(_BUSY)
         try:
             same_image = FileLock(self._made_folder() / f"image-{int(key[:8], 16) % IMAGE_LOCKS}.lock")
-            with (
-                same_image.held(QUEUE_TIMEOUT_S) as is_held,
-                self._free_place(deadline) if is_held else nullcontext() as place,
-            ):
-                if place is None:
+            with same_image.held(max(0.0, deadline - time.monotonic())) as is_held:
+                if not is_held:
                     raise BusyError(_BUSY)
-                yield
+                with self._free_place(deadline):
+                    yield
         except OSError as error:
             raise StorageError(f"The image can't be stored: {os.strerror(error.errno or 0)}") from error
         finally:
             self._places.release()
 
     @contextmanager
-    def _free_place(self, deadline: float) -> Iterator[FileLock | None]:
-        """Context manager that waits for one of the places of all processes, and yields its lock."""
+    def _free_place(self, deadline: float) -> Iterator[None]:
+        """Context manager that holds one of the places that all processes share. Raises BusyError."""
         locks = [FileLock(self.folder / f"place-{number}.lock") for number in range(self._concurrency)]
         while not (held := next((lock for lock in locks if lock.acquire()), None)):
             if time.monotonic() >= deadline:
-                break
+                raise BusyError(_BUSY)
             time.sleep(POLL_INTERVAL_S)
         try:
-            yield held
+            yield
         finally:
-            if held:
-                held.release()
+            held.release()
 
     def _transform(self, request: Request, image: IO[bytes]) -> None:
         key, format_ = request.key, request.job.format

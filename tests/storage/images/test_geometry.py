@@ -1,4 +1,4 @@
-"""Tests of which part of an image a transformation shows, and at which size."""
+"""Tests of the geometry of transformations: the shown part of an image, and its size."""
 
 import pytest
 from hypothesis import given
