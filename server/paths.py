@@ -10,6 +10,7 @@ SETTINGS = "site.yaml"
 TYPES = "content-types"
 CONTENT = "content"
 UPLOADS = "content/uploads"
+UPLOADS_URL = "/uploads/"  # what the URL path of each media file begins with
 MAX_ATTEMPTS = 5  # attempts to create the state folder while another process deletes it
 
 

@@ -73,6 +73,7 @@ from server.history.commit_files import Renames
 from server.history.past import PastStates
 from server.history.remote.wakeup import wake
 from server.index.budget import UNLIMITED, Budget, large_responses, turns
+from server.paths import UPLOADS_URL
 from server.schema.model import Schema, Type
 from server.service.read import Params, Reader
 from server.site.site import Site, State
@@ -85,7 +86,6 @@ Handle = Callable[[Environ], Answer]
 # Health checks, which are handled without Flask.
 LIVENESS_PATHS = frozenset(o.path for o in HEALTH.operations if o.runs_inline)
 WAITING_OPERATIONS = tuple(operation for operation in OPERATIONS if operation.waits)
-UPLOADS_PREFIX = "/uploads/"
 PREFLIGHT_VARY = ("Access-Control-Request-Headers",)
 # Tells browsers to use only HTTPS for one year.
 HSTS = ("Strict-Transport-Security", "max-age=31536000")
@@ -183,7 +183,7 @@ class Entrance:
 
     def waits_long(self, environ: Environ) -> bool:
         """Return whether a request might wait a long time for another process, as uploads do."""
-        if environ["PATH_INFO"].startswith(UPLOADS_PREFIX):
+        if environ["PATH_INFO"].startswith(UPLOADS_URL):
             return bool(environ.get("QUERY_STRING"))  # probably a transformation of an image
         return any(
             o.method == environ["REQUEST_METHOD"] and o.matches(environ["PATH_INFO"])

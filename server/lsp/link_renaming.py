@@ -13,9 +13,8 @@ from server.lsp.markdown import destination_of, document_at, links_in
 from server.lsp.navigation import names_of, paths_with
 from server.lsp.positions import Span, Text
 from server.lsp.view import View
-from server.paths import UPLOADS
+from server.paths import UPLOADS, UPLOADS_URL
 from server.service.unsaved import Plan
-from server.site.check.links import MEDIA_PREFIX
 
 
 def with_links(view: View, plan: Plan) -> Plan:
@@ -47,8 +46,8 @@ def _changes(view: View, path: str, text: str, renames: Mapping[str, str]) -> It
 def _renamed(view: View, path: str, target: str, leads_to: str, renames: Mapping[str, str]) -> str:
     """Return the new destination of a link whose old destination `target` leads to the file `leads_to`."""
     new = renames.get(leads_to, leads_to)
-    if target.startswith(MEDIA_PREFIX):
-        return target if new == leads_to else MEDIA_PREFIX + quote(new.removeprefix(f"{UPLOADS}/"))
+    if target.startswith(UPLOADS_URL):
+        return target if new == leads_to else UPLOADS_URL + quote(new.removeprefix(f"{UPLOADS}/"))
     if target.startswith("/"):
         document = document_at(view, path, target) if new != leads_to else None
         addresses = view.overlay.audit.addresses

@@ -16,7 +16,7 @@ from server.lsp.keys import region_of
 from server.lsp.positions import Span, Text
 from server.lsp.protocol import Json
 from server.lsp.view import Source, View
-from server.paths import UPLOADS
+from server.paths import UPLOADS, UPLOADS_URL
 from server.site.check.page_addresses import Pages
 from server.storage.media import mime_type
 
@@ -35,7 +35,6 @@ _OPEN_DESTINATION = re.compile(r"\(\s*<?([^\s()<>]*)\Z")
 _HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.*)$", re.M)
 _UNDERLINED = re.compile(r"^(?=\S)(?![-=>#*+`|])(.+)\r?\n(=+|-{2,})[ \t]*\r?$", re.M)
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[^\n]*$", re.M)
-_MEDIA_PREFIX = "/uploads/"
 _FILE, _REFERENCE = 17, 18
 
 
@@ -158,8 +157,8 @@ def destination_of(view: View, path: str, link: str) -> tuple[str, str] | None:
         return None
     if not plain:
         return path, anchor
-    if plain.startswith(_MEDIA_PREFIX):
-        found = f"{UPLOADS}/{plain.removeprefix(_MEDIA_PREFIX)}"
+    if plain.startswith(UPLOADS_URL):
+        found = f"{UPLOADS}/{plain.removeprefix(UPLOADS_URL)}"
     elif plain.startswith("/"):
         if (page := document_at(view, path, target)) is not None:
             return page.path, anchor
@@ -326,12 +325,12 @@ def _named(view: View, pages: Pages, name: str, locale: str) -> Iterator[tuple[D
 
 
 def _files(view: View, source: Source, query: str, *, only_pictures: bool) -> Iterator[Json]:
-    name_part = query.removeprefix(_MEDIA_PREFIX)
+    name_part = query.removeprefix(UPLOADS_URL)
     count = 0
     for name in sorted(view.snapshot.media):
         if name_part not in name.casefold() or (only_pictures and not mime_type(name).startswith("image/")):
             continue
-        link = _MEDIA_PREFIX + quote(name)
+        link = UPLOADS_URL + quote(name)
         data = {"uri": view.uri(source.path), "key": [MEDIA, name]}
         yield {"label": link, "kind": _FILE, "filterText": link, "data": data, "new": link}
         count += 1

@@ -9,9 +9,9 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 from server.auth.session_key import previous_key, session_key
 from server.config.transformation import PARAMETERS, PRESET
 from server.errors import SetupError
+from server.paths import UPLOADS_URL
 
 SIGNATURE = "s"
-UPLOADS_URL = "/uploads/"
 _PURPOSE = b"image urls"  # The session key signs other things too.
 
 

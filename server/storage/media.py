@@ -13,7 +13,7 @@ from server.documents.document import Document, make
 from server.documents.encode import Reading, read_own_id, read_own_timestamp, read_value, warn_unknown
 from server.documents.ids import compose, id_of_name
 from server.formats.tree import Tree
-from server.paths import UPLOADS
+from server.paths import UPLOADS, UPLOADS_URL
 from server.schema.model import FILE_FIELDS, PREVIEW, Type
 from server.storage.bucket.stored import DESCRIPTION_KEY, StoredFile, StoredObject, object_of
 from server.storage.images.formats import Preview, described_formats, format_of
@@ -117,7 +117,7 @@ def read_media(
         "ext": ending,
         "mime": mime_type(inside),
         "size": kilobytes(size),
-        "url": "/uploads/" + quote(inside),
+        "url": UPLOADS_URL + quote(inside),
         "provider": "local",
         "width": image_size.width if image_size else None,
         "height": image_size.height if image_size else None,

@@ -29,6 +29,7 @@ from server.events.reading import (
     shown,
     subjects_of,
 )
+from server.paths import UPLOADS_URL
 from server.schema.model import SITE_TAG, Type, document_tag, type_tag
 from server.service.cache_tags import tags_of_file
 from server.service.read import Reader
@@ -101,8 +102,8 @@ def tags_of_address(
     content = content_at(path, state.schema)
     if content is not None:
         return _tags_of_content(*content, query, reader)
-    if path.startswith("/uploads/"):
-        return [SITE_TAG, *tags_of_file(state.snapshot, compose(path.removeprefix("/uploads/")))]
+    if path.startswith(UPLOADS_URL):
+        return [SITE_TAG, *tags_of_file(state.snapshot, compose(path.removeprefix(UPLOADS_URL)))]
     about_all = path.startswith(("/search", "/api/upload"))
     return [SITE_TAG, *(subjects if about_all else ())]
 

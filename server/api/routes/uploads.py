@@ -15,6 +15,7 @@ from server.api.routes.handlers import Handlers
 from server.bounded import network_of
 from server.documents.ids import compose
 from server.errors import RateLimitError
+from server.paths import UPLOADS_URL
 from server.service.cache_tags import tags_of_file
 from server.service.images import Caller, Images, Redirect
 from server.service.media_files import MediaFile, MediaFiles
@@ -39,7 +40,7 @@ def bind(handles: Handlers, files: MediaFiles, counts: CountTable) -> None:
         made = images.find(snapshot, commit, key, asked, caller) if asked else None
         found = files.find(snapshot, commit, key) if made is None else made
         if isinstance(found, Redirect):
-            response = _redirect(f"/uploads/{quote(path)}?{urlencode(found.parameters)}")
+            response = _redirect(f"{UPLOADS_URL}{quote(path)}?{urlencode(found.parameters)}")
         else:
             response = _redirect(found) if isinstance(found, str) else _send(found)
         if isinstance(found, MediaFile) and found.varies:

@@ -6,6 +6,7 @@ from html import escape
 from urllib.parse import urljoin, urlsplit
 
 from server.formats.html_tokens import Token, tokenize
+from server.paths import UPLOADS_URL
 
 MAX_OPEN_ELEMENTS = 200  # of more deeply nested elements, only the text is kept
 
@@ -76,7 +77,7 @@ def _media_path(link: str) -> str:
     For example, `../uploads/fog.png` becomes `/uploads/fog.png`.
     """
     path = link if link.startswith("/") else "/" + link.lstrip("./")
-    return path if path.startswith("/uploads/") and "/../" not in path else ""
+    return path if path.startswith(UPLOADS_URL) and "/../" not in path else ""
 
 
 class _Cleaner:

@@ -18,7 +18,7 @@ from server.documents.path_rules import MARKDOWN
 from server.formats.prose import EXTERNAL, Link, fold_anchor, names_in
 from server.formats.text_positions import KeyPath
 from server.formats.tree import SyntaxProblem
-from server.paths import UPLOADS
+from server.paths import UPLOADS, UPLOADS_URL
 from server.problems import Problem
 from server.schema.spelling import Suggestions
 from server.site.aliases import normalized
@@ -29,7 +29,6 @@ from server.site.check.path_aliases import PathAliases
 from server.storage.images.formats import format_of
 from server.storage.media import mime_type, upload_path
 
-MEDIA_PREFIX = "/uploads/"  # of the URL paths of media files
 _FILE_KINDS = ("image/", "audio/", "video/", "font/", "application/pdf")
 _TEMPLATE = re.compile(r"[{}<>$]|%7B|\[\[", re.IGNORECASE)  # the destination is computed by a template
 # Not headings: the top of the page, parts of the text, routes, and footnotes.
@@ -85,8 +84,8 @@ class LinkTargets:
         `target` is the link's target, and `path` is the file that contains the link. A link to a document's
         page leads to the document's file.
         """
-        if target.startswith(MEDIA_PREFIX):
-            return f"{UPLOADS}/{normpath(target.removeprefix(MEDIA_PREFIX))}"
+        if target.startswith(UPLOADS_URL):
+            return f"{UPLOADS}/{normpath(target.removeprefix(UPLOADS_URL))}"
         if target.startswith("/"):
             return self.pages.path_of(path, target)
         if target.endswith("/"):
@@ -164,10 +163,10 @@ class LinkTargets:
 
     def _find_fix(self, page: Page, target: str, path: str) -> str:
         same = self._paths_by_name.get(basename(path), [])
-        if len(same) == 1 and not target.startswith(MEDIA_PREFIX):
+        if len(same) == 1 and not target.startswith(UPLOADS_URL):
             return f'did you mean "{relpath(same[0], dirname(page.path))}"?'
         if len(same) == 1 and (key := upload_path(same[0])):
-            return f'did you mean "{MEDIA_PREFIX}{key}"?'
+            return f'did you mean "{UPLOADS_URL}{key}"?'
         beside = [basename(p) for p in self._siblings.get(dirname(path), ())]
         near = self._suggestions.of(basename(path), beside)
         return near or "correct the link, or add the file"

@@ -22,6 +22,7 @@ from typing import IO, Any, cast
 from urllib.parse import quote
 
 from server.errors import BusyError
+from server.paths import UPLOADS_URL
 from server.storage.checked_json import encode_checked, read_checked
 from server.storage.helper_processes import helper, require_running
 from server.storage.images.kinds import kilobytes
@@ -236,7 +237,7 @@ def _format_json(name: str, entry: Mapping[str, int], inside: str) -> dict[str, 
         "height": entry["height"],
         "size": kilobytes(size),
         "sizeInBytes": size,
-        "url": "/uploads/" + quote(posixpath.join(folder, f"{name}_{file}")),
+        "url": UPLOADS_URL + quote(posixpath.join(folder, f"{name}_{file}")),
     }
 
 

@@ -14,6 +14,7 @@ from server.documents.document import Document
 from server.errors import ApiError
 from server.history.past import PastStates
 from server.index.snapshot import apply
+from server.paths import UPLOADS_URL
 from server.service.images import Caller, Images, Redirect
 from server.service.media_files import MediaFiles
 from server.service.named_formats import named_formats
@@ -34,7 +35,7 @@ class NamedImage:
 
     @property
     def request(self) -> str:
-        return f"/uploads/{quote(self.key)}?{PRESET}={self.name}"
+        return f"{UPLOADS_URL}{quote(self.key)}?{PRESET}={self.name}"
 
 
 def with_images(state: State) -> tuple[State, Mapping[str, NamedImage]]:
@@ -53,7 +54,7 @@ def with_images(state: State) -> tuple[State, Mapping[str, NamedImage]]:
         for name in state.settings.media.formats.keys() & described.keys():
             path = _free_path(key, name, described[name]["ext"], media)
             images[path] = NamedImage(key, name)
-            described[name] = {**described[name], "url": f"/uploads/{quote(path)}"}
+            described[name] = {**described[name], "url": f"{UPLOADS_URL}{quote(path)}"}
         if described:
             before.append(file)
             after.append(file.with_values({"formats": described}))

@@ -12,7 +12,7 @@ from server.documents.path_rules import MARKDOWN
 from server.documents.readers import Unreadable, read_target
 from server.formats.tree import Plain, SyntaxProblem, Tree, is_null
 from server.index.dangling import MEDIA, Key, key_of, pointing
-from server.paths import UPLOADS
+from server.paths import UPLOADS, UPLOADS_URL
 from server.schema.model import Attribute, Schema, Type
 from server.storage.read import read_bytes
 from server.write.context import Context
@@ -94,7 +94,6 @@ def documents_of(context: Context, uid: str) -> Iterator[Document]:
 
 # --- links ----------------------------------------------------------------------------------------
 
-_MEDIA_PREFIX = "/uploads/"  # URL prefix of media files
 # Matches the targets of links and images: [text](HERE), [name]: HERE, src="HERE", href="HERE".
 _DESTINATION = re.compile(
     r"""(?:\]\(\s*<?|^ {0,3}\[[^\]\n]+\]:\s*<?|\b(?:src|href)=["'])([^\s()<>"'#?]+)""", re.M
@@ -144,18 +143,16 @@ def _links_of(context: Context, path: str, files: Mapping[str, str]) -> Iterator
 def _renamed_link(link: str, path: str, files: Mapping[str, str]) -> str:
     # Returns "" if the link does not point to a renamed file.
     plain = unquote(link)
-    absolute = plain.startswith(_MEDIA_PREFIX)
+    absolute = plain.startswith(UPLOADS_URL)
     target = (
-        UPLOADS + "/" + plain.removeprefix(_MEDIA_PREFIX)
-        if absolute
-        else normpath(join(dirname(path), plain))
+        UPLOADS + "/" + plain.removeprefix(UPLOADS_URL) if absolute else normpath(join(dirname(path), plain))
     )
     old = next((old for old in files if target in (old, splitext(old)[0])), "")
     if not old or (plain.startswith("/") and not absolute):
         return ""
     new = files[old] if target == old else splitext(files[old])[0]
     if absolute:
-        new = _MEDIA_PREFIX + new.removeprefix(f"{UPLOADS}/")
+        new = UPLOADS_URL + new.removeprefix(f"{UPLOADS}/")
     else:
         new = relpath(new, dirname(files.get(path, path)))
     return quote(new) if plain != link or " " in new else new
