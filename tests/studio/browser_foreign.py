@@ -237,7 +237,7 @@ def test_messages_of_other_windows_are_not_heard(
     with page.expect_popup() as opened:
         page.evaluate("url => { window.studio = open(url); }", f"{site.url}/note/one?panel=preview")
     studio = opened.value
-    studio.locator("main h1").wait_for()
+    expect(studio.get_by_role("heading", name="Preview")).to_be_focused()  # the page moves the focus last
     studio.evaluate("addEventListener('message', ({data}) => { window.last = data.last; })")
     focus = studio.evaluate("document.activeElement.outerHTML")
     for type_ in ("previewReady", "strapiFieldFocusIntent", "strapiScript", "strapiFieldChange"):
