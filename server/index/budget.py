@@ -10,13 +10,13 @@ from server.config.model import Settings
 from server.errors import ClientGone, LimitError, NeedsThreadPool
 
 MAX_LOOP_STEPS = 2000  # limit on an event loop, where a request blocks all other requests
-STEPS_PER_CLOCK_READ = 1000  # Reading the clock is a slow system call.
-COSTLY_CPU_S = 0.05  # above this, a request needs the mutex for costly requests
-MAX_WAITING_REQUESTS = 8  # queue length for this mutex
+STEPS_PER_CLOCK_READ = 1000  # Reading the clock after every step would be slow.
+COSTLY_CPU_S = 0.05  # A request that uses more CPU time needs the mutex for costly requests.
+MAX_WAITING_REQUESTS = 8  # queue length of the mutex for costly requests
 # A write can use this many times the CPU time of a read, because changing 1,000 large files takes seconds.
 WRITE_TIME_FACTOR = 4
 LARGE_BYTES = 1024 * 1024  # A larger response needs the mutex for large responses.
-MAX_WAITING_LARGE = 64  # queue length for this mutex; larger than the number of rendering threads
+MAX_WAITING_LARGE = 64  # queue length of the mutex for large responses
 TURN_TIMEOUT_S = 10.0
 
 
@@ -56,9 +56,9 @@ class Budget:
         - `costly`: whether to acquire `turns` even before COSTLY_CPU_S seconds have been used.
         - `on_loop`: whether the request runs on an event loop, where long work raises NeedsThreadPool.
         - `gone`: returns whether the client has disconnected.
-        - `finishes`: whether to continue after the client has disconnected, because the request may already
-          have changed the site. The budgets from `of_write` still stop.
-        - `is_write`: whether to limit the preparation of a write. The number of steps is then unlimited.
+        - `finishes`: whether to continue after the client has disconnected. This is necessary if the request
+          may already have changed the site.
+        - `is_write`: whether the budget is for preparing a write. The number of steps is then unlimited.
         """
         self._settings, self._turns, self._taken = settings, turns, False
         self._waits, self._costly, self._gone, self._on_loop = waits, costly, gone, on_loop
@@ -75,8 +75,8 @@ class Budget:
         self._granted = self._left = min(self._steps, granted) if settings else math.inf
 
     def of_write(self) -> "Budget":
-        """Return a new budget for preparing a write. It never acquires a mutex, so it is safe to spend it
-        while holding the write lock.
+        """Return a new budget for preparing a write. It never waits for a mutex, so it can be used while
+        the caller holds the write lock.
         """
         return Budget(self._settings, gone=self._gone, is_write=True)
 
@@ -128,8 +128,8 @@ class Budget:
         self._taken = True
 
     def _take_large(self) -> None:
-        # A request that holds the other mutex does not wait for this one, to avoid a deadlock. So at most two
-        # large responses are rendered at the same time.
+        # To avoid a deadlock, a request that holds the mutex for costly requests does not wait for this one.
+        # At most two large responses can therefore be rendered at the same time.
         if self._large is None or self._taken or self._holds_large:
             return
         self.leave_loop()
@@ -188,4 +188,4 @@ class Budget:
         self.allow(self._counted_bytes)
 
 
-UNLIMITED = Budget()  # Threads can share it: it is never exhausted.
+UNLIMITED = Budget()  # Threads can share it, because it has no limits.

@@ -140,8 +140,8 @@ def exists(snapshot: Snapshot, key: Key) -> bool:
 def keep_dangling(
     snapshot: Snapshot, attribute: Attribute, stored: tuple[Any, ...], sent: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """Return the targets to store. If the client left the existing targets unchanged, missing targets are
-    kept as well.
+    """Return the targets to store. If the client has not changed the existing targets, keep the missing
+    targets, too, because the client could not see them.
     """
     existing = tuple(target for target in stored if exists(snapshot, key_of(attribute, target)))
     return stored if sent == existing else sent
@@ -187,7 +187,7 @@ class _Targets:
         return f"{name}: {no_document(uid, document_id)}", fix or "fix the id, or remove it"
 
     def _similar_id(self, uid: str, document_id: str) -> str:
-        # Many documents may refer to a document that was removed.
+        # Cached, because many documents may refer to the same missing document.
         if (uid, document_id) not in self._similar:
             ids = (key[0] for key in self._snapshot.tables[uid].versions)
             self._similar[uid, document_id] = self._suggestions.of(document_id, ids)

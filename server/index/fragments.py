@@ -8,7 +8,8 @@ from server.documents.document import Document
 from server.documents.values import Component
 
 MAX_BYTES = 16 * 1024 * 1024
-_RESERVED_BYTES = 32 * 1024  # charged to a group in advance, so that its size in the cache is rarely updated
+# A group's size in the cache includes this reserve, so that the size does not change with every new entry.
+_RESERVED_BYTES = 32 * 1024
 _ENTRY_OVERHEAD_BYTES = 200  # approximate, in addition to the content
 
 Item = Document | Component
@@ -21,9 +22,9 @@ class Fragments:
     __slots__ = ("cache",)
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
-        # Saves 6.8 of 8.1 ms per uncached list of 25 documents with populate=*. Entries are keyed by id(item)
-        # and hold the item, so an id() is never reused. Documents are immutable, so entries never become
-        # stale.
+        # Saves 6.8 of 8.1 ms when 25 documents with populate=* are rendered. Entries are keyed by id(item).
+        # They also refer to the item, so that Python does not reuse its id. Documents are immutable, so
+        # entries never become stale.
         self.cache: Cache[Hashable, _Group] = Cache(max_bytes, _size)
 
     def of(self, selection: Hashable, make: Make) -> Make:
@@ -60,7 +61,7 @@ class Fragments:
 
 
 class _Group:
-    """Cached items for one selection. `used` is their size in bytes. `counted` is that plus a reserve."""
+    """Cached items for one selection. `used` is their size in bytes. `counted` also includes a reserve."""
 
     __slots__ = ("counted", "entries", "used")
 

@@ -35,8 +35,8 @@ class Order(SortedChunks[Document]):
     __slots__ = ()
 
     def bits(self) -> int:
-        # A chunk caches its bit set unless that is larger than the chunk: there may be an order per relation
-        # target.
+        # There may be an order for each target of a relation. To save memory, a chunk caches its bit set only
+        # if the set is not larger than the chunk.
         if len(self) < _MIN_NOTED_DOCUMENTS:
             return bits_of(self)
         bits = 0

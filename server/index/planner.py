@@ -206,7 +206,7 @@ class Planner(NamedTuple):
         self.view.budget.spend(count * (8 + (len(self.order) >> 6)))
 
     def _plan_constant(self, part: Compare) -> Plan:
-        # The column has the same value in all candidates.
+        # The column has the same value in all candidates, so it is enough to test one of them.
         first = next(iter(self.order), None)
         matches = first is not None and compile_filter(self.view, part)(first.row, first, self.locale)
         return Plan(None if matches else 0)
@@ -222,7 +222,7 @@ class Planner(NamedTuple):
         if attribute.type != "relation" or attribute.morph:
             return Plan(rest=part)
         if compile_filter(self.view, part.inner)((None,) * len(part.target.columns), None, ""):
-            return Plan(rest=part)  # Documents without a target match, too; only a scan finds them.
+            return Plan(rest=part)  # Documents without a target match, too. Only a scan can find them.
         targets = self._targets(part)
         if not attribute.derived:
             return Plan(reduce(or_, (self._linking(attribute, target).bits() for target in targets), 0))

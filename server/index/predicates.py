@@ -11,7 +11,7 @@ from server.index.snapshot import View
 from server.query.ast import And, Compare, Filter, Missing, Or, Through
 from server.query.operators import text_of
 
-# (row, its document, locale for relations) → whether the row matches. Derived relations need the document.
+# (row, its document, locale for relations) → whether the row matches. Inverse relations need the document.
 Test = Callable[[tuple[Any, ...], Document | None, str], bool]
 
 

@@ -17,8 +17,8 @@ from server.index.type_table import SLOT_BITS, SlotBlock, Slots
 from server.query.operators import text_of
 
 _LOG2_BYTES_PER_STEP = 11  # searching 2048 bytes takes about as long as one step
-_SAMPLE_MATCHES = 16  # if so many of the first 32 documents match, test the rest one by one
-_MAX_TESTED_DOCUMENTS = 32  # up to this number, documents are tested one by one
+_SAMPLE_MATCHES = 16  # If this many of the first 32 documents match, testing the rest one by one is faster.
+_MAX_TESTED_DOCUMENTS = 32  # Up to this number, testing documents one by one is faster.
 
 MAX_BYTES = 8 * 1024 * 1024
 MAX_CACHED_CHARS = 200  # searches for longer texts are rarely repeated
@@ -43,7 +43,7 @@ def containing(slots: Slots, columns: Sequence[int], text: str, budget: Budget) 
     for number, (block, notes) in enumerate(zip(slots.blocks, slots.notes, strict=True)):
         positions: set[int] = set()
         # Longest texts first: they match most often, so fewer documents remain for the other columns.
-        # Document objects are not accessed, because that would copy memory pages shared by forked processes.
+        # Do not access Document objects, because that would copy memory pages shared by forked processes.
         for joined in sorted((_join_texts(block, notes, at) for at in columns), key=_length, reverse=True):
             budget.spend(len(joined.texts) >> _LOG2_BYTES_PER_STEP)
             if len(block) - len(positions) <= _MAX_TESTED_DOCUMENTS:

@@ -183,7 +183,7 @@ def difference(before: Table, after: Table) -> Difference:
 def _apply_slots(
     slots: Mapping[LocaleStatus, Slots], removed: list[Document], added: list[Document]
 ) -> tuple[list[Document], Mapping[LocaleStatus, Slots]]:
-    # A document that already has a slot is copied.
+    # A document can have only one slot, so a document that already has a slot is copied.
     placed: list[Document] = []
     changed = dict(slots)
     for key, (out, in_) in group_by(removed, added, lambda d: [(d.locale, d.status)]).items():

@@ -32,7 +32,7 @@ def unique_values(type_: Type, values: Any, path: KeyPath = ()) -> Iterator[tupl
 
 
 def _unique_values(type_: Type, values: Any, path: KeyPath) -> Iterator[tuple[Type, KeyPath, Any]]:
-    # The first element is the content type or component that defines the attribute.
+    # Each tuple begins with the content type or component that defines the attribute.
     for attribute, value in zip(type_.attributes.values(), values, strict=True):
         at = (*path, attribute.name)
         if (attribute.unique or attribute.type == "uid") and attribute.scalar and value not in (None, ""):

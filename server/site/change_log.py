@@ -142,7 +142,7 @@ class ChangeLog:
                 base = self._numbers[_BASES + self._numbers[_ACTIVE]]
                 if lost and position_now == base:
                     raise ValueError("records are missing")
-                position_now, end, lost = base, self.end, True  # `end` may be in an earlier segment.
+                position_now, end, lost = base, self.end, True  # The old `end` may be in another segment.
                 records.clear()
                 continue
             for checkpoint, record in _frames(data):

@@ -160,7 +160,7 @@ def _settle(contents: Contents, entry: Entry, now: Signature | None) -> bool:
     `now` is the file's current signature.
     """
     if not entry.digest:
-        return False  # always read a media file again
+        return False  # Media files have no digest, so they are always read again.
     at = time.time_ns()
     try:
         data, read = read_bytes(contents.root, entry.path)
@@ -206,8 +206,8 @@ def is_stale(contents: Contents, write: Write) -> bool:
         return False
     if not (entry and known and write.before and entry.digest) or write.before[:3] != known[:3]:
         return True
-    # Only the ctime differs, for example because a hard link was created or a failed write restored the file.
-    # So compare the bytes that the write has read, or else those on disk, with what is being served.
+    # Only the ctime differs, for example because a hard link was created. Compare the content that the write
+    # has read (or, if unknown, the content on disk) with the content that is being served.
     if write.read is None:
         return _has_other_bytes(contents, write, entry)
     return digest_of(write.read) != entry.digest

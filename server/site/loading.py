@@ -51,8 +51,8 @@ Progress = Callable[[int, int], None]
 Readers = Callable[[list[list[str]]], Iterable[tuple[bytes, bytes]]]
 
 NICENESS = 5  # of processes that read files while the server is running
-MIN_PARALLEL_FILES = 1000  # for fewer files, one process reads them all
-MIN_FILES_FOR_READERS = 4000  # for fewer files, starting other processes is not worth it
+MIN_PARALLEL_FILES = 1000  # When a site is loaded, a single process reads fewer files than this.
+MIN_FILES_FOR_READERS = 4000  # While it is served, starting more processes is not worth it for fewer files.
 MAX_REPLACED_DOCUMENTS = 10_000  # limit on documents reported as changed while no server ran
 # A block of this size is returned to the operating system when it is freed.
 LARGE_BLOCK_BYTES = 1024 * 1024

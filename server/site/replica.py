@@ -195,8 +195,9 @@ class Replica:
         return position
 
     def _decode(self, data: Iterable[bytes]) -> list[Record]:
-        # Rows are unpacked now, so that a damaged row can't make a later request fail. A record with the
-        # entire site is not unpacked, which would use too much memory. It makes earlier errors irrelevant.
+        # Rows are unpacked now, so that a damaged row can't make a later request fail. A record of the entire
+        # site is not unpacked, because that would use too much memory. It replaces all earlier records, so
+        # errors in them do not matter.
         schema = self.contents.configuration.schema
         records: list[Record] = []
         failure: Exception | None = None
@@ -233,7 +234,7 @@ class Replica:
             built = build(configuration.schema, self.contents.documents)
             snapshot = replace(built, number=snapshot.number + 1)
         if is_large:
-            for document in added:  # no request uses these rows yet
+            for document in added:  # Free memory: no request uses these rows yet.
                 document.drop_row()
             self._release_memory_later()
         self._show(snapshot)

@@ -170,7 +170,7 @@ def rescan_written(
         try:
             found = rescan_all(contents, None, writes, read_anew_if_needed(contents) if small else None)
         except SchemaPending:
-            if joined:  # a merge becomes visible all at once
+            if joined:  # The merge becomes visible after the schema has been read, so that it is complete.
                 return Record(folders=contents.folders, links=contents.links, writes=contents.writes)
             found = None
         if found is not None:
@@ -201,9 +201,8 @@ def _join_writes(contents: Contents, written: Collection[Write], joined: Joined)
         git = with_commit(root, before, joined.ready, joined.at, files, renames=renames)
     if git is None:
         return None
-    if (
-        before.index != joined.index
-    ):  # Another program has changed the index, too. The next rescan reads that.
+    if before.index != joined.index:
+        # Keep the old index state, so that the next rescan finds the other program's change.
         git = replace(git, index=before.index)
     names = {path for path in (*files, *(write.path for write in written)) if not is_skipped(path)}
     paths = same_files(names, contents.links)
@@ -240,8 +239,8 @@ def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
 def _configuration(contents: Contents) -> tuple[Configuration | None, set[str], set[str]]:
     """Return the new configuration, or None if it is unchanged.
 
-    Also returns the configuration files to read again later, and the other configuration files. If a file is
-    invalid, the last valid configuration stays in use.
+    Also return the recently changed configuration files, which must be read again later, and the other
+    configuration files. If a file is invalid, the last valid configuration stays in use.
     """
     before, at = contents.configuration, time.time_ns()
     mark = configuration_mark(contents.root)

@@ -232,7 +232,7 @@ class Site:
         except GitBusyError:
             if patient:
                 return None
-        except (ApiError, CommitError) as error:  # the overwritten write is repeated before its commit
+        except (ApiError, CommitError) as error:  # The write is repeated later, before its commit.
             log.warning("%s: a write that git reverted has not been repeated yet: %s", self.root, error)
         writes = self._journal.lock.number
         record = rescan_all(contents, None if writes != contents.writes else hints, writes, anew)

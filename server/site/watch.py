@@ -85,7 +85,7 @@ class Watcher(Job):
         return max((self._doubt_until or self._patrol_at) - context.clock.monotonic(), 0.0)
 
     def _note_missing_folders(self) -> None:
-        # Such a folder could be on another disk that has been unmounted.
+        # A folder could be missing because its disk has been unmounted.
         folders = {*self.site.roots, TYPES}
         there = {folder for folder in folders if (self.site.root / folder).is_dir()}
         for folder in sorted(self._there - there):
@@ -127,7 +127,7 @@ class Watcher(Job):
 
     def _poll(self, error: Exception) -> None:
         poll_s = self._timing.poll_s
-        with self._polling_lock:  # both threads usually fail at the same time
+        with self._polling_lock:  # Both threads usually fail at the same time, but only one logs the error.
             was_polling, self._polling = self._polling, True
         if not was_polling:
             log.warning(
@@ -166,7 +166,7 @@ class Watcher(Job):
                 # A deleted folder is no longer watched, even if a new one takes its place.
                 return
             if separate and any(map(os.path.isdir, changed)):
-                return  # one of them may be a new folder
+                return  # A new folder must be watched, too.
             if recursive and self.site.folder_problems != unread:
                 return  # a folder may have become readable
 

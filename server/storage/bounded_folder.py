@@ -36,7 +36,7 @@ class BoundedFolder:
         if total <= most:
             return
         goal = most - most // _EVICTED_DIVISOR
-        for _, length, path in sorted(files)[:-1]:  # The newest file is being used.
+        for _, length, path in sorted(files)[:-1]:  # Keep the newest file, which is in use.
             if total <= goal:
                 break
             with suppress(OSError):

@@ -42,7 +42,7 @@ class StagedFile:
     def is_applied(self) -> bool:
         """Return True if the file at `target` is the new one, or was deleted as intended.
 
-        A program that only touches the new file does not make it a different one.
+        The new file is still recognized after a program has touched it without changing its content.
         """
         mark = link_mark(self.target)
         if mark == self.after or mark is None or self.after is None:
@@ -78,7 +78,7 @@ def replace(step: StagedFile, done: list[Replacement], open_files: ExitStack, re
 
     Raises ConflictError if the target was edited. The old file stays open until `open_files` is closed.
     """
-    step.check()  # Check before opening the folder, which may have been deleted, too.
+    step.check()  # Check first, because opening the folder fails if the folder was deleted.
     with open_folder(step.target.parent) as folder:
         former = open_reader(step.target, open_files) if step.before else None
         if former and not former.hold():

@@ -77,7 +77,7 @@ def try_lock(descriptor: int) -> bool:
 
 
 def _close_inherited() -> None:
-    # Otherwise a forked process would share the locks of its parent.
+    # Otherwise, a forked process would keep its parent's locks, even after the parent has released them.
     for lock in tuple(_held):
         lock.close()
 

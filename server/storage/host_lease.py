@@ -165,7 +165,7 @@ def _sentence(lease: _Lease) -> str:
 
 
 def _host() -> str:
-    try:  # The boot id is the same for all containers on one kernel.
+    try:  # Containers on the same machine share the boot id, but not the host name.
         return _BOOT_ID_FILE.read_text().strip()
     except OSError:
         return platform.node()

@@ -130,7 +130,7 @@ class Journal:
         except ApiError:
             self._clean(staged, new_folders)
             raise
-        with suppress(OSError):  # On failure, the next writer moves these files.
+        with suppress(OSError):  # If this fails, the next writer moves these files.
             self.recovery.replaced.keep(record, [step.aside.name for step in staged])
 
     def _name(self) -> str:
@@ -196,14 +196,15 @@ class Journal:
                 permit()
             except (OSError, ApiError) as error:
                 self._undo(done, record, error)
-                if done:  # Other programs may have opened the new files.
+                if done:  # Keep the new files for a while, because other programs may have opened them.
                     with suppress(OSError):
                         names = [step.aside.name for step in staged]
                         self.recovery.replaced.keep(record.with_suffix(UNDONE_SUFFIX), names)
                 raise
 
     def _undo(self, done: list[Replacement], record: Path, error: Exception) -> None:
-        # After a crash, recovery then continues the rollback instead of finishing the write.
+        # Rename the record first. After a crash, recovery then continues the rollback instead of finishing
+        # the write.
         with suppress(FileNotFoundError):  # Another program deleted .bifolio/.
             record.rename(record.with_suffix(UNDONE_SUFFIX))
         try:

@@ -76,7 +76,8 @@ def may_lead(path: str, target: str) -> bool:
         return False
     kind = _kind(path)
     if path == SETTINGS:
-        return bool(target) and not _kind(target)  # Files that the API can write must not define permissions.
+        # site.yaml defines permissions, so it must not be a link to a file that the API can write.
+        return bool(target) and not _kind(target)
     if kind:
         return target == kind or target.startswith(f"{kind}/")
     return bool(target) and _kind(target) != TYPES and target != SETTINGS

@@ -277,7 +277,7 @@ def _warn_of_keys(path: str, text: str, claim: Claim, tree: Mapping[str, Tree], 
     key = type_.draft_key or (None if claim.draft else unused)
     if type_.other_keys is None:
         allowed = (*FILE_FIELDS, *ALIAS_KEYS, *([key.name] if key else []))
-        if type_.files:  # Site generator files often contain keys without a value.
+        if type_.files:  # Files of site generators often contain keys without a value, so do not warn.
             allowed = (*allowed, *(name for name, value in tree.items() if is_null(value)))
         warn_unknown(type_, tree, (), reading, allowed=allowed)
     if unused and not claim.draft:

@@ -14,7 +14,8 @@ from typing import IO
 from server.paths import STATE_FOLDER, incoming_folder
 from server.storage.file_lock import FileLock, try_lock
 
-# The lock is acquired just after a file or folder has been created, and not on every file system.
+# Younger files may be in use even if they are not locked: the lock is acquired only after a file has been
+# created, and some file systems do not support locks.
 ABANDONED_AGE_S = 3600.0
 FOLDER_PREFIXES = ("merge-", "takeover-", "checkout-")
 _FILE_PREFIX = tempfile.gettempprefix()

@@ -33,8 +33,9 @@ class WriteLock:
             raise BusyError()
         try:
             with ExitStack() as held:
-                # The folder is locked, because the file may be read-only or deleted. While waiting for the
-                # folder, a writer locks the file, so the previous writer can't lock the folder again first.
+                # The lock on the folder is the write lock, because the file may be read-only or deleted.
+                # While a writer waits for the folder, it locks the file. The previous writer then can't lock
+                # the folder again before this writer.
                 with ExitStack() as turn:
                     refused = _acquire(FileLock(self.path), deadline, turn)
                     error = _acquire(FileLock(self.root, is_folder=True), deadline, held)

@@ -1,8 +1,9 @@
 """Matches the paths of addresses with URL patterns such as `/{publishedOn.year}/{slug}-{documentId}`.
 
-Regular expressions would try all ways to divide an address among the placeholders. Here, sets of positions
-say which ways lead to a match, so that the work grows only with the length of the address and the pattern. A
-set is an integer: bit i stands for the position before the last i characters of the address.
+A regular expression could take very long, because it tries all ways to divide an address among the
+placeholders. Instead, this module works backwards through the pattern. For each part, it computes the set of
+positions from which the rest of the pattern matches. A set is an integer: bit i stands for the position
+before the last i characters of the address.
 """
 
 import re
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Part of a pattern that matches one of some texts, preferring the first."""
+    """Part of a pattern that matches one of several texts, preferably the first."""
 
     texts: tuple[str, ...]
     name: str = ""
@@ -46,7 +47,8 @@ class Run:
         for other in self.others.finditer(path):
             fitting ^= 1 << (len(path) - other.start())
         last = (ends << 1) & fitting
-        # The carry of the addition runs through all fitting characters before those in `last`.
+        # The addition clears the bits in `last` and, by carrying, those of the fitting characters before
+        # them.
         return (fitting & ~(fitting + last)) | last
 
     def end(self, path: str, start: int, ends: int) -> int:
@@ -69,11 +71,11 @@ class AddressPattern:
     def match(self, path: str) -> dict[str, str] | None:
         """Return the values of the named parts, or None if the path does not match.
 
-        Each part takes as much as it can, the first part first, as in a regular expression.
+        As in a regular expression, each part matches as much as possible, and earlier parts take precedence.
         """
         first = self.parts[0] if self.parts else None
         if isinstance(first, Words) and not path.startswith(first.texts):
-            return None  # saves most of the work for most addresses
+            return None  # A quick test that excludes most addresses.
         reachable = [1]
         for part in reversed(self.parts):
             reachable.append(part.starts(path, reachable[-1]))
@@ -92,7 +94,7 @@ class AddressPattern:
 
 
 def _occurrences(path: str, text: str) -> int:
-    """Return the positions at which `text` occurs, which is not empty."""
+    """Return the positions at which `text` occurs. `text` must not be empty."""
     return sum(1 << (len(path) - at) for at in _indexes(path, text))
 
 

@@ -30,8 +30,11 @@ from server.site.check.address_patterns import AddressPattern, Part, Run, Words
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _NO_DIGIT, _SLASH, _LINE_BREAK = re.compile(r"\D"), re.compile("/"), re.compile("\n")
-INDEX_NAMES = ("/index", "/_index")  # of documents that front ends show at the address of their folder
-MIN_IN_FOLDER = 10  # documents in a folder of addresses in which the front end has no pages of its own
+# Front ends show a document with one of these names at the address of its folder.
+INDEX_NAMES = ("/index", "/_index")
+# If at least this many documents have addresses in a folder, such as /guides/, assume that the front end has
+# no other pages there.
+MIN_IN_FOLDER = 10
 _FILE_EXTENSION = re.compile(r"\.[a-z][a-z0-9]{1,4}$", re.IGNORECASE)  # such as the name of a feed
 
 
@@ -239,7 +242,7 @@ def _pages(type_: Type, pattern: str, locale: str, locales: tuple[str, ...]) -> 
         if literal:
             parts.append(Words((unquote(literal),)))
     segments = (segment for segment in path.split("/") if segment)
-    # Below a locale, as below a fixed segment, only documents have addresses.
+    # Assume that the front end has no other pages below a fixed segment or a locale.
     is_exclusive = any(set(names_in(segment)) <= {"locale"} for segment in segments)
     address = AddressPattern(tuple(parts))
     return Pages(type_, origin_of(pattern), address, start, key, locale, is_exclusive)

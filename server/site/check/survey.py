@@ -307,7 +307,7 @@ def broken_configuration(root: Path) -> list[Problem]:
     if not schema_errors:
         settings_errors += wrong_populates(settings, schema)
     problems += [_problem_of(error, "settings") for error in settings_errors]
-    # Mistyped keys may be the cause. Without problems, they are reported after loading.
+    # Mistyped keys may be the cause of the problems. Otherwise, they are reported after loading.
     if problems:
         problems += find_mistyped_keys(root, schema.types.values())
     if not problems and not schema.content_types:

@@ -50,9 +50,8 @@ def _should_be_claimed(audit: Audit, path: str) -> bool:
         return False
     endings = {os.path.splitext(p)[1] for p in patterns}
     if os.path.basename(path).lower() == "readme.md" and not endings.intersection(MARKDOWN):
-        return False  # it describes a folder with data files
-    # The site's root folder is the site generator's folder, which also contains files for Bifolio and the
-    # repository.
+        return False  # It describes a folder that contains data files.
+    # If documents can be anywhere in the site, ignore schemas and top-level files such as README.md.
     if around == [""]:
         return "/" in path and not path.startswith("content-types/") and path.endswith(tuple(endings))
     return path.endswith((*MARKDOWN, *endings))

@@ -29,14 +29,14 @@ def record_of_commit(
     files = {path: is_on_disk(contents.root / path, new.files[path]) for path in changed}
     renames = len({staged is None for staged in changed.values()}) == 2
     git = with_commit(contents.root, before, commit, new.committed, files, renames=renames)
-    if has_moved:  # Another program has changed the index, too. The next rescan reads that.
+    if has_moved:  # Keep the old index state, so that the next rescan finds the other program's change.
         git = replace(git, index=before.index)
     return rescan_committed(contents, git, files.keys())
 
 
 def _rescan(contents: Contents) -> Record | None:
-    # Moving the head has released git's index lock. If a git command has run since then, the next refresh
-    # reads everything.
+    # `move_head` has released git's index lock. If a git command has run since then, return None, so that the
+    # next refresh reads everything.
     before = git_marks(contents.git)
     if is_at_work(before[0]):
         return None

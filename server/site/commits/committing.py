@@ -56,7 +56,7 @@ log = logging.getLogger("bifolio")
 PENDING = "pending"
 QUEUE_TIMEOUT_S = 5.0  # A request waits this long for earlier commits.
 GIT_LOCK_TIMEOUT_S = 2.0  # A commit waits this long for other git commands.
-# A commit waits this long for a git command that has written files to write its index, too.
+# After a git command has written files, a commit waits this long for the command to update the index.
 INDEX_TIMEOUT_S = 1.0
 BACKOFF_S = 1.0  # For this long after a failed commit, only the background job commits.
 HOOK_RETRY_INTERVAL_S = 30.0  # until a commit that a hook has rejected is retried
@@ -480,7 +480,8 @@ class Committer:
         """
         if not self.queue.waiting:
             return []
-        pending = self.queue.pending()  # read before the finished writes
+        # Read `pending` first: when a write leaves the queue, its versions are already in `own_commits`.
+        pending = self.queue.pending()
         unseen = unseen_writes(self._replica.contents, pending, self.queue.own_commits.by_path())
         if not unseen:
             return []

@@ -1,4 +1,4 @@
-"""Versions of files that a group of writes leaves behind for later writes to the same files."""
+"""Records of the file versions in a group's commit, for later writes to the same files."""
 
 from collections.abc import Collection
 from types import MappingProxyType
@@ -13,7 +13,8 @@ from server.storage.git.written import Basis, store_blob
 
 def bases_of(queue: CommitQueue, group: Group) -> dict[str, Basis]:
     """Return the known versions of the group's files by path."""
-    pending = queue.pending()  # read first, because versions are recorded before their writes leave the queue
+    # Read `pending` first: when a write leaves the queue, its versions are already in `own_commits`.
+    pending = queue.pending()
     return group.bases(pending, queue.own_commits.by_path())
 
 
@@ -25,10 +26,11 @@ def note_own_versions(
     files: Tree = MappingProxyType({}),
     by_hooks: Collection[str] = (),
 ) -> None:
-    """Record the group's versions for the later writes in the queue, which are not based on its commit.
+    """Record the group's versions of files, for later writes that are not based on the group's commit.
 
-    `files` contains the versions in the commit. Those in `by_hooks` differ from the group's versions, so the
-    group itself needs their records, too, if this process is killed. Raises CommitError and OSError.
+    `files` contains the versions in the commit. Files in `by_hooks` were changed by a hook. They are always
+    recorded, so that the group recognizes its own commit if this process is killed. Raises CommitError and
+    OSError.
     """
     root, last = repository.root, group.last_by_path
     later = list(group.written_later(queue.pending(), files))

@@ -67,7 +67,7 @@ def reverted_writes(repository: Repository, unseen: Mapping[str, Unseen]) -> lis
     trees = [repository.tree(commit, list(by_git)) for commit in commits]
     for path, file in by_git.items():
         content, basis = unseen[path].content, unseen[path].basis
-        # A version that is in no commit was staged by a person, who may have edited the file after the write.
+        # Ignore a version that is in no commit: somebody has staged it, maybe after editing the written file.
         is_earlier = any(tree.get(path) == file for tree in trees) or is_replaced_on_disk(root / path, basis)
         try:
             newer = committed_by_others(repository, path, content, basis, head) if is_earlier else None

@@ -126,7 +126,7 @@ def _convert(value: Any, old: Attribute, new: Attribute) -> Any:
 
 
 def _is_same(back: Any, value: Any, new: Attribute) -> bool:
-    # A number may lose zeros at its end.
+    # Numbers are the same if they differ only in trailing zeros.
     if new.type in NUMBER and isinstance(value, str) and isinstance(back, str):
         return bool(_CANONICAL.fullmatch(value.strip())) and Decimal(value.strip()) == Decimal(back)
     return type(back) is type(value) and bool(back == value)

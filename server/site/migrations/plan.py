@@ -34,7 +34,7 @@ from server.write.context import Context
 
 log = logging.getLogger("bifolio")
 
-# `is_new` is False for a kept migration, whose schema is already in place.
+# `is_new` is False for a migration in the site's folder, which has already changed the schema.
 Planner = Callable[..., None]
 
 
@@ -48,7 +48,7 @@ class Operation:
     plan: Planner
     arguments: Arguments
     names_file: str
-    # it executes a Python file of the site
+    # whether it executes a Python file of the site
     runs_code: bool = False
     # whether the changes to a document depend on other documents
     needs_all_documents: bool = False

@@ -26,7 +26,7 @@ def script(draft: Draft, migration: Migration, *, is_new: bool) -> None:
     type_ = find_type(before.schema, str(migration.arguments["type"]))
     names = _run(migration)
     function = _function(names, "migrate", migration)
-    draft.publishes = True  # The author of the function decides.
+    draft.publishes = True  # A script is allowed to publish drafts.
     after = before
     if is_new and names.get("ATTRIBUTES"):
         _edit_attributes(draft, type_, names["ATTRIBUTES"])

@@ -221,7 +221,7 @@ def set_locale(draft: Draft, migration: Migration, *, is_new: bool) -> None:
     before = draft.configuration()
     new, old = str(migration.arguments["locale"]), before.settings.locales.default
     if not is_new:
-        return  # a late file does not show for which default it was named
+        return  # The name of a file that was added later does not show which default locale it assumes.
     if new not in before.settings.locales.available or new == old:
         known = ", ".join(name for name in before.settings.locales.available if name != old) or "none"
         raise ValidationError(f'The locale must be one of locales.available (found "{new}"; others: {known})')

@@ -37,8 +37,8 @@ FAST_RANGE_S = 1.0
 READ_CHUNK_BYTES = 1024 * 1024
 MAX_CONCURRENT_PARTS = 2
 MAX_RETRIES = 2
-# An existing object is uploaded again only if it is older than this. Must be less than
-# media_garbage.GRACE_PERIOD.
+# If an existing object is older than this, it is uploaded again, so that it is not deleted as garbage. Must
+# be less than media_garbage.GRACE_PERIOD.
 MIN_RESEND_AGE = timedelta(hours=12)
 # For this long after a failure, this process raises BucketError instead of sending requests to the bucket.
 BACKOFF_S = 1.0
@@ -49,7 +49,7 @@ _CREDENTIALS = {
 }
 _RANGE_ERROR = "416 Range Not Satisfiable"  # obstore reports this for an empty object.
 _FORBIDDEN = re.compile(r"status code: 40[13]\b")
-_UNUSED_PREFIX = "/.bifolio"  # No objects are stored under this prefix.
+_UNUSED_PREFIX = "/.bifolio"  # No object has this prefix, so listing it is a fast way to test the bucket.
 
 
 @dataclass(frozen=True, slots=True)

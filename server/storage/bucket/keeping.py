@@ -48,7 +48,7 @@ def is_shown(mime: str) -> bool:
 # --- uploading --------------------------------------------------------------------------------------
 
 
-_KEY_DIGITS = 32  # of an image's hash, in the key that `images.cache` uses
+_KEY_DIGITS = 32  # `images.cache` uses this many digits of an image's hash as the key.
 
 
 class Target(Protocol):
@@ -66,7 +66,7 @@ class Keeper:
     formats: Path  # the folder in which variants are created
     copies: Copies | None = None
     most: int = 0  # maximum size of the cache in bytes
-    previews: bool = False  # whether descriptions contain placeholders
+    previews: bool = False  # whether to add placeholders to description files
 
     def keep(self, source: Path, ending: str) -> StoredFile:
         """Upload a file and its resized variants. Return the data for its description file.

@@ -48,7 +48,7 @@ def write_files(root: Path, files: Mapping[str, Staged], folder: Path) -> dict[s
         command = ("checkout-index", "--all", "--quiet", f"--prefix={folder}/files/")
         git_as_owner(root, *command, environment=environment)
     except CommitError as error:
-        reason = str(error).replace(f"{folder}/files/", "")  # The folder has a random name.
+        reason = str(error).replace(f"{folder}/files/", "")  # Omit the temporary folder from the message.
         raise StorageError(f"The files of the branch can't be written: {reason}") from error
     return {path: folder / "files" / (prefix + path) for path in files}
 
@@ -91,7 +91,7 @@ def holds(repository: Repository, path: str, file: Staged | None) -> bool:
     """
     full = repository.full(path)
     place = repository.top / full
-    if file is None:  # A folder at this path may contain other new files.
+    if file is None:  # A folder at this path is allowed, because it may contain other new files.
         return not _is_file(place)
     if not os.path.lexists(place):
         return False

@@ -80,7 +80,7 @@ class NewCommit:
     ready: str = ""  # an existing commit with this content, used if `base` is still checked out
     known: Mapping[str, Staged] = field(default_factory=dict)  # contents that are already in git
     exact: bool = False  # If `ready` can't be used, no commit is created.
-    bases: Mapping[str, Basis] = field(default_factory=dict)  # by default, the versions in `base`
+    bases: Mapping[str, Basis] = field(default_factory=dict)  # known versions of files, by path
 
 
 @dataclass(frozen=True, slots=True)

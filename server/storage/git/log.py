@@ -124,7 +124,7 @@ class CommitLog:
         except GitError:
             if not excluded:
                 raise
-            # This fails if history was rewritten and a cached commit no longer exists.
+            # History was rewritten, so one of the excluded commits no longer exists.
             added = [one for one in read_commits(self.root, [commit]) if one.id not in self.commits]
         self.commits.update((one.id, one) for one in added)
         return added

@@ -60,7 +60,7 @@ def _merge_parts(base: str, ours: str, theirs: str) -> list[str | Region] | None
     size = max(_MIN_MARKER_SIZE, *(len(run) + 1 for run in runs), 0)
     labels = (word for name in ("ours", "base", "theirs") for word in ("-L", name))
     options = ("--stdout", "--quiet", "--diff3", f"--marker-size={size}", *labels)
-    # Without GIT_DIR, the settings of the repository have no effect.
+    # Remove GIT_DIR, so that the repository's settings have no effect.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     with tempfile.TemporaryDirectory(prefix="bifolio-") as folder:
         try:
@@ -84,7 +84,7 @@ def _merge_parts(base: str, ours: str, theirs: str) -> list[str | Region] | None
 
 def _parts(output: str, size: int) -> Iterator[str | Region]:
     markers = {f"{'<' * size} ours\n", f"{'|' * size} base\n", f"{'=' * size}\n", f"{'>' * size} theirs\n"}
-    collected: list[str] = [""]  # merged lines; in a conflict, then those of ours, base and theirs
+    collected: list[str] = [""]  # merged lines; after a conflict, also its lines in ours, base, theirs
     for line in _LINE.findall(output):
         if line not in markers:
             collected[-1] += line

@@ -1,6 +1,7 @@
-"""Records of Bifolio's own commits that were made while later writes to the same files were waiting.
+"""Records of Bifolio's own commits to files for which later writes are already in the commit queue.
 
-Such a write is not based on the commit. Without a record, the commit would look like somebody else's.
+A later write is not based on the new commit. Without a record, the write would treat the commit as somebody
+else's.
 """
 
 import json
@@ -51,7 +52,8 @@ class OwnCommits:
 
     def sweep(self, waiting: Callable[[], Iterable[str]]) -> None:
         """Delete the records that no write needs anymore. `waiting` returns the names of queued writes."""
-        names = self._names()  # read first, because the writes that need these records were queued before
+        # Read the records first. The writes that need them were queued earlier, so `waiting` includes them.
+        names = self._names()
         first = min(waiting(), default="") if names else ""
         for name in names:
             if not first or name.split("-")[1] < first:

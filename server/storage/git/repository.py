@@ -99,7 +99,7 @@ def head_by_git(root: Path) -> str:
     """
     if commit := git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"):
         return commit.strip()
-    # In this case, git's own message says only that there is no commit.
+    # If the commit is missing or damaged, git only reports that there is no commit.
     if object_id := git(root, "rev-parse", "--verify", "--quiet", "HEAD"):
         raise GitError(f"the checked-out commit, the object {object_id.strip()}, is missing or damaged")
     place = location(root) if git(root, "rev-parse", "--git-dir") else None

@@ -60,7 +60,7 @@ def read_times(root: Path, folder: Path | None = None, before: CommitTimes | Non
     log = CommitLog(root, folder)
     log.update(commit)
     since = list(log.before(commit, until=(cached.commit,)))
-    # After a merge, all times are recomputed, because it can add older commits that renamed files.
+    # After a merge, all times are recomputed, because a merge can add older commits that renamed files.
     if since and since[-1].parents == (cached.commit,) and all(len(one.parents) == 1 for one in since):
         times = with_commits(cached.times, since)
     else:

@@ -46,7 +46,8 @@ _MENDING: tuple[tuple[str, str], ...] = (
     (r"not in a git repository", "to create a repository, run git init"),
 )
 _PATTERNS = [re.compile(pattern) for pattern, _ in _MENDING]
-_BITS = 64  # Number of bits in a mask. Problems that match no pattern share the remaining bits.
+# Causes of problems are stored as bits of a mask: one bit for each pattern, and the rest for other causes.
+_BITS = 64
 
 
 class Concern(IntEnum):
@@ -61,7 +62,7 @@ class Concern(IntEnum):
     SUBMODULES = auto()  # Files in a nested repository are not committed.
 
 
-_NOTES = (Concern.DETACHED, Concern.SUBMODULES)  # These are only notes, because git works.
+_NOTES = (Concern.DETACHED, Concern.SUBMODULES)  # git works in spite of these problems.
 
 
 class TroubleLog:
@@ -112,5 +113,5 @@ def _kind_of(reason: str) -> int:
     known_kind = next((kind for kind, pattern in enumerate(_PATTERNS) if pattern.search(reason)), None)
     if known_kind is not None:
         return known_kind
-    # Ignore numbers such as process ids.
+    # Ignore numbers, such as process ids, which would make each message look like a new cause.
     return len(_MENDING) + crc32(re.sub(r"\d+", "", reason).encode()) % (_BITS - len(_MENDING))

@@ -105,7 +105,7 @@ def is_replaced_on_disk(file: Path, basis: Basis) -> bool:
 def store_blob(root: Path, path: str, content: bytes | Path) -> str:
     """Store content in git, with the filters for `path` applied. Return the blob's id."""
     if isinstance(content, Path):
-        # `--path` selects the filters, because the content is read from another path.
+        # The file has a different name, so `--path` selects the filters.
         content = content.read_bytes() if content.stat().st_size < 1_000_000 else content
     if isinstance(content, bytes):
         printed = git_as_owner(root, "hash-object", "-w", "--stdin", f"--path={path}", stdin=content)
