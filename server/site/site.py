@@ -546,12 +546,12 @@ class Site:
         """
         deadline = time.monotonic() + GIT_TIMEOUT_S
         while True:
-            self.refresh()  # slow, so it is done before acquiring the lock
             wait_for_git(self.git, deadline)
             with suppress(SchemaPending), self._locked():
                 change = self._rescan(None, patient=time.monotonic() < deadline)
                 if change is not None and read_new_configuration(self._contents) is None:
                     return self._replica.succeed(log)
+            self.refresh()  # A schema has changed again, or git is at work.
 
     def _requests_reload(self) -> bool:
         """Request new workers if the site is large, and return whether they were requested."""
