@@ -33,9 +33,10 @@ from server.storage.images.processes import (
 # Part of each key. Increase it if the same parameters give another result.
 VERSION = 1
 DIGEST_DIGITS = 32
-QUEUE_TIMEOUT_S = 10.0  # maximum wait before a transformation starts
-# Requests that wait, in each process. This is less than its number of threads for such requests, so that the
-# others are free for cached images.
+# Maximum wait of a request. A transformation that has begun goes on without it.
+QUEUE_TIMEOUT_S = 10.0
+# Requests that wait, and transformations, in each process. This is less than its number of threads for such
+# requests, so that the others are free for cached images.
 MAX_QUEUED = 16
 USE_INTERVAL_S = 3600.0  # how precisely it is known when an image was last used
 MAX_LATER = 100  # transformations without a waiting client, in each process
@@ -155,16 +156,14 @@ class Derivatives:
 
     def _share(self, request: Request) -> None:
         with self._lock:
-            if self._queued >= MAX_QUEUED:
+            future = self._running.get(request.key)
+            if self._queued >= MAX_QUEUED or (future is None and len(self._running) >= MAX_QUEUED):
                 raise BusyError(_BUSY)
             self._queued += 1
-            future = self._running.get(request.key)
-            is_first = future is None
             if future is None:
                 future = self._running[request.key] = Future()
+                threading.Thread(target=self._run, args=(request, future), daemon=True).start()
         try:
-            if is_first:
-                self._run(request, future)
             future.result(QUEUE_TIMEOUT_S)
         except TimeoutError as error:
             raise BusyError(_BUSY) from error

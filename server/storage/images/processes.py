@@ -1,10 +1,13 @@
-"""Client of the processes that transform images (server.storage.images.fork_server)."""
+"""Client of the processes that transform images (server.storage.images.fork_server).
+
+Each worker serves this client only, and has a socket of its own. It transforms one image at a time.
+"""
 
 import atexit
-import errno
 import json
 import os
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -23,11 +26,18 @@ from server.storage.images.kinds import ImageSize
 JOB_BYTES = 1024
 TIMEOUT_S = 30  # limit on elapsed time for each image
 ANSWER_TIMEOUT_S = TIMEOUT_S + 5.0
+# After this time, a process counts as frozen and is replaced. Starting Python takes 0.1 s of processor time.
+START_TIMEOUT_S = 4.0
 MAX_ANSWER_BYTES = 4096
-MAX_ATTEMPTS = 3
-STARTED = b" "  # the first byte of each answer, which a fork sends before it opens the image
+MAX_ATTEMPTS = 2
+FORK = b"F"  # asks the fork server for a worker
+FORKED = b"F"  # the first byte from a new worker's socket
+STARTED = b" "  # the first byte of each answer, which a worker sends before it opens the image
+END = b"\n"  # the last byte of each answer
 _IMPORT_FOLDER = Path(__file__).resolve().parents[3]
 _KEPT_VARIABLES = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "TZ")  # The environment may contain secrets.
+# glibc keeps up to 64 MB of freed memory, so a worker does not request memory again for each image.
+_MEMORY_SETTINGS = {"MALLOC_TRIM_THRESHOLD_": "67108864", "MALLOC_MMAP_THRESHOLD_": "33554432"}
 
 
 class UntransformableError(Exception):
@@ -48,12 +58,14 @@ class Job:
 
 
 class ImageProcesses:
-    """Client of the process that transforms images, which is started on first use. Thread-safe."""
+    """Client of the fork server, which is started on first use, and of its workers. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._link: socket.socket | None = None
+        self._workers: set[socket.socket] = set()
+        self._idle: list[socket.socket] = []
 
     def run(self, job: Job, source: IO[bytes], target: IO[bytes]) -> ImageSize:
         """Transform the image in `source`, and write it to `target`. Return the result's dimensions.
@@ -69,34 +81,47 @@ class ImageProcesses:
 
     def _answer(self, job: Job, source: IO[bytes], target: IO[bytes]) -> Mapping[str, Any]:
         message = json.dumps(asdict(job)).encode().ljust(JOB_BYTES)
-        for _ in range(MAX_ATTEMPTS):
-            reading, writing = os.pipe()
-            try:
-                try:
-                    link = self._send(message, [source.fileno(), target.fileno(), writing])
-                finally:
-                    os.close(writing)
-                data = _read_all(reading, ANSWER_TIMEOUT_S)
-            except TimeoutError as error:
-                self.end(link)
-                raise LostProcessError() from error
-            finally:
-                os.close(reading)
-            require_running()
-            if data == STARTED:
-                raise LostProcessError()
-            if data:
+        for attempt in range(MAX_ATTEMPTS):
+            # An idle worker may have ended meanwhile, but not a new one.
+            worker = (None if attempt else self._idle_worker()) or self._new_worker()
+            data = _exchange(worker, message, [source.fileno(), target.fileno()])
+            if data.endswith(END):
                 answer: Mapping[str, Any] = json.loads(data)
+                self._give_back(worker, is_reusable="width" in answer)
                 return answer
-            self.end(link)  # The process ended, for example because it was idle, before it forked.
+            self._give_back(worker, is_reusable=False)
+            require_running()
+            if data.startswith(STARTED):
+                break
         raise LostProcessError()
 
-    def _send(self, message: bytes, descriptors: list[int]) -> socket.socket:
+    def _idle_worker(self) -> socket.socket | None:
         with self._lock:
-            link = self._link or self._start()
-            with suppress(OSError):  # If the process has ended, there is no answer.
-                socket.send_fds(link, [message], descriptors)
-        return link
+            return self._idle.pop() if self._idle else None
+
+    def _new_worker(self) -> socket.socket:
+        """Return the socket of a new worker. If the fork server does not respond, replace it."""
+        for _ in range(MAX_ATTEMPTS):
+            ours, theirs = socket.socketpair()
+            with self._lock, theirs:
+                link = self._link or self._start()
+                self._workers.add(ours)
+                with suppress(OSError):  # If the process has ended, there is no answer.
+                    socket.send_fds(link, [FORK], [theirs.fileno()])
+            if _receive(ours, FORKED, 1, START_TIMEOUT_S) == FORKED:
+                return ours
+            self._give_back(ours, is_reusable=False)
+            self.end(link)
+            require_running()
+        raise LostProcessError()
+
+    def _give_back(self, worker: socket.socket, *, is_reusable: bool) -> None:
+        with self._lock:
+            if is_reusable and worker in self._workers:
+                self._idle.append(worker)
+            else:
+                self._workers.discard(worker)
+                worker.close()  # The fork server then kills the worker.
 
     def _start(self) -> socket.socket:
         ours, theirs = socket.socketpair()
@@ -106,26 +131,33 @@ class ImageProcesses:
             environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
             folders = filter(None, (str(_IMPORT_FOLDER), environment.get("PYTHONPATH")))
             environment["PYTHONPATH"] = os.pathsep.join(folders)
+            environment |= _MEMORY_SETTINGS
             silent = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
             self._process = start_helper(command, pass_fds=(number,), env=environment, **silent)
         self._link = ours
         return ours
 
     def end(self, link: socket.socket | None = None) -> None:
-        """End the process, but only if it is the one at the other end of `link`, if that is given."""
+        """Kill the fork server and its workers, but only if `link` is None or leads to this fork server."""
         with self._lock:
             if self._link is None or self._process is None or link not in (None, self._link):
                 return
             self._link.close()
-            self._process.kill()
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)  # Even stopped processes end at once.
             self._process.wait()
             forget_helper(self._process)
             self._link = self._process = None
+            for worker in self._idle:
+                self._workers.discard(worker)
+                worker.close()
+            self._idle.clear()
 
     def forget(self) -> None:
-        """Close the socket without ending the process, which belongs to the parent of this process."""
-        if self._link is not None:
-            self._link.close()
+        """Close the sockets without ending the processes, which belong to the parent of this process."""
+        for each in (self._link, *self._workers):
+            if each is not None:
+                each.close()
 
 
 def image_processes() -> ImageProcesses:
@@ -146,14 +178,29 @@ os.register_at_fork(after_in_child=_forget_inherited)
 atexit.register(lambda: _client.end())
 
 
-def _read_all(descriptor: int, timeout_s: float) -> bytes:
-    """Read from a pipe until its end. Raises TimeoutError."""
+def _exchange(worker: socket.socket, message: bytes, descriptors: list[int]) -> bytes:
+    """Send a job to a worker, and return the answer. If it does not end with END, the worker was lost."""
+    try:
+        socket.send_fds(worker, [message], descriptors)
+    except OSError:
+        return b""
+    if _receive(worker, STARTED, 1, START_TIMEOUT_S) != STARTED:
+        return b""
+    return STARTED + _receive(worker, END, MAX_ANSWER_BYTES, ANSWER_TIMEOUT_S)
+
+
+def _receive(worker: socket.socket, end: bytes, most: int, timeout_s: float) -> bytes:
+    """Receive up to `most` bytes, until `end`, the timeout, or the end of the worker."""
     data, deadline = b"", time.monotonic() + timeout_s
     poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
-    while len(data) < MAX_ANSWER_BYTES and poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
-        part = os.read(descriptor, MAX_ANSWER_BYTES)
+    poll.register(worker, select.POLLIN)
+    while not data.endswith(end) and len(data) < most:
+        if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            break
+        part = b""
+        with suppress(ConnectionResetError):  # from a worker that was killed before it had read the job
+            part = worker.recv(most - len(data))
         if not part:
-            return data
+            break
         data += part
-    raise TimeoutError(errno.ETIMEDOUT, "the processes that transform images do not respond")
+    return data

@@ -19,6 +19,7 @@ from PIL import Image
 from server.config.transformation import Transformation
 from server.errors import BusyError, StorageError
 from server.storage.images import derivatives as module
+from server.storage.images import processes
 from server.storage.images.derivatives import Derivatives, Request
 from server.storage.images.processes import Job, UntransformableError, image_processes
 from tests.api.test_upload import picture
@@ -154,6 +155,12 @@ def test_a_bad_image_is_refused_and_not_tried_again(images: Derivatives, name: s
     assert [*images.folder.glob("new-*")] == []
 
 
+def fork_server() -> int:
+    process = image_processes()._process
+    assert process is not None
+    return process.pid
+
+
 def test_a_killed_process_is_replaced(images: Derivatives) -> None:
     made(images, request())
     process = image_processes()._process
@@ -163,23 +170,94 @@ def test_a_killed_process_is_replaced(images: Derivatives) -> None:
     assert made(images, request(key="01" * 16))
 
 
+def test_a_worker_is_reused_until_an_image_is_bad(images: Derivatives) -> None:
+    image_processes().end()
+    made(images, request())
+    [worker] = children(fork_server())
+    made(images, request(key="01" * 16))
+    assert children(fork_server()) == {worker}
+    with pytest.raises(UntransformableError):
+        images.make(request(BAD["cut"], key="02" * 16))
+    made(images, request(key="03" * 16))
+    assert worker not in children(fork_server())
+
+
+def test_a_frozen_fork_server_is_replaced(images: Derivatives, monkeypatch: pytest.MonkeyPatch) -> None:
+    made(images, request())
+    monkeypatch.setattr(processes, "START_TIMEOUT_S", 1.0)
+    frozen = fork_server()
+    for pid in children(frozen):  # Workers serve without it.
+        os.kill(pid, signal.SIGKILL)
+    until(lambda: not children(frozen))
+    os.kill(frozen, signal.SIGSTOP)
+    assert made(images, request(key="01" * 16))
+    assert fork_server() != frozen
+
+
+def test_a_frozen_worker_is_replaced(images: Derivatives, monkeypatch: pytest.MonkeyPatch) -> None:
+    image_processes().end()
+    made(images, request())
+    monkeypatch.setattr(processes, "START_TIMEOUT_S", 1.0)
+    server = fork_server()
+    [frozen] = children(server)
+    os.kill(frozen, signal.SIGSTOP)
+    assert made(images, request(key="01" * 16))
+    until(lambda: frozen not in children(server))
+    assert fork_server() == server
+
+
+SLOW = replace(request(picture(4000, 3000), "03" * 16), job=Job(Transformation(2900), "avif", 10**8))
+
+
+def signal_while_busy(images: Derivatives, number: int) -> set[int]:
+    """Send a signal to the workers after a transformation has begun. Return the workers."""
+    until(lambda: bool([*images.folder.glob("new-*")] and children(fork_server())))
+    workers = children(fork_server())
+    for pid in workers:
+        os.kill(pid, number)
+    return workers
+
+
 def test_an_image_whose_process_was_killed_can_be_tried_again(images: Derivatives) -> None:
     made(images, request())
-    process = image_processes()._process
-    assert process is not None
-    until(lambda: not children(process.pid))
-
-    def kill() -> None:
-        until(lambda: bool(children(process.pid)))
-        os.kill(children(process.pid).pop(), signal.SIGKILL)
-
-    slow = replace(request(picture(4000, 3000), "03" * 16), job=Job(Transformation(2900), "avif", 10**8))
     with ThreadPoolExecutor(1) as pool:
-        killing = pool.submit(kill)
+        killing = pool.submit(signal_while_busy, images, signal.SIGKILL)
         with suppress(BusyError):  # If it was killed before it had begun, another one takes over at once.
-            made(images, slow)
+            made(images, SLOW)
         killing.result()
-    assert made(images, replace(slow, job=Job(Transformation(20), "avif", 10**8)))
+    assert made(images, replace(SLOW, job=Job(Transformation(20), "avif", 10**8)))
+
+
+def test_a_worker_that_freezes_while_it_works_is_killed(
+    images: Derivatives, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(images, request())
+    monkeypatch.setattr(processes, "START_TIMEOUT_S", 1.0)
+    monkeypatch.setattr(processes, "ANSWER_TIMEOUT_S", 1.0)
+    with ThreadPoolExecutor(1) as pool:
+        freezing = pool.submit(signal_while_busy, images, signal.SIGSTOP)
+        with suppress(BusyError):
+            made(images, SLOW)
+        frozen = freezing.result()
+    until(lambda: not frozen & children(fork_server()))
+    assert made(images, request(key="01" * 16))
+
+
+def test_a_request_waits_only_so_long_while_its_image_is_made(
+    images: Derivatives, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "QUEUE_TIMEOUT_S", 0.1)
+    release = threading.Event()
+
+    def opened() -> None:
+        release.wait(20)
+
+    wanted = request(opened=opened)
+    with pytest.raises(BusyError):
+        images.make(wanted)
+    release.set()
+    until(lambda: files(images) != [])
+    assert made(images, wanted)
 
 
 def test_an_image_that_was_replaced_meanwhile_is_not_cached(images: Derivatives) -> None:
