@@ -1,3 +1,1 @@
-"""Query parser, which converts request parameters to an immutable syntax tree that is valid for the
-schema.
-"""
+"""Query parser: checks request parameters against the schema, and returns an immutable syntax tree."""
