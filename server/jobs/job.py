@@ -169,9 +169,8 @@ class Cursor:
 class Timing:
     """The intervals and pauses of background jobs, in seconds."""
 
-    heartbeat_timeout_s: float = 10.0  # until an unresponsive worker is replaced
-    # The jobs start after this pause, so that requests are handled first: starting to watch 10,000 files
-    # takes 30 ms.
+    heartbeat_timeout_s: float = 10.0  # After this time, an unresponsive worker is replaced.
+    # The jobs start after this pause, so that they do not delay the first requests.
     lead_s: float = 0.2
     setting_s: float = 0.2  # interval for checking whether the settings require a job
     # A patrol checks all files, even if the operating system has reported no change.
@@ -187,9 +186,9 @@ class Timing:
     follow_log_s: float = 0.01
     follow_log_retry_s: float = 1.0
     commit_s: float = 0.5
-    check_s: float = 0.5  # from the last change to the check for problems
+    check_s: float = 0.5  # pause between the last change and the check for problems
     scale_s: float = 1.0
-    first_sweep_s: float = 600.0  # from the start to the first run
+    first_sweep_s: float = 600.0  # pause before unused files are first deleted
     sweep_s: float = 6 * 3600.0
     deliver_s: float = 0.1
     deliver_lock_s: float = 0.2  # pause before retrying to become the process that sends deliveries
@@ -200,5 +199,6 @@ class Timing:
     push_longest_s: float = 30.0
     index_s: float = 0.1
     index_lock_s: float = 1.0
-    # An idle process uses 30 MB. Starting one takes 0.3 s.
+    # After this time, the idle process that writes the search index is stopped. It uses 30 MB, and takes 0.3
+    # s to start.
     index_idle_s: float = 10.0

@@ -84,7 +84,7 @@ class _Lane:
         self._held_until = 0.0
         self._error, self._failures, self._failed_at = "", 0, 0.0
         self._thread = threading.Thread(target=self._run_until_stopped, name=job.name, daemon=True)
-        # The same object is passed to all runs, because some jobs run a hundred times a second.
+        # All runs share this object, to save time: some jobs run a hundred times a second.
         self._context = JobContext(clock, self._stopping, self.wake, is_woken=False)
         self._context_of_wake = replace(self._context, is_woken=True)
         self._ended_at = 0.0
@@ -132,7 +132,7 @@ class _Lane:
             log.warning("%s: %s", self._job.failure, error.message)
             pause = self._note_failure(error.message, None)
         except Exception as error:
-            # When the server stops, the resources of a job may already be closed.
+            # While the server stops, errors are not logged: the job's resources may already be closed.
             if not self._stopping.is_set():
                 log.exception("%s", self._job.failure)
             pause = self._note_failure(str(error) or type(error).__name__, None)

@@ -25,7 +25,7 @@ from server.schema.model import Attribute, Type
 from server.site.configure import is_configuration
 from server.storage.media import mime_type
 
-MAX_ITEMS = 100  # The editor asks again for longer lists.
+MAX_ITEMS = 100  # If there are more, the editor sends a new request after each keystroke.
 
 # kinds of completion items
 _PROPERTY, _VALUE, _ENUM, _FILE, _REFERENCE, _SNIPPET = 10, 12, 13, 17, 18, 15
@@ -286,7 +286,7 @@ class _Completion:
         return f"{{__type: {uid}, documentId: {document_id}}}"
 
     def _taken(self) -> set[str]:
-        # The value at the cursor may be typed again.
+        # The value at the cursor is excluded, so that it is still offered as a completion.
         path: KeyPath = self.cursor.path
         parent = path[:-1] if path and isinstance(path[-1], int) else path
         return {

@@ -22,7 +22,7 @@ from server.schema.spelling import ATTRIBUTE_KEYS, I18N_KEYS, INFO_KEYS, OPTION_
 _PROPERTY, _ENUM = 10, 13
 Words = Mapping[str, str]  # words with their descriptions
 
-# by kind of setting
+# allowed values, by kind of setting
 _SETTING_WORDS: Mapping[str, Iterable[str]] = {
     "flag": ("true", "false"),
     "choice": ("reject", "allow"),

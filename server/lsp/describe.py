@@ -13,7 +13,7 @@ from server.schema.sentences import describe_type as sentences_of_type
 
 MAX_SUMMARY_CHARS = 300
 _SUMMARY_NAMES = ("summary", "description", "excerpt", "teaser", "bio")
-# besides attributes
+# keys of document files that are not attributes
 FILE_KEYS = {
     "documentId": "The document's id. By default, it follows from the file's name.",
     "createdAt": "When the document was created. By default, the time of its first commit.",

@@ -26,7 +26,7 @@ _WORD = re.compile(r"[^\s,\[\]{}\"']+")
 _SUGGESTION = re.compile(r'did you mean "([^"]+)"\?')
 _NAMING_RULES = frozenset(
     {"unknown-key", "settings", "schema"}
-)  # Their messages are about a key or word, which a fix can replace.
+)  # Problems of these rules are about a single key or word, which a fix can replace.
 
 
 MAX_QUICK_FIXES = 50  # in one response, because each needs an edited copy of the file

@@ -88,7 +88,7 @@ def scan_flow(text: str, start: int, end: int, path: KeyPath, column: int | None
             _scalar(flow, text, found)
         if not flow.open:
             break
-        # The paths of all brackets together would be as long as the square of their number.
+        # Limit the depth, because the total length of all paths grows with the square of the depth.
         if len(path) + len(flow.open) > MAX_DEPTH:
             return Flow([], [], end, is_too_deep=True)
     if flow.last is not None and flow.end < end:

@@ -94,15 +94,16 @@ def links(text: str, start: int = 0) -> Iterator[Link]:
 def _inline_destinations(
     text: str, start: int, pattern: re.Pattern[str]
 ) -> tuple[dict[int, re.Match[str]], int]:
-    """Find the links in the line at `start`, from there on.
+    """Find the links between index `start` and the end of its line.
 
-    Returns the match of `pattern` after the text of each link, by the index of its opening bracket, and the
-    index of the end of the line. The text of a link can contain brackets, which can't be nested.
+    Return a match of `pattern` for the part after each link's text, by the index of the link's opening
+    bracket. Also return the index of the end of the line. A link's text can contain one level of brackets.
     """
     end = text.find("\n", start)
     end = len(text) if end < 0 else end
     found: dict[int, re.Match[str]] = {}
-    # Matches after the bracket that closes a text that continues here, or after the next closing bracket.
+    # `here` is the match after the bracket that closes the text at this position. `behind` is the same for
+    # the text around it.
     here: re.Match[str] | None = None
     behind: re.Match[str] | None = None
     for bracket in reversed(list(_BRACKET.finditer(text, start, end))):
@@ -116,7 +117,7 @@ def _inline_destinations(
 
 
 def _plain(heading: str) -> str:
-    """Return the text of a heading without the number signs that can close it."""
+    """Return a heading's text without closing number signs, as in `## Title ##`."""
     return heading.removesuffix("\r").rstrip(" \t").rstrip("#").rstrip(" \t")
 
 
@@ -230,7 +231,7 @@ def complete_link(view: View, source: Source, index: int) -> Json:
 
 
 def _open_link(line: str) -> tuple[str, bool] | None:
-    """Return the typed part of the destination at the end of a line, and whether it is that of an image."""
+    """Return the typed part of the destination at the end of a line, and whether it belongs to an image."""
     inline, _ = _inline_destinations(line, 0, _OPEN_DESTINATION)
     for found in _OPEN_LINK.finditer(line):
         if found[1] is None:

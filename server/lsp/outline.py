@@ -37,7 +37,7 @@ def _key_symbols(path: str, text: Text, nodes: list[Node]) -> list[Json]:
     for node, end in zip(nodes, _ends(path, text.value, nodes), strict=True):
         parent = known.get(node.path[:-1])
         if parent is None or (isinstance(node.path[-1], int) and node.value is not None):
-            continue  # Lists of words are shown with their key.
+            continue  # Items that are plain values get no symbols of their own.
         value = text.value[slice(*node.value)] if node.value else ""
         symbol = {
             "name": _name(node, components) or " ",

@@ -16,9 +16,11 @@ log = logging.getLogger("bifolio")
 
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 MAX_HEADER_BYTES = 64 * 1024
-_PIECE_BYTES = 1024 * 1024  # Memory is allocated only for bytes that have arrived.
+# Message bodies are read in pieces of this size, so that memory is allocated only for bytes that have
+# arrived.
+_PIECE_BYTES = 1024 * 1024
 _HEADER = re.compile(rb"[A-Za-z-]+[ \t]*:")
-# After an invalid header, a body without a line break can stand before the next header.
+# If a message with an invalid header was skipped, its body can precede the next header on the same line.
 _LENGTH = re.compile(rb"Content-Length[ \t]*:([^:\r\n]*)\r?\n?\Z", re.I)
 # a pair of surrogates, a surrogate without its other half, or any other escape sequence
 _ESCAPE = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.", re.DOTALL)

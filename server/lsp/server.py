@@ -47,8 +47,8 @@ from server.lsp.workspace import Workspace
 log = logging.getLogger("bifolio")
 
 SWITCH_INTERVAL_S = 0.0001  # limits how long a request waits for the thread that checks the site
-# While a request is handled, the check may not interrupt it sooner. Otherwise, both would take turns, and a
-# completion would take twice as long.
+# While a request is handled, switch to the check less often, because a completion would otherwise take twice
+# as long.
 REQUEST_SWITCH_INTERVAL_S = 0.01
 CAPABILITIES: Json = {
     "positionEncoding": "utf-16",
@@ -86,7 +86,7 @@ FEATURES: Mapping[str, Feature] = {
     "textDocument/inlayHint": inlay_hints,
     "textDocument/prepareRename": prepare_rename,
 }
-# handled in a thread of their own, so that typing is not delayed
+# These requests are handled in a separate thread, so that typing is not delayed.
 SLOW_REQUESTS = frozenset(
     {
         "textDocument/codeAction",
@@ -126,7 +126,7 @@ class Server:
         return 0 if self._is_shut_down else 1
 
     def _read(self) -> None:
-        # A cancellation takes effect before the messages in the queue are handled.
+        # Cancellations are processed here, so that they take effect before queued requests are handled.
         try:
             while (message := self._reader.read()) is not None:
                 if message.method == "$/cancelRequest" and message.id is None:

@@ -70,7 +70,7 @@ def _is_same_type(table: Table, type_: Type) -> bool:
 
 
 def _read(type_: Type, documents: Iterable[Document]) -> dict[str, Entry]:
-    # The order of documents in a table depends on the order in which they were read.
+    # Sorted, because the order of a table's documents depends on the order in which they were read.
     found = sorted(documents, key=lambda document: (document.locale, document.status != PUBLISHED))
     name = title_of(type_)
     values = column_of(found, type_.position[name]) if name else [None] * len(found)

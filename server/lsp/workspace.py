@@ -112,7 +112,7 @@ class Workspace:
             self._plan(None)
 
     def saved(self) -> None:
-        # The watcher reads the file.
+        # The watcher will read the saved file, so only a check of the site is needed.
         with self._changed:
             self._plan(None)
 
@@ -184,13 +184,13 @@ class Workspace:
             return False
         self._site = site
         self._overlay = self._overlay_of_now()
-        gc.freeze()  # Later collections then skip the site, which would take 50 ms.
+        gc.freeze()  # Later garbage collections then skip the site, which saves 50 ms each time.
         with self._changed:
             for path in self.opened:
                 self._text_due[path] = 0.0
             self._site_due = time.monotonic() + SITE_DELAY_S
         self._check_texts()
-        self._titles.warm(self._overlay.snapshot)  # The first completion should not have to read them.
+        self._titles.warm(self._overlay.snapshot)  # Read the titles now, to speed up the first completion.
         self._runner = Runner([Watcher(site, self._timing, self._report)])
         self._runner.start()
         return True
@@ -266,7 +266,7 @@ class Workspace:
             self._check_text(path)
 
     def _check_text(self, path: str) -> None:
-        # Problems that involve other files stay as they were.
+        # Problems that involve other files are kept from the last check of the site.
         opened = self.opened.get(path)
         if opened is not None and is_configuration(path):
             self._check_configuration()
@@ -315,7 +315,8 @@ class Workspace:
             self._configuration = configuration_problems(self.root, texts)
             found = self._with_configuration(found)
         self._duration_s = time.perf_counter() - began
-        gc.collect(1)  # Automatic collections are off. Nearly all objects of a check are free already.
+        # Automatic garbage collection is off. Nearly all objects of a check are freed without it.
+        gc.collect(1)
         self.survey = found
         if self.opened is opened:  # Otherwise, another check is due.
             self._publish_all()

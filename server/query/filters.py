@@ -141,7 +141,7 @@ def _as_object(value: Any) -> dict[str, Any]:
 
 
 def _compose_names(value: Any) -> Any:
-    # The index contains ids and file names in the Unicode form NFC.
+    # Convert text to the Unicode form NFC, because ids and file names in the index have this form.
     if isinstance(value, dict):
         return {key: _compose_names(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -72,7 +72,7 @@ def _refuse_excess(parts: Sequence[str]) -> None:
 
 
 def _number_keys(parts: Sequence[str]) -> list[str]:
-    # Without indexes such as `a[0]=…`, parsing takes quadratic time, because items are appended one by one.
+    # Add indexes such as `a[0]=…` to long lists, because parsing would otherwise take quadratic time.
     split = [part.partition("=") for part in parts]
     names = [unquote_plus(key).removesuffix("[]") for key, _, _ in split]
     repeated = {

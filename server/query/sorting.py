@@ -74,7 +74,7 @@ def _object(
     for key, item in value.items():
         inner = (*path, *key.split("."))
         if qs.is_list(item):
-            # A list is not a valid direction, so the key is checked but ignored.
+            # A list is not a valid direction, so the sort key is ignored. Its name must still be valid.
             _key(schema, type_, inner, None, param)
         elif isinstance(item, dict):
             yield from _object(schema, type_, item, inner, param)

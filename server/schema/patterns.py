@@ -67,7 +67,7 @@ def _compile(pattern: str) -> Any:
 
 
 def _utf16_units(text: str) -> str:
-    # JavaScript matches UTF-16 code units.
+    # Convert text to UTF-16 code units, because JavaScript matches these instead of characters.
     if text.isascii() or max(text) < "\U00010000":
         return text
     encoded = text.encode("utf-16-le", "surrogatepass")

@@ -201,8 +201,8 @@ class Search:
             return Results([], {}, None, True, self._status)
         if not current:
             return self._scan(catalog(state, {}), state, question, scope, start, limit, budget or Budget())
-        # The search has a budget of its own, because spending the request's budget can wait for a mutex while
-        # this thread already holds another.
+        # To avoid a deadlock, the index search has a separate budget: spending the request's budget could
+        # wait for a mutex while this thread already holds a different one.
         own = Budget(state.settings) if budget else Budget()
         with self._turns:
             found = self._ask(state, question, scope, start + limit, own)

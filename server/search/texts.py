@@ -17,7 +17,7 @@ from server.schema.model import Attribute, Schema, Type, title_of
 _TARGET = r"(?:[^()\s]|\([^()\s]{0,500}\)){0,2000}(?:\s[\"'][^\"'\n]{0,500}[\"'])?"
 _LINK = rf"\[([^\[\]]{{0,500}})\]\(\s?{_TARGET}\s?\)"
 # (pattern, replacement), applied in this order, each in linear time. Groups with a lookahead are not
-# possessive, because they would match nothing before Python 3.11.3.
+# possessive, because such groups match nothing before Python 3.11.3.
 _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"[^\S\n]+"), " "),
     (re.compile(r"<!--(?:(?!<!--|-->).)*-->|\{/\*(?:(?!/\*|\*/).)*\*/\}", re.DOTALL), " "),  # comments

@@ -14,7 +14,7 @@ from server.formats.normal_form import normalize
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\uff66-\uff9f"
 _WORD = re.compile(f"[{_CJK}]|[^\\W_{_CJK}]+")
 _MARKS = re.compile("[\u0300-\u036f]+")
-# letters that Unicode does not decompose, and what people whose keyboards lack them type instead
+# Letters that Unicode does not decompose, and their common replacements on keyboards that lack them.
 _LETTER_FOLDS = str.maketrans(
     {"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"}
 )

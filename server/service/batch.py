@@ -17,7 +17,7 @@ from server.service.document_write import ACTIONS, DocumentWrite, Operation, Ver
 from server.service.read import Caller, Params
 from server.write.write import single_id
 
-_STEPS_PER_OPERATION = 1000  # so that the clock is read before each operation
+_STEPS_PER_OPERATION = 1000  # enough that the budget checks the time before each operation
 # maximum total length of the ids that replace references
 MAX_REFERENCE_CHARS = 16 * 1024 * 1024
 _REFERENCE = re.compile(r"\{\{ *([0-9]{1,9})\.documentId *\}\}")

@@ -82,8 +82,8 @@ class _Collector:
                 self._add_related(row[node.at] or (), owner, locale, node)
 
     def _add_related(self, targets: Any, owner: Document | None, locale: str, node: Node) -> None:
-        # A derived relation can be changed by any document of the target type. A target that can't be found
-        # might be a draft, and a tag with its id would reveal it.
+        # The tags of the target types are needed in two cases. Any document of a target type can change an
+        # inverse relation. A target that can't be found might be a draft, so its id must not be revealed.
         assert node.attribute is not None
         documents = self.view.resolver(node.attribute)(targets, owner, locale)
         if node.attribute.derived or len(documents) < len(targets):

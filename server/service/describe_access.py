@@ -103,7 +103,7 @@ def _content_type(type_: Type, actor: Actor, writable_uids: Collection[str]) -> 
 
 
 def _preview(type_: Type, actor: Actor, settings: Settings) -> Mapping[str, Any]:
-    # The URL could contain a secret.
+    # The URL could contain a secret, so it is returned only to callers who can write or read drafts.
     preview = settings.preview.get(type_.singular)
     if preview is None or not (may_write(actor, [type_]) or may_read_drafts(actor, type_)):
         return {}

@@ -47,7 +47,7 @@ from server.storage.git.log import Commit
 from server.storage.git.times import CommitTimes
 from server.storage.store import Store
 
-_PART = 20  # The last visible change is usually among so many versions.
+_PART = 20  # Versions are searched in parts. The last visible change is usually in the first part.
 HiddenUpdates = Mapping[str, Collection[str]]  # by commit id: the paths of documents
 
 

@@ -22,7 +22,7 @@ from server.site.parts import Arbiter, Parts
 from server.site.site import Site
 from server.storage.helper_processes import end_with_parent
 
-# maximum time for which comparing files with the event log can delay server startup
+# The server starts after this time, even if the files have not been compared with the event log yet.
 RECORD_TIMEOUT_S = 10.0
 # called with each change and its duration in seconds
 ReportOf = Callable[[Site, Change, float], None]
@@ -84,12 +84,12 @@ class OpenSite:
             process = get_context("fork").Process(target=self._record)
             process.start()
             process.join(RECORD_TIMEOUT_S)
-            process.kill()  # If it is still running, a worker will do its work.
+            process.kill()  # If the process has not finished, a worker does its work later.
             process.join(RECORD_TIMEOUT_S)
 
     def _record(self) -> None:
         end_with_parent()
-        with suppress(ApiError, OSError):  # If it failed, a worker will do the work and log the error.
+        with suppress(ApiError, OSError):  # After a failure, a worker tries again and logs the error.
             self.site.record()
 
     def _make_arbiter(self) -> Arbiter:

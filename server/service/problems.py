@@ -193,7 +193,8 @@ class ProblemViewer:
         problem, type_ = found.problem, self.caller.state.schema.types.get(found.uid)
         if self.caller.actor.everything or type_ is None or not problem.fix:
             return found
-        if problem.rule == "broken-link":  # The advice can mention the files and headings of any document.
+        # The advice for a broken link could mention hidden documents, so it is replaced.
+        if problem.rule == "broken-link":
             return replace(found, problem=replace(problem, fix="correct the link"))
         words, types = {*_WORD.findall(problem.fix)}, self._types_at(type_, _names_of(problem.at))
         if not any(words & self._hidden_names(one) for one in types):

@@ -139,8 +139,8 @@ class Reader(NamedTuple):
         return self.state.settings.api.cache_tags
 
     def _tag(self, view: View, document: Document, body: bytes) -> str:
-        # Callers who are not allowed to change the document get a tag that depends only on the response,
-        # because a new tag for an unchanged response would reveal a change to a hidden attribute.
+        # Callers who are not allowed to change the document get a tag that depends only on the response. If
+        # the tag of an unchanged response changed, it would reveal that a hidden attribute has changed.
         subject = self.type.singular
         if not any(self.actor.may(subject, action) for action in ("update", "updateDraft", "delete")):
             return tag_of_bytes(body)

@@ -78,7 +78,7 @@ class Renderer:
             if write is None:
                 write = writes[document.type] = self._object(document.type, selection)
             out: Out = []
-            # Otherwise, the output can't be much larger than the document.
+            # Without populated attributes, the output can't be much larger than the document.
             if populated:
                 budget.count_pieces(out)
             write(document, EVERY_LOCALE, out)
@@ -113,7 +113,7 @@ class Renderer:
         steps, spend = _STEPS_PER_MEMBER * len(members), self.view.budget.spend
 
         def write(item: Item, locale: str, out: Out) -> None:
-            # This covers all members together. Lists with more than one item spend more.
+            # Charge for one item in each member. Longer lists are charged separately.
             spend(steps)
             out.append(first + start(item)[1:] if first else start(item))
             inside = item.row[LOCALE] if localized else EVERY_LOCALE if document else locale
@@ -237,10 +237,8 @@ class Renderer:
                 if uid in keep and ((test := keep[uid]) is None or test(document, locale)):
                     selected.append(document)
             if sorts and not media:
-                selected.sort(
-                    key=default_order
-                    # as in a list response; the sort below is stable
-                )
+                # Documents with equal sort keys have the same order as in a list response.
+                selected.sort(key=default_order)
             return sort_each(selected, sorts) if sorts else selected
 
         return arrange

@@ -8,7 +8,7 @@ from urllib.parse import urljoin, urlsplit
 from server.formats.html_tokens import Token, tokenize
 from server.paths import UPLOADS_URL
 
-MAX_OPEN_ELEMENTS = 200  # of more deeply nested elements, only the text is kept
+MAX_OPEN_ELEMENTS = 200  # If elements are nested more deeply, only their text is kept.
 
 # fmt: off
 _VOID = frozenset(("br", "col", "hr", "img", "source", "track", "wbr"))
@@ -116,7 +116,7 @@ class _Cleaner:
 
     def _end(self, tag: str) -> None:
         if self._dropped:
-            # `_open` has up to 200 elements, but `_dropped` any number, so it is only searched by popping.
+            # `_dropped` can be long, so `_dropped_names` is used to check whether it contains the tag.
             while self._dropped_names[tag]:
                 closed = self._dropped.pop()
                 self._dropped_names[closed] -= 1

@@ -202,7 +202,7 @@ def _cached_item(document: Document, body: bytes, names: Mapping[str, str], site
 
 
 def _size(key: tuple[Any, ...], item: Item) -> int:
-    # The content is also in the body, and in the item's text for each format.
+    # The content is stored several times: in the key, in `content`, and in the item's text for each format.
     return 4 * (len(item.content) + len(item.summary)) + ITEM_BYTES
 
 

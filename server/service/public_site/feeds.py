@@ -63,7 +63,7 @@ def is_public(feed: Feed, site: PublicSite) -> bool:
 
 
 def _channel(name: str, feed: Feed, site: PublicSite) -> Channel:
-    # The URL does not contain the extension yet.
+    # The channel's URL has no extension, because the channel is independent of the format.
     settings = site.state.settings
     link = feed.link or _home(feed, site)
     title = feed.title or settings.name
@@ -205,7 +205,7 @@ def _json_item(item: Item) -> Mapping[str, Any]:
         "url": item.address,
         "title": legal(item.title),
         "summary": legal(item.summary),
-        # JSON Feed requires one of the two.
+        # JSON Feed requires either `content_html` or `content_text`.
         "content_html": legal(item.content),
         "content_text": "" if item.content else legal(item.summary or item.title),
         "date_published": _rfc3339(item.published),

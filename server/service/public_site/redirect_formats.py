@@ -119,8 +119,8 @@ def _json(redirects: Iterable[Redirect]) -> tuple[str, list[Redirect]]:
 # --- nginx ----------------------------------------------------------------------------------------
 
 
-# A `location` for the path of a redirect with a query would also catch the path itself, which can be a page.
-# So these redirects are compared with the whole address, before nginx chooses a location.
+# If a redirect's source has a query string, its path alone can be the address of a page. A `location` would
+# also match that page, so such a source is compared with the whole address instead.
 _NGINX_ADDRESS = 'set $bifolio_address "$uri?$args";\n'
 
 
@@ -128,7 +128,7 @@ def _nginx(redirects: Iterable[Redirect]) -> tuple[str, list[Redirect]]:
     blocks: list[str] = []
     conditions: list[str] = []
     left: list[Redirect] = []
-    # Sorted as texts, "/a/b" would be between "/a" and "/a?x=1".
+    # Sort by path and query, because in the order of the whole text, "/a/b" is between "/a" and "/a?x=1".
     for path, group in groupby(sorted(redirects, key=_split_source), key=lambda one: _split_source(one)[0]):
         found = list(group)
         locations = _nginx_locations(path)
@@ -136,7 +136,7 @@ def _nginx(redirects: Iterable[Redirect]) -> tuple[str, list[Redirect]]:
             one for one in found if locations and len(_encoded(one.target)) <= _MAX_NGINX_TARGET_CHARS
         ]
         if all("?" in one.source for one in readable):
-            if "$" in "".join(locations):  # nginx would read it as a variable
+            if "$" in "".join(locations):  # nginx would interpret "$" as the start of a variable.
                 readable = []
             conditions += [_nginx_condition(one, path) for one in readable for path in locations]
         else:

@@ -26,7 +26,7 @@ from server.site.site import State
 from server.storage.git.tree import read_named
 from server.storage.read import MAX_FILE_BYTES, read_bytes
 
-MAX_LOOP = 20  # longer loops are left out, too, but not recognized as loops
+MAX_LOOP = 20  # The message about a longer loop does not show the loop.
 MAX_SHOWN_CHARS = 200  # of an alias that a message quotes
 STATUS = 301
 _ALIAS_WORDS = re.compile(b"|".join(key.encode() for key in ALIAS_KEYS))
@@ -111,7 +111,7 @@ class Redirects:
         except GitError:  # the clone is damaged or incomplete; the aliases are still known
             former = []
         owners = _first_of_each(former)
-        # Most writes change no address. The redirects are then the same as before.
+        # Most writes change no address. In that case, the redirects need not be computed again.
         from_root = public.state.settings.redirects.aliases_from_root
         inputs = (
             from_root,
