@@ -127,7 +127,7 @@ def _key(problem: Problem, uid: str) -> _Key:
     if problem.rule == "unknown-key" and uid and len(problem.at) == 1:
         message = ""
     elif problem.rule == "unclaimed":
-        message = problem.message  # Each folder is a cause of its own, and the message names it.
+        message = problem.message  # Each folder, which the message names, is a separate cause.
     else:
         message = _VARIABLE.sub("…", problem.message)
     return problem.rule, problem.severity, uid, message

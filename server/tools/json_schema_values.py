@@ -20,7 +20,7 @@ TIMESTAMP_KEYS = ("createdAt", "updatedAt", "publishedAt")
 
 # --- patterns -------------------------------------------------------------------------------------
 
-# Python strips white space, and accepts digits from all scripts.
+# Values can be surrounded by white space, and numbers can contain digits from any script, as in Python.
 _SPACE = "[^!-~]*"
 _DIGIT = r"(?:[0-9]|[^\x00-\x7f])"
 _MONTH, _DAY = "(?:0?[1-9]|1[0-2])", "(?:0?[1-9]|[12][0-9]|3[01])"
@@ -44,7 +44,7 @@ _EPOCH_MS = {"minimum": -62_135_596_800_000, "maximum": 253_402_300_799_999}
 
 # --- scalars --------------------------------------------------------------------------------------
 
-# A JSON number with a fraction is read as text, like an unquoted YAML value.
+# A text attribute can also contain a number (or, in YAML, a boolean), which is read as text.
 _TEXT_KINDS: Mapping[Format, tuple[str, ...]] = {
     "json": ("string", "number"),
     "yaml": ("string", "number", "boolean"),

@@ -164,7 +164,7 @@ class _Writer:
         for name, attribute in type_.attributes.items():
             description = " ".join(describe_attribute(attribute))
             if name == type_.other_keys:
-                continue  # In a file, a key with this name counts as one of the other keys.
+                continue  # This attribute collects all unknown keys, so it has no key of its own.
             if self.format == "front-matter" and name == type_.body:
                 text = f"{description} The text below the front matter takes precedence over this key."
                 yield name, {"description": text}

@@ -1,4 +1,4 @@
-"""Files with an error, which are not served as they are: their errors, and the documents in them."""
+"""Files with errors: the errors, and the documents that the files contain."""
 
 from collections.abc import Container
 

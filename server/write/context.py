@@ -119,7 +119,7 @@ class Context:
         return replace(self, snapshot=snapshot, recent=partial(self._before, removed), touched={}, _outer=())
 
     def next_step(self) -> "Context":
-        # A step's paths are added to `touched` in both contexts.
+        # Paths that the next step writes are also added to the `touched` of this context.
         if not self.touched:
             return self
         return replace(self.after(), recent=self.recent, _outer=(*self._outer, self.touched))
@@ -183,11 +183,11 @@ class Context:
         return invalid_attributes(broken) if broken else frozenset()
 
     def refuse_broken(self, path: str) -> None:
-        """Raise ConflictError if the file has an error, so that it is not served as it is."""
+        """Raise ConflictError if the file has an error."""
         self._refuse(self._broken(path))
 
     def refuse_unserved(self, type_: Type, document_id: str | None, locales: Container[str]) -> None:
-        """Raise ConflictError if the document has a version that is not served because its file has an error.
+        """Raise ConflictError if an error in a file prevents a version of the document from being served.
         If `document_id` is None, this can be any document of the content type.
         """
         for path, entry in self.broken.items():
@@ -196,7 +196,7 @@ class Context:
                 self._refuse(entry)
 
     def _broken(self, path: str) -> Entry | None:
-        # An earlier change in the same changeset can have mended the file.
+        # An earlier change in the same changeset might have fixed the file.
         if not self.changeset.changes(path):
             return self.broken.get(path)
         return self._entry(path) if path in self.broken and self.changeset.exists(path) else None
@@ -204,7 +204,7 @@ class Context:
     def _refuse(self, entry: Entry | None) -> None:
         problem = entry.error if entry else None
         if entry and problem:
-            self.changeset.signature(entry.path)  # A retry reads the file again.
+            self.changeset.signature(entry.path)  # Record the access, so that a retry reads the file again.
             raise error_of(problem, self.layout)
 
     def tree(self, document: Document) -> Mapping[str, Tree]:
@@ -220,7 +220,7 @@ class Context:
 
     def changed(self, document: Document, changes: Mapping[str, Any]) -> str:
         """Return a document file's text after `changes`. Raises ConflictError if the file can't be parsed, or
-        if it has an error that `changes` do not mend.
+        if it has an error that `changes` do not fix.
         """
         type_ = document.type
         keys = spread(type_, changes, self.tree(document) if type_.other_keys in changes else None)

@@ -28,7 +28,7 @@ from server.write.request import Address, BatchRequest, WriteRequest
 from server.write.validate import Change, Validator
 from server.write.write import Writer, single_id
 
-_STEPS_PER_OPERATION = 1000  # so that the clock is read before each operation
+_STEPS_PER_OPERATION = 1000  # enough that the budget checks the time before each operation
 PUBLISHES_MESSAGE = (
     "This draft would change published content, because a relation in it is stored in a published document"
 )

@@ -123,8 +123,8 @@ class _Sequence:
 
 
 def _in_order(connects: tuple[Connect, ...], targets: Iterable[Target], *, strict: bool) -> Iterator[Connect]:
-    # Each target's neighbour comes earlier than the target. A missing neighbour is an error if `strict` is
-    # set. Otherwise, the target is placed at the end.
+    # Yields each target after the target next to which it is placed. If that target is missing, raises an
+    # error if `strict` is set. Otherwise, the position becomes the end of the list.
     placed_targets, ready = set(targets), list[int]()
     # by target: the indexes of the `connects` that must be placed after it
     waiting: dict[Target, list[int]] = {}

@@ -128,7 +128,7 @@ def _text(context: Context, path: str) -> Text:
 
 
 def _refuse_broken(restoration: Restoration, context: Context) -> None:
-    # For example, the write corrected an invalid value that somebody had written by hand.
+    # A restored file could have an error, for example if the write had corrected an invalid value.
     for file in restoration.kept.files:
         entry = _entry(file.path, file.before, context.store) if file.before is not None else None
         problem = entry.error if entry else None

@@ -39,7 +39,7 @@ from server.tools.export.response import Response
 # --- requests -------------------------------------------------------------------------------------
 
 MAX_DOCUMENTS = 10**9
-LOCALES = "locale"  # for all locales except the default
+LOCALES = "locale"  # folder for all locales except the default
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ def listings(state: State, access: Access) -> Iterator[ListRequest]:
 def _listing(state: State, access: Access, type_: Type, wanted: TypeExport, locale: str) -> ListRequest:
     default = locale == state.settings.locales.default
     params = {**({} if default else {"locale": locale}), **access.status(type_), **wanted.parameters}
-    # even if the setting forbids this together with pagination
+    # Allow `populate` even if site.yaml forbids it together with pagination.
     settings = with_values(state.settings, {"api.populate_with_pagination": True})
     reader = Reader(replace(state, settings=settings), type_, access.actor)
     asked = with_default_populate(qs.parse(query_string(params)), type_, settings)
@@ -168,7 +168,7 @@ def _listing(state: State, access: Access, type_: Type, wanted: TypeExport, loca
 
 # --- contents -------------------------------------------------------------------------------------
 
-QUERIES = "queries"  # for named queries
+QUERIES = "queries"  # folder for named queries
 FILES = "/api/upload/files"
 
 

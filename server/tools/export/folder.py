@@ -359,7 +359,7 @@ def _errors(root: Path) -> Iterator[None]:
         yield
     except OSError as error:
         path = str(error.filename2 or error.filename or root)
-        if _STAGE in path:  # The error names a temporary file.
+        if _STAGE in path:  # Report the export folder instead of a temporary file.
             path = str(root)
         what = f"can't be exported: {error.strerror}"
         raise SetupError(path, None, what, "fix the problem, then export again") from error

@@ -84,7 +84,7 @@ class _DocumentMerge:
                 self.merge.remove(document.path)
 
     def _new_path(self, version: TargetVersion, base: str | None) -> str:
-        # For example, only a JSON file can contain a control character.
+        # If the file's format can't represent a value, such as a control character, use a JSON file instead.
         if base:
             path = self.context.sibling(base, draft=version.draft, locale=version.locale)
         else:

@@ -89,7 +89,7 @@ def _commit(root: Path, writes: list[Write]) -> None:
 
 @contextmanager
 def _staging(root: Path, options: ImportOptions) -> Iterator[Path | None]:
-    # The folder for media files is on the site's file system.
+    # Media files are downloaded to the site's file system, so that they can be moved to their final paths.
     if options.dry_run:
         yield None
         return

@@ -91,7 +91,7 @@ def _folders_of(path: str) -> list[str]:
 
 
 def _ignored_folders(root: Path) -> frozenset[str]:
-    # If git ignores the root itself, its answer says nothing about the folders inside.
+    # If git ignores the root itself, it does not tell which of the folders inside are ignored.
     options = ("--others", "--ignored", "--exclude-standard", "--directory", "-z")
     printed = git_if_possible(root, "ls-files", *options, seconds=DEFAULT_TIMEOUT_S) or ""
     found = {path.removesuffix("/") for path in printed.split("\0") if path.endswith("/")}

@@ -110,7 +110,7 @@ def _lost_comments(path: str, texts: Texts, merged: MergedFile) -> set[str]:
 
 
 def _comments(path: str, text: str) -> set[str]:
-    # "#" in a string can be taken for a comment.
+    # A "#" in a string can be mistaken for a comment.
     if path.endswith(MARKDOWN):
         parts = split(text.removeprefix(BOM))
         text = parts.opening + parts.matter

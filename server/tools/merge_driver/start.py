@@ -85,7 +85,7 @@ def _send(path: str, arguments: list[str]) -> bytes:
         helper.shutdown(_socket.SHUT_WR)
         return helper.recv(1)
     except TimeoutError:
-        os.unlink(path)  # The files that follow must not wait, too.
+        os.unlink(path)  # Remove the socket, so that the next files do not wait for the helper.
         raise
 
 

@@ -197,7 +197,8 @@ def _path(context: Context, document: Document, name: str, pattern: str | None) 
 
 
 def _companions(context: Context, files: Mapping[str, str]) -> dict[str, str]:
-    # Only documents that have their own folder, as in `posts/{name}/index.md`, have such files.
+    # Returns the new paths of other files in the folders of renamed documents. Only a document with a path
+    # such as `posts/{name}/index.md` has its own folder.
     moved: dict[str, str] = {}
     for old, new in files.items():
         claim, pattern = context.layout.claim(old), context.layout.pattern_of(old) or ""
@@ -253,7 +254,8 @@ def _move(context: Context, files: Mapping[str, str]) -> None:
     changeset = context.changeset
     texts = {path for path, _ in changeset.texts()}
     for old, new in files.items():
-        context.refuse_broken(old)  # Its last valid version is served, and would not be after the rename.
+        # If the file has an error, its last valid version is served. After the rename, it would not be.
+        context.refuse_broken(old)
         if changeset.exists(new):
             raise ConflictError(f"{new} already exists")
         if os.path.islink(changeset.root / old):

@@ -232,7 +232,7 @@ class Remote:
     # --- files ---------------------------------------------------------------------------------
 
     def _files(self) -> Iterator[Json]:
-        # Strapi decides how many files a page contains.
+        # Strapi can return fewer files than requested, so continue after the last file.
         start = 0
         while found := self._client.json(f"{_UPLOADS}?sort=id&start={start}&limit={PAGE_ENTRIES}"):
             yield from found
