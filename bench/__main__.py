@@ -101,7 +101,7 @@ CHOICES = (
 BEGAN = time.perf_counter()
 
 
-# Measured processes would compile all modules otherwise, which takes longer than a start.
+# With this variable, each measured process would compile all modules, which takes longer than starting.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
@@ -198,7 +198,7 @@ def _measure(folder: Path, *, full: bool) -> None:
     _say("changing files")
     live.print_table([row for n, root in some.items() for row in live.measure(root, Sizes(n))])
     _say("writing")
-    writing.measure(some)  # The last two measurements change the sites.
+    writing.measure(some)  # Like the previous measurement, this one changes the sites, so both come last.
     _say("history")
     history.measure(folder / "history", history.ARTICLES, history.COMMITS)
     _say("feeds, sitemap and redirects")

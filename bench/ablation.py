@@ -79,7 +79,7 @@ def _nothing(*_: Any) -> None:
 
 
 def _read_by_flask(app: Flask) -> None:
-    # This serves the reads while the optimisation is disabled.
+    # This route handles reads while the optimisation "reading without Flask" is disabled.
 
     @app.get("/api/<api_id>/<document_id>")
     def read(api_id: str, document_id: str) -> Response:

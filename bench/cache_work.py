@@ -156,7 +156,7 @@ def _reads(opened: OpenSite, sizes: Sizes, during: During) -> None:
 
 
 def _write_pictures(root: Path) -> None:
-    # Noise does not compress well.
+    # The pictures contain noise, so that their files are large.
     (root / UPLOADS).mkdir(parents=True)
     for i in range(PICTURES):
         noise = Image.frombytes("RGB", (640, 480), random.Random(i).randbytes(640 * 480 * 3))

@@ -45,7 +45,7 @@ def load_app(kind: str, path: Path) -> App:
 
 
 def run_granian(app: App, port: int) -> None:
-    # hyper handles HTTP in Rust; Python threads call the app.
+    # granian handles HTTP in Rust, and calls the app in Python threads.
     multiprocessing.set_start_method("fork", force=True)
     server = Server(
         "bench",

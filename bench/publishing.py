@@ -17,8 +17,8 @@ from bench.tables import ratio, show, size
 from bench.writing import writing_token
 
 ROUNDS = scaled(9, 2)
-COMMITS = 10  # that change the slugs of all articles
-SHORT, LONG = scaled(20, 2), scaled(500, 5)  # documents in the feeds
+COMMITS = 10  # number of commits that change the slugs of all articles
+SHORT, LONG = scaled(20, 2), scaled(500, 5)  # numbers of documents in the two feeds
 _NAMES = ("article", "author", "category", "tag")
 _STATES = ("after a change", "again", "not modified")
 
@@ -108,8 +108,8 @@ class _Client:
         self._send("PUT", path, 200, body=body)
 
     def times(self, path: str) -> tuple[tuple[float, float, float], int]:
-        """Return the seconds of a first request, of a second one, and of one with If-None-Match, and the size
-        of the response.
+        """Send a request, repeat it, and repeat it with `If-None-Match`. Return the three durations in
+        seconds, and the size of the response.
         """
         first, _, length = self._send("GET", path, 200)
         again, etag, _ = self._send("GET", path, 200)

@@ -64,7 +64,7 @@ class Chance:
         return Query(target, tuple(self._part(target) for _ in range(self.pick([1, 2, 4, 8]))))
 
     def changed(self, query: Query) -> Query:
-        """Return a copy of the query with a part removed, or with a few or very many added."""
+        """Return a copy of the query with a part removed, or with a few or very many parts added."""
         parts, how = list(query.parts), self.pick(["less", "more", "more", "many"])
         if how == "less":
             parts.remove(self.pick(parts))

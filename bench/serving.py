@@ -38,7 +38,7 @@ class Serving:
             connection.close()
 
     def memory(self) -> int:
-        # If there are no child processes, this is the server process.
+        # Returns the memory of the largest child process or, if there is none, of the server process itself.
         listing = subprocess.run(["ps", "-eo", "pid=,ppid=,rss="], capture_output=True, text=True, check=True)
         rows = [tuple(map(int, line.split())) for line in listing.stdout.splitlines()]
         below = {self.pid}

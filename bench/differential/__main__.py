@@ -1,10 +1,13 @@
 """`python -m bench.differential` (`make peer-diff`): sends the same random requests to Bifolio and Strapi.
 
-Both servers get the same content types and documents. Random reads are sent next, followed by random writes.
-Writes are grouped into short conversations, each of which starts from the initial state. After each write,
-the stored documents are compared too. Each request depends only on the seed and the request's number. The
-output shows how often the responses are equal in each area, and lists each cause of a difference once. The
-first run takes minutes, because npm has to install Strapi in a cache folder.
+1. Both servers get the same content types and documents.
+2. Random reads are sent, and the responses are compared.
+3. Random writes are sent in short conversations. Each conversation starts from the initial state. After each
+   write, the stored documents are compared, too.
+
+The output shows how often the responses are equal in each area, and lists each cause of a difference once.
+Each request depends only on the seed and the request's number. The first run takes minutes, because npm has
+to install Strapi in a cache folder.
 """
 
 import argparse
@@ -143,7 +146,7 @@ def _chosen(area: str, asked: Sequence[str] | None) -> bool:
 
 
 def _fill(judge: Judge, world: World, seed: str, documents: int, findings: Findings) -> None:
-    """Create the documents of a site. The report lists these writes as an area of their own."""
+    """Create the documents of a site. The report lists these writes as a separate area."""
     pair, area = judge.pair, "fill"
     for number, (request, theirs, ours) in enumerate(
         fill(pair, world, random.Random(f"{seed}/fill"), documents)

@@ -9,7 +9,7 @@ from bench.differential.world import Version, World
 
 Body = dict[str, Any]
 _DEEP = 3  # maximum nesting depth of components
-PICTURES = 3  # the first files are pictures
+PICTURES = 3  # The first files, up to this number, are pictures.
 # Strapi responds with 500 to any of these.
 _NEVER = ("morphToOne", "morphOne", "morphMany")
 

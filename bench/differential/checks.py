@@ -35,8 +35,8 @@ class Context:
 
 
 def other_version(context: Context, found: Difference) -> bool:
-    """Return whether the difference is in a version that was not written or, if there was no write, in a
-    document with more than one version.
+    """Return whether the difference is in a version that was not written. If there was no write, return
+    whether the document has more than one version.
     """
     write = context.write
     if write is None:
@@ -89,7 +89,7 @@ def sorted_by(context: Context, found: Difference) -> bool:
 
 
 def not_sorted_there(context: Context, found: Difference) -> bool:
-    """Return whether the request leaves the order of the list open, because it has no sort key or because
+    """Return whether the request allows both orders of the list, because there is no sort key or because
     values are equal.
     """
     names = [name.removesuffix("[]") for name in found.where.split(".")]
@@ -120,16 +120,16 @@ def _equal_where_it_differs(found: Difference, keys: Sequence[tuple[str, str]]) 
 
 
 def named_by_the_other_side(context: Context, found: Difference) -> bool:
-    """Return whether a morph relation's targets that only Bifolio returns were related by writes to these
-    targets.
+    """Return whether the relation was written on its other side: all targets that only Bifolio returns refer
+    to the document.
     """
     holder, only_here = _name(context, found), _only_here(context, found)
     return bool(holder and only_here) and all(_relates(context, name, holder) for name in only_here)
 
 
 def also_related_by_a_draft(context: Context, found: Difference) -> bool:
-    """Return whether a different document, which has a draft, was related to the target that only Bifolio
-    returns.
+    """Return whether the target that only Bifolio returns is also the target of another document that has a
+    draft.
     """
     name = found.where.removesuffix(".data").rpartition(".")[2]
     related = f"«{''.join(_only_here(context, found))}»"
@@ -143,16 +143,14 @@ def also_related_by_a_draft(context: Context, found: Difference) -> bool:
 
 
 def several_versions_related(context: Context, found: Difference) -> bool:
-    """Return whether the targets that only Bifolio returns for a relation have more than one version."""
+    """Return whether all targets that only Bifolio returns have more than one version."""
     only_here = _only_here(context, found)
     documents = [context.world.documents.get(name.removeprefix("doc:")) for name in only_here]
     return bool(documents) and all(d is not None and len(d.versions) > 1 for d in documents)
 
 
 def related_to_another_since(context: Context, found: Difference) -> bool:
-    """Return whether a write to a target that only Strapi returns has since related it to a different
-    document.
-    """
+    """Return whether the target that only Strapi returns has since been related to another document."""
     holder = context.world.documents.get(_name(context, found).removeprefix("doc:"))
     name = context.their_names.get(_document_id(found.theirs), "")
     related = context.world.documents.get(name.removeprefix("doc:"))
@@ -206,8 +204,8 @@ def told_again_there(context: Context, found: Difference) -> bool:
 
 
 def found_by_hidden(context: Context, found: Difference) -> bool:
-    """Return whether `_q` matches an id, a locale or a private value in all documents that only
-    Strapi finds.
+    """Return whether `_q` matches an id, a locale or a private value in each document that only Strapi
+    finds.
     """
     word = dict(context.requests[-1].query)["_q"].lower()
     there, here = context.theirs.data or [], context.ours.data or []

@@ -220,7 +220,7 @@ def _document(label: str) -> str:
 
 
 def _without(labels: Counter[str], documents: Counter[str]) -> Counter[str]:
-    # A label is removed as often as `documents` counts it.
+    # Remove each label as many times as `documents` counts its document.
     left, kept = Counter(documents), Counter[str]()
     for label in labels.elements():
         if left[_document(label)]:

@@ -103,7 +103,7 @@ def took(
 
 
 def learn(pair: Pair, world: World) -> None:
-    """Read the row numbers and times of all versions, which references stand for."""
+    """Read the row numbers and times of all versions, with which references to them are replaced."""
     for type_ in world.model.types.values():
         for status in type_.statuses:
             for server in (pair.theirs, pair.ours):

@@ -1,12 +1,14 @@
 """Intentional differences from Strapi, which rows in docs/differences.md explain."""
-# Each entry in tests/conformance/deviations.json is one row. Its `match` contains masks:
-# - `kind` is the kind of the difference.
-# - Patterns match the request, the place of the difference (as attribute kinds), both values, and the
-#   messages of errors (`refused there`, `refused here`).
-# - `check` names a function in `checks`.
-# - `instead` replaces parts of the request; Bifolio must then answer as Strapi does.
-# - `without` removes keys from the query; the row must also explain what then remains.
-# An entry without `match` has the key `unmet`, which says why no run reveals the difference.
+# Each entry in tests/conformance/deviations.json is one row. Its `match` is a list of masks, each of which
+# describes some of the differences that the row explains:
+# - `kind`, `request`, `where`: patterns for the kind of the difference, the request, and the place in the
+#   response (as attribute kinds).
+# - `there`, `here`: patterns for the values of Strapi and Bifolio.
+# - `refused there`, `refused here`: patterns for their error messages.
+# - `check`: name of a function in `checks`.
+# - `instead`: replacements in the query. Bifolio's response to the changed query must equal Strapi's.
+# - `without`: keys to remove from the query. The row must also explain the response to the rest.
+# An entry without `match` has the key `unmet`: the reason why no run reveals the difference.
 
 import json
 import re

@@ -12,13 +12,15 @@ WORDING = "message"  # a different wording with the same meaning
 class Difference:
     """One difference: its place, its kind, and the values of Strapi (“there”) and Bifolio (“here”).
 
-    - `more`: there are additional errors here
-    - `members`: the lists contain different documents
-    - `itself`: only here, a document is related to itself
-    - `repeated`: there, a list contains a document more than once
-    - `other locale`, `other document`: a relation shows a different locale or document
-    - `written`, `moved`: the only difference is that the document just written is missing there, or in a
-      different position
+    Some of the kinds:
+
+    - `more`: Bifolio returns additional errors.
+    - `members`: The lists contain different documents.
+    - `itself`: Only Bifolio relates a document to itself.
+    - `repeated`: Strapi's list contains a document more than once.
+    - `other locale`, `other document`: A relation shows a different locale or document.
+    - `written`: Only the document just written is missing in Strapi's response.
+    - `moved`: Only the document just written has a different position.
     """
 
     where: str

@@ -8,7 +8,8 @@ from bench.differential.populating import deep_populate
 from bench.differential.request import Query, Request, flatten
 from bench.differential.world import World
 
-# name of the row whose difference spreads to queries through the relation
+# Name of the row about a difference that also changes the results of queries through the relation. Documents
+# with this difference are deleted.
 SPREADING = "taken over by a draft"
 
 

@@ -1,5 +1,5 @@
-"""Shapes of requests and differences, which are texts without names and values. What has the same cause has
-the same shape.
+"""Shapes of requests and differences. A shape is a text without names and values, so differences with the
+same cause have the same shape.
 """
 
 import re
@@ -20,7 +20,7 @@ _MOST_DIFFERENCES = 3
 _TEXTUAL = {
     f"{name}{fold}" for name in ("contains", "notContains", "startsWith", "endsWith") for fold in ("", "i")
 }
-_AS_TEXT = {  # For these operators, a server compares texts that differ from the ones that it returns.
+_AS_TEXT = {  # These operators compare a value's text, which can differ from its text in responses.
     **dict.fromkeys(("boolean", "datetime"), _TEXTUAL),
     **dict.fromkeys(("float", "decimal"), _TEXTUAL | {"eqi", "nei"}),
 }
@@ -128,7 +128,7 @@ class Shapes:
         return ".".join(made)
 
     def _stored(self, type_: Type, attribute: Attribute) -> str:
-        # These words stand for what Strapi's rows store about a relation but Bifolio's files don't.
+        # Returns words for properties of a relation that Strapi stores but Bifolio does not.
         other = self._model.types.get(str(attribute.get("target")))
         if str(attribute.get("relation")).startswith("morphTo"):  # The target can have any type.
             return " to-localized" * (not type_.localized or not type_.drafts)

@@ -15,10 +15,10 @@ def _nothing() -> None:
 class Step:
     """One request in a conversation.
 
-    - `captures` maps references to places in the response, such as `data.documentId`.
-    - `learns`: requests that are sent afterwards, to set more references
-    - `looks`: requests that read the stored documents
-    - `done`: called if both servers accepted the request
+    - `captures`: maps references to places in the response, such as `data.documentId`.
+    - `learns`: requests that are sent afterwards, to set more references.
+    - `looks`: requests that read the stored documents.
+    - `done`: called if both servers have accepted the request.
     """
 
     area: str
