@@ -120,7 +120,7 @@ def current_client() -> str:
 class BoundedMutex:
     """Mutex with a bounded queue, in which waiting clients take turns."""
 
-    # If the queue is full, the newest request of the client with the most waiting requests is rejected, so no
+    # If the queue is full, the client with the most waiting requests loses its newest request. Therefore, no
     # client can block the others.
 
     def __init__(self, purpose: str, waiting: int, longest: float) -> None:
@@ -178,7 +178,10 @@ class BoundedMutex:
             waiter.decided.set()
 
     def _make_room(self, client: str) -> bool:
-        """Reject the busiest client's newest request, or return False if `client` is about as busy."""
+        """Reject the newest request of the client with the most waiting requests, and return True.
+
+        Returns False and rejects nothing if `client` has almost as many waiting requests itself.
+        """
         most = max(self._waiting, key=lambda one: len(self._waiting[one]), default=client)
         if len(self._waiting.get(most, ())) < len(self._waiting.get(client, ())) + 2:
             return False

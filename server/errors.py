@@ -9,7 +9,7 @@
     └── ApiError                 becomes an HTTP error response
         ├── ValidationError      400
         │   ├── KeyNameError     400  unknown or forbidden query key
-        │   ├── NotAllowedBySettingError 400  a setting in site.yaml forbids it
+        │   ├── NotAllowedBySettingError 400  a setting in site.yaml forbids the request
         │   ├── PaginationError  400
         │   └── LimitError       400  the request costs too much
         ├── BadRequestError      400
@@ -459,7 +459,10 @@ class GitSlowError(GitError):
 
 
 def invalid_key(key: str, path: str | None, param: str) -> KeyNameError:
-    """Return Strapi's error for an unknown or forbidden query key. `path` is None for a top-level key."""
+    """Return the error for an unknown or forbidden query key, worded as in Strapi.
+
+    `path` is None for a top-level key.
+    """
     at = f" at {path}" if path and path != key else ""
     return KeyNameError(
         f"Invalid key {key}{at}", {"key": key, "path": path, "source": "query", "param": param}

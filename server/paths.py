@@ -10,7 +10,7 @@ SETTINGS = "site.yaml"
 TYPES = "content-types"
 CONTENT = "content"
 UPLOADS = "content/uploads"
-UPLOADS_URL = "/uploads/"  # what the URL path of each media file begins with
+UPLOADS_URL = "/uploads/"  # prefix of the URL path of each media file
 MAX_ATTEMPTS = 5  # attempts to create the state folder while another process deletes it
 
 
@@ -29,7 +29,7 @@ def state_folder(root: Path) -> Path:
             keep_private(folder)
             ignore = folder / ".gitignore"
             if not ignore.exists():
-                with suppress(FileExistsError), ignore.open("x") as file:  # never through a symbolic link
+                with suppress(FileExistsError), ignore.open("x") as file:  # "x" refuses symbolic links.
                     file.write("*\n")
             break
         except (FileNotFoundError, FileExistsError):  # Another process is deleting it.

@@ -27,8 +27,14 @@ ENTRY_OVERHEAD_BYTES = 1200
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
-# A key contains: the commit ("" for the current state), the path, the query string or its digest, the
-# response format, whether the request has credentials, a digest of the permissions, and the content encoding.
+# A key consists of:
+# - the commit, or "" for the current state
+# - the path
+# - the query string or its digest
+# - the response format
+# - whether the request has credentials
+# - a digest of the permissions
+# - the content encoding
 CacheKey = tuple[str, str, str | bytes, ResponseFormat, bool, bytes, str]
 
 
@@ -106,8 +112,8 @@ def _size(key: CacheKey, kept: CachedAnswer) -> int:
 # --- file tags ------------------------------------------------------------------------------------
 
 _CHUNK_BYTES = 1024 * 1024
-# The tag of a file that changed more recently than this is not cached, because the file could change again
-# without getting a new timestamp.
+# The tag of a recently changed file is not cached. If the file changed again within this time, it could have
+# the same timestamp.
 _RACY_WINDOW_NS = 100_000_000
 # Size limit of the cache of file tags, and the size of one item.
 _MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 400

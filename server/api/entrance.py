@@ -279,7 +279,7 @@ class Entrance:
         )
         asked = (part for part in environ["QUERY_STRING"].split("&") if not AT_PARAMETER.match(part))
         environ["QUERY_STRING"] = "&".join(asked)
-        # The presets and limits of transformations are current settings.
+        # Transformations depend on the current settings, so their responses can change.
         may_transform = area is FILES and bool(environ["QUERY_STRING"])
         lasting = name == commit and not uses_current_settings and not may_transform
         environ[COMMIT] = AnsweredCommit(commit, lasting, complete)
@@ -333,7 +333,7 @@ class Entrance:
             if wanted and not commit:
                 self._tell_rename(environ, reader, params, wanted, error)
             raise
-        if marked:  # Only previews request marked responses, so they are not cached.
+        if marked:  # Responses with source maps are not cached, because only previews request them.
             body = mark(read.body, type_, state, environ[BUDGET])
             return _represent(Answer(body, cache_control=NO_STORE, vary=READ_VARY), environ, state)
         # Past commits never change, so their responses have no cache tags.

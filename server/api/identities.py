@@ -135,7 +135,7 @@ class Identities:
         return self.directory().sessions
 
     def signature(self, actor: Actor) -> tuple[str, str]:
-        """Return the author name and email for an actor's commits. Empty strings mean `git.committer`."""
+        """Return the author name and email for an actor's commits. If empty, `git.committer` is used."""
         if actor is OWNER:
             return "", ""
         user = self.users.known(actor.user_id) if actor.user_id is not None else None
@@ -146,9 +146,9 @@ class Identities:
     ) -> Actor:
         """Return the actor that an Authorization header identifies, or the public if there is no token.
 
-        If `ended` is set, tokens from sessions that a password change has ended are also accepted. Raises
-        UnauthorizedError if the token is invalid, and NeedsThreadPool if `waits` is False and the call would
-        block.
+        If `ended` is set, also accepts tokens from sessions that ended when the password was changed. Raises
+        UnauthorizedError if the token is invalid. Raises NeedsThreadPool if `waits` is False and the call
+        would block.
         """
         scheme, _, credentials = authorization.partition(" ")
         text = credentials and credentials.strip()

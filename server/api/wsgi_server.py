@@ -202,7 +202,7 @@ def _begin_log(*, as_json: bool) -> None:
     handler = JsonHandler() if as_json else logging.StreamHandler()
     form = "%(levelname)s %(name)s: %(message)s"
     logging.basicConfig(level=logging.WARNING, format=form, handlers=[handler])
-    # Libraries log too much at level INFO.
+    # Only Bifolio logs at level INFO, because libraries log too much at this level.
     logging.getLogger("bifolio").setLevel(logging.INFO)
 
 

@@ -106,8 +106,8 @@ class Attempts:
 class _Keys(NamedTuple):
     """The keys of the database rows for one attempt.
 
-    `known` identifies the combination of account and network address. `device` identifies the combination of
-    account and device, or is "" if the client sent no device id.
+    - `known` stands for an account with a network address.
+    - `device` stands for an account with a device, or is "" if the client sent no device id.
     """
 
     pair: str
@@ -119,8 +119,8 @@ class _Keys(NamedTuple):
 
     @classmethod
     def of(cls, kind: str, attempt: Attempt) -> "_Keys":
-        # The pair uses the identifier as typed. If it used the account, an attacker could find out which
-        # email address belongs to a user name.
+        # The key `pair` depends on the identifier as typed. If it depended on the account, attackers could
+        # find out whether a user name and an email address belong to the same account.
         network = network_of(attempt.address)
         return cls(
             _hash(kind, "pair", attempt.identifier, network),
@@ -138,7 +138,7 @@ class _Row(NamedTuple):
 
 
 def _lock_rows(connection: Connection, keys: tuple[str, ...]) -> tuple[dict[str, _Row], float]:
-    # The UPDATE locks the rows. The clock is read after that, so that it is not behind the times in the rows.
+    # The UPDATE locks the rows. The clock is read afterwards, so it is not behind the times in the rows.
     began = time.time()
     connection.execute("DELETE FROM attempts WHERE until <= ? AND known_until <= ?", (began, began))
     marks = ", ".join("?" * len(keys))
@@ -154,7 +154,7 @@ def _store_row(
     until: float | None = None,
     known_until: float | None = None,
 ) -> None:
-    # None leaves a column unchanged.
+    # Columns whose value is None are not changed.
     if there:
         statement = "UPDATE attempts SET until = coalesce(?, until), known_until = coalesce(?, known_until)"
         connection.execute(f"{statement} WHERE key = ?", (until, known_until, key))

@@ -14,7 +14,7 @@ def may_read_drafts(actor: Actor, type_: Type) -> bool:
 
 
 def has_draft_permission(actor: Actor, uid: str) -> bool:
-    # Only the permission counts. The content type may have no drafts, or may even have been deleted.
+    # This also works for a content type that has no drafts or has been deleted.
     return actor.may(subject_of(uid), "readDraft")
 
 
@@ -30,7 +30,10 @@ def may_see_file(actor: Actor, claim: Claim) -> bool:
 
 
 def require_source_of(actor: Actor, type_: Type, schema: Schema, *, draft: bool) -> None:
-    """Raise ForbiddenError if the actor is not allowed to read the source files of a type's documents."""
+    """Raise ForbiddenError if the actor is not allowed to read the source files of a type's documents.
+
+    Set `draft` if the actor is about to read a draft.
+    """
     # With `options.draftWhen` (`draft_key`), any file can contain a draft.
     require_source(actor, "read", schema)
     require(actor, type_, "find" if type_.kind == "singleType" else "findOne")

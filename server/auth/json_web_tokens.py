@@ -24,9 +24,9 @@ class JsonWebTokens:
         self._key, self.lifetime_s, self._site_id, self._previous = key, lifetime_s, site_id, previous
 
     def token(self, user: User) -> str:
-        """Return a token that belongs to no login.
+        """Return a token that can't be renewed.
 
-        It is valid for `lifetime_s` seconds, or until all of the user's sessions are ended.
+        It expires after `lifetime_s` seconds, or earlier if all sessions of the user are ended.
         """
         return self._encode({"id": user.id, "s": user.sessions}, time.time() + self.lifetime_s)
 
@@ -80,7 +80,7 @@ class JsonWebTokens:
 
     def _decode(self, token: str, required: tuple[str, ...]) -> dict[str, Any]:
         """Return a token's claims. Raises PyJWTError if the token is invalid or lacks a `required` claim."""
-        # Until its grace period ends, the previous key is accepted, too.
+        # The previous key is accepted until its grace period ends.
         try:
             return self._decode_with(self._key, token, required)
         except jwt.InvalidSignatureError:

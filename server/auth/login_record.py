@@ -11,7 +11,7 @@ class Login:
     """A user's login. Renewals move `expires_at` forward, but not beyond `ends_at`.
 
     - `turn`: the number of renewals.
-    - `sessions`: the user's `sessions` number at the time of the login.
+    - `sessions`: the user's `sessions` number at the time of the login. The login ends if it changes.
     """
 
     id: str

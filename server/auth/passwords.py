@@ -9,8 +9,8 @@ from server.bounded import BoundedMutex
 _HASHER = PasswordHasher(parallelism=1)
 _TURNS = BoundedMutex("have passwords", waiting=5, longest=5.0)
 
-# An unknown user's password is checked against this hash of random bytes, so that the response takes just as
-# long as for a known user. It has the same parameters as _HASHER.
+# If a user is unknown, the password is checked against this hash of random bytes. The response then takes as
+# long as for a known user. The hash has the same parameters as _HASHER.
 _NOBODY = "$argon2id$v=19$m=65536,t=3,p=1$+ojMNBqQdwkq0J9omDSDHw$dN3ssMB5BfIAW2W4GCdKqMlUlShaypOJz24ConMfsbs"
 
 

@@ -9,7 +9,7 @@ from server.schema.model import Schema, Type
 
 TOKEN_PREFIX = "bifolio_"  # Every API token begins with this prefix.
 WRITE_ACTIONS = ("create", "update", "delete", "updateDraft")
-# The permission `updateDraft` allows these actions if they change nothing but a draft.
+# The permission `updateDraft` allows these actions if they change only a draft.
 DRAFT_ACTIONS = ("create", "update")
 READ_ACTIONS = ("find", "findOne", "readDraft")
 # Subjects that are not content types. A content type can have the same name (see `may_of_site`).

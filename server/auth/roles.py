@@ -32,7 +32,7 @@ def document_id_of(role: str) -> str:
 
 def roles_of(settings: Settings) -> list[Role]:
     """Return the site's roles, sorted by id."""
-    # Clients rely on the ids 1 and 2.
+    # The roles in _NUMBERS always have the ids 1 and 2, because clients rely on them.
     others = [name for name in settings.roles if name not in _NUMBERS]
     numbers = {**_NUMBERS, **{name: i for i, name in enumerate(others, start=3)}}
     return sorted(

@@ -91,7 +91,7 @@ class Users:
             return _count(connection)
 
     def changes(self, version: int) -> Changes:
-        """Return the users that changed after a version. Version 0 returns all users."""
+        """Return the users that have changed since a version number. Version 0 returns all users."""
         changed = "WHERE version > ?" if version else ""
         values = [version] if version else []
         with self.engine.reading() as connection:
@@ -126,7 +126,7 @@ class Users:
         # If the identifier is one user's email address and another user's name, the email address wins.
         name, email = plain_name(identifier), plain_address(identifier)
         # In databases of older releases, the names of two users can look alike. In that case, only the older
-        # user's row has the name key, so the name is compared, too.
+        # user's row has the name key, so the name itself is also compared.
         statement = (
             f"{_SELECT} WHERE email = ? OR username = ? OR name_key = ?"
             " ORDER BY email = ? DESC, username = ? DESC"
@@ -292,8 +292,8 @@ def _update(connection: Connection, changes: dict[str, Any], also: str, user_id:
 
 
 def _refuse_taken(connection: Connection, user_id: int, row: dict[str, Any]) -> None:
-    # Users can sign in with their name or email address, so a name must also differ from other users' email
-    # addresses, and an email address from other users' names.
+    # Users can sign in with either their name or their email address. A name must therefore also differ from
+    # all other users' email addresses, and vice versa.
     anywhere = "email IN (?, ?, ?) OR username IN (?, ?, ?) OR name_key IN (?, ?, ?)"
     statement = f"SELECT id FROM users WHERE id != ? AND ({anywhere})"
     for field in ("email", "username"):

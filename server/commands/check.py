@@ -28,7 +28,7 @@ from server.tools.terminal import (
     site_option,
 )
 
-# This is only a note: it concerns only this clone, so it must not make `--strict` fail in CI.
+# This is a note instead of a warning, because `--strict` must not fail in CI if the driver is not installed.
 NOT_INSTALLED = (
     "Bifolio's merge driver is not installed in this clone, although .gitattributes names it, so git merges "
     "documents line by line. Run `bifolio merge-driver install`."

@@ -77,7 +77,7 @@ def export_command(
 
 def _refuse_broken(site: Site, root: Path, skip_broken: bool) -> None:
     """Print errors in the site's files. Raises SetupError if there are any, unless `skip_broken` is set."""
-    # Their documents would be missing from the export.
+    # Documents in files with errors would be missing from the export.
     errors = [problem for problem in site.problems if problem.severity == "error"]
     for problem in errors[:MAX_SHOWN_PROBLEMS]:
         click.secho(f"  ✗ {problem}", fg="red", err=True)

@@ -25,4 +25,4 @@ def lsp(root: Path | None, stdio: bool) -> None:
     """
     status = serve_stdio(root)
     sys.stderr.flush()
-    os._exit(status)  # Threads may still be waiting for git or for the disk.
+    os._exit(status)  # Don't wait for threads that may be waiting for git or the disk.

@@ -24,7 +24,7 @@ def main(path: str, idle_s: float = IDLE_S) -> None:
         return
     os.chdir("/")
     own = os.lstat(path).st_ino
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # The kernel removes processes that have ended.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # The kernel then reaps ended child processes.
     gc.freeze()
     listener.settimeout(idle_s)
     try:
@@ -35,7 +35,7 @@ def main(path: str, idle_s: float = IDLE_S) -> None:
                     _merge(connection)
     except TimeoutError:
         with suppress(OSError):
-            if os.lstat(path).st_ino == own:  # Otherwise, it belongs to another helper.
+            if os.lstat(path).st_ino == own:  # Otherwise, the socket belongs to another helper.
                 os.unlink(path)
 
 
@@ -46,7 +46,7 @@ def _listen(path: str) -> socket.socket | None:
     try:
         listener.bind(prepared)
         listener.listen(16)
-        # A helper that is already running keeps its connections, and ends when it has no more.
+        # If another helper is running, it gets no more connections, and soon exits.
         os.replace(prepared, path)
     except OSError:
         with suppress(OSError):

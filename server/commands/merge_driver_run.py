@@ -23,7 +23,7 @@ def run(
 ) -> None:
     """Merge one file. git calls this command.
 
-    The result is written to %A. Exits with status 1 if there are conflicts.
+    Writes the result to the file %A, as git expects. Exits with status 1 if there are conflicts.
     """
     files = MergeFiles(base, ours, theirs, size, path, labels_of(labels), is_ancestor)
     sys.exit(0 if run_driver(files, Path()) else 1)

@@ -273,7 +273,10 @@ def drop(attribute: str, root: Path, **options: Any) -> None:
 @click.option("--scripts", is_flag=True, help="Also run the Python code in kept migrations.")
 @_errors
 def apply(root: Path, lossy: bool, scripts: bool, **options: Any) -> None:
-    """Apply kept migrations to documents that lack them, such as documents from an older branch."""
+    """Apply the migrations in migrations/ to documents that lack them.
+
+    For example, documents from an older branch may lack a migration.
+    """
     _run(ApplyKept(lossy, scripts), root, **options)
 
 
@@ -282,7 +285,7 @@ def apply(root: Path, lossy: bool, scripts: bool, **options: Any) -> None:
 @click.option("--branch", metavar="NAME", help="List the migrations of another branch.")
 @_errors
 def list_(root: Path, branch: str | None) -> None:
-    """List the kept migrations, and documents to which they have not been applied."""
+    """List the migrations in migrations/, and documents to which they have not been applied."""
     writes, caller = _open(root, branch)
     for one in list_migrations(writes, caller):
         click.echo(printable(f"{one.migration.label}: {one.migration}"))

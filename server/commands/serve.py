@@ -148,7 +148,10 @@ def _read_configuration(root: Path) -> Configuration:
 
 
 def _listen(root: Path, host: str, port: int, *, takes_over: bool) -> tuple[Taken | None, socket.socket]:
-    """Return a new listening socket or, with `takes_over`, the running server's. Raises SetupError."""
+    """Return a new listening socket or, with `takes_over`, the socket of the running server.
+
+    Raises SetupError.
+    """
     # A server that has just started may not offer its socket yet.
     deadline = time.monotonic() + OFFER_TIMEOUT_S
     while True:
@@ -203,7 +206,7 @@ def _open(
         timing=timing,
     )
     hold_commit(opened.past, commit)
-    if generation.number == 1:  # For later generations, a running server already logs all changes.
+    if generation.number == 1:  # Later, the running server records all changes.
         opened.record_before_fork()
     return opened
 
@@ -264,7 +267,7 @@ class _Ready:
 
     def studio(self) -> str:
         """Return a URL that signs in to the studio, or "" if none should be offered."""
-        # There is no URL if other machines can reach the server, if it serves a past commit, or if nobody
+        # No URL is offered if other machines can reach the server, if it serves a past commit, or if nobody
         # would see the URL.
         site = self.opened.site
         at_machine = is_loopback(self.host) and not site.state.settings.api.trusted_proxies
@@ -272,13 +275,13 @@ class _Ready:
             return ""
         try:
             return f"{self.url}studio?key={make_key(site.root)}"
-        except OSError:  # The server reports problems with .bifolio itself.
+        except OSError:  # The server itself reports problems with .bifolio.
             return ""
 
 
 def _report_ready(told: _Ready, ready: Event) -> None:
-    # This runs in a separate process, because reading documents copies memory pages, which are freed when the
-    # process ends. It closes the listening socket, so that another server can use the port after this one.
+    # This runs in a separate process, because reading documents copies memory pages. The copies are freed
+    # when the process ends. The process closes the listening socket, so it does not keep the port in use.
     told.listener.close()
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)

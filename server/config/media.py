@@ -143,7 +143,7 @@ def fix_of_secret(path: tuple[str, ...]) -> str:
 
 
 def check_names(settings: MediaSettings, file: ConfigFile) -> Iterator[SetupError]:
-    """Yield an error for each name in `media.formats` that is also a preset's."""
+    """Yield an error for each name in `media.formats` that is also the name of a preset."""
     for name in settings.formats:
         if name in settings.transform.presets:
             what = f'"{name}" is in media.formats and in media.transform.presets'

@@ -17,13 +17,13 @@ from server.schema.spelling import suggestion
 # --- urls -----------------------------------------------------------------------------------------
 
 MEDIA_URL = "upload"  # the key in `urls` for media files
-KEEPS_SLASHES = "+"  # before a name, as in RFC 6570: slashes in the value separate segments of the path
+KEEPS_SLASHES = "+"  # `{+name}`, as in RFC 6570: slashes in the value are not percent-encoded
 EVERY_LOCALE = ""  # the key of a pattern that is used for all locales
 # `{name}` is the document's name as in `options.files`. All other placeholders are the same as in `preview`.
 URL_NAMES = ("documentId", "locale", "name")
 DATED_FIELDS = ("createdAt", "publishedAt")
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
-# The origin can't contain placeholders. There is no fragment, because it is not part of a document's address.
+# The origin can't contain placeholders. Fragments are not allowed, because browsers do not send them.
 _URL = re.compile(
     r"https?://(?:[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(?::[1-9]\d{0,4})?"
     r"(?:/(?:[^\s{}#\x00-\x1f\x7f]|\{\+?[A-Za-z0-9_-]+(?:\.[a-z]+)?\})*)?",

@@ -68,7 +68,7 @@ PREVIEW_KEYS: Mapping[str, str] = {
     "url": "The address, with `{placeholders}`.",
     "unmarked": "Attributes that get no marks, such as `seo.canonical`, since a page uses them as addresses.",
 }
-# The origin contains no placeholders, because the origin of the page in the frame must be known.
+# The origin contains no placeholders, because the studio must know the origin of the page in its frame.
 _ORIGIN_OR_PATH = re.compile(
     r"(https?://([a-z0-9_-]+(\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(:[1-9]\d{0,4})?(?=[/?#]|$)|/(?![/\\]))", re.I
 )

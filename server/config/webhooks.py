@@ -65,7 +65,7 @@ class Webhook:
     `events`, `types`, `locales` and `status` are filters; an empty filter matches every event.
     """
 
-    # `lines` contains the line of each key in site.yaml.
+    # `lines` contains the number of the line in site.yaml for each key.
 
     name: str
     url: str

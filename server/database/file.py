@@ -31,7 +31,7 @@ def database_file(root: Path) -> Path:
 
 def is_sound(path: Path) -> bool:
     """Return whether a file is a readable and writable SQLite database. Empty files count as databases."""
-    # For other files, the result is False, even if the engine can still read them.
+    # A read-only file is not sound, although the engine can still read it.
     if not os.access(path, os.R_OK | os.W_OK) or not os.access(path.parent, os.W_OK):
         return False
     try:

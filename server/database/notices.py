@@ -20,7 +20,7 @@ ACCOUNTS = "accounts"  # changed users, tokens or sessions
 EVENTS = "events"  # new events; the payload is the number of the last event
 # Multiple sites can use one database, in different schemas.
 CHANNEL = "'bifolio_' || md5(current_schema())"
-NOTIFY = f"SELECT pg_notify({CHANNEL}, %s)"  # The parameter comes from `message`.
+NOTIFY = f"SELECT pg_notify({CHANNEL}, %s)"  # The parameter is a result of `message`.
 MAX_MESSAGE_BYTES = 7999
 HEARTBEAT_INTERVAL_S = 5.0  # A connection that has been idle for this long is tested.
 BACKOFFS_S = (0.2, 0.5, 1.0, 2.0, 5.0)  # before each attempt to reconnect
@@ -110,7 +110,7 @@ class Notices:
     def _keep(self) -> None:
         # For a series of failures, only the first failure and the recovery are logged.
         try:
-            postgres: Any = import_module("server.database.postgres")  # docs/packages.py, LAZY
+            postgres: Any = import_module("server.database.postgres")  # a lazy import (docs/packages.py)
         except ImportError:  # The error is reported when the accounts are opened.
             return
         error_type, failures = postgres.BoundedConnection.Error, 0

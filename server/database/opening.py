@@ -21,5 +21,5 @@ def make_engine(
     """Create a database engine. Raises ModuleNotFoundError if the PostgreSQL driver is not installed."""
     if not is_postgres(url):
         return Sqlite(prepare, tables, size, replaced)
-    module = import_module("server.database.postgres")  # docs/packages.py, LAZY
+    module = import_module("server.database.postgres")  # a lazy import (docs/packages.py)
     return cast(Engine, module.Postgres(url, tables, size, name))

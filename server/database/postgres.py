@@ -1,5 +1,5 @@
 """Database engine for PostgreSQL, with response timeouts."""
-# Without timeouts, a server that hangs would block the site, because writes hold the write lock while they
+# Without timeouts, a database server that hangs would block the site. Writes hold the write lock while they
 # wait for the event log, and reads of accounts occupy threads. During an outage, only one thread contacts the
 # server.
 
@@ -29,7 +29,7 @@ log = logging.getLogger("bifolio")
 RESPONSE_TIMEOUT_S = 3.0  # how long to wait for the server to send something
 RECENT_RESPONSE_S = 1.0  # If the server has responded within this time, timeouts are at least this long.
 IDLE_TIMEOUT_S = 30  # The server ends transactions that are idle for longer than this.
-READ_ONLY = "25006"  # SQLSTATE
+READ_ONLY = "25006"  # SQLSTATE of an error: the database rejects writes
 _SCHEMA_LOCK = 0x71756972650001  # number of the advisory lock for creating tables
 # connect_timeout is in seconds, tcp_user_timeout in milliseconds. Without the encoding, psycopg may return
 # bytes.
@@ -280,8 +280,8 @@ def _is_idle(connection: BoundedConnection) -> bool:
 
 
 def _make_tables(connection: BoundedConnection, tables: Tables) -> None:
-    # The lock is taken before the transaction begins, because the transaction would not see tables that were
-    # created while it waited for the lock.
+    # The lock is acquired before the transaction begins. Otherwise, the transaction would not see tables that
+    # were created while it waited for the lock.
     connection.execute("SELECT pg_advisory_lock(%s)", (_SCHEMA_LOCK,))
     if not _are_made(connection, tables):
         with connection.transaction():

@@ -82,7 +82,7 @@ class Queue:
 
     @property
     def _postgres(self) -> Any:
-        return import_module("server.database.postgres")  # docs/packages.py, LAZY
+        return import_module("server.database.postgres")  # a lazy import (docs/packages.py)
 
     @property
     def _errors(self) -> type[Exception]:

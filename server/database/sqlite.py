@@ -84,7 +84,7 @@ class Sqlite:
         return connection
 
     def _connect(self) -> sqlite3.Connection:
-        # Reads work even if the disk is full.
+        # If the file can't be written, for example because the disk is full, it can still be read.
         try:
             return self.connect()
         except sqlite3.OperationalError as error:
@@ -132,7 +132,7 @@ class Sqlite:
             self._file = None
 
     def _put_aside(self) -> None:
-        # The next call creates a new file.
+        # Rename the damaged file. The next call creates a new file.
         self.close()
         with suppress(OSError):
             path = self._prepare()
@@ -193,7 +193,7 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA synchronous=FULL")
     deadline = time.monotonic() + LOCK_TIMEOUT_S
     while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-        try:  # SQLite does not wait for locks here.
+        try:  # SQLite's timeout does not apply to this statement.
             connection.execute("PRAGMA journal_mode=WAL")
         except sqlite3.OperationalError:
             if time.monotonic() > deadline:

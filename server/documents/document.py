@@ -17,7 +17,8 @@ VALUES = slice(2, -4)
 Key = tuple[str, str, str]  # createdAt, documentId, locale
 _KEY: Callable[[Row], Key] = itemgetter(CREATED_AT, DOCUMENT_ID, LOCALE)
 
-# (packed rows, start, end). Without packed rows (None), start and end are positions in the list of documents.
+# Adjacent rows: (packed rows, start, end). If the rows are not packed, the first item is None, and start and
+# end are positions in the list of documents.
 Run = tuple[PackedRows | None, int, int]
 
 
@@ -72,7 +73,7 @@ class Document:
             self._row = None
 
     def has_row_of(self, other: "Document") -> bool:
-        # True, for example, for a copy, which shares its row with the original.
+        # For example, a copy of a document shares the original's row.
         if self._packed is not None:
             return (self._packed, self._at, self.status) == (other._packed, other._at, other.status)
         return self._row is other._row

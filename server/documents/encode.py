@@ -249,7 +249,7 @@ def _read_zone(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading
         if uid not in attribute.components:
             likeness = (
                 0.9 if uid in reading.types else 0.75
-            )  # The name of an existing component is unlikely to be a typo.
+            )  # If a component has this name, it is probably not a typo.
             hint = suggestion(str(uid), attribute.components, likeness)
             takes = ", ".join(attribute.components)
             fix = hint or (f"use one of {takes}" if uid else f"set __component to one of {takes}")

@@ -48,7 +48,7 @@ def reserved_keys(type_: Type) -> Collection[str]:
 
 
 def with_name(type_: Type, name: str, tree: Mapping[str, Tree]) -> Mapping[str, Tree]:
-    """Add the values in the file name `name` to a file's values, which take precedence."""
+    """Add the values in the file name `name` to a file's values, without overwriting any of them."""
     if type_.file_name is None:
         return tree
     pattern = type_.file_name.rpartition("/")[2]
@@ -91,15 +91,16 @@ def read_name(pattern: str, dates: frozenset[str], name: str) -> dict[str, Tree]
 def _compile(pattern: str, dates: frozenset[str]) -> re.Pattern[str]:
     texts = FIELD.split(pattern)  # alternates between literal text and field names
     first, *values = _sections(texts, dates)
-    # A longer value would leave less text for the rest of the pattern. An atomic group therefore tries only
-    # the shortest one. The last value has no such group, because it must reach the end.
+    # Each value is in an atomic group, so that only its shortest match is tried. A longer match would leave
+    # less text for the rest of the pattern. The last value is not in a group, because it must reach the end.
     return re.compile("".join((first, *(f"(?>{value})" for value in values[:-1]), *values[-1:])))
 
 
 def _sections(texts: list[str], dates: frozenset[str]) -> list[str]:
     """Return the parts of a regular expression for file names.
 
-    Each but the first begins with a value of any length, followed by text of a fixed length.
+    The first part matches text of a fixed length. Each of the others matches a value of any length, followed
+    by text of a fixed length.
     """
     sections = [re.escape(texts[0])]
     for name, literal in zip(texts[1::2], texts[2::2], strict=True):

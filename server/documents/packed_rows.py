@@ -143,7 +143,7 @@ def pack_rows(type_: Type, rows: Sequence[Row]) -> tuple[Facts, list[bytes]]:
 
 
 def widen(facts: Facts, added: Mapping[int, Any], width: int) -> Facts:
-    """Return facts that add constant columns to packed rows without changing their data.
+    """Add constant columns to packed rows without changing the packed data. Return the new facts.
 
     `added` maps the positions of new columns to their values. `width` is the new number of columns.
     """

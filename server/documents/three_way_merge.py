@@ -132,9 +132,9 @@ def merge_order(base: Iterable[Key], ours: Iterable[Key], theirs: Iterable[Key])
 
 
 def _insert(merged: list[Key], keys: Sequence[Key], passed: set[Key]) -> None:
-    """Insert the keys that are missing from `merged`, each after its predecessor in `keys`.
+    """Insert the keys that are missing from `merged`, each after the key that precedes it in `keys`.
 
-    Keys in `passed` that follow the predecessor stay directly after it.
+    If keys in `passed` already follow that key, the new keys come after them.
     """
     places: dict[Key | None, list[Key]] = {}  # keys to insert, by predecessor
     there, before, waiting = set(merged), None, list[Key]()
@@ -165,9 +165,9 @@ TEXT_TYPES = frozenset({"text", "richtext"})
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A value that both sides changed in different ways. A side that lacks the value has None.
+    """A value that both sides changed in different ways. It is None on a side that lacks it.
 
-    `path` contains list indexes in the base. The path is empty if one side deleted the document.
+    List indexes in `path` refer to the base. The path is empty if one side deleted the document.
     """
 
     path: KeyPath
@@ -291,9 +291,10 @@ class _Merging:
 def _keyed(
     base: Sequence[Component], ours: Sequence[Component], theirs: Sequence[Component], *, by_id: bool
 ) -> tuple[dict[Hashable, Component], dict[Hashable, Component]]:
-    """Return the components of both sides by key, which is the index in the base or a new key.
+    """Return the components of both sides by key, so that components with the same key can be merged.
 
-    Equal components that both sides added get the same key.
+    The key is the component's index in the base. An added component has a new key. If both sides added equal
+    components, these have the same key.
     """
     mine: dict[Hashable, Component] = {}
     added: dict[str, list[Hashable]] = {}

@@ -64,7 +64,7 @@ def events_between(key: Key, before: Versions, after: Versions) -> Iterator[Even
         yield from _media_events(key, before, after)
         return
     published = _difference(before.published, after.published)
-    # neither `before` nor `after` contains a draft
+    # True if neither `before` nor `after` contains a draft.
     same = before.edited is before.published and after.edited is after.published
     edited = published if same else _difference(before.edited, after.edited)
     if after.edited is None:

@@ -173,7 +173,7 @@ class EventDatabase:
             self._engine.close()
 
     def _begin_log(self, connection: Connection) -> None:
-        # When a damaged log is replaced, numbering starts at the current time in milliseconds, which is
+        # In a log that replaces a damaged one, numbering starts at the current time in milliseconds. This is
         # higher than any number in the old log.
         again = self.path.with_name(LOG_FILE + DAMAGED_SUFFIX).exists() and not self._is_shared
         connection.execute(

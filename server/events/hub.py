@@ -30,13 +30,13 @@ BATCH_PAUSE_S = 0.002
 BACKOFF_S = 1.0  # pause after a failed check
 HEARTBEAT_INTERVAL_S = 15.0
 HEARTBEAT_POLL_INTERVAL_S = 1.0  # between checks for due heartbeats
-# Unacknowledged bytes at which sending pauses until the client has received all of them.
+# Sending pauses at this number of unacknowledged bytes, until the client has received all of them.
 WINDOW_BYTES = 64 * 1024
 SLOW_CLIENT_TIMEOUT_S = 30.0  # the time in which a client must receive a full window
 STUCK_POLL_INTERVAL_S = 0.5  # between checks of a client that has been slow for longer than this
 MAX_RECENT_EVENTS = 1000  # cached in memory
 BATCH_EVENTS = 500  # per database read
-MAX_BACKLOG_READS = 4  # database reads for streams that are far behind, per check for new events
+MAX_BACKLOG_READS = 4  # for streams that are far behind, in each check for new events
 RECONNECT_DELAYS_MS = (500, 4000)  # bounds of a random delay, which spreads out reconnects
 SHUTDOWN, ACCESS = "shutdown", "access"  # reasons for ending a stream, sent to the client
 
@@ -55,7 +55,7 @@ class Source(Protocol):
         """
 
     def sent(self, log_id: str, event: Event, actor: Actor, selection: Selection) -> bytes:
-        """Return the frame for an event, or b"" if the event is not selected or not visible to the actor."""
+        """Return the message for an event, or b"" if it is not selected or the actor can't see it."""
 
     def identify(self, authorization: str) -> Actor:
         """Return the actor for an Authorization header. Raises UnauthorizedError or UnavailableError."""
@@ -103,7 +103,7 @@ class _Open:
         self.client, self.audience, self.position, self.known_position = client, audience, position, position
         self.beat = time.monotonic() + HEARTBEAT_INTERVAL_S  # when the next heartbeat is due
         self.unacknowledged = 0  # bytes sent since the client last acknowledged all bytes
-        self.presence = b""  # last presence frame sent
+        self.presence = b""  # last presence message sent
         self.slow_since = self.next_check = 0.0  # when the window filled up, and when to check it next
 
 
@@ -127,7 +127,7 @@ class Hub:
         self._presence_version, self._presence_at = (
             -1,
             0.0,
-        )  # at the last presence update
+        )  # as of the last presence update
         self._beats: deque[_Open] = deque()  # sorted by the time of the next heartbeat
         # `recent` contains the events after `floor` up to `head`. All events up to `number` have been read.
         self._recent: list[Event] = []

@@ -20,8 +20,8 @@ KINDS: Mapping[str, str] = {
     "schema.update": "a content type or component was added, changed or removed",
     "site.update": "many documents changed at once; no separate events are recorded for these documents",
 }
-# Events only for callers who are not allowed to read drafts, with the kinds that these callers see. Together
-# with the other events, they make the log look the same to these callers whether there is a draft or not.
+# Kinds of events that are sent only to callers without permission to read drafts, and the kinds that these
+# callers see instead. These events prevent the callers from finding out whether a document has a draft.
 PUBLIC_KINDS: Mapping[str, str] = {
     f"public.{verb}": f"entry.{verb}" for verb in ("create", "unpublish", "delete")
 }

@@ -263,7 +263,7 @@ Present = Mapping[Document, Sequence[Presence]]
 
 
 class PresenceSource:
-    """Source of the presence frames that a hub sends."""
+    """Source of the presence messages that a hub sends."""
 
     def __init__(self, table: PresenceTable, state: Callable[[], State]) -> None:
         self._table, self._state = table, state
@@ -275,7 +275,7 @@ class PresenceSource:
         return by_document(self._table.all())
 
     def frame(self, actor: Actor, document: Document, present: Present) -> bytes:
-        """Return the frame that tells an actor who is viewing a document, or b"" if that is not allowed."""
+        """Return the message that tells an actor who is viewing a document, or b"" if that is not allowed."""
         state = self._state()
         schema, type_ = state.schema, state.schema.subjects.get(document[0])
         if type_ is None or not may_attend(actor, type_):

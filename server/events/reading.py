@@ -16,7 +16,7 @@ from server.schema.spelling import suggestion
 
 # --- visible --------------------------------------------------------------------------------------
 
-# Visible only if a visible attribute has changed.
+# Events of these kinds are visible only if a visible attribute has changed.
 _CHANGES = ("entry.update", "entry.publish")
 HISTORY_FIELDS = ("actor", "commit")  # visible only with the permission `history.read`
 
@@ -72,8 +72,8 @@ def _may_see(actor: Actor, uid: str, status: str) -> bool:
 
 
 def _visible_kind(kind: str, type_: Type | None, actor: Actor) -> str | None:
-    # Callers who are not allowed to read drafts see the same events whether there is a draft or not. They do
-    # not see `entry.update`, which means that the draft has changed too.
+    # Callers without permission to read drafts see the same events whether or not a document has a draft.
+    # They do not see `entry.update`, because it can mean that a draft has changed.
     if kind != "entry.update" and kind not in PUBLIC_KINDS:
         return kind
     if type_ is None or not type_.draft_publish or has_draft_permission(actor, type_.uid):
@@ -112,7 +112,7 @@ PARAMETERS = ("since", "types", "events", "locales", "status", "limit", "presenc
 _EVENT_PATTERNS = (
     *KINDS,
     *dict.fromkeys(f"{kind.partition('.')[0]}.*" for kind in KINDS),
-)  # of the parameter `events`
+)  # values of the parameter `events`
 _MAX_QUOTED_CHARS = 100  # in error messages
 _BATCH_EVENTS = 500  # per database read
 MAX_READ_EVENTS = 20_000  # examined for one response

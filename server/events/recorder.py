@@ -269,7 +269,7 @@ def _digest(document: Document) -> bytes:
 
 
 def _join_events(events: Iterable[Event]) -> list[Event]:
-    # Hidden events are joined separately. Schema events are not joined.
+    # Hidden events are combined separately. Schema events are never combined.
     schema_events = [event for event in events if event.kind == "schema.update"]
     content_events = [event for event in events if event.kind != "schema.update"]
     groups = ([event for event in content_events if event.hidden is hidden] for hidden in (False, True))

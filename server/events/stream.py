@@ -23,7 +23,8 @@ from server.schema.model import Schema
 class Stream:
     """A requested event stream, which starts after event `position`.
 
-    `sender` is the client's address. As a response body, the stream yields only its opening frames.
+    `sender` is the client's address. As a response body, the stream yields only its opening frames. The hub
+    sends the rest.
     """
 
     authorization: str
@@ -64,7 +65,7 @@ RECONNECT_DELAY_MS = 2000  # before clients reconnect
 
 
 def frame(event: str, data: str, id_: str = "") -> bytes:
-    """Return a frame of an event stream. `data` must not contain line breaks."""
+    """Return a frame, which is one message of an event stream. `data` must not contain line breaks."""
     head = f"id: {id_}\n" if id_ else ""
     return f"{head}event: {event}\ndata: {data}\n\n".encode()
 

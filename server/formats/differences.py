@@ -115,7 +115,10 @@ def _removals(indexes: list[int], leaving: set[int]) -> Iterator[Step]:
 
 
 def _moves(old: list[Tree], found: list[Difference]) -> dict[tuple[int, int], int]:
-    """Map each moved item, as (index in `found`, index in the difference's `new`), to its old index."""
+    """Map each moved item to its index in `old`.
+
+    A key contains the index of a difference in `found`, and the item's index in that difference's `new`.
+    """
     gone = [i for difference in found for i in range(difference.start, difference.end)]
     if len(gone) * sum(len(difference.new) for difference in found) > MAX_COMPARED_PAIRS:
         return {}

@@ -9,7 +9,7 @@ from typing import Any
 from server.formats.text_positions import line_start, newline_of
 from server.formats.tree import Plain, Tree, is_null, typed
 
-REMOVE: Any = object()  # stands for the new value of a key that must be removed
+REMOVE: Any = object()  # used as a key's new value, to remove the key
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,9 @@ Part = tuple[int, str | None]  # index of an item (-1 if it is new), and its tex
 class _Item:
     """An item of a bracketed list, and the text around it.
 
-    `lead` precedes the item, `gap` is between the item and its comma, and `tail` is the comment after the
-    comma.
+    - `lead`: the text before the item.
+    - `gap`: the text between the item and its comma.
+    - `tail`: the comment after the comma.
     """
 
     lead: str

@@ -104,7 +104,7 @@ class _Reader:
     def _add(
         self, kind: Kind, target: str, start: int, end: int, alt: str | None = None, *, is_named: bool = False
     ) -> None:
-        # The position is that of the destination if the link itself contains it.
+        # If the link itself contains the destination, report the destination's position.
         if kind != "image" and EXTERNAL.match(target):
             return
         written = target.encode(errors="surrogatepass")
@@ -155,7 +155,7 @@ def _html_links(html: str) -> Iterator[tuple[Kind, str, str | None, int]]:
         attributes = token.attributes
         target = attributes.get("href" if token.name == "a" else "src")
         if target is None:
-            continue  # This is an anchor, or JSX that spreads an object.
+            continue  # an anchor, or JSX such as `<a {...props}>`
         index = max(html.find(target, token.start, token.end), token.start)
         alt = attributes["alt"] or "" if "alt" in attributes else None
         yield ("link", target, None, index) if token.name == "a" else ("image", target, alt, index)

@@ -15,8 +15,8 @@ Kind = Literal["link", "image", "definition", "undefined"]
 class Link:
     """A link or image. Lines and columns start at 1.
 
-    A `definition` is a line such as `[name]: destination`. A link such as `[text][name]` is `undefined` if
-    its definition is missing. If `is_named` is set, the link's destination is in a definition.
+    The kind `definition` is for lines such as `[name]: destination`. The kind `undefined` is for links such
+    as `[text][name]` without a definition. `is_named` is set if a link's destination is in a definition.
     """
 
     kind: Kind

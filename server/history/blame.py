@@ -9,7 +9,7 @@ from server.history.differences import MAX_COMPARED_CHARS, LineMatcher, Values
 from server.history.versions import Version
 from server.index.budget import Budget
 
-MAX_VERSIONS = 500  # Older content is attributed to the oldest of these versions.
+MAX_VERSIONS = 500  # the limit; older content is attributed to the oldest of these versions
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Comparison of the values that two schemas hide."""
+"""Comparison of two schemas: whether one of them reveals values that the other hides."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -16,8 +16,9 @@ _NO_COMPONENT = Type("", "component", "", "", "", {})
 def shows_more(schema: Schema, other: Schema, uid: str, *, strict: bool = False) -> bool:
     """Return whether `schema` could reveal more of the content type `uid` than `other` does.
 
-    Also returns True if the schemas differ in which files are documents or drafts. If `strict` is set,
-    also returns True if `schema` does not protect a value, for example if it lacks an attribute that
+    Also returns True if the schemas treat different files as documents or drafts.
+
+    If `strict` is set, also returns True in doubtful cases. For example, `schema` may lack an attribute that
     `other` hides.
     """
     if schema is other:
@@ -45,13 +46,13 @@ def _reveals_file_names(type_: Type, earlier: Type) -> bool:
 
 
 def _reveals_aliases(type_: Type, earlier: Type) -> bool:
-    # Redirects also use these keys if they are not attributes.
+    # Redirects use these keys even if they are not attributes.
     hidden = {attribute.name for attribute in earlier.attributes.values() if not attribute.visible}
     return any(key in hidden and key not in type_.attributes for key in ALIAS_KEYS)
 
 
 def _reveals_in_inverse(schema: Schema, other: Schema, uid: str, name: str) -> bool:
-    """Return whether only `schema` shows a private relation on its inverse side."""
+    """Return whether `schema` shows a private relation on its inverse side, but `other` does not."""
     if other.types[uid].attributes[name].visible:
         return False
     return _shows_inverse(schema, uid, name) and not _shows_inverse(other, uid, name)
@@ -83,17 +84,17 @@ def _reveals_values(schema: Schema, other: Schema, pair: tuple[Type, Type], stri
 
 
 def _reveals(type_: Type, earlier: Type, key: str, strict: bool) -> bool:
-    """Return whether `type_` could reveal the value of a key in a file that `earlier` hides."""
+    """Return whether `type_` could reveal the value of `key` in a file, although `earlier` hides it."""
     attribute, before = _attribute_of(type_, key), _attribute_of(earlier, key)
     if attribute is None:
-        # The value is then in no response, but a later merge or schema could show it.
+        # No response contains the value, but a later merge or schema could reveal it.
         return strict and before is not None and not before.visible and not before.derived
     if not attribute.visible:
         return False
     if before is None:
         return strict and key == _OTHER_KEYS
     if strict and before.type == "relation" and attribute.target != before.target:
-        return True  # The targets' ids are hidden from callers who lack `find` for the targets' type.
+        return True  # `before` showed its targets only to callers who can `find` its target type.
     # JSON shows everything that a component contains, even its unknown keys.
     return not before.visible or (before.holds_components and not attribute.holds_components)
 

@@ -1,7 +1,7 @@
 """Former public addresses of published documents, taken from the git history of the served branch.
 
-Omits addresses of documents that the schema hid at the time. Also omits addresses that existed only on a
-branch.
+Omits addresses that were never public: those that existed only on another branch, and those of documents that
+the schema hid at the time.
 """
 
 import re
@@ -59,7 +59,7 @@ class FormerAddresses:
         self._rules: tuple[object, ...] = ()
         # by commit and path; "" for a version without an address
         self._addresses: dict[tuple[str, str], str] = {}
-        self._merges: dict[str, Commit] = {}  # by id, with the changes from their first parents
+        self._merges: dict[str, Commit] = {}  # by id, each with the changes since its first parent
 
     def of(
         self, state: State, head: str, documents: Iterable[Document], types: Collection[Type]
@@ -147,7 +147,7 @@ class _Reader:
     layout: Layout
     _may_reveal: dict[tuple[int, str], bool] = field(default_factory=dict)
     _claims: dict[str, Claim | None] = field(default_factory=dict)
-    # by path, current path, and lines of the file
+    # addresses by path, current path, and relevant lines of the file
     _known: dict[tuple[str, str, str], str] = field(default_factory=dict)
 
     @property
@@ -239,15 +239,15 @@ def _shows_the_same(schema: Schema, earlier: Schema, uid: str) -> bool:
 # A key whose value is on the same line and does not continue on the next line.
 _LINE = rb"^(%b:[ \t]+[^\s|>&*\[{#!%%@`][^\r\n]*)\r?\n(?=[^\s-]|\Z)"
 _WORD = rb"(?<![A-Za-z0-9_])%b(?![A-Za-z0-9_])"
-# The end of a YAML document, a tag or anchor before a bracket or quote, or quoted text that continues on the
-# next line, which could then look like a key.
+# Text with which single lines can't be parsed safely: the end of a YAML document, a tag or anchor before a
+# bracket or quote, or quoted text that continues on the next line.
 _OPEN = re.compile(
     rb"""^\.\.\.
     |[!&][^\s!&]*[ \t]+[\[{"']
     |(?:^|[:?,-][ \t]+|[\[{,][ \t]*)(?:"(?:[^"\\\r\n]|\\.)*|'(?:[^'\r\n]|'')*)\r?$""",
     re.MULTILINE | re.VERBOSE,
 )
-_BRACKET = re.compile(rb"(?:^|[:?-][ \t]+)([\[{][^\n]*)", re.MULTILINE)  # with the rest of the line
+_BRACKET = re.compile(rb"(?:^|[:?-][ \t]+)([\[{][^\n]*)", re.MULTILINE)  # a bracket and the rest of its line
 _QUOTED = re.compile(rb"""\"(?:[^"\\]|\\.)*+(?:"|\Z)|'[^']*+(?:'|\Z)""")
 _ENDS_OF_MATTER = re.compile(rb"^---[ \t]*\r?$", re.MULTILINE)
 

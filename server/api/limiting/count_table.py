@@ -1,7 +1,7 @@
 """Request counts for each client, in memory that all workers share.
 
-The table has a fixed size. A new client can replace a client whose window has ended, or else the client with
-the fewest requests.
+A client's window is the period in which its requests are counted. The table has a fixed size. A new client
+takes the slot of a client whose window has ended, or else of the client with the fewest requests.
 """
 
 import mmap

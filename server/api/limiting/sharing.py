@@ -21,8 +21,8 @@ from server.jobs.job import Job, JobContext, JobFailedError, Timing
 
 log = logging.getLogger("bifolio")
 
-# A client's count is sent after it has grown by 1/16 of the limit, so clients with few requests cause no load
-# on the store.
+# A client's count is sent once it has grown by 1/16 of the limit. Clients with few requests therefore cause
+# no load on the store.
 EXCHANGES_PER_LIMIT = 16
 # `api.rate_store` is `memory`, a URL, or `env:` followed by the name of an environment variable.
 MEMORY, ENVIRONMENT = "memory", "env:"
@@ -122,5 +122,5 @@ def _in_accounts(settings: Settings) -> bool:
 def _store(settings: Settings) -> Store:
     if _is_elsewhere(settings):
         return RedisStore(_url(settings.api.rate_store), f"bifolio/{settings.name}")
-    postgres: Any = import_module("server.database.postgres")  # docs/packages.py, LAZY
+    postgres: Any = import_module("server.database.postgres")  # a lazy import (docs/packages.py)
     return PostgresStore(postgres, settings.accounts)

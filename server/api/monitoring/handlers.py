@@ -30,7 +30,7 @@ def bind(handles: Handlers, site: Site, identities: Identities, watched: Watched
     look = partial(condition, site, identities, watched.recorder, bucket)
 
     def make() -> "Metrics":
-        module = import_module("server.api.monitoring.metrics")  # docs/packages.py, LAZY
+        module = import_module("server.api.monitoring.metrics")  # a lazy import (docs/packages.py)
         return cast("Metrics", module.Metrics(site, watched, look))
 
     metrics = Lazy(make)

@@ -121,7 +121,7 @@ def _references(value: Any) -> Iterable[tuple[str, str]]:
             continue
         # Examples and enumerations are skipped, because they contain data that may look like a reference.
         for key, held in item.items() if isinstance(item, dict) else ():
-            if key == "properties":  # Its keys are names of attributes.
+            if key == "properties":  # The keys of `properties` are names of attributes.
                 stack.extend(held.values())
             elif key in ("$ref", "mapping"):
                 for pointer in [held] if key == "$ref" else held.values():

@@ -34,8 +34,8 @@ def stream(
     settings, address = state_of(request).settings, request.remote_addr or ""
     if hub is not None and hub.is_full(settings.events.streams):
         raise BusyError(TOO_MANY_MESSAGE)
-    # Without configured proxies, a loopback address may still be a proxy with many clients, so the per-client
-    # limit does not apply to it.
+    # A loopback address may be a proxy for many clients, even if the settings name no proxies. The limit for
+    # each client therefore does not apply to it.
     sender = "" if is_loopback(address) and not settings.api.trusted_proxies else network_of(address)
     if hub is not None and sender and hub.of_client(sender) >= settings.events.streams_per_client:
         raise BusyError(TOO_MANY_OF_CLIENT_MESSAGE)

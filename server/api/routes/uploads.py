@@ -55,7 +55,7 @@ def bind(handles: Handlers, files: MediaFiles, counts: CountTable) -> None:
 
 
 def _accepted(request: Request) -> Collection[str]:
-    # `*/*` does not tell whether a client can display a format, so only formats that it names count.
+    # `*/*` does not show that a client can display a format, so only formats that the client names count.
     return {media_type for media_type, quality in request.accept_mimetypes if quality > 0}
 
 

@@ -19,7 +19,7 @@ from server.service.write import Result, UndoOffer, Writes
 
 WRITE_METHODS = ("POST", "PUT", "DELETE")
 DRY_RUN = "dryRun"  # query parameter
-_LIKE = "dryrun"  # in lower case, without hyphens and underscores
+_LIKE = "dryrun"  # DRY_RUN in lower case, to recognize misspellings such as `dry_run`
 MESSAGE = "Bifolio-Message"  # request header with the commit message
 MAX_MESSAGE_CHARS = 10_000
 MERGE, UNDO = "merge", "undo"  # values of the header `Prefer`

@@ -17,7 +17,8 @@ MAX_MEMORY_BYTES = 1024 * 1024  # Larger bodies are stored in a file.
 MAX_ALL_MEMORY_BYTES = 64 * 1024 * 1024  # Limit for all bodies in memory. Further bodies are stored in files.
 # Limit for all bodies of a process, in memory and in files.
 MAX_RECEIVED_BYTES = 1024 * 1024 * 1024
-# Small bodies may exceed that limit by this much, which is enough for one on each connection.
+# Small bodies may exceed MAX_RECEIVED_BYTES by this much, which is enough for one small body on each
+# connection.
 SMALL_RESERVE_BYTES = 256 * 1024 * 1024
 PROGRESS_TIMEOUT_S = 30.0  # Maximum time between two parts of a body.
 BODY_TIMEOUT_S = 300.0  # Maximum time for a whole body.

@@ -22,7 +22,7 @@ class ClientThreads:
         self._free, self._share = threads, threads - reserved
         self._lock = threading.Lock()
         self._queues: OrderedDict[str, deque[tuple[Future[Any], Callable[[], Any]]]] = OrderedDict()
-        self._working: Counter[str] = Counter()  # threads that each client uses
+        self._working: Counter[str] = Counter()  # number of threads that each client occupies
 
     def submit(self, client: str, work: Callable[..., Any], *args: Any) -> "Future[Any]":
         """Queue a call for a client. Raises TurnError if the client's queue is full."""

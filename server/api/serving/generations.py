@@ -116,7 +116,7 @@ class Generations:
         left = self._due - time.monotonic()
         if left > 0:
             return left
-        self._wanted = False  # Requests that arrive while a generation is starting have no effect.
+        self._wanted = False  # Requests for a new generation have no effect while one is starting.
         try:
             self._next = self._fork()
         except OSError as error:
@@ -147,7 +147,8 @@ class Generations:
             # ends the others.
             for number in (signal.SIGINT, signal.SIGHUP):
                 signal.signal(number, signal.SIG_IGN)
-            # If SIGTERM arrived before Python could run a handler, the parent would wait forever.
+            # Without the default action, a SIGTERM that arrives before Python can run a handler would be
+            # lost, and the parent would wait forever.
             for number in (signal.SIGCHLD, signal.SIGTERM):
                 signal.signal(number, signal.SIG_DFL)
             self._offer.close()

@@ -37,7 +37,7 @@ from server.events.stream import Stream
 log = logging.getLogger("bifolio")
 T = TypeVar("T")
 
-COMPUTING_THREADS = 2  # a costly read can occupy one of them
+COMPUTING_THREADS = 2  # At least two, because a costly read can occupy one of them.
 # Number of threads in each pool for work that may block. Costly reads use up to nine of them
 # (server.index.budget), and password checks up to six (server.auth).
 WAITING_THREADS = 24

@@ -111,15 +111,15 @@ class LargeBodies:
             self._release_later(len(body))
 
     def _release_later(self, size: int) -> None:
-        # The C library keeps the many small blocks that were needed to create the body: 100 MB after hundreds
-        # of bodies of 11 MB.
+        # Creating a body needs many small blocks, which the C library does not return to the operating system
+        # by itself. It kept 100 MB after hundreds of bodies of 11 MB.
         if size >= _MIN_RELEASE_BYTES and not (self._users or self._in_files or self._is_releasing):
             self._is_releasing = True
             asyncio.get_running_loop().call_later(RELEASE_INTERVAL_S, self._release)
 
     def _release(self) -> None:
         self._is_releasing = False
-        # If another body is still being sent, its end will schedule this again.
+        # If another body is still being sent, this is scheduled again when it has been sent.
         if not (self._users or self._in_files):
             asyncio.get_running_loop().run_in_executor(None, give_back)
 

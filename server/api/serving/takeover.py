@@ -93,10 +93,10 @@ class Offer:
         self._root, self._port, self._listener = root, port, listener
         self._asked: socket.socket | None = None
         self._silent: list[socket.socket] = []  # connections that have not sent anything yet
-        # the server that has received the socket
+        # connection to the new server, which has received the listening socket
         self._taker: socket.socket | None = None
-        self._successor: socket.socket | None = None  # kept open until this server ends
-        self._since = 0.0  # when that server received the socket
+        self._successor: socket.socket | None = None  # to the new server; closed when this server ends
+        self._since = 0.0  # when `_taker` received the socket
         # inode number and timestamp of the Unix socket
         self._made: tuple[int, int] | None = None
 
@@ -116,7 +116,7 @@ class Offer:
                 asked.listen(BACKLOG_CONNECTIONS)
                 self._made = _mark_of(begun)
                 os.rename(begun, path)
-        except OSError:  # The server works without an offer.
+        except OSError:  # The server can run without an offer.
             asked.close()
             return
         self._asked = asked

@@ -34,8 +34,8 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-# The best quality takes half a second for the largest file and another half second for all modules, which
-# would delay a first visit. The quick quality takes 30 ms for all modules, and makes them 8% larger.
+# The best quality takes half a second for the largest file, and another half second for all modules. This
+# would delay the first visit. The quick quality takes 30 ms for all modules, and makes them 8% larger.
 BEST_BROTLI_QUALITY, QUICK_BROTLI_QUALITY = 11, 5
 VENDOR = "vendor/"
 PRELOADED_MODULES = (

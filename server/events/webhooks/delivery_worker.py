@@ -42,7 +42,7 @@ from server.storage.file_lock import FileLock
 log = logging.getLogger("bifolio")
 
 MAX_ATTEMPTS_PER_WEBHOOK = 5  # at a time; only one if the last attempt failed
-MAX_CONCURRENT_ATTEMPTS = 40  # of all webhooks, because each uses a thread
+MAX_CONCURRENT_ATTEMPTS = 40  # for all webhooks together, because each attempt uses a thread
 MAX_FAILING_ATTEMPTS = 20  # at a time, to webhooks whose last attempt failed
 BATCH_EVENTS = 500  # queued per transaction
 SWEEP_INTERVAL_S = 600.0  # between deletions of old deliveries
@@ -51,7 +51,7 @@ COMMIT_TIMEOUT_S = 2.0  # how long to wait until a delivery's write is committed
 SAME_MOMENT_S = 60.0  # a new webhook receives no events older than this
 MAX_EVENTS_OF_A_MOMENT = 1000  # maximum number of earlier events that a new webhook receives
 GONE_STATUS = 410  # disables the webhook
-_MIN_CLOCK_JUMP_S = 1.0  # if the offset changes by more, the clock was set
+_MIN_CLOCK_JUMP_S = 1.0  # if `_offset` changes by more than this, the clock was set
 
 Render = Callable[[Event, bool], bytes]  # (event, whether to include drafts)
 
@@ -166,7 +166,7 @@ class Deliverer(Job):
         jumped = self._has_jumped(at)
         if not settings.webhooks and not self._last_state and not self._outcomes:
             return
-        if not self._database.leads():  # another machine delivers, with its own clock
+        if not self._database.leads():  # Another machine delivers, and computes the due times.
             self._last_state, self._offset = (), 0.0
             return
         state = (settings, self._database.mark())

@@ -61,7 +61,7 @@ _GLOBAL_UNICAST = ip_network("2000::/3")  # the only IPv6 block of public networ
 _RESERVED = tuple(
     ip_network(block)
     for block in (
-        "0.0.0.0/8",  # this network
+        "0.0.0.0/8",  # reserved as "this network"
         "10.0.0.0/8",  # private
         "100.64.0.0/10",  # shared by network providers; a cloud's metadata service
         "127.0.0.0/8",  # loopback

@@ -10,8 +10,8 @@ SITE_UPDATE = "site.update"
 def concerns(webhook: Webhook, event: Event) -> bool:
     """Return whether a webhook receives an event.
 
-    Webhooks never receive hidden events. A site.update event matches if at least one of the events
-    combined in it matches.
+    Webhooks never receive hidden events, in which only private attributes changed. A site.update event
+    matches if at least one of the events combined in it matches.
     """
     if event.hidden:
         return False

@@ -13,7 +13,7 @@ def next_try(
 ) -> tuple[float, int] | None:
     """Return the delay in seconds before the next attempt, and the next `step`, or None to give up.
 
-    If the receiver sent `retry_after`, the delay is that value, within limits.
+    `step` is an index in `steps`. If the receiver sent `retry_after`, the delay is that value, within limits.
     """
     if tries >= MAX_ATTEMPTS:
         return None

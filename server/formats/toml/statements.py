@@ -189,7 +189,7 @@ def earlier_of_last(text: str) -> Statement | None:
 
 
 def blanked(text: str, statement: Statement) -> str:
-    # With spaces, the positions of everything else stay the same.
+    # Replacing the statement with spaces does not change any other positions.
     gone = _NOT_NEWLINE.sub(" ", text[statement.start : statement.end])
     return text[: statement.start] + gone + text[statement.end :]
 

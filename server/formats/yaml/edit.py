@@ -322,7 +322,7 @@ class _YamlEditor:
         self.cuts.append(Cut(node.start, node.end, _value_lines(kept, flow=True)[0].strip()))
 
     def margin(self, at: int) -> str:
-        # The indentation of a key that is written with `? ` ends before these characters.
+        # If the key is written as `? key`, its indentation ends before the question mark.
         before = self.text[line_start(self.text, at) : at]
         return " " * (before.index("?") if before.endswith("? ") else len(before))
 

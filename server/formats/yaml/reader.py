@@ -129,8 +129,8 @@ class _Builder:
             kind = type(event)
             if kind is yaml.ScalarEvent:
                 value = _scalar(event)
-                # The code of `put` is duplicated here for scalars, because parsing takes up most of a startup
-                # without a cache.
+                # The code of `put` is duplicated here for scalars, because parsing takes most of the startup
+                # time without a cache.
                 if not stack or tracked or event.anchor is not None:
                     self.put(value, event)
                     continue

@@ -39,7 +39,7 @@ class Three:
 
     @property
     def any(self) -> Document:
-        # preferably theirs, then ours
+        # the first side on which the document exists
         side = self.theirs or self.ours or self.base
         assert side
         return side.document
@@ -65,11 +65,11 @@ class Three:
         return "" if same else "update"
 
     def merged(self) -> Merged:
-        # Theirs is the last argument, so its values are used in conflicts.
+        # `merge` resolves conflicts with the values of the last version, which is theirs.
         return merge(self.type, *self.values, merge_text)
 
     def merged_for_ours(self) -> Merged:
-        # Ours is the last argument, so its values are used in conflicts.
+        # `merge` resolves conflicts with the values of the last version, which is ours.
         base, ours, theirs = self.values
         return merge(self.type, base, theirs, ours, merge_text)
 
@@ -305,7 +305,7 @@ def _with_other_keys(
     sides: tuple[Version | None, Version, Version],
     decisions: Decisions,
 ) -> Changes:
-    """Return `changes`, extended with the changes in theirs to keys that are not attributes."""
+    """Add the changes that theirs made to keys that are not attributes, and return all changes."""
     base, ours, theirs = sides
     others, both = merge_other_keys(base, ours, theirs)
     their_values, undecided = values_of(theirs.document), both.keys() - decisions.settled

@@ -1,6 +1,8 @@
-"""Applying the kept migrations (docs/migrate.md) that one side of a merge lacks.
+"""Applying the migrations that one side of a merge lacks.
 
-The results are commits that no branch points to. They are merged instead of the original commits.
+The folder `migrations/` contains all migrations that have been applied to a site (docs/migrate.md). Before a
+merge, each side gets a temporary commit, to which the other side's migrations have been applied. These
+commits are merged instead of the original commits.
 """
 
 from collections import Counter
@@ -32,7 +34,7 @@ from server.write.context import Context
 
 OURS, THEIRS, BASE = "the target branch", "the merged branch", "the common ancestor"
 _MESSAGE = "Apply kept migrations\n"
-MAX_MIGRATIONS = 100  # that a merge applies; each takes some 0.05 s, even if it changes no document
+MAX_MIGRATIONS = 100  # limit for one merge; each takes about 0.05 s, even if it changes no documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +56,10 @@ class BroughtAlong:
 
 
 def bring_along(past: PastStates, sides: Sides) -> BroughtAlong:
-    """Apply the kept migrations that a side of a merge lacks. Writes only git objects.
+    """Apply to each side of a merge the migrations that it lacks. Writes only git objects.
 
-    Raises ConflictError if there are too many, if one can't be applied, or if it would lose values that the
-    side has changed.
+    Raises ConflictError if there are too many migrations, if one of them can't be applied, or if one would
+    lose values that the side has changed.
     """
     root = past.site.root
     base, ours, theirs = (_kept(root, commit) for commit in (sides.base, sides.ours, sides.theirs))
@@ -94,7 +96,7 @@ def bring_along(past: PastStates, sides: Sides) -> BroughtAlong:
 
 
 def _kept(root: Path, commit: str) -> dict[str, str]:
-    """Return the texts of the kept migrations in a commit, by path."""
+    """Return the texts of the migrations in a commit, by path."""
     files = read_tree(root, commit, (MIGRATIONS,))
     paths = list(kept_paths(files))
     texts = read_blobs(root, [files[path].id for path in paths])
@@ -105,7 +107,7 @@ def _kept(root: Path, commit: str) -> dict[str, str]:
 class _Added:
     """Texts of the migrations that only one side has added since base, by path.
 
-    `renamed` contains the new paths of migrations in theirs whose paths are already used in ours.
+    If both sides added different migrations at the same path, `renamed` maps it to a new path for theirs.
     """
 
     by_ours: Mapping[str, str]
@@ -193,7 +195,11 @@ class _Replay:
     files: CommittedFiles | None = None
 
     def run(self, enums: Mapping[str, tuple[str, ...]], base_losses: Set[_Loss]) -> None:
-        """Apply all kept migrations, including those that the side lacks."""
+        """Apply the migrations of both sides, in order. Skips migrations that run code.
+
+        Raises ConflictError if a migration that the side lacks would lose values that are not in
+        `base_losses`.
+        """
         root, state = self.past.site.root, self.past.at(self.commit)
         blobs = state.known.blobs
         roots = (f"{MIGRATIONS}/", "content-types/", "site.yaml")
@@ -270,9 +276,10 @@ class _Replay:
         return draft, before
 
     def _fail(self, migration: Migration, reason: str) -> None:
-        """Raise ConflictError, or only record the migration as missing.
+        """Handle a migration that the side lacks and that can't be applied to it.
 
-        On base, or if an earlier migration is also missing, the migration is only recorded.
+        On base, or if an earlier migration is also missing, only records the migration as missing. Otherwise,
+        raises ConflictError.
         """
         if self.missing or self.name == BASE:
             self.missing.append(migration.label)
@@ -299,9 +306,7 @@ class _Replay:
         return {write.path: write.data.decode() if write.data is not None else None for write in writes}
 
     def commit_result(self) -> str:
-        """Commit the changes and return the commit id. If there are no changes, return the side's own
-        commit.
-        """
+        """Commit the changes and return the commit id, or return the side's own commit if nothing changed."""
         changes = self.changes()
         if not changes:
             return self.commit

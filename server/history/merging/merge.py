@@ -121,7 +121,7 @@ class MergeRequest:
 
 @dataclass(frozen=True, slots=True)
 class MergedMigration:
-    """A kept migration that one of the branches lacked, and the number of documents that it changed.
+    """A migration that one of the branches lacked, and the number of documents that it changed.
 
     `applied` is False if the migration was skipped.
     """

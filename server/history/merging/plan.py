@@ -61,8 +61,9 @@ Outcome = str | Staged | None  # text, a git object, or None for a deleted file
 class Plan:
     """The files that a merge changes on the target branch, and the documents in them.
 
-    `their_schema` is set only if the documents contain passwords. `brought` is set if migrations were applied
-    first. If applying migrations failed, `skipped` is the reason.
+    - `their_schema`: set only if the documents contain passwords.
+    - `brought`: set if migrations were applied first.
+    - `skipped`: the reason if migrations could not be applied, or "".
     """
 
     sides: Sides
@@ -96,7 +97,7 @@ class Planner:
         return self.past.site.root
 
     def plan(self, sides: Sides, changeset: Changeset) -> Plan:
-        """Plan a merge, after applying the kept migrations that a side lacks.
+        """Plan a merge, after applying to each side the migrations that it lacks.
 
         `changeset` reads the files on the target branch. Raises the same errors as `_plan`.
         """
@@ -107,7 +108,8 @@ class Planner:
         except ConflictError as error:
             if not self.whole:
                 raise self._without_reason(error) from error
-            # Machines must be able to merge. `bifolio check` reports the documents that lack migrations.
+            # Commits from the remote are merged even without their migrations. `bifolio check` then reports
+            # the documents that lack them.
             brought, skipped = BroughtAlong(sides), error.message
         if brought.sides.ours != sides.ours:
             files = CommittedFiles(self.root, self.past.at(brought.sides.ours).known.blobs)

@@ -82,9 +82,9 @@ def plan_integration(past: PastStates, sides: Sides, files: Changeset) -> Plan:
 
 
 def with_taken(past: PastStates, head: str, target: Target) -> str:
-    """Return the base commit for merging local edits.
+    """Return the base commit for merging local edits into the target.
 
-    The commit includes the edits that are already in the target.
+    The base commit is `head`, plus the local edits that the target already includes.
     """
     if not target.taken:
         return head

@@ -32,10 +32,10 @@ class Outgoing(Job):
         self.first_pause_s = timing.push_s
         self.backoff = Backoff(timing.push_retry_s, timing.push_longest_s)
         self._clock = Clock()
-        self._done: object = None  # identifies HEAD when the remote last had all commits
+        self._done: object = None  # HEAD's mark when the remote last had all commits
         self._failures, self._error = 0, ""
         self._again_at = 0.0  # when a failed push is retried, by the monotonic clock
-        self._stuck: object = None  # identifies HEAD at the last conflict
+        self._stuck: object = None  # HEAD's mark at the last conflict
 
     def start(self, context: JobContext) -> None:
         self._clock = context.clock

@@ -130,8 +130,8 @@ class Arbiter:
                 raise
             else:
                 self._serve(level, links)
-                # If `leave` were called earlier, the next machine would record the events without their
-                # author.
+                # `leave` lets the next machine continue. If it did so before the writes are served here, it
+                # would record their events without their author.
                 self._queue.leave()
                 if commit:
                     self._notify(commit)
@@ -253,10 +253,10 @@ class Arbiter:
 
     @contextmanager
     def agreeing(self, base: str, commit: str) -> Iterator[bool]:
-        """Context manager that pushes a commit based on `base` before the block checks it out.
+        """Context manager that pushes `commit`, which is based on `base`. The block can then check it out.
 
-        Yields False if other machines pushed first, in which case their commits are merged instead. Raises
-        RemoteError.
+        Yields False if other machines pushed first. Their commits have then been merged, and the block must
+        not check out `commit`. Raises RemoteError.
         """
         with self._exclusive():
             level = self._pusher.level(commit=commit)

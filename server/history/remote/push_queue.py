@@ -1,6 +1,4 @@
-"""Queue of threads that are waiting to push. The leader, which is the first thread, pushes all their
-writes.
-"""
+"""Queue of threads that are waiting to push. The first thread is the leader, and pushes all their writes."""
 
 import threading
 from collections import deque

@@ -44,10 +44,10 @@ class Pusher:
         return self.site.state.settings
 
     def level(self, *, ask: bool = False, commit: str = "", seconds: float = PUSH_TIMEOUT_S) -> Level:
-        """Merge the remote's commits into the served branch, unless `commit` already contains them.
+        """Merge the remote's commits into the served branch, and return the resulting commits.
 
-        If `ask` is set, fetches first. Raises RemoteError if the remote is unavailable, and NotTakenOverError
-        if there are conflicts.
+        Does not merge them if `commit` already contains them. If `ask` is set, fetches first. Raises
+        RemoteError if the remote is unavailable, and NotTakenOverError if there are conflicts.
         """
         branch = served_branch(self.root, self.settings.git.branch)
         self.require_rested()
