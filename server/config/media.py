@@ -181,7 +181,7 @@ def read_numbers(file: ConfigFile, default: tuple[int, ...], *at: str) -> tuple[
     numbers = [typed(item) for item in written] if isinstance(written, list) else []
     if not numbers or not all(type(number) is int and number > 0 for number in numbers):
         raise file.refuse_value(
-            "be any or a list of whole numbers above 0", "write a list such as [320, 640]", *at
+            'be "any" or a list of whole numbers above 0', "write a list such as [320, 640]", *at
         )
     return tuple(sorted(set(numbers)))
 
@@ -190,10 +190,10 @@ def read_formats(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[
     """Read a list of image formats."""
     names = text_or_texts(file, default, *at)
     if not names:
-        raise file.refuse_value("name at least one format", "write a list such as [webp, jpg]", *at)
+        raise file.refuse_value("contain at least one format", "write a list such as [webp, jpg]", *at)
     for name in names:
         if name not in MEDIA_TYPES:
-            fix = suggestion(name, MEDIA_TYPES) or "use some of " + ", ".join(MEDIA_TYPES)
+            fix = suggestion(name, MEDIA_TYPES) or "use one or more of " + ", ".join(MEDIA_TYPES)
             raise file.refuse(f'unknown image format "{name}" in {".".join(at)}', fix, *at)
     return names
 
@@ -214,7 +214,9 @@ def read_preset(file: ConfigFile, *at: str) -> Transformation:
     except TransformationError as error:
         raise _refusal(file, error, *at) from error
     if wanted is None:
-        raise file.refuse_value("contain at least one parameter", "write it as {width: 1600}", *at)
+        raise file.refuse_value(
+            "contain at least one parameter", "write parameters such as {width: 1600}", *at
+        )
     return wanted
 
 
@@ -222,7 +224,7 @@ def read_named_format(file: ConfigFile, *at: str) -> Transformation:
     """Read a transformation that appears in `formats` of images. Raises SetupError if it is invalid."""
     name = str(at[-1])
     if name in UPLOAD_FORMATS:
-        what = f'media.formats can\'t contain "{name}", because this variant is made at upload'
+        what = f'media.formats can\'t contain "{name}", because every upload creates this format'
         raise file.refuse_key(what, "choose another name", *at)
     if not _NAME.fullmatch(name):
         what = f'"{name}" is not a valid name in media.formats'

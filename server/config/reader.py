@@ -298,7 +298,7 @@ def _check_media(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
     for name, most in (("widths", transform.max_edge), ("qualities", 100)):
         if any(number > most for number in getattr(transform, name)):
             at = ("media", "transform", name)
-            yield file.refuse_value(f"contain only numbers up to {most}", "remove the larger ones", *at)
+            yield file.refuse_value(f"contain only numbers up to {most}", "remove the larger numbers", *at)
     yield from media.check(settings.media.store, settings.media.public_url, settings.media.serve, file)
     yield from media.check_names(settings.media, file)
 

@@ -163,11 +163,11 @@ def test_the_settings_are_read(tmp_path: Path) -> None:
 
 
 WRONG = {
-    "widths: [640, x]": "media.transform.widths must be any or a list of whole numbers above 0",
-    "widths: []": "media.transform.widths must be any or a list of whole numbers above 0",
+    "widths: [640, x]": 'media.transform.widths must be "any" or a list of whole numbers above 0',
+    "widths: []": 'media.transform.widths must be "any" or a list of whole numbers above 0',
     "widths: [320, 5000]": "media.transform.widths must contain only numbers up to 3840",
     "qualities: [101]": "media.transform.qualities must contain only numbers up to 100",
-    "formats: []": "media.transform.formats must name at least one format",
+    "formats: []": "media.transform.formats must contain at least one format",
     "formats: [webp, gif]": 'unknown image format "gif" in media.transform.formats',
     "presets: {a: {widht: 3}}": 'unknown key "media.transform.presets.a.widht"',
     "presets: {a: {width: 0}}": "media.transform.presets.a.width must be a whole number from 1 to 32767",

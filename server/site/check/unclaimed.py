@@ -124,7 +124,7 @@ def missing_ids(audit: Audit) -> Iterator[Problem]:
             f'has no documentId, but {other} contains the documentId "{written}", '
             "so the two files are separate documents"
         )
-        fix = f'add "documentId: {written}"'
+        fix = f'add "documentId: {written}" if both files belong to the same document'
         yield Problem(path, None, what, fix, "warning", None, "missing-id", ("documentId",))
 
 
