@@ -90,7 +90,7 @@ class Attempts:
         }
 
     def _ways(self, keys: "_Keys", rows: Mapping[str, "_Row"], now: float) -> Iterator[Taken]:
-        """Yield the sets of keys that an attempt can be counted under, preferred sets first."""
+        """Yield the possible sets of keys under which to count an attempt, preferred sets first."""
         # A known network address skips the account's limit, so an attacker can't lock the user out. A known
         # device gets extra attempts, in case the attacker shares the user's network address.
 
@@ -138,7 +138,7 @@ class _Row(NamedTuple):
 
 
 def _lock_rows(connection: Connection, keys: tuple[str, ...]) -> tuple[dict[str, _Row], float]:
-    # The UPDATE locks the rows. The clock is read afterwards, so it is not behind the times in the rows.
+    # The UPDATE locks the rows. The clock is read after that, so no row contains a later time.
     began = time.time()
     connection.execute("DELETE FROM attempts WHERE until <= ? AND known_until <= ?", (began, began))
     marks = ", ".join("?" * len(keys))

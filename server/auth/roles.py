@@ -45,7 +45,7 @@ def roles_of(settings: Settings) -> list[Role]:
 
 
 def role_named(settings: Settings, key: object) -> Role | None:
-    """Return the role that a request body names, or None if there is no such role.
+    """Return the role that a request body refers to, or None if there is no such role.
 
     `key` is an id, a name, a documentId, or an object such as `{"connect": [{"id": 1}]}`.
     """

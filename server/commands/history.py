@@ -77,7 +77,7 @@ class Repository:
         return Viewer(TERMINAL_ACTOR, self.site.state)
 
     def named(self, text: str) -> tuple[Type, str]:
-        """Return the type and id of the document that a file path or TYPE/ID names. Raises SetupError."""
+        """Find a document by its file path or by TYPE/ID, and return its type and id. Raises SetupError."""
         path = Path(text).resolve()
         inside = path.relative_to(self.site.root).as_posix() if path.is_relative_to(self.site.root) else text
         for candidate in (inside, text):

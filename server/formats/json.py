@@ -69,7 +69,7 @@ _ODD_JSON = re.compile(rf'"(?:[^"\\]|\\.)*+"?|-?(?:NaN|Infinity|[0-9]{{{MAX_DIGI
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 # Matches strings, empty lists and objects, and the separators before values, in linear time.
 _VALUES = re.compile(rf"{_STRING.pattern}|\[\s*+\]|\{{\s*+\}}|[\[{{,]", re.DOTALL)
-# Match strings, too, because what is inside them is neither a comment nor a comma.
+# Also match strings, so that text inside them is not mistaken for a comment or a comma.
 _COMMENTS = re.compile(rf"{_STRING.pattern}|//[^\n]*+|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _TRAILING_COMMAS = re.compile(rf"{_STRING.pattern}|,(?=\s*+[\]}}])", re.DOTALL)
 # For text up to this length, values are counted without a limit, which is ten times as fast.
@@ -294,7 +294,7 @@ class _JsonEditor:
         return found.written(self.members(node, tree, value, like, found.has_lines))
 
     def is_long(self, node: Node) -> bool:
-        # The items of a list or object that was empty are each written on a line of their own.
+        # Empty lists and objects count as long, because each item that is added to them gets its own line.
         return not node.items or "\n" in self.text[node.start : node.end]
 
     def items(self, node: Node, tree: list[Tree], value: list[Any], like: int, many: bool) -> Iterator[Part]:

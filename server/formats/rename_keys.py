@@ -12,7 +12,7 @@ from server.formats.tree import Node
 from server.formats.yaml.reader import yaml_keys
 from server.formats.yaml.writer import is_safe_plain
 
-# old path of a key: new name
+# maps the path of a key to its new name
 Renames = Mapping[KeyPath, str]
 
 

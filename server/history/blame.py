@@ -14,7 +14,7 @@ MAX_VERSIONS = 500  # the limit; older content is attributed to the oldest of th
 
 @dataclass(slots=True)
 class Blame:
-    """The version that last changed an attribute and, for multi-line text, each line with its version."""
+    """The version that last changed an attribute, and the version of each line of multi-line text."""
 
     version: Version
     lines: list[tuple[str, Version]] = field(default_factory=list)

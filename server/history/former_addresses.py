@@ -57,7 +57,7 @@ class FormerAddresses:
         self._former = FormerLayouts(past)
         self._lock = threading.Lock()
         self._rules: tuple[object, ...] = ()
-        # by commit and path; "" for a version without an address
+        # addresses by commit and path; "" for a version without an address
         self._addresses: dict[tuple[str, str], str] = {}
         self._merges: dict[str, Commit] = {}  # by id, each with the changes since its first parent
 

@@ -89,8 +89,8 @@ class Operation:
     - `path`: in OpenAPI syntax, except that a colon and a converter (CONVERTERS) can follow a variable
     - `permission`: the permission that is always required; handlers can require more
     - `docs`: the OpenAPI description, or the reason why there is none
-    - `max_body`: the maximum size of a request body in bytes, or None for the upload limit; for callers
-      without permission, the maximum is SMALL_BODY_BYTES
+    - `max_body`: the maximum size of a request body in bytes, or None for the upload limit (callers without
+      permission can send at most SMALL_BODY_BYTES)
     - `runs_inline`: whether `entrance` handles the operation, without Flask or a thread pool
     - `waits`: whether the operation might wait a long time for another process, and runs in a separate
       thread pool

@@ -94,7 +94,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
         user = identities.users.spend_reset_code(form["code"])
         if user is None:
             raise ValidationError("Incorrect code provided")
-        # The code was sent to the email address, so using the code confirms the address, too.
+        # The code was sent to the email address, so using the code also confirms the address.
         user = identities.users.update(user.id, {"password": form["password"], "confirmed": True}) or user
         for identifier in (user.username, user.email):
             identities.directory().attempts.succeeded(attempt_at(request, user, identifier))

@@ -407,7 +407,8 @@ class Connection(asyncio.BufferedProtocol):
             headers = (("Connection", "close"), ("Content-Type", JSON), length)
             head = encode_head("1.1", self._refusal, headers)
             self.write(b"%s%s\r\n%s" % (head.lines, self.server.date, body))
-        # If the server did not continue reading for a while, the client might not receive the response.
+        # Continue reading for a while. Closing a socket with unread data can reset the connection before the
+        # client has received the response.
         if self._refusal or self._receiving is not None:
             self._lingers, self._since = True, self.loop.time()
             self._transport.resume_reading()

@@ -114,7 +114,7 @@ def _page(path: str, settings: Settings, *, at_home: bool) -> Response:
     text = _index(at_home=at_home).replace('="./', f'="{up}studio/-/{_version()}/')
     framed = sorted({preview.origin or "'self'" for preview in settings.preview.values()})
     policy = f"{POLICY}; frame-src {' '.join(framed)}" if framed else POLICY
-    # The tag depends on the policy, too, so that a changed policy invalidates cached pages.
+    # The tag also depends on the policy, so that a changed policy invalidates cached pages.
     headers = {"Cache-Control": PUBLIC_REVALIDATE, "Content-Security-Policy": policy}
     headers["ETag"] = tag_of_bytes(f"{policy}\n{text}".encode())
     return Response(text, headers=headers, content_type="text/html; charset=utf-8")
@@ -124,7 +124,7 @@ def _file(version: str, name: str) -> Response:
     kind = KINDS.get(PurePosixPath(name).suffix)
     if name not in _files() or not kind:
         raise NotFoundError()
-    # URLs with the version of an earlier release get the current file, too.
+    # URLs with the version of an earlier release also return the current file.
     control = IMMUTABLE_CACHE_CONTROL if version == _version() else PUBLIC_REVALIDATE
     headers = {"Cache-Control": control, "Content-Security-Policy": POLICY, "Vary": "Accept-Encoding"}
     kind = f"{kind}; charset=utf-8"

@@ -237,7 +237,7 @@ def _text(text: str, *, lines: bool, quote: str) -> str:
 
 
 def _quote(text: str) -> str:
-    # TOML has the same escapes as JSON, and requires one for the character DEL, too.
+    # TOML has the same escapes as JSON, but also requires an escape for the character DEL.
     return json.dumps(str(text), ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

@@ -175,7 +175,7 @@ class _YamlEditor:
             return
         for i in gone:
             start = node.keys[i].start
-            if self.text[line_start(self.text, start) : start].strip():  # after the dash of a list item
+            if self.text[line_start(self.text, start) : start].strip():  # after a list item's dash
                 self.cuts.append(Cut(start, node.keys[i + 1].start, ""))
             else:
                 self.cut_lines(start, self.trimmed_end(node.items[i]))

@@ -195,7 +195,7 @@ def _has_plain_password(type_: Type, attribute: Attribute, value: Any, theirs: S
 
 
 def _is_whole(conflict: Conflict) -> bool:
-    # For such a conflict, the whole value of the attribute is taken from the chosen side.
+    # To resolve such a conflict, the attribute's whole value is taken from the chosen side.
     return len(conflict.path) == 1 or isinstance(conflict.path[-1], int)
 
 
@@ -222,8 +222,8 @@ def write_merged(
 
 
 def _is_kept(three: Three, decisions: Decisions) -> bool:
-    # True if one side deleted the version, the other side changed keys that are not attributes, and the
-    # request chose that other side.
+    # True if one side deleted the version, the other changed keys that are not attributes, and the request
+    # chose the changed side.
     remaining, side = (three.ours, "ours") if three.ours else (three.theirs, "theirs")
     if not remaining or not three.base or not changes_other_keys(three.base, remaining):
         return False
@@ -289,7 +289,8 @@ def _in_merged_lines(
 
 
 def _has_other_keys(context: Context, text: str, sides: tuple[Version, Version, Version]) -> bool:
-    # The merged lines can lack such a key, for example if one side has a line above the front matter.
+    # The merged lines can lack a key that is not an attribute, for example if one side has a line above the
+    # front matter.
     base, ours, theirs = sides
     entry = context.store.entry(ours.path, text.encode(), size_signature(len(text)))
     if entry is None or entry.document is None:

@@ -164,7 +164,7 @@ class _Merge:
         assert merged.values is not None
         choices = self._choices(merged) if merged.conflicts else {}
         values = {**merged.values, **{name: choice.ours for name, choice in choices.items()}}
-        # As in `history.merging.plan`: the attributes whose conflict is about the whole value.
+        # Attributes whose whole value is in conflict, as in `history.merging.plan`.
         settled = {str(conflict.path[0]) for conflict in merged.conflicts if len(conflict.path) < 2}
         decisions = Decisions(self._side_of, settled)
         text = write_merged(self._context(ours.data), self.three, values, decisions)[self.path]

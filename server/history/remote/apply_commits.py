@@ -169,7 +169,7 @@ class Takeover:
         """
         repository, _ = self.site.committer.repository()
         files, changeset = self._files(head, target.commit), Changeset(self.root)
-        before = _signatures(changeset, files.plain)  # before any content is read
+        before = _signatures(changeset, files.plain)  # Read first, so that later edits are noticed.
         outcomes = self._outcomes(repository, head, target, files, changeset, before, folder)
         odd_outcomes = {path: file for path, file in outcomes.items() if path in files.odd}
         plain_outcomes = {path: file for path, file in outcomes.items() if path not in files.odd}

@@ -17,7 +17,7 @@ from server.storage.git.uncommitted import STATUS_OPTIONS, hidden_edits
 class Edit:
     """An uncommitted change to a file, in git's index (`staged`), on disk (`edited`), or both.
 
-    `hidden` is set if git was told to assume that the file is unchanged.
+    `hidden` is set if `git status` omits the file because of `--assume-unchanged` or `--skip-worktree`.
     """
 
     staged: bool
