@@ -90,7 +90,7 @@ def _run_wrk(port: int, requests: Requests, seconds: float, start: int, connecti
             "--duration",
             f"{max(1, round(seconds))}s",
         ]
-        command += ["--timeout", "30s"]  # Slow responses are not treated as failures.
+        command += ["--timeout", "30s"]  # Do not treat slow responses as failures.
         url = f"http://{HOST}:{port}/"
         done = subprocess.run(
             [*command, "--script", str(script), url], capture_output=True, text=True, check=True

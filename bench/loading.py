@@ -103,7 +103,7 @@ def _read_side_by_side(root: Path, store: Store, files: list[str]) -> tuple[floa
 
 
 def _seconds(work: Callable[[], object], before: Callable[[], object] = lambda: None) -> float:
-    # If the first run is slow, it is not repeated.
+    # Repeat the run only if it is fast.
     taken: list[float] = []
     while len(taken) < 3 and sum(taken) < 1.5:
         before()

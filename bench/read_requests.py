@@ -54,5 +54,5 @@ def cases(sizes: Sizes) -> list[Case]:
 
 
 def _list(parameters: Mapping[str, str]) -> str:
-    # Clients percent-encode brackets.
+    # Percent-encode brackets, as clients do.
     return "/api/articles?" + "&".join(f"{quote(k)}={quote(v)}" for k, v in parameters.items())

@@ -22,7 +22,7 @@ def compared(headers: Message) -> Mapping[str, str]:
 
 def header_differences(theirs: Answer, ours: Answer, *, cross_origin: bool) -> Iterator[Difference]:
     """Yield the headers that differ, ignoring the order of items in lists."""
-    # CORS headers and `Vary` matter only for requests with an `Origin` header.
+    # Compare CORS headers and `Vary` only if the request has an `Origin` header.
     for name in sorted({*theirs.headers, *ours.headers}):
         if not cross_origin and (name == "vary" or name.startswith(_CORS)):
             continue

@@ -54,7 +54,7 @@ class Deviation:
         if "without" not in self.match or request.method != "GET":
             return None
         left = (pair for key, value in request.query for pair in _left(key, value, self.match["without"]))
-        query = tuple(dict.fromkeys(left))  # Different fields can turn into the same parameter.
+        query = tuple(dict.fromkeys(left))  # Remove duplicates, which can result from removing keys.
         return replace(request, query=query) if query != request.query else None
 
     def explains(self, request: str, found: Difference, where: str, context: Context) -> bool:

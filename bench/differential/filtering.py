@@ -186,7 +186,7 @@ def _nested(names: Sequence[str], way: str) -> Any:
 
 def _sort_path(world: World, chance: Chance, attributes: Attributes, deep: int = 0) -> str:
     every = {**OWN, **attributes}
-    del every["documentId"]  # Each server sorts these in a different way.
+    del every["documentId"]  # The two servers sort documentIds in different ways.
     through = [n for n, found in every.items() if not hidden(found) and _one(world, found)]
     if deep < 2 and through and chance.random() < 0.2:
         name = chance.choice(through)

@@ -91,7 +91,7 @@ class Recorded:
         self._stack.close()
 
     def keep(self) -> None:
-        # Each conversation has its own recorded responses.
+        # Nothing to restore: each conversation has its own recorded responses.
         pass
 
     def reset(self, case: str) -> None:

@@ -161,7 +161,7 @@ class Reads:
         said = [
             v for d in self.world.of(type_.uid) for v in d.said.values() if isinstance(v, str | int | float)
         ]
-        # A reference is excluded, because the value must not be a number that identifies a file.
+        # Exclude references, because a number that identifies a file would be different on each server.
         said = [value for value in said if not str(value).startswith("«")]
         word = (
             str(self.chance.choice(said))

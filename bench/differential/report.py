@@ -10,7 +10,7 @@ from bench.differential.judging import EQUAL, OUTCOMES
 from bench.tables import show
 
 _LONG = 700
-ENOUGH = 30  # minimum number of responses with which an area can fail
+ENOUGH = 30  # An area with fewer responses can't fail.
 _HEAD = ["area", "compared", "equal", "but for wording", "declared", "undeclared", "share", "at least"]
 
 

@@ -43,7 +43,7 @@ class Server:
         return {name: known.get(value, value) for name, value in headers.items()}
 
     def _send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Answer:
-        for _ in range(2):  # The server may have closed the idle connection.
+        for _ in range(2):  # Try twice, because the server may have closed the idle connection.
             if self.connection is None:
                 self.connection = http.client.HTTPConnection(HOST, self.port, timeout=_TIMEOUT)
             try:

@@ -44,7 +44,7 @@ def install_ipx() -> Path:
 
 
 def _install(folder: Path, package: dict[str, object]) -> None:
-    # The first run takes minutes.
+    # Skip the installation, which takes minutes, if it has already been done.
     text, done = json.dumps(package, indent=2), folder / "installed.json"
     if done.exists() and done.read_text() == text:
         return

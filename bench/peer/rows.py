@@ -100,6 +100,6 @@ def _texts(name: str, parameter: str, theirs: str, what: str, chance: random.Ran
 
 
 def _list(parameters: Mapping[str, str], more: str = "") -> str:
-    # Clients percent-encode brackets.
+    # Percent-encode brackets, as clients do.
     encoded = [f"{quote(k)}={quote(v)}" for k, v in parameters.items()]
     return "/api/articles?" + "&".join([*encoded, *([more] if more else [])])

@@ -1,11 +1,14 @@
 """`make real REAL=dir` serves real repositories in place, and checks what Bifolio reads and writes.
 
 The folder `dir` contains the trees that are listed in bench/real/trees.py. Each tree is an archive
-NAME.tar.gz or NAME.tar.xz, or a folder NAME. For each tree, this command runs `bifolio init`, `bifolio check`
-and a server. It compares the language server's problems in unsaved texts with those of `bifolio check`, and
-the values of all documents with the values that packages from npm read. It then writes documents back, first
-unchanged and then with one attribute changed. The exit status is 1 if there is a difference that is not
-declared in bench/real/known.py.
+NAME.tar.gz or NAME.tar.xz, or a folder NAME. For each tree, this command:
+
+1. runs `bifolio init`, `bifolio check` and a server
+2. compares the language server's problems in unsaved texts with those of `bifolio check`
+3. compares the values of all documents with the values that packages from npm read
+4. writes documents back, first unchanged and then with one attribute changed
+
+The exit status is 1 if there is a difference that is not declared in bench/real/known.py.
 """
 
 import argparse

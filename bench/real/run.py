@@ -150,5 +150,5 @@ def _request(client: Client, root: Path, types: list[ContentType], differences: 
 
 
 def _singles(types: list[ContentType]) -> tuple[str, ...]:
-    # The documents of single types may not have a file yet.
+    # A document of a single type may not have a file yet, so 404 is allowed.
     return tuple(one.path for one in types if one.is_single)

@@ -67,7 +67,8 @@ def _position(
     for key in path:
         try:
             tree = tree[key]
-        except (LookupError, TypeError):  # The file has changed since the snapshot.
+        except (LookupError, TypeError):
+            # The file has changed since the snapshot was created, so the value is no longer at this path.
             return nearest(lines, path)
     for i, item in enumerate(tree if isinstance(tree, list) else ()):
         try:
@@ -228,7 +229,7 @@ class _Targets:
 
 
 def _fold(title: str) -> str:
-    # Text that is a file path is converted to an id, so that it can be compared with ids, too.
+    # A file path is converted to an id, so that it can be compared with ids.
     return " ".join(id_of_reference(title).casefold().split())
 
 

@@ -91,7 +91,7 @@ def candidates(view: View, query: Query) -> Iterable[Document]:
 
 
 def _locales(view: View, query: Query) -> tuple[str, ...]:
-    # The index stores documents without locales under the default locale.
+    # If a content type has no locales, the index stores its documents under the default locale.
     if query.locales is None or not query.type.localized:
         return (view.settings.locales.default,)
     return query.locales

@@ -95,7 +95,7 @@ def bits_of_slots(slots: Sequence[int]) -> int:
     if not slots:
         return 0
     top = max(slots)
-    if len(slots) << 3 > top:  # for dense sets, parsing binary digits is three times as fast
+    if len(slots) << 3 > top:  # For dense sets, this method is three times as fast.
         digits = bytearray(b"0") * (top + 1)
         for slot in slots:
             digits[~slot] = _DIGIT_ONE
@@ -159,7 +159,8 @@ def value_of(column: Column) -> Callable[[Document], Any]:
     """Return the function that computes a document's sort value for a column."""
     at = column.at
     if column.attribute.name == "id":
-        # Numeric ids are hashes, but clients that sort by id expect the order of creation.
+        # Numeric ids are hashes. Clients that sort by id expect the order of creation, which is the default
+        # order.
         return default_order
     if column.attribute.type in UNORDERED_TYPES:
         return lambda d: None if d.row[at] is None else text_of(d.row[at])

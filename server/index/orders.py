@@ -84,6 +84,6 @@ class JoinedOrders(Orders):
 
 
 def _size(key: ColumnKey | PathKey, order: Order) -> int:
-    # a reference per document, and a bit set per chunk
+    # An order contains a reference for each document, and a bit set for each chunk.
     count = len(order)
     return max(_MIN_ORDER_BYTES, size_of(key) + 8 * count + count * count // 2048)

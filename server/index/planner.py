@@ -229,7 +229,7 @@ class Planner(NamedTuple):
         other = part.target.attributes[attribute.mapped_by or ""]
         if (
             other.morph or not attribute.to_many
-        ):  # A to-one relation resolves to only one of several referring documents.
+        ):  # A to-one relation resolves to only one of several referring documents, so a set is not enough.
             return Plan(rest=part)
         at = part.target.position[other.name]
         return Plan(self.by_ids({i for t in targets for i in self._pointing_at(t, at)}))

@@ -162,7 +162,7 @@ def _through(view: View, filter_: Through) -> Test:
 
 
 def _through_stored(view: View, filter_: Through, inner: Test, matches_nulls: bool) -> Test:
-    # This is for relations that are stored as ids. Each target is tested only once.
+    # For relations that are stored as ids. Each target is tested only once.
     at, target = filter_.at, filter_.target
     results: dict[tuple[str, str], bool | None] = {}
     weight, spend = weight_of(filter_.inner), view.budget.spend

@@ -33,7 +33,7 @@ def publication_test(view: View, type_: Type) -> Test | None:
         "unmodified": lambda d: is_published(d) and not is_modified(d),
         "never-published-document": lambda d: not is_published_anywhere(d),
         "has-published-version-document": is_published_anywhere,
-        "published-without-draft": lambda d: False,  # A published document always has a draft.
+        "published-without-draft": lambda d: False,  # A published document always counts as having a draft.
         "published-with-draft": lambda d: d.status == PUBLISHED,
     }
     passes = tests[view.publication]

@@ -207,7 +207,8 @@ def _apply_media(
             del changed[key]
             freed.add(key)
     others: Iterable[Document] = ()
-    if any(not key.isascii() for key in freed):  # another file may have the same key
+    # Another file may have the same key, in a different Unicode form.
+    if any(not key.isascii() for key in freed):
         others = (document for document in files.versions.values() if _media_key(document) in freed)
     for document in (*added, *others):
         key = _media_key(document)

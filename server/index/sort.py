@@ -43,7 +43,7 @@ def component_sorter(
 
     def sort(components: Sequence[Component], locale: str) -> Sequence[Component]:
         spend(len(components) * len(values))
-        # Component ids are derived from positions.
+        # A component's id depends on its position, so components are sorted by position instead of id.
         position = {id(component): i for i, component in enumerate(components)}
         for value, descending, by_id in values if len(components) > 1 else ():
             components = sort_by(
@@ -97,7 +97,7 @@ def _document_value(view: View, key: Sort) -> Callable[[Document], Any]:
 
 
 def _sort_value(view: View, key: Sort) -> Callable[[Item, str], Any]:
-    # If an item has several values, the first value in sort order counts.
+    # If an item has several values, only the one that comes first in the sort order counts.
     last = _last_value(key)
     value: Callable[[Item, str], Any] = lambda item, locale: last(item)  # noqa: E731
     if not key.steps:
@@ -116,7 +116,8 @@ def _first_value(
     view: View, step: Step, value: Callable[[Item, str], Any], *, descending: bool
 ) -> Callable[[Item, str], Any]:
     follow, spend = _follower(view, step), view.budget.spend
-    cached: dict[int, Any] = {}  # The snapshot keeps its items in memory, so id() is unique.
+    # Keyed by id(), which is unique because the snapshot keeps its items in memory.
+    cached: dict[int, Any] = {}
 
     def first(item: Item, locale: str) -> Any:
         items = follow(item, locale)

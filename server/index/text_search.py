@@ -66,7 +66,7 @@ def exactly(slots: Slots, bits: int, at: int, text: str) -> int:
 
 
 def _text_at(slots: Slots, slot: int, at: int) -> bytes:
-    # The text may end with SEPARATOR.
+    # Returns the text, which may end with SEPARATOR.
     document = slots.document(slot)
     [(packed, first, last)] = find_runs([document])
     texts = packed.texts(at) if packed else None
@@ -190,7 +190,7 @@ Find = Callable[[bytes, int], int]
 
 
 def _finder(texts: bytes) -> Find:
-    # Like `texts.find`, but faster if memmem is available.
+    # Returns a function like `texts.find`, which uses memmem if available because that is faster.
     if _memmem is None:
         return texts.find
     begin, length = ctypes.cast(ctypes.c_char_p(texts), ctypes.c_void_p).value or 0, len(texts)

@@ -79,7 +79,7 @@ NO_SLOTS = Slots()
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Indexes of all document versions of one content type. `edges` and `made` are built on first use."""
+    """Indexes of all document versions of one content type. Some of them are built on first use."""
 
     versions: Map[tuple[str, str, str], Document] = field(default_factory=Map)
     order: Mapping[LocaleStatus, Order] = field(default_factory=dict)

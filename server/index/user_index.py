@@ -126,7 +126,7 @@ def _values(type_: Type, values: Mapping[str, Any]) -> list[Any]:
 
 
 def _modification_time(path: Path) -> str:
-    # A missing file gets the same timestamp in all processes.
+    # If the file is missing, return a fixed time, so that all processes have the same timestamp.
     try:
         return from_seconds(path.stat().st_mtime)
     except OSError:

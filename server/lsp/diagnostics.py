@@ -57,7 +57,7 @@ def spans_by_start(nodes: Sequence[Node]) -> Mapping[int, Span]:
     Each span is found at its start and at the index before that, where a quote can be.
     """
     spans: dict[int, Span] = {}
-    for node in reversed(nodes):  # the first node at an index wins
+    for node in reversed(nodes):  # in reverse order, so that the first node at an index wins
         if node.depth >= 0:
             spans.update(dict.fromkeys((node.key[0] - 1, node.key[0]), node.key))
         if node.value:

@@ -44,7 +44,8 @@ def _trimmed(begin: int, old: str, new: str) -> tuple[Span, str]:
     while end < most - start and old[-1 - end] == new[-1 - end]:
         end += 1
     if old[start : len(old) - end].endswith("\r") or old[:start].endswith("\r"):
-        return (begin, begin + len(old)), new  # An editor's position can't be between \r and \n.
+        # The change would begin or end between \r and \n, where an editor's position can't be.
+        return (begin, begin + len(old)), new
     return (begin + start, begin + len(old) - end), new[start : len(new) - end]
 
 

@@ -43,7 +43,7 @@ class Region:
 def region_of(path: str, text: str) -> Region:
     """Return the part of a document file that contains keys."""
 
-    # Unclosed front matter extends to the end: its last line may not be typed yet.
+    # Front matter without a closing line extends to the end, because the line may not have been typed yet.
     if not path.endswith(MARKDOWN):
         style = "json" if path.endswith(".json") else "toml" if path.endswith(".toml") else "yaml"
         return Region(style, 0, len(text), len(text))
@@ -237,7 +237,7 @@ class _TomlScanner:
         if len(names) > MAX_DEPTH:
             self.is_too_deep = True
             return
-        if not names:  # The name is not typed yet.
+        if not names:  # The name has not been typed yet.
             self.base = ()
             return
         for name in names:

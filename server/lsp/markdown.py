@@ -48,8 +48,9 @@ class Heading:
 
     @property
     def anchor(self) -> str:
-        # as on GitHub
-        end = self.text.rfind(")") + 1  # Below, each "](" before this index is followed by ")".
+        # Anchors have the same form as on GitHub.
+        # Search for links only up to here, so that the regular expression takes linear time.
+        end = self.text.rfind(")") + 1
         text = re.sub(r"[`*_]|\]\([^)]*\)|\[", "", self.text[:end]) + re.sub(r"[`*_\[]", "", self.text[end:])
         plain = re.sub(r"[^\w\- ]", "", text.lower())
         return plain.replace(" ", "-")

@@ -79,7 +79,7 @@ def _ends(path: str, text: str, nodes: list[Node]) -> list[int]:
         open_nodes.append(at)
     trimmed: dict[int, int] = {}
     for node, end in zip(nodes, ends, strict=True):
-        # The first node with this end is the longest.
+        # Of the nodes with the same end, the first is the longest.
         if end not in trimmed:
             trimmed[end] = _trimmed(text, node.key[0], end)
     return [max(trimmed[end], node.key[0]) for node, end in zip(nodes, ends, strict=True)]

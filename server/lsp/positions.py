@@ -106,7 +106,7 @@ def changed_text(text: str, changes: Any) -> str:
 
 
 def without_surrogates(text: str) -> str:
-    # can't be encoded in UTF-8
+    # Replaces lone surrogates, which can't be encoded in UTF-8.
     if text.isascii():
         return text
     return re.sub("[\ud800-\udfff]", "\ufffd", text)

@@ -141,7 +141,7 @@ class Server:
             self._messages.put(None)
 
     def _handle(self, message: Message) -> None:
-        if not message.method:  # a response
+        if not message.method:  # responses have no method
             return
         params = message.params if isinstance(message.params, dict) else {}
         if message.id is None:
@@ -369,7 +369,8 @@ class LogToEditor(logging.Handler):
 
 def serve_stdio(site: Path | None) -> int:
     """Run a language server on standard input and output. Return the exit status."""
-    # A collection during a check would delay a completion by 0.3 s in a large site. See `Workspace`.
+    # Garbage collection during a check would delay a completion by 0.3 s in a large site. `Workspace`
+    # collects after each check.
     gc.disable()
     stdout = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

@@ -62,7 +62,7 @@ class Session:
         return self.workspaces[root]
 
     def _root_of(self, path: Path) -> Path | None:
-        # If the command line names a site, only that one is used.
+        # If the command line names a site, all other sites are ignored.
         folder = path.parent
         if folder not in self._folders:
             if self._site is not None:
@@ -91,7 +91,7 @@ class Session:
             found[0].put(found[1], OpenText(opened.uri, text, _version(document)))
 
     def save(self, document: Json) -> None:
-        self._folders.clear()  # The file may be the first one of a site.
+        self._folders.clear()  # Clear the cache, because the file may be the first file of a site.
         if found := self.find(document.get("uri")):
             found[0].saved()
 

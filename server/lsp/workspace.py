@@ -169,7 +169,7 @@ class Workspace:
                 if is_site:
                     self._check_site()
             except _OvertakenError:
-                continue  # Another check is due.
+                continue  # A text has changed, so the next iteration starts another check.
             except Exception:
                 log.exception("%s can't be checked", self.root)
                 with self._changed:
@@ -318,7 +318,8 @@ class Workspace:
         # Automatic garbage collection is off. Nearly all objects of a check are freed without it.
         gc.collect(1)
         self.survey = found
-        if self.opened is opened:  # Otherwise, another check is due.
+        # If a text has changed, another check will follow, so do not publish these problems.
+        if self.opened is opened:
             self._publish_all()
 
     def _publish_all(self) -> None:

@@ -57,7 +57,7 @@ class _FilterParser:
         if key in LOGIC:
             parts = [self.group(type_, v, path, negated) for v in _conditions(value, key)]
             return _combine(parts, negated != (key == "$or"))
-        if key in OPERATORS:  # an operator without an attribute
+        if key in OPERATORS:  # The operator is not inside an attribute.
             self.mistakes.hold(invalid_key(key, ".".join(path) or None, self.param))
             return NO_FILTER
         attribute = find_attribute(type_, key, path, self.param)
@@ -97,7 +97,7 @@ class _FilterParser:
     def compare(
         self, attribute: Attribute, at: int, name: str, value: Any, path: AttributePath, negated: bool
     ) -> Filter:
-        # Errors about keys have priority, so an error about the operand is deferred.
+        # Errors about keys take priority, so an error about the operand is deferred.
         with self.mistakes:
             return _compare(attribute, at, name, value, path, negated)
         return NO_FILTER

@@ -34,7 +34,7 @@ def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ..
     for name, attribute in selected.items():
         if attribute and not attribute.selectable:
             raise invalid_key(name, name, param)
-    # Strings from the schema, so that caches do not store a copy of each name.
+    # Use the schema's strings, so that caches do not store a copy of each name.
     return tuple(attribute.name for attribute in selected.values() if attribute)
 
 
@@ -110,7 +110,7 @@ class _PopulateParser:
         """
         options_by_name = self.normalise(value)
         if isinstance(value, dict) and not qs.is_list(value):
-            # ignore keys such as `true` and `1`
+            # Ignore keys that are booleans, such as `true` and `1`.
             options_by_name = {
                 k: v for k, v in options_by_name.items() if k in type_.populatable or read_boolean(k) is None
             }
@@ -168,7 +168,7 @@ class _PopulateParser:
             return ALL_FIELDS
         parsed: dict[str, Any] = {}
         for key, value in options.items():
-            # in the order of the request, because Strapi reports the first mistake
+            # Check in the order of the request, because Strapi reports the first mistake.
             if value == "" and key in ("populate", "fields") and not self.forgiving:
                 raise invalid_key("", ".".join(above) if key == "populate" else None, "populate")
             if key == "populate":
@@ -203,7 +203,7 @@ class _PopulateParser:
             return self.on({t.uid: t for t in targets}, options["on"], (*path, "on"))
         populate = options.get("populate")
         if populate not in (None, "*") and not isinstance(populate, _Dotted) and not self.forgiving:
-            # any other value requires the option `on`
+            # Any other value is allowed only inside the option `on`.
             raise invalid_key("populate", ".".join(path), "populate")
         options_by_name = self.normalise(populate)
         for name in options_by_name:

@@ -18,7 +18,7 @@ ORDERS = ("asc", "desc", "ASC", "DESC")
 def read_sort(schema: Schema, type_: Type, value: Any, param: str = "sort") -> tuple[Sort, ...]:
     """Parse the `sort` parameter. Raises ValidationError if it is invalid or has too many keys."""
     keys = _read(schema, type_, value, param)
-    # A request could repeat the same key thousands of times.
+    # Drop duplicates, because a request could repeat the same key thousands of times.
     distinct = {(*(step.at for step in key.steps), key.at, key.descending): key for key in keys}
     if len(distinct) > qs.MAX_SORT_KEYS:
         raise ValidationError(f"The query has {len(distinct)} sort keys; the limit is {qs.MAX_SORT_KEYS}")
@@ -33,7 +33,8 @@ def _read(schema: Schema, type_: Type, value: Any, param: str) -> tuple[Sort, ..
         return _each(lambda part: (_text(schema, type_, part, param),), parts)
     if qs.is_list(value):
         if len({isinstance(item, str) for item in qs.items(value)}) > 1:
-            # Strapi interprets a mixed list as an object with numeric keys.
+            # Strapi interprets a mixed list as an object with numeric keys, so the error is about the key
+            # "0".
             raise invalid_key("0", None, param)
         return _each(lambda item: _read(schema, type_, item, param), qs.items(value))
     if isinstance(value, dict):

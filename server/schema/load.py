@@ -101,7 +101,7 @@ def schema_paths(root: Path) -> Iterator[str]:
 
 
 def _schema_files(root: Path, folder: Path) -> list[Path]:
-    # If this were ignored, content types in a folder that can't be read would appear to be deleted.
+    # Do not ignore the error: the content types in an unreadable folder would appear to be deleted.
     def refuse(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError):
             path = Path(error.filename or folder).relative_to(root).as_posix()

@@ -89,7 +89,7 @@ def _limits(file: ConfigFile, rule: Mapping[str, Any], at: tuple[str | int, ...]
     if regex is not None and (fault := import_module("server.schema.patterns").fault(regex)):
         what = f'the regex of the rule for "{rule["path"]}" is invalid: {fault}'
         raise file.refuse(what, "write a valid regular expression", *at, "regex")
-    # The type is "text" because it has no options of its own.
+    # The type does not matter, so "text" is used, which has no options of its own.
     return Attribute(
         rule["path"],
         "text",

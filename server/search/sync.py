@@ -46,7 +46,7 @@ class Sync(Job):
 
     def run(self, context: JobContext) -> float:
         """Detect changes and index a batch, if this process holds the lock. Return the pause in seconds."""
-        if self.site.folder.is_gone():  # `server.site.watch` logs this.
+        if self.site.folder.is_gone():  # `server.site.watch` logs that the folder is gone.
             self.close()
             return self._wait()
         try:

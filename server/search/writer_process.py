@@ -80,7 +80,7 @@ class _Child:
         self._process.wait()
         forget_helper(self._process)
         for pipe in (self._process.stdin, self._process.stdout):
-            with suppress(OSError):  # This fails if the process has not read all of its input.
+            with suppress(OSError):  # Closing the pipe fails if the process has not read all of its input.
                 if pipe is not None:
                     pipe.close()
 

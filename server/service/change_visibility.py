@@ -81,7 +81,7 @@ class ChangeFilter:
         then = layout.claim(path) if layout else None
         if then is not None:
             return may_see_file(self.actor, then)
-        # The file was not served at that time, so only its name shows whether it was a draft.
+        # If the file was not served at that time, only its name shows whether it was a draft.
         return now is None or not is_draft_name(path) or has_draft_permission(self.actor, now.type.uid)
 
 

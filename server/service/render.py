@@ -194,7 +194,8 @@ class Renderer:
 
     def _list(self, node: Node, *, many: bool, morph: bool) -> Callable[[list[Document], str, Out], None]:
         """Return a function that writes populated documents or, if `many` is not set, only the first."""
-        if morph and self._wraps:  # In Strapi 4, documents are not wrapped in a relation to multiple types.
+        # As in Strapi 4, the documents in a relation to multiple types are not wrapped.
+        if morph and self._wraps:
             return Renderer(self.view)._list(node, many=many, morph=True)
         objects = {
             uid: self._object(self.view.snapshot.schema.types[uid], selection, _type_member(uid, morph=morph))

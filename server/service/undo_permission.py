@@ -77,6 +77,6 @@ def sight_of_files(caller: Caller) -> Callable[[str], bool]:
 
 
 def _verb(required: Permit) -> Verb | None:
-    # A different version of Bifolio might have recorded the permission.
+    # If another version of Bifolio recorded the permission, the verb might be unknown here.
     name = _OLD_VERBS.get(required.verb, required.verb)
     return Verb(name) if name in set(Verb) else None

@@ -90,7 +90,8 @@ class ChangeLog:
         """
         active = self._numbers[_ACTIVE]
         base = self._numbers[_BASES + active]
-        if base and base == self.end:  # A process was killed immediately after it had begun this segment.
+        # The segment is empty, because a process was killed immediately after it had begun the segment.
+        if base and base == self.end:
             self._begin(active, checkpoint())
         elif self.end - base > max(self.segment, 2 * self._numbers[_CHECKPOINT]):
             active = self._begin(1 - active, checkpoint())
@@ -279,5 +280,5 @@ def closed_with(owner: object, *descriptors: int) -> Callable[[], None]:
             os.close(descriptor)
 
     closing = weakref.finalize(owner, close)
-    closing.atexit = False  # Threads may use the files until the process ends.
+    closing.atexit = False  # Do not close the files at exit: threads may use them until the process ends.
     return closing

@@ -85,7 +85,7 @@ def _differing(contents: Contents, found: Walk) -> set[str]:
     entries = dict(contents.entries)
     if unread:
         entries = {path: entry for path, entry in entries.items() if not path.startswith(unread)}
-    # Exempt unchanged entries, which are usually nearly all entries, from the slower check.
+    # Exclude unchanged entries (usually nearly all) from the slower check below.
     same = {
         path for path, entry in entries.items() if found.files.get(path) == entry.signature and entry.digest
     }
@@ -110,7 +110,8 @@ def unsettled(entries: Iterable[Entry], at: int) -> set[str]:
 
     `at` is the time at which the files were read, in nanoseconds since 1970.
     """
-    # As `is_settled`, but without a call for each file, because a site can have hundreds of thousands.
+    # The same test as in `is_settled`, but without a function call for each of up to hundreds of thousands of
+    # files.
     since = at - RACY_WINDOW_NS
     return {e.path for e in entries if (s := e.signature) and (s[0] >= since or s[3] >= since)}
 

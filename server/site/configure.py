@@ -81,7 +81,8 @@ def first_configuration(root: Path) -> Configuration:
     journal, queue = Journal(root, root / STATE_FOLDER), CommitQueue(root / STATE_FOLDER)
     if not journal.empty or queue.is_unsettled:
         check_state_folder(root)
-        with suppress(OSError, StorageError), journal.writing():  # a read-only site can't be recovered
+        # In a read-only site, interrupted writes are left as they are.
+        with suppress(OSError, StorageError), journal.writing():
             journal.recover()
             queue.settle(root)
     return configure(root)
@@ -106,7 +107,7 @@ def check_state_folder(root: Path, name: str = STATE_FOLDER) -> None:
         )
     try:
         tracked = is_tracked(root, name)
-    except GitError as error:  # a site with a damaged repository can still be served
+    except GitError as error:  # Continue, because a site with a damaged repository can still be served.
         log.warning("%s: can't check whether the keys in %s are stored in git: %s", root, name, error)
         return
     if tracked:

@@ -97,7 +97,7 @@ class Contents:
         self.seen = None if seen is None else (self.applied, seen)
 
     def _seen_after(self, record: Record) -> int | None:
-        # Updating the digest saves comparing all files with all entries again after each record.
+        # Update the digest, so that not all files have to be compared again after each record.
         if record.whole or not self.seen or self.seen[0] != self.applied:
             return None
         return self.seen[1] + sum(
@@ -126,7 +126,7 @@ class Contents:
                 self.uncommitted.discard(path)
 
     def _possibly_uncommitted(self) -> set[str]:
-        # For a large site, set operations are much faster than a call of `_is_uncommitted` for each file.
+        # In a large site, set operations are much faster than calling `_is_uncommitted` for each file.
         committed = self.git.committed
         described = {path for path, entry in self.entries.items() if entry.beside}
         return (self.entries.keys() - committed.times.keys()) | committed.changed | described
@@ -188,7 +188,7 @@ class Contents:
 
 
 def _hashes(entry: Entry | None) -> int:
-    # Must match `Walk.hashes`.
+    # The result must equal the hash in `Walk.hashes`.
     if entry is None:
         return 0
     files = ((entry.path, entry.signature), (entry.path + SIDECAR_SUFFIX, entry.beside))

@@ -64,7 +64,8 @@ def read_git_state(root: Path, before: GitState) -> GitState:
     """Read the state of the git repository. Return `before` itself if nothing has changed."""
     place = place_mark(root)
     folder = before.folder if place == before.place else None
-    if place is not None and folder is None:  # a new .git may still be incomplete
+    # Also read the folder again if it was None, because a new .git may have been incomplete.
+    if place is not None and folder is None:
         folder = _folder(root)
     if folder is None:
         return before if place == before.place else GitState(place=place)
@@ -114,7 +115,7 @@ def with_changed(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
         return state
     try:
         differing: frozenset[str] | set[str] = changed_paths(root, known, cache_folder(root))
-    except GitError as error:  # assume that all of them differ
+    except GitError as error:  # On failure, assume that all of them differ.
         tell_changed_unknown(root, error)
         differing = known
         if trouble_log(root).is_concerned(Concern.CHANGED):

@@ -125,7 +125,7 @@ def load_contents(
     cache = _cache(folder / "documents", configuration) if folder else None
     apart = alone and cores > 1 and cache is not None and cache.size > MIN_PARALLEL_CACHE_BYTES
     with _walking(root, roots, apart=apart) as walked, ThreadPoolExecutor(1) as beside:
-        # git runs while the cache is loaded
+        # Run git while the cache is loaded.
         git_future = beside.submit(read_git_state, root, GitState())
         kept = cache.load(configuration.schema.types) if cache else {}
         if cached and apart and kept:
@@ -257,7 +257,7 @@ def _read_in_processes(
 
 def _read_in_new_processes(store: Store, cores: int, parts: list[list[str]]) -> Iterator[tuple[bytes, bytes]]:
     sent = copy(store)
-    sent.image_cache = None  # only for media files, which are read in this process
+    sent.image_cache = None  # The image cache is not needed, because media files are read in this process.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(cores, context, _begin_reader, (sent, NICENESS)) as pool:
         yield from pool.map(_read_in_child, parts)
@@ -286,7 +286,7 @@ def _read_part(store: Store, paths: list[str]) -> tuple[bytes, list[Entry]]:
 
 
 def _is_cacheable(entry: Entry) -> bool:
-    # Variants of images may be created later, so images can't be cached.
+    # Media files have no digest. They can't be cached, because variants of images may be created later.
     return entry.document is not None and bool(entry.digest)
 
 

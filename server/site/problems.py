@@ -47,7 +47,7 @@ def find_contested(snapshot: Snapshot) -> Iterable[Problem]:
                 message += f": {_SAME_NAME}"
             yield Problem(other.path, None, message, fix, rule="duplicate-id")
     files = snapshot.tables[UPLOAD].versions
-    if len(files) > len(snapshot.media):  # several documentIds with the same URL
+    if len(files) > len(snapshot.media):  # Several documents have the same URL.
         for other in files.values():
             first = snapshot.media[media_key(other.path) or ""]
             if first.path != other.path:
@@ -70,7 +70,7 @@ def read_note(note: bytes, contents: Contents) -> tuple[Change, bool]:
     try:
         roles, problems = pickle.loads(note)
     except (pickle.UnpicklingError, EOFError, ValueError, TypeError, LookupError, AttributeError):
-        # the note is incomplete, so it is unknown what was served
+        # The note is incomplete, so it is unknown what has changed.
         return Change(reloaded=True), False
     new, fixed = difference(problems, problems_in_files(contents))
     return Change(problems=new, fixed=fixed, reloaded=True), roles == contents.configuration.settings.roles

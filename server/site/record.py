@@ -72,7 +72,8 @@ def decode(data: bytes, schema: Schema) -> Record:
 
 
 class _Pickler(pickle.Pickler):
-    # Other code compares the built-in content types by identity, so they are stored by name.
+    # Store built-in content types by name, so that unpickling returns the same objects. Other code compares
+    # them by identity.
     def persistent_id(self, obj: Any) -> str | None:
         return obj.uid if isinstance(obj, Type) and BUILT_IN.get(obj.uid) is obj else None
 

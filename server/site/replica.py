@@ -46,7 +46,7 @@ class State:
     changed: bool = False
 
     def shows_same_content(self, other: "State") -> bool:
-        # Only the commits may differ.
+        # The two states can still differ in their commits.
         return self.snapshot is other.snapshot and self.settings is other.settings
 
 
@@ -146,7 +146,7 @@ class Replica:
                         self._torn = True
                         self._apply(records)
                         self._torn = False
-            except Exception as error:  # the caller can read the files instead
+            except Exception as error:  # The caller can rescan the files instead.
                 raise UnreadableRecordError(f"{type(error).__name__}: {error}") from error
             self._position = position  # set last, because other threads check it without the lock
 
@@ -172,7 +172,7 @@ class Replica:
         For a record of the entire site, the list is empty. The caller must hold the write lock and have
         applied all earlier records.
         """
-        newest = self._log.newest if self._log else 0  # includes records that can't be read
+        newest = self._log.newest if self._log else 0  # Count records that can't be read, too.
         record = replace(record, number=max(newest, self.contents.number) + 1)
         event = self.observe(self.contents, record, origin) if self.observe else None
         with self._lock:
@@ -189,7 +189,7 @@ class Replica:
         settings = record.configuration.settings if record.configuration else self.state.settings
         demanded = len(data) <= MAX_AWAITED_BYTES or settings.roles != self.state.settings.roles
         if record.configuration:
-            log.note = b""  # the roles in it may be out of date
+            log.note = b""  # The roles in the note may be out of date.
         position = log.append(data, lambda: encode(self.contents.whole()), demanded=demanded)
         log.newest = record.number
         return position

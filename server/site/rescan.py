@@ -161,7 +161,7 @@ def rescan_written(
     small = len(contents.entries) < MAX_LOCKED_FILES
     try:
         record = _join_writes(contents, written, joined) if joined else None
-    except GitError as error:  # all files are checked instead
+    except GitError as error:  # Check all files instead.
         log.warning("%s: can't read the changes of a commit: %s", contents.root, error)
         record = None
     if record:
@@ -274,7 +274,7 @@ def _read_configuration(
 
 
 def _refuse_emptied(found: Configuration, before: Configuration) -> None:
-    # Another program is probably still writing the file.
+    # An empty file is rejected, because another program is probably still writing it.
     signature = found.mark.get(FILE)
     if signature and not signature[1] and found.settings != before.settings:
         raise SetupError(FILE, None, "the file is empty", "write the settings, or delete the file")
@@ -289,7 +289,7 @@ def _find_retimed(contents: Contents, git: GitState) -> set[str]:
 
 
 def _with_drafts(contents: Contents, paths: set[str]) -> set[str]:
-    # The createdAt of a draft can be derived from the published version's file.
+    # Drafts are read again, too: their createdAt can be derived from the published version's file.
     drafts = [path for path in contents.entries if DRAFT_MARK in path] if paths else []
     sibling = contents.store.layout.sibling
     return paths | {path for path in drafts if sibling(path, draft=False) in paths}

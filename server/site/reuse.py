@@ -84,7 +84,7 @@ def _added_columns(
         return None
     new = [attribute for name, attribute in type_.attributes.items() if name not in then[1]]
     if new and (type_.other_keys or type_.draft_key):
-        return None  # files may already contain the new key
+        return None  # Files may already contain the new key, so they must be read again.
     reading = Reading(types)
     values = {attribute.name: read_value(attribute, ABSENT, (), reading) for attribute in new}
     broken = reading.wrong or any(broken_options(attribute, values[attribute.name]) for attribute in new)

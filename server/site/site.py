@@ -152,7 +152,7 @@ class Site:
         while it is loading. Raises SetupError if the configuration is invalid.
         """
         with suppress(OSError):
-            state_folder(self.root)  # in a writable site, the write lock is in this folder
+            state_folder(self.root)  # Create the folder in which a writable site has its write lock.
         writes, replaced = self._journal.lock.number, list[Document]()
         self.recover()
         with pause_collector():
@@ -238,7 +238,8 @@ class Site:
         record = rescan_all(contents, None if writes != contents.writes else hints, writes, anew)
         if patient and git_marks(contents.git) != before:
             return None
-        if record is None or self.folder.is_gone():  # the folder may have been deleted during the rescan
+        # If the folder was deleted during the rescan, the record is wrong.
+        if record is None or self.folder.is_gone():
             return Change()
         change = change_of(contents, record)
         self._append(record)
@@ -377,7 +378,7 @@ class Site:
         return prepare_on(self.state, git, recent, changeset, change, ahead or SpeculativeWrite(), broken)
 
     def _apply_other_servers(self) -> None:
-        # Other servers for this site have their own change logs.
+        # Other servers for this site have their own change logs, so the write counter is compared.
         if self._contents.writes != self._journal.lock.number and self._rescan(None, patient=True) is None:
             raise GitBusyError()
 
@@ -517,11 +518,11 @@ class Site:
 
     def _rescan_instead(self, error: UnreadableRecordError) -> None:
         """Rescan all files because a record can't be read. The caller must hold the write lock."""
-        with suppress(OSError):  # a killed process may have left an interrupted write
+        with suppress(OSError):  # Finish or undo the write of a killed process.
             self._journal.recover()
         contents = self._contents
         record = None
-        with suppress(SchemaPending):  # the next refresh applies the changes
+        with suppress(SchemaPending):  # The next refresh applies schema changes.
             record = rescan_all(contents, None, self._journal.lock.number, read_anew_if_needed(contents))
         if record is not None:
             log.warning(
@@ -529,7 +530,8 @@ class Site:
             )
             self._append(record)
         self._replica.skip()
-        # A rescan does not find new variants of an image, because the image's file is unchanged.
+        # Read images without variants again: a rescan does not notice new variants, because the image's file
+        # is unchanged.
         scaled = rescan_paths(contents, self.unscaled())
         if scaled.entries:
             self._append(scaled)
@@ -551,7 +553,7 @@ class Site:
                 change = self._rescan(None, patient=time.monotonic() < deadline)
                 if change is not None and read_new_configuration(self._contents) is None:
                     return self._replica.succeed(log)
-            self.refresh()  # A schema has changed again, or git is at work.
+            self.refresh()  # A schema has changed again, or a git command is running.
 
     def _requests_reload(self) -> bool:
         """Request new workers if the site is large, and return whether they were requested."""
@@ -571,7 +573,7 @@ class Site:
         """Context manager that acquires the write lock, catches up, and recovers interrupted writes."""
         with self._journal.writing():
             self._catch_up_locked()
-            with suppress(OSError):  # a read-only site can't be recovered
+            with suppress(OSError):  # In a read-only site, interrupted writes are left as they are.
                 self._journal.recover()
                 if self.committer.settle():
                     self._journal.lock.count(self._journal.lock.number + 1)

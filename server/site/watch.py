@@ -118,12 +118,13 @@ class Watcher(Job):
             try:
                 self._watch_folders(watched, folders, recursive)
             except FileNotFoundError:
-                self._stop.wait(0.05)  # probably because a folder was deleted
+                self._stop.wait(0.05)  # A folder was probably deleted.
             except (OSError, RuntimeError) as error:  # watchfiles raises both
                 if DECODE_ERROR not in str(error):
                     self._poll(error)
                     continue
-                self._stop.wait(POLL_INTERVAL_MS / 1000)  # the next watch lists the folders again
+                # List the folders again, because one contains a name that is not UTF-8.
+                self._stop.wait(POLL_INTERVAL_MS / 1000)
 
     def _poll(self, error: Exception) -> None:
         poll_s = self._timing.poll_s
@@ -163,12 +164,12 @@ class Watcher(Job):
             elif {os.path.basename(path) for path in changed} - {"index.lock"}:
                 self._hints.add(self._relative(changed))
             if folders() != watched or changed & paths:
-                # A deleted folder is no longer watched, even if a new one takes its place.
+                # Start again: a deleted folder is no longer watched, even if a new one takes its place.
                 return
             if separate and any(map(os.path.isdir, changed)):
                 return  # A new folder must be watched, too.
             if recursive and self.site.folder_problems != unread:
-                return  # a folder may have become readable
+                return  # A folder may have become readable, so start again.
 
     def _relative(self, paths: Iterable[str]) -> set[str]:
         top = f"{self.site.root}{os.sep}"
@@ -223,7 +224,7 @@ def _separate_folders(tops: Iterable[str]) -> set[str]:
     for folder, names, _ in (step for top in tops for step in os.walk(top, followlinks=True)):
         status = os.stat(folder)
         if folders.setdefault((status.st_dev, status.st_ino), folder) != folder:
-            names.clear()  # already visited through a link
+            names.clear()  # The folder has already been visited through a link.
         readable = [name for name in names if is_utf_8(name)]
         skipped |= len(readable) < len(names)
         names[:] = readable

@@ -129,7 +129,7 @@ def naming(*target: Path) -> Iterator[None]:
     """Context manager that makes an OSError name the target file instead of the temporary file."""
     try:
         yield
-    except (FileNotFoundError, FileExistsError):  # Callers need the original exception.
+    except (FileNotFoundError, FileExistsError):  # Callers handle these exceptions, so they are not changed.
         raise
     except OSError as error:
         if error.errno is None or not target:
@@ -143,13 +143,14 @@ def roll_back(replacement: Replacement, recovery: Recovery) -> None:
     If both files were edited, the old file is moved to .bifolio/unsaved/.
     """
     step, target = replacement.step, replacement.step.target
-    if not step.is_applied():  # Swapping the files again could displace a third edit.
+    if not step.is_applied():  # The target was edited again, so swapping the files could displace this edit.
         if replacement.holds_an_edit:
             recovery.replaced.put_aside(step.aside, step.write.path)
         return
     with open_folder(target.parent) as folder:
         if not step.aside.parent.is_dir() or (step.before and not os.path.lexists(step.aside)):
-            _roll_back_from_open_file(replacement, folder)  # .bifolio/ was deleted.
+            # .bifolio/ was deleted, so the old file is restored from the open file.
+            _roll_back_from_open_file(replacement, folder)
         elif step.after is None:
             with suppress(FileExistsError):
                 put_new(step.aside, target, folder)

@@ -69,7 +69,7 @@ def _no_null(path: str) -> Iterator[None]:
         ) from error
 
 
-# New value for an attribute stored as the body: this writes an explicit null, whereas None removes the body.
+# Writes an explicit null for an attribute that is stored as the body. None would remove the body.
 WRITTEN_NULL = Plain("null")
 
 
@@ -82,7 +82,8 @@ def change_text(path: str, text: str, body: str | None, changes: Mapping[str, An
     """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     expected = {**parse(path, text, body), **changes}
-    # If values share a YAML anchor, the first attempt may also change other attributes.
+    # If values share a YAML anchor, the first method may also change other attributes. The second method
+    # expands anchors.
     for attempt in (_edit, _edit_expanded):
         with _no_null(path):
             edited = attempt(path, text, body, dict(changes))
@@ -166,7 +167,8 @@ def _edit_markdown(text: str, body: str | None, changes: dict[str, Any], *, expa
 
 
 def _must_be_in_matter(text: str) -> bool:
-    # Below the front matter, empty text would be read as a missing value, and conflict markers as a conflict.
+    # Such text must be in the front matter. Below it, empty text would be read as a missing value, and
+    # conflict markers as a conflict.
     return text == "" or has_conflict(text)
 
 

@@ -29,11 +29,12 @@ def exchange(aside: Path, target: Path, folder: int) -> bool:
     Return False if the swap was not atomic, in which case `aside` can be a copy of the old file. Raises
     OSError.
     """
-    # The target is the first argument, so programs that watch its folder see a deletion, then a creation.
+    # The order of the arguments matters: programs that watch the target's folder see a deletion, then a
+    # creation.
     if _rename((target.name, folder), (str(aside), _AT_FDCWD), _EXCHANGE):
         return True
     former = aside.with_suffix(".former")
-    former.unlink(missing_ok=True)  # Left by a writer that was killed.
+    former.unlink(missing_ok=True)  # A writer that was killed may have left this file.
     back_up(target, former)
     move(aside, target.name, folder)
     os.replace(former, aside)
@@ -119,7 +120,8 @@ class Reader:
         if not hasattr(fcntl, "F_SETLEASE"):
             return errno.ENOSYS
         try:
-            # The kernel sends this signal when another program opens the file. It has no effect here.
+            # The kernel sends SIGURG when another program opens the file. By default, this signal has no
+            # effect.
             fcntl.fcntl(self.file.fileno(), fcntl.F_SETSIG, signal.SIGURG)
             fcntl.fcntl(self.file.fileno(), fcntl.F_SETLEASE, fcntl.F_RDLCK)
         except OSError as error:
@@ -149,7 +151,7 @@ def is_unchanged(path: Path, before: FileMark, data: bytes | None) -> bool:
         reader = open_reader(path, held)
         if reader is None:
             return link_mark(path) == before
-        # An edit within the same clock tick may leave size and mtime unchanged.
+        # Compare the content, too: an edit within the same clock tick may leave size and mtime unchanged.
         is_same = reader.hold() and reader.mark == before and reader.has_bytes(data)
         return is_same and not reader.has_waiting_writer
 

@@ -50,7 +50,7 @@ class Walk:
         return self.hashes + hash(tuple(self.unread))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A few large objects are unpickled three times as fast as many small ones.
+        # Pickle a few large objects, because they are unpickled three times as fast as many small ones.
         numbers = list(chain.from_iterable(self.files.values()))
         return _walk_of, ("\0".join(self.files), numbers, self.problems, self.unread, self.hashes)
 

@@ -53,7 +53,7 @@ def helper(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[
     """Context manager that starts a helper process, and kills it at the end of the block. Raises OSError."""
     process = start_helper(command, **options)
     try:
-        with process:  # closes its pipes
+        with process:  # This closes the process's pipes at the end.
             try:
                 yield process
             finally:

@@ -128,7 +128,7 @@ class HostLease:
         while first and first.host != self._own.host and time.monotonic() < deadline:
             time.sleep(_POLL_INTERVAL_S)
             lease = self._read()
-            if lease is None:  # The other machine released its lease.
+            if lease is None:  # The other machine has released its lease.
                 return
             if lease != first:
                 if lease.host == self._own.host:

@@ -42,7 +42,7 @@ class Journal:
         self.folder = folder / "journal"
         self.lock = WriteLock(folder / "write.lock", self.root)
         self.recovery = Recovery(self.root, self.folder)
-        # Distinguishes replaced files from those of an earlier process with the same process id.
+        # This distinguishes files from those of an earlier process with the same process id.
         self._run = secrets.token_hex(4)
         self._count = 0
         self._mode_of_new: int | None = None
@@ -173,7 +173,7 @@ class Journal:
         return path
 
     def _replace_counted(self, staged: list[StagedFile], record: Path, permit: Callable[[], None]) -> None:
-        # Other processes can tell from this number that files may have been replaced.
+        # Increase the write counter, which tells other processes that files may have been replaced.
         number = self.lock.number
         self.lock.count(number + 1)
         try:

@@ -114,7 +114,7 @@ def _real_path(descriptor: int, path: str) -> str | None:
         if real.endswith(_DELETED_SUFFIX) and not os.path.lexists(real):
             return real.removesuffix(_DELETED_SUFFIX)
     except OSError:
-        return _resolve(descriptor, path)  # a system without /proc
+        return _resolve(descriptor, path)  # The system has no /proc.
     return real
 
 
@@ -134,7 +134,7 @@ def open_file(root: Path, path: str) -> int:
     top = str(root)
     full = f"{top.rstrip('/')}/{path}"
     descriptor = os.open(full, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:  # Checked after opening, because a link can replace the file at any time.
+    try:  # Check after opening, because a link can replace the file at any time.
         _check_opened(descriptor, full, top, path)
     except BaseException:
         os.close(descriptor)

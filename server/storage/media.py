@@ -72,7 +72,7 @@ def true_ending(content: Path, ending: str) -> str:
     """Return the extension for an uploaded file: `ending`, unless it is missing or the content contradicts
     it.
     """
-    # The first bytes determine the type reliably only for images.
+    # Only the types of images can be determined reliably from the first bytes.
     sniffed = sniff(content)
     if sniffed and sniffed[0].startswith("image/"):
         return ending if mime_type(f"x{ending}") == mime_type(f"x{sniffed[1]}") else sniffed[1]

@@ -80,7 +80,7 @@ def pack(entries: Iterable[CachedEntry]) -> bytes:
     packed = []
     for uid, group in groups.items():
         documents = [document for _, document in group]
-        as_they_are = rows_of(documents)  # Rows that are already packed are reused as they are.
+        as_they_are = rows_of(documents)  # Reuse rows that are already packed.
         of_rows, data = (
             as_they_are.packed()
             if as_they_are
@@ -101,7 +101,7 @@ def _facts(one: CachedEntry) -> tuple[Any, ...]:
 
 
 def _other_path(one: CachedEntry, document: Document) -> str:
-    # The paths differ for a media file in a bucket.
+    # For a media file in a bucket, the document's path differs from the entry's path.
     return "" if document.path == one.entry.path else document.path
 
 
@@ -211,7 +211,7 @@ class ParseCache:
                     self._write(data)
                     self._last = self._stamp
         except OSError:
-            pass  # Without the cache, the next start parses the files.
+            pass  # Ignore failures: without the cache, the next start parses the files.
 
     def _write(self, data: bytes) -> None:
         if self._length:

@@ -125,8 +125,8 @@ def decode(data: bytes) -> str:
 
 
 def refuse_empty(text: str) -> None:
-    # The file is probably half-written, or was truncated by a crash. If it were read as a document without
-    # values, the next write could discard the document's values.
+    # Reject empty files: another program is probably writing the file, or a crash has truncated it.
+    # Otherwise, the next write could discard the document's values.
     if not text:
         raise SyntaxProblem("the file is empty", 1, "write the document, or delete the file", 1)
 

@@ -73,7 +73,7 @@ class RecentVersions:
             for key, block in part:
                 rows.append(_ROW.pack(key, start, len(block), xxh3_64_intdigest(block)))
                 start += len(block)
-            # Overwrites an incomplete row at the end.
+            # Start at a multiple of the row size, in order to overwrite an incomplete row at the end.
             os.pwrite(index, b"".join(rows), os.fstat(index).st_size // _ROW.size * _ROW.size)
 
     def _is_full(self, folder: Path) -> bool:

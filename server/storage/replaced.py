@@ -49,7 +49,7 @@ class ReplacedFiles:
         edit.
         """
         name = f"{os.getpid()}-{secrets.token_hex(4)}"
-        with suppress(OSError):  # The edit is restored even if the disk is full.
+        with suppress(OSError):  # Ignore failures, so that the edit is moved back even if the disk is full.
             step = Step(path, f"{name}.edit", link_mark(file), None)
             self.folder.mkdir(mode=0o700, exist_ok=True)
             write_intent(self.folder / f"{name}{_RESTORED_SUFFIX}", [step], synced=False)

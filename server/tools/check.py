@@ -132,7 +132,7 @@ def as_gitlab(found: Survey, prefix: str) -> str:
 
 
 def _unique_fingerprint(problem: Problem) -> str:
-    # GitLab requires each fingerprint to be unique.
+    # Include the line number, because GitLab requires unique fingerprints.
     return hashlib.sha256(f"{_fingerprint(problem)}\0{problem.line}".encode()).hexdigest()[:32]
 
 
@@ -233,7 +233,7 @@ def _fix_line(fix: Fix | KeyFix) -> str:
     name = ".".join(map(str, fix.at))
     if isinstance(fix, Fix) and fix.line is not None:
         return f"{name}: removed from line {fix.line}; the last one stays"
-    if fix.at[-1] == fix.old:  # The fix renames a key.
+    if fix.at[-1] == fix.old:  # This fix renames a key.
         return f"{name} → {fix.new}"
     return (
         f"{name}: {fix.old} → {'null' if fix.new is None else fix.new}" if fix.old else f"{name}: {fix.new}"

@@ -170,7 +170,7 @@ def update_folder(
             )
         return 0, 0
     for path in (*files, *outdated):
-        refuse_link(top, path)  # before anything is written
+        refuse_link(top, path)  # Check before anything is written.
     written = sum(_write_changed(top, path, made) for path, made in files.items())
     for path in outdated:
         delete_file(top, path)

@@ -137,7 +137,7 @@ def _text(attribute: Attribute, format_: Format, *, optional: bool, draft: bool)
 
 
 def _shortest(least: int) -> list[JsonSchema]:
-    # `minLength` counts UTF-16 code units, but JSON Schema counts characters.
+    # In a content type, `minLength` counts UTF-16 code units. In JSON Schema, it counts characters.
     if least <= 0:
         return []
     if least == 1:
@@ -168,7 +168,7 @@ def literals(text: str, format_: Format = "yaml") -> list[Any]:
 
 
 def _unique(values: list[Any]) -> list[Any]:
-    # 1 and True are different, but 1 and 1.0 are equal.
+    # The key distinguishes 1 from True, but not from 1.0.
     found: dict[tuple[bool, Any], Any] = {}
     for value in values:
         found.setdefault((isinstance(value, bool), value), value)

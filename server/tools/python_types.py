@@ -100,7 +100,7 @@ def typed_dict(name: str, rows: Iterable[Row], about: str = "", *, total: bool =
     comment = f"# {_line(about)}\n" if about else ""
     lines, keys = [], set[str]()
     for key, value, described in rows:
-        if key in keys:  # A component can have an attribute with the same name.
+        if key in keys:  # Skip duplicates: a component can have an attribute with the same name.
             continue
         keys.add(key)
         if described:

@@ -188,5 +188,5 @@ def past_site(root: Path, commit: str) -> Iterator[Path]:
 def _link(source: str, target: str) -> None:
     try:
         os.link(source, target)
-    except OSError:  # The target might be on a different disk.
+    except OSError:  # Copy the file, because the target might be on a different disk.
         shutil.copy2(source, target)

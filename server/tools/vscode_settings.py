@@ -124,7 +124,7 @@ def _merged_mapping(there: Any, made: dict[str, list[str]], folder: str) -> dict
 
 
 def _without_comments(text: str) -> str:
-    # With spaces, all positions stay the same.
+    # Replace commas with spaces, so that all positions stay the same.
     return _TRAILING_COMMA.sub(lambda found: " " if found["comma"] else found[0], _blanked(text))
 
 

@@ -42,13 +42,13 @@ def free_path(
     Raises ConflictError if no unused path is found.
     """
     type_ = address.type
-    # File names are visible even to callers who are not allowed to read private values.
+    # Private uids are not used, because everybody can see file names.
     uids = (a for a in type_.attributes.values() if a.type == "uid" and a.visible)
     uid = next((values[a.name] for a in uids), None)
     built = name_of(type_, values)
     folders = (type_.file_name or "").count("/") if built else 0
     uid = built or uid
-    # Some file systems ignore case.
+    # Use lower case, because some file systems ignore case.
     named = uid.lower() if isinstance(uid, str) and _is_path(uid, folders) else otherwise
     name = type_.singular if type_.kind == "singleType" else named or document_id
     ending = _ENDINGS[type_.format]

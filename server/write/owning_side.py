@@ -63,7 +63,7 @@ class Relinker:
     def _removed_from_published(
         self, owner: Type, owning: Attribute, target: Any, attribute: Attribute, links: Links
     ) -> set[str]:
-        # The draft's relation can differ from the published version's.
+        # Use the published relation, because the draft's relation can differ.
         live = self._owners(owner, owning, target, PUBLISHED)
         return {*live} - {*replace(links, strict=False).apply(live, to_many=attribute.to_many)}
 
@@ -97,7 +97,8 @@ class Relinker:
                 drop_equal_draft(self.context, published, draft, values, values_of(draft))
 
     def take(self, type_: Type, document_id: str, attribute: Attribute, targets: tuple[Any, ...]) -> None:
-        # In these relations, a target can belong to only one document.
+        # Removes the targets from other documents, for relations in which a target can belong to only one
+        # document.
         self._remove_from_others(type_, attribute, targets, {document_id})
         self._remove_in_other_locales(type_, attribute, targets, {document_id})
 

@@ -63,8 +63,8 @@ def rebase(
             shown = replaced[0].as_draft() if address.draft else replaced[0]
             details = _overlapping(request, writer.context, merged.conflicts, versions)
             raise OverlapError(details={"version": version_of(shown), "conflicts": details})
-        # Only the request body can contain ids from the earlier version, so ids are compared only in the
-        # first merge.
+        # Compare ids only in the first merge, because only the request body can contain ids from the earlier
+        # version.
         values, by_id = merged.values or values, False
     return _as_change(change, type_, values, values_of(current))
 
@@ -86,7 +86,7 @@ def _as_change(change: Change, type_: Type, values: Values, current: Values) -> 
 def _leads_to(links: Links, current: Targets, targets: Targets, *, to_many: bool) -> bool:
     try:
         return links.apply(current, to_many=to_many) == targets
-    except ValidationError:  # The position refers to a target that is missing.
+    except ValidationError:  # The position refers to a missing target.
         return False
 
 

@@ -66,7 +66,7 @@ class Links:
     def _with_kept(
         self, targets_set: tuple[Target, ...], current: tuple[Target, ...], *, to_many: bool
     ) -> tuple[Target, ...]:
-        # In a to-one relation, a new target replaces a hidden one.
+        # In a to-one relation, a new target replaces the old one, even if the old one is hidden.
         if targets_set and not to_many:
             return targets_set
         targets = list(targets_set)
@@ -247,7 +247,7 @@ def morph_targets(attribute: Attribute, value: Any) -> Iterator[Any]:
     In a to-many relation, a value that is not a list is yielded as None.
     """
     if value is True:
-        return  # Such a value is rejected when the relation is validated.
+        return  # Yield nothing: such a value is rejected when the relation is validated.
     operations = isinstance(value, dict) and any(key in value for key in (*OPERATIONS, "options"))
     for items in [value.get(key) or [] for key in OPERATIONS] if operations else [value]:
         if isinstance(items, list):

@@ -173,7 +173,7 @@ class Validator:
         for item in targets_in(tree):
             uid = item.get("__type") if attribute.morph else attribute.target
             target = self.snapshot.schema.types.get(uid if isinstance(uid, str) else "")
-            if target is None or not self.may_find(target.uid):  # This target is rejected later.
+            if target is None or not self.may_find(target.uid):  # Skip the target, which is rejected later.
                 continue
             known = {
                 *target.columns,
@@ -322,14 +322,14 @@ class Validator:
         if number is None or held is None or self.in_private:
             return None
         component = held.get((type_.uid, str(number)))
-        # Clients can compute ids, so this error reveals which components exist.
+        # Clients can compute ids. The error would reveal which components exist, so only some callers get it.
         if component is None and self.reads_version:
             name = next(str(part) for part in reversed(path) if isinstance(part, str))
             raise ApplicationError(f"Some of the provided components in {name} are not related to the entity")
         return component
 
     def _new_id(self, type_: Type, tree: Mapping[str, Tree], path: KeyPath) -> int:
-        # An id that is ignored must behave like a known one: Items with the same id count as duplicates.
+        # If an unknown id was ignored, items with the same id are still duplicates, as with known ids.
         number = tree.get("id")
         is_ignored = number is not None and not self.reads_version and not self.in_private
         return identify(type_.uid, str(number)) if is_ignored else identify(*map(str, path))
@@ -383,13 +383,13 @@ class Validator:
         if uid not in self.numbers and table:
             statuses = self._statuses(uid)
             versions = [version for version in table.versions.values() if version.status in statuses]
-            # Only this column is read, because whole rows would all stay in memory.
+            # Read only this column, because whole rows would stay in memory.
             numbers = column_of(versions, ID)
             self.numbers[uid] = {n: version.document_id for n, version in zip(numbers, versions, strict=True)}
         return self.numbers[uid].get(number) if table else None
 
     def _table(self, uid: str) -> Table | None:
-        # A target's content type has been checked before, but a neighbour's has not.
+        # Check the content type: this may be the neighbour of a target, whose type has not been checked yet.
         return self.snapshot.tables.get(uid) if self.may_find(uid) else None
 
     def _statuses(self, uid: str) -> tuple[str, ...]:
@@ -473,7 +473,7 @@ def check(
 
 
 def _is_known(path: KeyPath, fault_paths: Set[KeyPath], around: Set[KeyPath]) -> bool:
-    # One fault is enough if it is about the value, a part of it, or a value that contains it.
+    # One fault is enough for a value, its parts, and the values that contain it.
     return path in around or any(outer in fault_paths for outer in _outwards(path))
 
 

@@ -205,7 +205,7 @@ class Writer:
     # --- other files ---------------------------------------------------------------------------
 
     def _add_locale(self, address: Address, document_id: str, change: Change) -> None:
-        # Values that all locales share are copied.
+        # Copies the values that all locales share.
         other = self._other_locale(address, document_id)
         if other is None:
             locales = self.context.settings.locales
@@ -220,7 +220,7 @@ class Writer:
         values.update({name: other_values[name] for name in shared})
         values = self.merged(address.type, document_id, values, change)
         self.require_valid(address, document_id, values, change, lambda _: True)
-        # With a draft key, the file name does not mark drafts.
+        # If drafts are marked by a key in the file, their file names do not differ.
         draft = address.draft and not address.type.draft_key
         path = self.context.sibling(other.path, draft=draft, locale=address.locale)
         write_new(self.context, address, document_id, values, path)
@@ -231,7 +231,7 @@ class Writer:
         self._link_back(address, document_id, change, values)
 
     def _other_locale(self, address: Address, document_id: str) -> Document | None:
-        # A version with the same status is preferred.
+        # Returns a version in another locale, preferably with the same status.
         locales = (self.context.settings.locales.default, *self.context.settings.locales.available)
         versions = [
             self.context.versions(address.type, document_id, locale)

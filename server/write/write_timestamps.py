@@ -50,13 +50,13 @@ def _is_stamped(context: Context, base: Document, name: str) -> bool:
 
 
 def timestamps_of_new_draft(context: Context, published: Document) -> Values:
-    # The new draft is a copy of the published file.
+    # The new draft is a copy of the published file, so createdAt may have to be added.
     created = _created_timestamp(context, published, published.created_at)
     return {**timestamp_of_change(context, published), **created, "publishedAt": REMOVE}
 
 
 def timestamps_of_publishing(context: Context, base: Document, published: Document | None) -> Values:
-    # The published file is a copy of the file of `base`.
+    # The published file is a copy of the file of `base`, so createdAt may have to be added.
     created = _created_timestamp(context, base, (published or base).created_at)
     timestamps: Values = {**created, **timestamp_of_change(context, base)}
     source = published if published and _is_kept_by_git(context) else base
@@ -70,12 +70,12 @@ def timestamps_of_unpublishing() -> Values:
 
 
 def timestamps_of_moved(context: Context, document: Document) -> Values:
-    # Without this, timestamps that the file does not contain would become the time of the move.
+    # Write createdAt if the file does not contain it. Otherwise, it would become the time of the move.
     return _created_timestamp(context, document, document.created_at)
 
 
 def _created_timestamp(context: Context, base: Document, created_at: str) -> Values:
-    # A timestamp that the file already contains is omitted.
+    # Returns {} if the file already contains this timestamp.
     if not _is_stamped(context, base, "createdAt"):
         return {}
     own = read_own_timestamp(context.tree(base), "createdAt", "", Reading(context.snapshot.schema.types))
@@ -93,8 +93,8 @@ def stamp_text(path: str, type_: Type, before: str, after: str, now: str) -> str
     try:
         tree, old = parse(path, after, type_.body), parse(path, before, type_.body)
     except SyntaxProblem:
-        # A syntax error in the new text will be reported by validation. If only the old text has one, this
-        # write repairs the file.
+        # Validation will report a syntax error in the new text. If only the old text has an error, this write
+        # repairs it.
         return after
     kept = [name for name in ("updatedAt", "publishedAt") if name in tree and same(tree[name], old.get(name))]
     changes: Values = {name: Plain(now) for name in kept}

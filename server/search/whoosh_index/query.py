@@ -47,7 +47,8 @@ class _MostMatcher(mcore.Matcher):  # type: ignore[misc]
                 self.here = []
                 return
             ids = sorted(m.id() for m in self.left)
-            at = ids[self.least - 1]  # No earlier document can be matched by `least` matchers.
+            # Skip earlier documents, because fewer than `least` matchers can match them.
+            at = ids[self.least - 1]
             self.here = [m for m in self.left if m.id() == at]
             if len(self.here) >= self.least:
                 return

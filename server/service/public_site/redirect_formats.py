@@ -71,7 +71,7 @@ def _target_in_rule(redirect: Redirect) -> str:
     target = _encoded(redirect.target)
     if origin_of(redirect.target) != redirect.origin:
         return target
-    # A colon would begin a placeholder.
+    # Encode colons, because they would begin placeholders.
     return (target[len(redirect.origin) :] or "/").replace(":", "%3A")
 
 
@@ -185,7 +185,7 @@ def _htaccess(redirects: Iterable[Redirect]) -> tuple[str, list[Redirect]]:
         decoded = _decoded(path)
         if decoded is None:
             return None
-        # In .htaccess, paths begin without a slash.
+        # In .htaccess, paths are matched without the leading slash.
         pattern = f"^{_apache_pattern(decoded.removeprefix('/'))}/?$"
         target = _encoded(redirect.target).replace("%", "\\%")
         flags = f"R={STATUS},L,NE" + (",QSD" if query else "")
@@ -198,7 +198,7 @@ def _htaccess(redirects: Iterable[Redirect]) -> tuple[str, list[Redirect]]:
 
 
 def _apache_pattern(text: str) -> str:
-    # mod_rewrite does not support escaped quotes, so their code is used.
+    # mod_rewrite does not support escaped quotes, so they are written as \x22.
     return re.sub(r"[!-,.:-@\[-^`{-~]", lambda found: "\\" + found[0], text).replace('\\"', "\\x22")
 
 

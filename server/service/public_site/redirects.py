@@ -108,7 +108,7 @@ class Redirects:
         declared = list(self._declared(documents, commit))
         try:
             former = self._former.of(public.state, head, (d for d, _ in documents), public.types)
-        except GitError:  # the clone is damaged or incomplete; the aliases are still known
+        except GitError:  # The clone is damaged or incomplete, so only the aliases are known.
             former = []
         owners = _first_of_each(former)
         # Most writes change no address. In that case, the redirects need not be computed again.

@@ -89,6 +89,7 @@ class ScalePictures(Job):
                 log.exception("the image %s can't be scaled", path)
         site.image_cache.save()
         self._mark = site.image_cache.mark()
-        if not site.unscaled():  # false, for example, if an image is still being uploaded
+        # An image can still lack variants, for example if it is still being uploaded.
+        if not site.unscaled():
             self._complete_media = media
         return self._pause_s

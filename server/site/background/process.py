@@ -63,12 +63,12 @@ def run_in_process(work: Callable[..., Result], *arguments: Any, timeout_s: floa
 
 def _main() -> None:
     results = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    # Output of the function must not be mixed into the result.
+    # Redirect the function's output, so that it is not mixed with the result.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(NICENESS)
     end_with_parent()
-    gc.disable()  # the process exits soon
+    gc.disable()  # Garbage collection is not needed, because the process exits soon.
     try:
         work, arguments = pickle.load(sys.stdin.buffer)
     except (EOFError, pickle.UnpicklingError):  # the parent process has ended

@@ -84,7 +84,7 @@ def _deprecated_in(type_: Type, values: Any, at: KeyPath) -> Iterator[tuple[KeyP
 
 
 def _content_rules(subject: Subject) -> Iterator[Problem]:
-    # Drafts may be incomplete.
+    # Drafts are not checked, because they may be incomplete.
     document = subject.document
     if document is None or not document.type.rules:
         return

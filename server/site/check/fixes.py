@@ -116,7 +116,7 @@ def _put_key_fixes(fixes: Iterable[KeyFix], changeset: Changeset) -> None:
 
 
 def _replace_word(text: str, fix: KeyFix) -> str:
-    # Unless the file has changed, the word is at this position.
+    # Check that the word is still at this position.
     line, column, value = fix.position
     is_key = fix.at[-1] == fix.old
     start = sum(len(before) + 1 for before in text.split("\n")[: line - 1])
@@ -316,7 +316,7 @@ def _other_id(audit: Audit, name: str, type_: Type, text: str) -> _Target | None
     That document was renamed, or has a similar id.
     """
     if (type_.uid, text) in audit.claimed:
-        return None  # correct, but the document's file can't be read
+        return None  # The id is correct, but the document's file can't be read.
     return _renamed_target(audit, name, (type_.uid, text)) or _suggested_target(audit, (type_.uid, text))
 
 

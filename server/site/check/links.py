@@ -124,7 +124,7 @@ class LinkTargets:
         anchors, names = self._anchors_of(page, path)
         if anchor in anchors or any(one.endswith("-") and anchor.startswith(one) for one in anchors):
             return True
-        return fragment in names  # the front end may make anchors from values, shortcodes or components
+        return fragment in names  # The front end may also turn these words into anchors.
 
     def _anchors_of(self, page: Page, path: str) -> tuple[frozenset[str], frozenset[str]]:
         if path == page.path:

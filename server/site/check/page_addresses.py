@@ -77,7 +77,7 @@ class PageAddresses:
 
     @cached_property
     def pages(self) -> tuple[Pages, ...]:
-        # first the patterns that only documents match
+        # Exclusive patterns come first.
         return tuple(sorted(self._find_pages(), key=lambda pages: not pages.is_exclusive))
 
     def _find_pages(self) -> Iterator[Pages]:

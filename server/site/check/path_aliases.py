@@ -86,7 +86,8 @@ def _options(root: Path, path: str) -> Iterator[tuple[str, dict[str, Tree]]]:
         options, extends = config.get("compilerOptions"), config.get("extends")
         if isinstance(options, dict):
             yield path, options
-        for one in extends if isinstance(extends, list) else [extends]:  # the last one wins
+        # If there are several, the last one takes precedence.
+        for one in extends if isinstance(extends, list) else [extends]:
             if isinstance(one, str) and one.startswith("."):
                 file = normpath(join(dirname(path), one))
                 left.append(file if file.endswith(".json") else f"{file}.json")

@@ -24,7 +24,7 @@ class Readings:
         if known is not None:
             return Prose(known.links, known.headings, text)
         found = read_prose(text, first_line)
-        self._prose[key] = Prose(found.links, found.headings)  # without the text, to save memory
+        self._prose[key] = Prose(found.links, found.headings)  # stored without the text, to save memory
         return found
 
     def anchors(self, path: str, text: str) -> Anchors | None:

@@ -196,7 +196,7 @@ def survey(
 
     `open_site` and `look` (by default, `survey_site`) are called only if the configuration is valid.
     """
-    interrupted = _find_interrupted(root)  # first, because it may finish a write to the configuration
+    interrupted = _find_interrupted(root)  # Called first, because it may finish a write to the configuration.
     broken = broken_configuration(root)
     if broken:
         found = Survey(in_order((*broken, *interrupted)), len({problem.path for problem in broken}))
@@ -321,7 +321,7 @@ def _find_interrupted(root: Path) -> list[Problem]:
     try:
         check_state_folder(root)
     except SetupError:
-        return []  # the folder can't be trusted, so its journal must not be executed
+        return []  # The folder can't be trusted, so the writes in its journal must not be finished.
     journal, queue = Journal(root, root / STATE_FOLDER), CommitQueue(root / STATE_FOLDER)
     found: list[Problem] = []
     if not journal.empty or queue.is_unsettled:

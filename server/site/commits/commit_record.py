@@ -24,7 +24,7 @@ def record_of_commit(
     is_current = before.head is not None and not head_moved(contents.root, before)
     has_moved = git_moved(contents.root, before)  # for example, by `git status`, which updates the index
     move_head()
-    if not is_current:  # another program's commit is not served yet
+    if not is_current:  # Another program has committed, and this commit is not served yet.
         return _rescan(contents)
     files = {path: is_on_disk(contents.root / path, new.files[path]) for path in changed}
     renames = len({staged is None for staged in changed.values()}) == 2

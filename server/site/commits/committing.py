@@ -133,13 +133,14 @@ class Committer:
             raise StorageError(f"The commit can't be queued: {error.strerror}") from error
         with self.queue.making(self.root, name, metadata):
             yield name
-        with suppress(OSError):  # otherwise, the next holder of the write lock queues the write
+        # If this fails, the next process that acquires the write lock queues the write.
+        with suppress(OSError):
             self.queue.keep(name)
             if joined and joined.move and joined.move():
                 self.queue.finish(name, joined.ready)
 
     def _head(self) -> str:
-        # The checked-out commit may be newer than the commit that is being served.
+        # Ask git, because the checked-out commit may be newer than the one that is being served.
         try:
             return head_commit(self.root)
         except GitError:
@@ -180,7 +181,7 @@ class Committer:
         """Commit all queued writes that are due, and clean up old locks and commit ids."""
         if self.queue.is_unsettled:
             with suppress(BusyError), self._locked():
-                pass  # acquiring the write lock cleans up after killed processes
+                pass  # Acquiring the write lock is enough to clean up after killed processes.
         if self.queue.pending():
             self._drain(0.0)
         self._remove_left_lock()
@@ -188,7 +189,7 @@ class Committer:
         makes_objects = self._delay is not None or self._replica.state.settings.git.follow is not None
         if makes_objects and time.monotonic() - self._gc_at > GC_INTERVAL_S:
             self._gc_at = time.monotonic()
-            with suppress(CommitError):  # packs objects if the repository needs it
+            with suppress(CommitError):  # This packs objects if necessary.
                 git_as_owner(self.root, "gc", "--auto", "--quiet")
 
     def _remove_left_lock(self) -> None:
@@ -238,7 +239,8 @@ class Committer:
                     raise CommitError("timed out waiting for other commits to finish")
                 for write in self.queue.pending():
                     if write.name == name:
-                        self._repository_cache = None, 0.0  # so that hooks that were just added are found
+                        # Drop the cached value, in case hooks have just been added.
+                        self._repository_cache = None, 0.0
                         repository, by_git = self.repository()
                         remove_own_lock(repository)
                         repository.require_quiet()
@@ -331,7 +333,7 @@ class Committer:
                 raise
             self._refused[name] = time.monotonic() + HOOK_RETRY_INTERVAL_S
             self._log_failure(error)
-            # The request has ended, so this commit is not retried.
+            # The request has failed, so this commit is not retried.
             if group.last.asked:
                 self.queue.drop(name)
             return False
@@ -343,7 +345,7 @@ class Committer:
         """Commit a group of writes, and retry if other programs interfere. Raises CommitError."""
         deadline = time.monotonic() + GIT_LOCK_TIMEOUT_S
         while True:
-            # If another git command held the index lock, the new commit might have to be discarded.
+            # Wait now: if the index is still locked later, the new commit has to be discarded.
             wait_for_index(repository, deadline)
             head = repository.head()
             try:
@@ -351,7 +353,7 @@ class Committer:
                 break
             except CommitError as error:
                 if not error.overtaken and (is_full(str(error)) or repository.head() == head):
-                    raise  # another attempt would fail, too
+                    raise  # Another attempt would fail, too.
                 if time.monotonic() > deadline:
                     raise CommitError(str(error)) from error
         self._log_places(group)
@@ -390,7 +392,7 @@ class Committer:
         if not changed:
             note_own_versions(self.queue, repository, group)
             return self._find_commit(repository, new, head)
-        # Hooks run without a lock. They may change more files, or undo all changes.
+        # Hooks run before the index is locked. They may change more files, or undo all changes.
         make, by_hooks = (prepare_by_git if by_git else prepare_commit), set[str]()
         commit = make(repository, new, head, changed)
         if not commit:
@@ -400,7 +402,8 @@ class Committer:
             by_hooks = changed_files(self.root, head, commit).keys() - changed.keys()
         files = repository.versions(commit, {*changed, *by_hooks}) if by_git else changed
         with locked_index(repository, files) as index:
-            if (now := repository.head()) != head:  # the branch can't move while the index is locked
+            # Check again now that the index is locked, so the branch can't move anymore.
+            if (now := repository.head()) != head:
                 is_same = repository.versions(now, by_hooks) == repository.versions(head, by_hooks)
                 if is_same and changes_of(repository, new, now) == changed:
                     head, commit = now, rebase(repository, new, commit, now, files, by_git=by_git)
@@ -411,7 +414,7 @@ class Committer:
                 note_own_versions(self.queue, repository, group, commit, files, by_hooks)
                 self._publish(index, new, head, commit, changed)
         if by_git:
-            with suppress(CommitError):  # git ignores the status of this hook, too
+            with suppress(CommitError):  # Ignore the hook's exit status, as git does.
                 run_hook(repository, {}, "post-commit")
         return commit
 
@@ -501,11 +504,11 @@ class Committer:
     ) -> None:
         if commit:
             self._log_lost_writes(repository, group, paths, before, commit)
-        if not group.last.alone:  # neither a merge nor a request to commit existing edits
+        if not group.last.alone:  # This is neither a merge nor a request to commit existing edits.
             self._keep_overtaken(repository, group, paths)
 
     def _keep_overtaken(self, repository: Repository, group: Group, paths: Collection[str]) -> None:
-        # Others have committed a newer version of these files.
+        # Saves the written versions of files for which others have committed a different version.
         head, last = repository.head(), group.last_by_path
         bases = bases_of(self.queue, group)  # read after `head`, so that no committed write is missing
         for path in sorted(paths):

@@ -58,7 +58,7 @@ def rename(draft: Draft, migration: Migration, *, is_new: bool) -> None:
         draft.edit_configuration(type_.path, Edits({("attributes", old): new}))
         after = configure_after(draft, before)
     elif old in type_.attributes:
-        return  # A later change has reused the name.
+        return  # A later change has reused the old name, so documents may contain it.
 
     def editor(place: Place) -> Edits:
         edits = Edits()

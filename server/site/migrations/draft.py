@@ -217,7 +217,7 @@ class Draft:
         for path, claim in self.claimed(layout, holders_of(before.schema, uid)):
             text = self.text(path)
             body = claim.type.body if path.endswith(MARKDOWN) else None
-            # JSON and YAML can contain escaped keys.
+            # A file with backslashes is not skipped, because keys can be escaped in JSON and YAML.
             if words and body not in words and "\\" not in text and not any(word in text for word in words):
                 continue
             try:

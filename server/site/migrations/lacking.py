@@ -48,7 +48,7 @@ def _lacking_of(context: Context, migrations: list[Migration]) -> list[Lacking]:
             with unexpected_errors_refused():
                 operation.plan(draft, migration, is_new=False)
             unclear = tuple(draft.described(draft.refusals))
-        except ValidationError as error:  # its type no longer exists
+        except ValidationError as error:  # If its type no longer exists, there is nothing to migrate.
             unclear = () if "unknown type" in error.message else (error.message,)
         lines = {path: _first_change(draft.before.get(path) or "", draft.text_or_none(path) or "")
                  for path in sorted(draft.documents)}  # fmt: skip

@@ -205,7 +205,7 @@ def _renamed_weight(weights: dict[str, Tree], schema: Schema, type_: Type, old: 
     own, own_new = f"{type_.singular}.{old}", f"{type_.singular}.{new}"
     shared = any({old, new} & t.attributes.keys() for t in schema.content_types if t is not type_)
     if own in weights and new in weights and str(weights[own]) == str(weights[new]):
-        edits.values[own,] = REMOVE  # the weight for all types has the same effect
+        edits.values[own,] = REMOVE  # The weight that applies to all types has the same effect.
     elif own in weights:
         edits.renames[own,] = own_new
     elif old in weights and (shared or new in weights):

@@ -59,7 +59,7 @@ def retype(draft: Draft, migration: Migration, *, is_new: bool) -> None:
         after = draft.configuration()
         draft.more_arguments["from"] = _word(old)
     elif name not in type_.attributes or _word(type_.attributes[name]) != wanted:
-        return  # a later change has removed or retyped the attribute
+        return  # A later change has removed or retyped the attribute.
     else:
         new = type_.attributes[name]
         old = _former(new, str(migration.arguments.get("from", new.type)))

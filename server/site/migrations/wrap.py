@@ -94,7 +94,7 @@ def _require_wrappable(draft: Draft, schema: Schema, type_: Type, names: Sequenc
 
 
 def _inner_raw(raw: Raw) -> Raw:
-    # Components have no locales of their own.
+    # Drop the `i18n` option, because components have no locales of their own.
     plugins = {key: value for key, value in (raw.get("pluginOptions") or {}).items() if key != "i18n"}
     rest = {key: value for key, value in raw.items() if key != "pluginOptions"}
     return {**rest, "pluginOptions": plugins} if plugins else rest

@@ -220,7 +220,7 @@ class Bucket:
             raise BucketError("The media bucket does not exist") from error
         except BaseError as error:
             self._note(error)
-            # For listings, obstore raises only a generic error, so its text is checked.
+            # For listings, obstore raises only a generic error, so check the error's text.
             if _FORBIDDEN.search(str(error).partition("\n")[0]):
                 raise BucketError("The media bucket denies access") from error
             raise BucketError() from error

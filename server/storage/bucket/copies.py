@@ -104,7 +104,7 @@ class Copies:
             self._places.release()
 
     def _make_path(self, object_: StoredObject) -> Path:
-        state_folder(self.root)  # raises OSError if the site has been moved
+        state_folder(self.root)  # This raises OSError if the site has been moved.
         self.folder.mkdir(exist_ok=True)
         path = self._path(object_)
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -38,7 +38,8 @@ def open_bucket(settings: Settings, *, patient: bool = False) -> "Bucket":
         bucket = _opened.get(key)
         if bucket is None:
             try:
-                bucket_class = import_module("server.storage.bucket.bucket").Bucket  # docs/packages.py, LAZY
+                # imported lazily (docs/packages.py, LAZY)
+                bucket_class = import_module("server.storage.bucket.bucket").Bucket
             except ModuleNotFoundError as error:
                 raise BucketError(MISSING_LIBRARY) from error
             bucket = cast("Bucket", bucket_class(*key[1:], patient=patient))

@@ -58,7 +58,7 @@ def is_branch_name(root: Path, name: str) -> bool:
         tuple(f"{word}/" for word in ("refs", "heads", "tags", "remotes", "origin", *remotes))
     ):
         return False
-    # Without `--branch`, the exit status distinguishes an invalid name from a failure.
+    # Without the option `--branch`, the exit status distinguishes an invalid name from a failure.
     return git(root, "check-ref-format", BRANCH_PREFIX + name) is not None
 
 

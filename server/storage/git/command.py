@@ -60,7 +60,7 @@ TIMEOUTS_S: Mapping[str, float] = {
     "diff": 300.0,
     "fast-import": 300.0,
     "hash-object": 300.0,
-    "log": 600.0,  # The first call reads all commits.
+    "log": 600.0,  # The first call reads the whole history.
     "ls-tree": 120.0,
     "read-tree": 120.0,
 }

@@ -196,7 +196,7 @@ def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: T
     """
     index, message = repository.folder / OWN_INDEX, repository.folder / _MESSAGE_FILE
     with _own_files(repository, new) as environment:
-        # The copy includes the files' times, so that git commands in hooks need not read all files.
+        # Copy the index with the files' times, so that git commands in hooks need not read all files.
         copy_index(repository, index)
         base = ("--reset", head) if head else ("--empty",)
         git_as_owner(repository.root, "read-tree", *base, environment=environment)

@@ -157,7 +157,8 @@ class CommitQueue:
 
     def pending(self) -> list[Pending]:
         names = self._names(_QUEUED_SUFFIX)
-        cached = self._known  # Another thread may be reading this mapping, so it is replaced, never modified.
+        # The mapping is replaced, never modified, because another thread may be reading it.
+        cached = self._known
         entries = ((name, cached.get(name) or self._read(name, _QUEUED_SUFFIX)) for name in names)
         self._known = {name: pending for name, pending in entries if pending}
         return list(self._known.values())
@@ -187,7 +188,7 @@ class CommitQueue:
         """
         content, copy = write.files[path], self.folder / (write.name + _ASIDE_SUFFIX)
         assert content is not None
-        copy.unlink(missing_ok=True)  # left by a killed process
+        copy.unlink(missing_ok=True)  # A killed process may have left this file.
         if isinstance(content, Path):
             back_up(content, copy)
         else:

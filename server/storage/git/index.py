@@ -77,7 +77,8 @@ def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]
         try:
             yield locked
         finally:
-            if _identity(lock) == own:  # After `replace`, an existing lock belongs to another process.
+            # Delete only the own lock: after `replace`, the lock may belong to another process.
+            if _identity(lock) == own:
                 lock.unlink()
     finally:
         copy.unlink(missing_ok=True)
@@ -170,10 +171,10 @@ def written_by_git(repository: Repository, paths: list[str]) -> dict[str, Staged
 def copy_index(repository: Repository, copy: Path) -> FileMark | None:
     """Copy git's index, and return the mark of the original. Raises CommitError."""
     try:
-        copy.unlink(missing_ok=True)  # The copy may be a hard link to the index.
+        copy.unlink(missing_ok=True)  # Delete the old copy first, because it may be a hard link to the index.
         before = file_mark_of(repository.index)
         if before:
-            shutil.copy2(repository.index, copy)  # git also needs the file's modification time.
+            shutil.copy2(repository.index, copy)  # Also copy the modification time, which git needs.
     except OSError as error:
         raise CommitError(f"the git index can't be copied: {error.strerror}") from error
     return before

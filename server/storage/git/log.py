@@ -64,9 +64,10 @@ class CommitLog:
             self._read_from_git(commit, shallow)
             return
         try:
-            cache_folder(self.root)  # The folder may have been deleted.
+            cache_folder(self.root)  # Create the folder again if it was deleted.
             with open(self.file, "a+b") as file:
-                fcntl.flock(file, fcntl.LOCK_EX)  # Another process may be adding the same commits.
+                # Wait for other processes, which may be adding the same commits.
+                fcntl.flock(file, fcntl.LOCK_EX)
                 self._read_from_file(file.fileno(), shallow)
                 if commit not in self.commits:
                     added = self._read_from_git(commit, shallow)
@@ -148,7 +149,8 @@ class CommitLog:
             rows = json.loads(b"[" + b",".join(line for line in lines if line) + b"]")
             self.commits.update((one.id, one) for one in map(_commit_of, rows))
             self._position = size
-        except (ValueError, TypeError, IndexError, KeyError, AttributeError):  # new, damaged or outdated
+        except (ValueError, TypeError, IndexError, KeyError, AttributeError):
+            # The file is new, damaged or outdated.
             os.ftruncate(descriptor, 0)
             self.commits, self._shallow, self._position = {}, shallow, 0
             header = {"version": _VERSION, "shallow": shallow}
@@ -179,7 +181,7 @@ def _read(root: Path, revisions: Iterable[str], *options: str) -> list[Commit]:
     command = ("log", *options, "-M", f"-l{MAX_RENAMED_FILES}", "-z", "--no-show-signature", "--name-status")
     stdin = "\n".join([*revisions, ""])
     output = git_or_fail(root, *command, f"--format={_FORMAT}", "--stdin", stdin=stdin)
-    # `--relative` has no effect on the files listed for merges, so the prefix is removed here.
+    # Remove the prefix, because `--relative` has no effect on the files listed for merges.
     return list(_parse(output, prefix_of(root)))
 
 

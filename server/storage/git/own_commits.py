@@ -39,7 +39,7 @@ class OwnCommits:
         """Record versions by path, for writes up to `until`. Raises OSError."""
         last = max(versions.values(), key=lambda version: version.write)
         path = self._folder / "-".join((_PREFIX, until, last.write, last.commit or _UNCHANGED))
-        path.unlink(missing_ok=True)  # left by an attempt that failed afterwards
+        path.unlink(missing_ok=True)  # An earlier attempt may have left this file.
         stage(json.dumps({name: asdict(version) for name, version in versions.items()}).encode(), path, 0o600)
 
     def by_path(self) -> Mapping[str, Collection[OwnVersion]]:

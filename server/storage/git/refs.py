@@ -42,7 +42,7 @@ def ref_commit(root: Path, name: str) -> str:
     """Return the commit id of a ref such as `refs/heads/main`, or "" if it does not exist."""
     if commit := _read_ref_file(root, name):
         return commit
-    # `show-ref --verify` is not used: its exit status is the same for a missing ref and a failure.
+    # `show-ref --verify` can't be used, because its exit status is the same for a missing ref and a failure.
     output = git(root, "for-each-ref", "--format=%(objectname) %(refname)", "--", name) or ""
     ids = {one: id_ for id_, one in (line.split(" ", 1) for line in output.splitlines())}
     return ids.get(name, "")
@@ -61,7 +61,7 @@ def _read_head(root: Path) -> str:
 def _read_ref_file(root: Path, name: str) -> str:
     place = location(root) if name.startswith("refs/") else None
     try:
-        # Packed refs have no file.
+        # A packed ref has no file, so the result is "".
         text = (place.common / name).read_text().strip() if place else ""
     except (OSError, UnicodeDecodeError):
         return ""

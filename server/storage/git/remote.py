@@ -152,9 +152,9 @@ def push(
     lease = f"--force-with-lease={name}:{expected}"
     done = _run(root, seconds, "push", *options, lease, "--", remote, f"{commit}:{name}")
     if done.status == 0:
-        # git updates the tracking branch only if the repository is configured to fetch that branch.
+        # git has updated the tracking branch only if the repository is configured to fetch that branch.
         if tracked_commit(root, remote, branch) != commit:
-            with suppress(GitError):  # The push has succeeded anyway.
+            with suppress(GitError):  # Ignore failures, because the push has succeeded.
                 git_or_fail(root, "update-ref", tracking_ref(remote, branch), commit)
         return
     refusal = next((line for line in done.stdout.splitlines() if line.startswith("!")), "")
@@ -195,7 +195,7 @@ def _failure(command: str, done: _Done, seconds: float) -> RemoteError:
         return RemoteAccessError(f"The git remote denies access to this server: {reason}")
     if is_full(done.stderr):
         return RemoteAwayError(f"The git remote is unavailable because the disk is full: {reason}")
-    # A killed command may have left this lock, which is removed when it is STALE_LOCK_AGE_S old.
+    # Call this error temporary: a lock that a killed command has left is removed after STALE_LOCK_AGE_S.
     if "cannot lock ref" in done.stderr:
         return RemoteAwayError(f"The commits from the git remote can't be stored yet: {reason}")
     return RemoteAwayError(f"The git remote did not respond: {reason}")
@@ -248,7 +248,7 @@ def _run(root: Path, seconds: float, *arguments: str) -> _Done:
 
 
 def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> int:
-    if hasattr(os, "pidfd_open"):  # `Popen.wait` polls, so it returns up to 50 ms late.
+    if hasattr(os, "pidfd_open"):  # Avoid `Popen.wait`, which polls and returns up to 50 ms late.
         with suppress(OSError):
             ended = os.pidfd_open(process.pid)
             try:
@@ -275,7 +275,8 @@ class _Reader:
                 self._data += data[: _MAX_OUTPUT_BYTES - len(self._data)]
 
     def text(self) -> str:
-        self._thread.join(_TERMINATE_TIMEOUT_S)  # Another process may still have the output open.
+        # Do not wait forever, because another process may still have the output open.
+        self._thread.join(_TERMINATE_TIMEOUT_S)
         return self._data.decode(errors="replace")
 
 

@@ -183,7 +183,7 @@ class Repository:
     def head(self) -> str:
         """Return the id of the checked-out commit, or "" if there is no commit yet. Raises GitError."""
         commit = head_by_git(self.root)
-        if not commit:  # raises if the repository was removed
+        if not commit:  # This raises GitError if the repository was removed.
             git_or_fail(self.root, "rev-parse", "--git-dir")
         return commit
 

@@ -82,7 +82,7 @@ def _changed_paths(root: Path, folder: Path | None, before: CommitTimes | None) 
 
 def tell_changed_unknown(root: Path, error: GitError) -> None:
     """Log that git can't list uncommitted files, unless this has already been logged."""
-    # After a timeout, git is not called again before the next commit.
+    # After a timeout, do not use CHANGED, because git would then be called again before the next commit.
     concern = Concern.TIMES if isinstance(error, GitSlowError) else Concern.CHANGED
     trouble_log(root).tell(concern, str(error), "git can't list the uncommitted files")
 
@@ -121,5 +121,5 @@ def _load(folder: Path | None) -> CommitTimes:
 def _save(root: Path, folder: Path, commit: str, times: Mapping[str, tuple[int, int]]) -> None:
     text = json.dumps({"version": _VERSION, "commit": commit, "times": times})
     with suppress(OSError):
-        cache_folder(root)  # The folder may have been deleted.
+        cache_folder(root)  # Create the folder again if it was deleted.
         replace_file(folder / FILE, text.encode())

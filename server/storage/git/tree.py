@@ -214,7 +214,7 @@ def _merge_lines(base: str, ours: str, theirs: str) -> str | None:
             for name, text in (("base", base), ("ours", ours), ("theirs", theirs)):
                 body = text.removesuffix("\n")
                 (Path(folder) / name).write_bytes(f"{body}\n".encode() if body else b"")
-        except UnicodeEncodeError:  # JSON can contain half of a surrogate pair.
+        except UnicodeEncodeError:  # The text contains half of a surrogate pair, which is possible in JSON.
             return None
         # The exit status is the number of conflicts. Failures are also treated as conflicts.
         command = ("merge-file", "--stdout", "--quiet", "ours", "base", "theirs")

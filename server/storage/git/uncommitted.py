@@ -50,7 +50,7 @@ def changed_paths(
     except GitError:
         if cached is None or not cached.exists():
             raise
-        cached.unlink(missing_ok=True)  # The cached copy may be damaged.
+        cached.unlink(missing_ok=True)  # Try again without the cached index, which may be damaged.
         output = _run_on_index(root, arguments, index, cached)
     changed = frozenset(output.split("\0")) - {""}
     return changed if paths is None else changed & frozenset(paths)
@@ -142,7 +142,7 @@ def uncommitted_paths(root: Path, paths: Collection[str]) -> frozenset[str]:
     prefix = prefix_of(root)
     output = os.fsdecode(git_as_owner(root, "status", *STATUS_OPTIONS, "--", *paths))
     changed = {line[3:].removeprefix(prefix) for line in output.split("\0") if line}
-    folders = tuple(path for path in changed if path.endswith("/"))  # folders that are ignored entirely
+    folders = tuple(path for path in changed if path.endswith("/"))  # These folders are ignored entirely.
     inside = {p for p in paths if p.startswith(folders) and os.path.lexists(root / p)}
     return frozenset(inside | (changed & set(paths)) | hidden_edits(repository_of(root), paths))
 

@@ -49,7 +49,7 @@ def committed_by_others(
     root = repository.root
     if not basis.commit or basis.commit == head or is_on_disk(root / path, content):
         return ByOthers.NOTHING_NEWER
-    # The commit may be missing because history was rewritten.
+    # If history was rewritten, the commit may be missing.
     if not head or not are_commits(root, basis.commit):
         return ByOthers.NOTHING_NEWER
     since = ("--end-of-options", f"{basis.commit}..{head}")
@@ -88,7 +88,7 @@ def _digests(repository: Repository, commit: str, path: str, version: Staged | N
     if version is None:
         return {MISSING}
     name, digests = f"{commit}:{repository.full(path)}", set[str]()
-    for filters in ("--filters", "blob"):  # as checked out, and as stored in git
+    for filters in ("--filters", "blob"):  # the file's content as checked out, and as stored in git
         with suppress(CommitError):  # A filter may fail.
             digests.add(digest_of(git_as_owner(repository.root, "cat-file", filters, name)).hex())
     return digests

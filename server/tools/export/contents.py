@@ -202,7 +202,7 @@ class SiteExport:
 
     @cached_property
     def published(self) -> Sequence[Response]:
-        # the same for all roles
+        # These files are the same for all roles.
         return [*publications(PublicSite(self.state)), *self.redirects]
 
     def paths(self) -> list[str]:

@@ -347,7 +347,7 @@ def opened(root: Path, manifest: Manifest, *, force: bool) -> Iterator[Folder]:
     """
     with _errors(root), _locked(root):
         earlier = _earlier(root, manifest, force=force)
-        for left in root.glob(f"{_STAGE}*"):  # of an export that was killed
+        for left in root.glob(f"{_STAGE}*"):  # Remove the files of an export that was killed.
             shutil.rmtree(left, ignore_errors=True)
         with tempfile.TemporaryDirectory(prefix=_STAGE, dir=root) as stage:
             yield Folder(root, Path(stage), manifest, earlier, force=force)

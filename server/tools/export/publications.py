@@ -38,7 +38,7 @@ def publications(site: PublicSite) -> Iterator[Response]:
     try:
         for path, body in sitemaps(site).items():
             yield Response(path, f"/{path}", body)
-    except NotFoundError:  # no public URLs
+    except NotFoundError:  # No content type has public URLs.
         return
 
 

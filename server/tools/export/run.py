@@ -134,7 +134,7 @@ def _copy(
 
 
 def _count_documents(contents: SiteExport) -> Mapping[str, int]:
-    # A document in more than one locale counts once.
+    # Count a document with several locales only once.
     ids: dict[str, set[str]] = {}
     for listing in contents.listings:
         ids.setdefault(listing.type.uid, set()).update(d.document_id for d in listing.documents)

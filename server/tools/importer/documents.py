@@ -50,8 +50,8 @@ def target_versions(
             twin = _twin(version, group)
             if version.draft and twin and _same(schema, version, twin, published, settings):
                 continue
-            # Unlike the published version's relations, the draft's include documents that exist only as
-            # drafts.
+            # If the draft is the same, use its values, because its relations include documents that exist
+            # only as drafts.
             draft = None if version.draft else _twin(version, group)
             same = draft is not None and _same(schema, draft, version, published, settings)
             tree = draft.tree if draft is not None and same else version.tree
@@ -67,7 +67,7 @@ def _group_versions(versions: Iterable[SourceVersion]) -> dict[tuple[str, str], 
 
 
 def _rank(version: SourceVersion, settings: Settings) -> tuple[bool, int, bool]:
-    # Versions in the default locale and published versions come first.
+    # Sort key: the default locale and published versions come first.
     known = version.locale in settings.locales.available
     number = settings.locales.available.index(version.locale) if known else 0
     return (version.locale not in ("", settings.locales.default), number, version.draft)
@@ -124,7 +124,7 @@ def _read(
     told = {name: t for name, t in tree.items() if name in type_.attributes and t is not None}
     values = dict(zip(type_.attributes, read_attributes(type_, told, (), reading), strict=True))
     for name, attribute in type_.attributes.items():
-        # Null in the source means null rather than the attribute's default.
+        # If the source contains null, store null instead of the attribute's default.
         if tree.get(name, "") is None:
             values[name] = () if isinstance(values[name], tuple) else None
         elif name not in tree:

@@ -146,6 +146,6 @@ class _DocumentMerge:
 
 
 def _title_of(values: Mapping[str, Any]) -> str:
-    # for content types without a uid attribute
+    # Used for content types without a uid attribute.
     title = next((values[name] for name in _TITLE_NAMES if isinstance(values.get(name), str)), "")
     return slugify(title, max_length=_MAX_NAME_CHARS, word_boundary=True)

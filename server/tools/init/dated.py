@@ -64,7 +64,6 @@ def of_names(attributes: list[ProposedAttribute], group: PageGroup) -> list[Prop
 
     Return None if the types of these attributes are unsuitable.
     """
-    # File names can provide these values.
     by_name = {found.name: found for found in attributes}
     if any(by_name[key].schema["type"] not in _TYPES for key in _KEYS):
         return None

@@ -86,7 +86,7 @@ class ProposedType:
 
     @property
     def has_drafts(self) -> bool:
-        # This also covers drafts that the draft key does not mark, because Bifolio would publish them.
+        # Also check for drafts that the draft key does not mark, because Bifolio would publish them.
         pages = [member.page for member in self.group.members]
         others = [key for key in DRAFT_KEYS if key != self.draft_key]
         return any(is_draft(page.path) or any(says(page.tree, key) for key in others) for page in pages)

@@ -50,7 +50,7 @@ class Scan:
 
 def scan(root: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> Scan:
     """Read the Markdown and data files below `root`. `progress` is called with (done, total)."""
-    root = root.resolve()  # Files are read by their real paths.
+    root = root.resolve()  # Resolve links, because files are read by their real paths.
     pages: dict[str, MarkdownPage] = {}
     others: dict[str, MarkdownPage] = {}
     unreadable: dict[str, str] = {}

@@ -54,7 +54,7 @@ def _in_json(text: str) -> str | None:
 def _in_yaml(text: str) -> str | None:
     try:
         return _in_data(read_yaml(text))
-    except SyntaxProblem:  # MkDocs uses tags such as `!!python/name:…` and `!ENV`.
+    except SyntaxProblem:  # MkDocs files can contain tags such as `!ENV`, which the YAML parser rejects.
         return _match(_YAML_LINE, text)
 
 

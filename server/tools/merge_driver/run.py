@@ -51,7 +51,8 @@ def run_driver(files: MergeFiles, top: Path) -> bool:
     """
     try:
         merged = _merge_document(files, top)
-    except Exception:  # A failed driver would make git stop in the middle of a merge.
+    except Exception:
+        # Merge by line instead, because git stops in the middle of a merge if the driver fails.
         merged = None
     if merged is None or not _replace(files.ours, merged[0]):
         labels = files.labels
@@ -90,7 +91,7 @@ def _merge(top: Path, path: str, texts: Texts) -> MergedFile | None:
     if not path.endswith(ENDINGS) or upload_path(path) or not store.claimed(path):
         return None
     if path.endswith(MARKDOWN) and len({_has_front_matter(data) for data in texts.existing}) > 1:
-        return None  # A line above the front matter turns the whole file into text.
+        return None  # One version has no front matter, for example because there is a line above it.
     stores = (store, store_by_keys(store, path))
     merged = next(filter(None, (merge_file(each, path, texts, now()) for each in stores)), None)
     return None if merged and _lost_comments(path, texts, merged) else merged
@@ -145,7 +146,7 @@ def _no_timestamps(path: str, modified: float) -> tuple[str, str]:
 def _replace(path: Path, data: bytes) -> bool:
     temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     try:
-        with temporary.open("xb") as file:  # never through a symbolic link
+        with temporary.open("xb") as file:  # Create a new file, so that a symbolic link is never followed.
             file.write(data)
         os.replace(temporary, path)
     except OSError:

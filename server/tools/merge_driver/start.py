@@ -39,7 +39,7 @@ def socket_path() -> str:
         changed = os.stat(__file__).st_mtime_ns
     except OSError:
         return ""
-    # Another user could have created the folder, or a link to one.
+    # Reject the path if another user has created the folder, or a link to one.
     if found.st_uid != os.getuid() or found.st_mode & 0o170077 != 0o040000:
         return ""
     version = "\0".join([sys.executable, __file__, str(changed), os.environ.get("PYTHONPATH", "")])
@@ -130,7 +130,7 @@ def _start_helper(path: str) -> None:
     command = [sys.executable, "-P", "-m", "server.commands.merge_driver_helper", path]
     try:
         os.posix_spawn(sys.executable, command, os.environ, file_actions=inherited, setsid=True)
-    except (OSError, NotImplementedError):  # The helper only saves time.
+    except (OSError, NotImplementedError):  # Ignore failures, because the helper only saves time.
         return
 
 

@@ -23,7 +23,7 @@ _MISSING: Any = object()
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    # A redirect could send the token to a different host.
+    # Do not follow redirects, which could send the token to a different host.
     def redirect_request(self, *_: Any, **__: Any) -> None:
         """Return None, so that urllib reports a redirect as an error."""
 

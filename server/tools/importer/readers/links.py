@@ -59,7 +59,7 @@ class Linked:
         if len(named) < len(found):
             what = f'"{name}" pointed to a document or file that is not in the export'
             self.notes.add(uid, what, len(found) - len(named))
-        # Two rows can belong to the same document.
+        # Remove duplicates, because two rows can belong to the same document.
         unique = {str(target): target for target in named}
         return one_or_many(attribute, list(unique.values()))
 
