@@ -20,7 +20,8 @@ from typing import Any
 
 from bench.tables import count, show
 
-# If there were fewer misses, the last one is repeated, because most of them were first calls, which are slow.
+# If there were fewer misses, most of them were first calls, which are slow. In this case, the last miss is
+# repeated and measured.
 FEW_MISSES = 20
 # For shorter misses, wall time is used, because they are rarely interrupted.
 LONG_S = 0.0005

@@ -13,7 +13,7 @@ from bench.host import HOST
 from bench.serving import Serving, fetch
 from bench.tables import median_and_p99
 
-CONNECTIONS = 4  # no more than Bifolio has threads, so that no request waits in a queue
+CONNECTIONS = 4  # not more than Bifolio's threads, so that no request waits in a queue
 LONGEST_RUN_S = 60.0
 
 _SCRIPT = """

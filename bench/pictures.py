@@ -9,7 +9,7 @@ from server.storage.images.kinds import ImageSize
 
 PHOTOGRAPH = ImageSize(2400, 1600)
 _SMALLEST_DETAIL_PIXELS, _LARGEST_DETAIL_PIXELS = 2, 512
-_QUALITY = 92  # of a camera's JPEG
+_QUALITY = 92  # JPEG quality, as in a camera
 
 
 def make_photographs(folder: Path, amount: int, size: ImageSize = PHOTOGRAPH) -> list[Path]:

@@ -41,7 +41,7 @@ _TYPE = {
     "info": {"singularName": "page", "pluralName": "pages", "displayName": "Page"},
     "attributes": {"title": {"type": "string"}, "body": {"type": "richtext"}},
 }
-# Queries by the ranks of words; 0 is the most frequent word.
+# The words of the vocabulary, beginning with the most frequent word.
 Words = Sequence[str]
 Asked = tuple[str, Callable[[Words], str], Callable[[Words], str]]  # (name, query, the same query for FTS5)
 ASKED: Sequence[Asked] = (

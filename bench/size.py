@@ -26,7 +26,7 @@ LONGEST_CHANGE_S = 300.0
 TICKS = os.sysconf("SC_CLK_TCK")
 LIST = "/api/articles?fields=title"
 
-Cells = dict[str, str]  # The keys are the names of the measurements.
+Cells = dict[str, str]  # measurements by name
 
 
 def measure(sites: Mapping[int, Path]) -> None:

@@ -44,7 +44,7 @@ from bench.peer.install import install_strapi, node
 from bench.peer.recording import Recording
 
 BEGAN = time.perf_counter()
-# Some requests may be missing from the recording after changes to Bifolio.
+# After changes to Bifolio, this many requests may be missing from the recording.
 MOST_UNRECORDED = 20
 FLOORS = Path(__file__).parent / "floors.json"
 

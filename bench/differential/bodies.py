@@ -10,7 +10,7 @@ from bench.differential.world import Version, World
 Body = dict[str, Any]
 _DEEP = 3  # maximum nesting depth of components
 PICTURES = 3  # The first files, up to this number, are pictures.
-# Strapi responds with 500 to any of these.
+# Strapi responds with 500 to any value for these relations.
 _NEVER = ("morphToOne", "morphOne", "morphMany")
 
 

@@ -38,7 +38,7 @@ Causes = dict[str, Cause]
 class Findings:
     """All findings of a run."""
 
-    outcomes: dict[str, Counter[str]] = field(default_factory=dict)  # outcomes by area
+    outcomes: dict[str, Counter[str]] = field(default_factory=dict)  # number of each outcome, by area
     # number of declared differences for each row in docs/differences.md
     rows: Counter[str] = field(default_factory=Counter)
     # number of responses with a key that was not compared, by key

@@ -60,7 +60,7 @@ class Document:
     document_id: str
     locale: str | None  # None if the content type is not localized
     is_draft: bool
-    name: str  # the value of {name}
+    name: str  # the value of `{name}` in the path pattern
     reading: Reading
 
 

@@ -30,7 +30,7 @@ from tests.site.unsaved import compare_edits
 PARAMETER = re.compile(r"\{(\w+)\}")
 RENAMES = 4  # number of attributes to rename in each tree
 EDITS, MOST_EDITS, SEED = 2, 10, 1  # unsaved random edits in each tree; each takes a second
-NO_INDEX = "\nsearch: {index: false}\n"  # There is no search index, because nothing is searched.
+NO_INDEX = "\nsearch: {index: false}\n"  # The search index is turned off, because nothing is searched.
 PARAMETERS = {"locale": "en", "slug": "slug-first"}
 
 

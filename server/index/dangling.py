@@ -16,7 +16,7 @@ from server.schema.spelling import Suggestions
 
 Key = tuple[str, str]  # (uid, documentId) for a document, (MEDIA, path) for a media file
 MEDIA = "media"
-MAX_TITLED_VERSIONS = 50_000  # above this, titles are not searched
+MAX_TITLED_VERSIONS = 50_000  # If a content type has more versions, titles are not searched.
 Parsed = Callable[[str], tuple[Tree, Positions]]
 
 

@@ -20,7 +20,7 @@ from server.schema.model import Attribute
 
 # Attribute types that the query parameter `_q` searches.
 SEARCHED_TYPES = ("string", "text", "richtext", "enumeration", "email", "uid")
-MAX_DIRECT_SORT_DOCUMENTS = 100  # larger results use the cached order of all documents
+MAX_DIRECT_SORT_DOCUMENTS = 100  # Larger results are sorted by using the cached order of all documents.
 # Text that JavaScript's Number() accepts, as in Strapi.
 _NUMBER = re.compile(
     r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+"

@@ -10,7 +10,7 @@ from server.documents.values import Component
 MAX_BYTES = 16 * 1024 * 1024
 # A group's size in the cache includes this reserve, so that the size does not change with every new entry.
 _RESERVED_BYTES = 32 * 1024
-_ENTRY_OVERHEAD_BYTES = 200  # approximate, in addition to the content
+_ENTRY_OVERHEAD_BYTES = 200  # approximate memory for each entry, in addition to its content
 
 Item = Document | Component
 Make = Callable[[Any], bytes]

@@ -1,5 +1,6 @@
 """Sorted documents and bit sets, for filtering and paginating without a scan."""
-# For a date range, they save 0.9 of 1.2 ms with 10,000 articles, and 0.08 of 0.37 ms with 1,000.
+# A query for a date range takes 0.3 instead of 1.2 ms with 10,000 articles, and 0.29 instead of 0.37 ms with
+# 1,000.
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -12,7 +13,7 @@ from server.query.operators import text_of
 from server.schema.model import Attribute
 
 _AFTER_TIMESTAMPS = "\U0010ffff"  # sorts after every timestamp
-_MIN_NOTED_DOCUMENTS = 32  # below this, computing a set is cheaper than caching it
+_MIN_NOTED_DOCUMENTS = 32  # With fewer documents, computing a set is cheaper than caching it.
 _BITS_PER_REFERENCE = 64
 _BITS = tuple(1 << i for i in range(8))
 _DIGIT_ONE = ord("1")

@@ -15,7 +15,7 @@ from server.query.operators import text_of
 Test = Callable[[tuple[Any, ...], Document | None, str], bool]
 
 
-_BATCH_DOCUMENTS = 64  # documents per charge to the budget
+_BATCH_DOCUMENTS = 64  # number of documents for which the budget is charged at once
 
 
 def passing(view: View, filter_: Filter, documents: Iterable[Document]) -> list[Document]:

@@ -22,7 +22,7 @@ _MAX_TESTED_DOCUMENTS = 32  # Up to this number, testing documents one by one is
 
 MAX_BYTES = 8 * 1024 * 1024
 MAX_CACHED_CHARS = 200  # searches for longer texts are rarely repeated
-_ENTRY_OVERHEAD_BYTES = 300  # approximate, besides the key and the set
+_ENTRY_OVERHEAD_BYTES = 300  # approximate memory for each entry, in addition to its key and set
 
 
 class Joined(NamedTuple):

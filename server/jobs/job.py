@@ -15,7 +15,8 @@ from server.storage.durable import stage, sync_folder
 
 # --- clock ----------------------------------------------------------------------------------------
 
-MAX_WAIT_S = 60.0  # A job that waits for a time of day pauses at most this long.
+# A job that waits for a time of day pauses at most this long, because the clock can be set.
+MAX_WAIT_S = 60.0
 
 
 class Clock:
@@ -127,7 +128,7 @@ class DeferredJob(Job):
 
 # --- cursor ---------------------------------------------------------------------------------------
 
-FOLDER = "jobs"  # in .bifolio/
+FOLDER = "jobs"  # folder in .bifolio/
 
 
 class Cursor:
@@ -195,7 +196,7 @@ class Timing:
     deliver_retry_s: float = 1.0  # pause after a disk error or lock timeout
     follow_remote_s: float = 1.0
     push_s: float = 0.1
-    push_retry_s: float = 1.0  # doubled after each further failure
+    push_retry_s: float = 1.0  # pause after a failed push; doubled after each further failure
     push_longest_s: float = 30.0
     index_s: float = 0.1
     index_lock_s: float = 1.0

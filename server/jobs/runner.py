@@ -11,7 +11,7 @@ from server.jobs.job import Clock, Job, JobContext, JobFailedError
 
 log = logging.getLogger("bifolio")
 
-STOP_TIMEOUT_S = 5.0  # for all jobs together
+STOP_TIMEOUT_S = 5.0  # time limit for stopping all jobs together
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ _NAMING_RULES = frozenset(
 )  # Problems of these rules are about a single key or word, which a fix can replace.
 
 
-MAX_QUICK_FIXES = 50  # in one response, because each needs an edited copy of the file
+MAX_QUICK_FIXES = 50  # Limit for one response, because each quick fix needs an edited copy of the file.
 
 
 def diagnostic(problem: Problem, text: Text, span: Span) -> Json:

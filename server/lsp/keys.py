@@ -13,7 +13,7 @@ from server.formats.tree import MAX_DEPTH
 from server.lsp.flow import Container, Flow, Node, plain_text, scan_flow
 from server.lsp.positions import Span
 
-MAX_SCANNED_CHARS = 2_000_000  # no completion, outline or links above this
+MAX_SCANNED_CHARS = 2_000_000  # In a longer text, there are no completions, outline or links.
 _FENCE = re.compile(r"(?:[ \t]*\r?\n)*(---|\+\+\+)[ \t]*(?:\r?\n|\Z)")
 _YAML_KEY = re.compile(
     r"""("(?:\\.|[^"\\])*"|'(?:''|[^'])*'|[^\s"'\[\]{},\#&*!|>%@`-](?:[^:\#]*[^:\# \t])?"""

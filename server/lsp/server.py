@@ -46,7 +46,8 @@ from server.lsp.workspace import Workspace
 
 log = logging.getLogger("bifolio")
 
-SWITCH_INTERVAL_S = 0.0001  # limits how long a request waits for the thread that checks the site
+# This interval limits how long a request waits for the thread that checks the site.
+SWITCH_INTERVAL_S = 0.0001
 # While a request is handled, switch to the check less often, because a completion would otherwise take twice
 # as long.
 REQUEST_SWITCH_INTERVAL_S = 0.01

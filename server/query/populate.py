@@ -64,7 +64,7 @@ def _size(key: tuple[Schema, str, str, bool], parsed: _Parsed) -> int:
     return 4 * len(key[2]) + _ENTRY_BYTES * (1 + parsed.attributes)
 
 
-_MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 600  # limit of the cache, and estimated size of one node
+_MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 600  # size limit of the cache, and estimated size of one node
 # The cache saves 36 of 150 µs per uncached read with populate=*.
 _parsed: Cache[tuple[Schema, str, str, bool], _Parsed] = Cache(_MAX_BYTES, _size)
 

@@ -14,7 +14,7 @@ from server.query.brackets import MAX_DEPTH, MAX_LIST_ITEMS, decode
 MAX_PARAMETERS = 1000
 MAX_QUERY_CHARS = 32_768
 MAX_SORT_KEYS = 10
-MAX_POPULATED_ATTRIBUTES = 2000  # in the whole query
+MAX_POPULATED_ATTRIBUTES = 2000  # limit for the whole query
 
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _INDEX = re.compile(r"[0-9]{1,9}")

@@ -12,7 +12,7 @@ from server.search.words import beginning, fold, language_of, terms
 MAX_FRAGMENT_CHARS = 180
 MAX_FRAGMENTS = 2  # for each attribute
 MAX_SEARCHED_CHARS = 200_000  # for each attribute
-# limit for each response, enough for about 12,000 distinct words
+# limit for each response, which allows about 12,000 distinct words
 MAX_STEPS = 150_000
 _STEPS_PER_WORD = 12  # number of steps for stemming a word
 _LOG2_CHARS_PER_STEP = 5  # Reading 32 characters costs one step.

@@ -29,7 +29,7 @@ STEMMERS = {
     "pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian", "st": "sesotho",
     "sv": "swedish", "ta": "tamil", "tr": "turkish", "yi": "yiddish",
 }  # fmt: skip
-NO_STEMMER = "plain"  # for languages without a stemmer
+NO_STEMMER = "plain"  # used for languages without a stemmer
 MAX_WORD_CHARS = 64  # Only the beginning of a longer word is used.
 MAX_CACHED_WORDS = 50_000  # Each word takes about 400 bytes, at most 1 kB.
 

@@ -6,7 +6,7 @@ from server.service.read import Caller
 from server.service.write import Writes
 from server.storage.git.commit import local_author
 
-COMMAND = Actor("command", everything=True)  # the name that trailers of commit messages contain
+COMMAND = Actor("command", everything=True)  # Trailers of commit messages contain this name.
 
 
 def writes_of_command(opened: OpenSite) -> Writes:

@@ -15,7 +15,7 @@ from server.service.read import Caller
 from server.service.write import Writes
 from server.storage.git.branches import Branch
 
-HEAD = "HEAD"  # as `origin`: the commit that is checked out
+HEAD = "HEAD"  # value of `origin` that stands for the commit that is checked out
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ from server.storage.git.times import CommitTimes
 from server.storage.store import Store
 
 _PART = 20  # Versions are searched in parts. The last visible change is usually in the first part.
-HiddenUpdates = Mapping[str, Collection[str]]  # by commit id: the paths of documents
+HiddenUpdates = Mapping[str, Collection[str]]  # paths of documents, by commit id
 
 
 @dataclass(frozen=True, slots=True)

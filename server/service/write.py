@@ -40,7 +40,7 @@ from server.write.undo import undone_documents
 Request = TypeVar("Request")
 Made = TypeVar("Made")
 Prepare = Callable[[Request, Context], Made]
-# returns the keys of the written documents, given the result of `prepare`
+# returns the keys of the written documents; the argument is the result of `prepare`
 Addressed = Callable[[Made], Collection[Key]]
 # a commit message, or a function of the result of `prepare`
 Describe = str | Callable[[Made], str]

@@ -11,8 +11,8 @@ from server.formats.text_positions import Positions, nearest
 from server.formats.tree import SyntaxProblem, Tree, is_null
 from server.storage.read import decode, parse, positions_of
 
-MAX_ALIASES = 1000  # for one document
-MAX_ALIAS_CHARS = 2000  # percent-encoded; about as long as addresses can be
+MAX_ALIASES = 1000  # limit for one document
+MAX_ALIAS_CHARS = 2000  # limit for a percent-encoded alias, which is about the maximum length of an address
 # An address that is normalized already, as most are. This saves 13 of the 14 µs for each document.
 _PLAIN_ADDRESS = re.compile(
     r"(https?://[a-z0-9-]+(?:\.[a-z0-9-]+)*(?::[0-9]+)?)((?:/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)+)"

@@ -44,8 +44,8 @@ class Origin:
 
 
 FILES_ORIGIN = Origin()  # a change by another program
-# Called with each record before it is served, with the write lock held. Returns the number of the last event,
-# or None if no event could be recorded.
+# Called for each record before it is served, while the write lock is held. Returns the number of the last
+# event, or None if no event could be recorded.
 Observe = Callable[[Contents, Record, Origin], int | None]
 Report = Callable[[Change, float], None]  # (change, seconds needed to apply it)
 

@@ -25,7 +25,7 @@ _NUMBER_COUNT = 11
 # Header of a record: length, checksum, and whether it is a checkpoint.
 _FRAME = struct.Struct("=QQ?")
 _NO_POSITION = 2**64 - 1
-_LEADER_BYTE, _START_BYTE = 0, 1  # bytes of the lock file that are locked separately
+_LEADER_BYTE, _START_BYTE = 0, 1  # These bytes of the lock file are locked separately.
 
 
 class ChangeLog:

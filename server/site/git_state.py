@@ -15,7 +15,7 @@ from server.storage.git.times import CommitTimes, read_times, tell_changed_unkno
 from server.storage.git.trouble import Concern, trouble_log
 from server.storage.git.uncommitted import changed_paths
 
-POLL_INTERVAL_S = 0.01  # between checks of git's lock file
+POLL_INTERVAL_S = 0.01  # interval between checks of git's lock file
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +141,8 @@ def with_commit(
 ) -> GitState:
     """Return the state after this server made a commit at the time `at`, in seconds since 1970.
 
-    `files` maps each committed path to whether the file on disk still matches. `renames` is set if git might
-    detect renames. Raises GitError.
+    `files` maps each committed path to whether the file on disk is still the same as in the commit. `renames`
+    is set if git might detect renames in the commit. Raises GitError.
     """
     assert state.folder is not None
     before = state.committed

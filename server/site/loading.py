@@ -50,7 +50,7 @@ Progress = Callable[[int, int], None]
 # cache, and those that can't be cached.
 Readers = Callable[[list[list[str]]], Iterable[tuple[bytes, bytes]]]
 
-NICENESS = 5  # of processes that read files while the server is running
+NICENESS = 5  # niceness of processes that read files while the server is running
 MIN_PARALLEL_FILES = 1000  # When a site is loaded, a single process reads fewer files than this.
 MIN_FILES_FOR_READERS = 4000  # While it is served, starting more processes is not worth it for fewer files.
 MAX_REPLACED_DOCUMENTS = 10_000  # limit on documents reported as changed while no server ran

@@ -20,7 +20,7 @@ log = logging.getLogger("bifolio")
 # Notifications are processed together once none has arrived for this long.
 QUIET_MS = 10
 MAX_BURST_MS = 1000
-POLL_INTERVAL_MS = 200  # between checks of the list of watched folders
+POLL_INTERVAL_MS = 200  # interval between checks of the list of watched folders
 # message from watchfiles if a file name is not UTF-8
 DECODE_ERROR = "Unable to decode path"
 

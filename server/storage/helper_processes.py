@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-PARENT_POLL_INTERVAL_S = 0.5  # between checks that the parent process is alive
+PARENT_POLL_INTERVAL_S = 0.5  # interval between checks that the parent process is alive
 END_TIMEOUT_S = 1.0  # how long to wait until a killed helper ends; a slow disk can delay it
 
 

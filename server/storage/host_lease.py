@@ -15,7 +15,7 @@ from server.paths import STATE_FOLDER, state_folder
 
 log = logging.getLogger("bifolio")
 
-FILE = "host.json"  # in .bifolio/
+FILE = "host.json"  # file in .bifolio/
 RENEWAL_INTERVAL_S = 2.0
 LEASE_TTL_S = 7.0  # A lease expires after this time without renewal.
 # After writing the lease file, a server waits this long, in case a machine that started at the same time

@@ -16,7 +16,7 @@ class Step:
     """Change to one file in a record of intent."""
 
     target: str  # relative to the site
-    aside: str  # name in the journal folder of the new file, and after the swap of the old file
+    aside: str  # a name in the journal folder: of the new file before the swap, and of the old file after it
     before: FileMark | None  # None if there was no file
     after: FileMark | None
     before_digest: str = ""  # hexadecimal, or "" if unknown

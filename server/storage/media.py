@@ -20,7 +20,7 @@ from server.storage.images.formats import Preview, described_formats, format_of
 from server.storage.images.kinds import MEASURED_ENDINGS, ImageSize, is_text, kilobytes, sniff
 
 SIDECAR_SUFFIX = ".yaml"
-# Media files have no locale.
+# A description file can't contain a locale, because media files have none.
 _DESCRIPTION_KEYS = (*(name for name in FILE_FIELDS if name != "locale"), DESCRIPTION_KEY)
 # A description file can set these fields, which then override the values derived from the media file.
 DESCRIBED_FIELDS = ("name", "alternativeText", "caption", "focalPoint", "width", "height")

@@ -24,7 +24,7 @@ MAX_VERSION_BYTES = 4 * 1024 * 1024  # Larger versions are not stored.
 BATCH_VERSIONS = 1000  # At most this many versions, or about MAX_VERSION_BYTES, are written at a time.
 _ROW = Struct(
     "=16sQQQ"
-)  # a document's key, and the offset, length and checksum of its values in the data file
+)  # row of the index: a document's key, and the offset, length and checksum of its values in the data file
 
 
 class RecentVersions:

@@ -158,7 +158,7 @@ class _PhraseMatcher(wrappers.WrappingMatcher):  # type: ignore[misc]
 
 MAX_EXPANSIONS = 16  # maximum number of terms for one prefix
 MIN_STEM_CHARS = 4  # A prefix of at least this length can be longer than the stem of a matching word.
-# A word is optional if more than this share of the documents in a language contain it, and the language has
+# A word is optional if more than this share of the documents contain it. This applies only to languages with
 # more than this number of documents.
 MIN_COMMON_SHARE, MIN_COMMON_DOCUMENTS = 0.5, 10
 # weights of an incomplete word's terms, and of a word's second term

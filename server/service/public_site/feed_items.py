@@ -28,7 +28,7 @@ from server.service.read import Reader
 from server.service.render import Renderer
 
 MAX_CACHE_BYTES, ITEM_BYTES = 16 * 1024 * 1024, 3000
-MAX_TITLE_CHARS = 200  # for titles taken from the summary
+MAX_TITLE_CHARS = 200  # limit for titles that are taken from the summary
 # default attributes, by key of `item`
 _DEFAULTS: Mapping[str, tuple[str, ...]] = {
     "summary": ("summary", "description", "excerpt", "abstract", "teaser", "lead"),

@@ -15,7 +15,7 @@ from server.service.public_site.redirects import STATUS, Redirect
 
 # Longer rules are ignored (https://developers.cloudflare.com/pages/configuration/redirects/).
 _MAX_PAGES_RULE_CHARS = 1000
-# nginx (1.22) stores the length of a location in one byte. A longer location also breaks the others.
+# nginx (1.22) stores the length of a location in one byte. A longer location also breaks other locations.
 _MAX_NGINX_LOCATION_BYTES = 255
 # nginx reads parameters of up to 4,096 bytes, with their quotes and variables.
 _MAX_NGINX_TARGET_CHARS = 4000
@@ -202,7 +202,7 @@ def _apache_pattern(text: str) -> str:
     return re.sub(r"[!-,.:-@\[-^`{-~]", lambda found: "\\" + found[0], text).replace('\\"', "\\x22")
 
 
-# by the names in REDIRECT_FILES
+# keyed by the names in REDIRECT_FILES
 FORMATS: Mapping[str, RedirectFormat] = {
     "netlify": RedirectFormat(False, _netlify),
     "cloudflare-pages": RedirectFormat(False, _cloudflare_pages),

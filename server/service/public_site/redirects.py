@@ -27,7 +27,7 @@ from server.storage.git.tree import read_named
 from server.storage.read import MAX_FILE_BYTES, read_bytes
 
 MAX_LOOP = 20  # The message about a longer loop does not show the loop.
-MAX_SHOWN_CHARS = 200  # of an alias that a message quotes
+MAX_SHOWN_CHARS = 200  # limit for an alias in a message
 STATUS = 301
 _ALIAS_WORDS = re.compile(b"|".join(key.encode() for key in ALIAS_KEYS))
 _BATCH_FILES = 500

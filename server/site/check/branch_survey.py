@@ -36,8 +36,10 @@ from server.site.site import Site
 from server.storage.media import SIDECAR_SUFFIX, media_key
 from server.storage.read import parse
 
-_FORMS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")  # Accents can be encoded in two ways.
-_DOCUMENT_AUDITS = (duplicate_values, find_in_documents)  # not called for unchanged documents
+# Unicode has two encodings for letters with accents.
+_FORMS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")
+# These audits are not called for unchanged documents.
+_DOCUMENT_AUDITS = (duplicate_values, find_in_documents)
 
 
 def survey_changes(site: Site, changes: BranchChanges, *, translations: bool = False) -> Survey:

@@ -144,8 +144,8 @@ class Fix:
     document: Document
     at: KeyPath
     old: str
-    new: str | None  # None stands for null
-    rule: str  # of the problem
+    new: str | None  # the new value, or None for null
+    rule: str  # rule of the problem that is fixed
     what: str = ""
     certain: bool = True
     line: int | None = None

@@ -30,8 +30,9 @@ from server.storage.images.formats import format_of
 from server.storage.media import mime_type, upload_path
 
 _FILE_KINDS = ("image/", "audio/", "video/", "font/", "application/pdf")
-_TEMPLATE = re.compile(r"[{}<>$]|%7B|\[\[", re.IGNORECASE)  # the destination is computed by a template
-# Not headings: the top of the page, parts of the text, routes, and footnotes.
+# The destination of such a link is computed by a template.
+_TEMPLATE = re.compile(r"[{}<>$]|%7B|\[\[", re.IGNORECASE)
+# Anchors that are not headings: the top of the page, parts of the text, routes, and footnotes.
 _GENERAL_ANCHOR = re.compile(r"top$|:~:|[/!?]|fn", re.IGNORECASE)
 _GITHUB_PREFIX = "user-content-"
 

@@ -35,7 +35,8 @@ INDEX_NAMES = ("/index", "/_index")
 # If at least this many documents have addresses in a folder, such as /guides/, assume that the front end has
 # no other pages there.
 MIN_IN_FOLDER = 10
-_FILE_EXTENSION = re.compile(r"\.[a-z][a-z0-9]{1,4}$", re.IGNORECASE)  # such as the name of a feed
+# Addresses with an extension, such as the URL of a feed, do not belong to documents.
+_FILE_EXTENSION = re.compile(r"\.[a-z][a-z0-9]{1,4}$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from server.storage.read import read_text
 
 CONFIGS = ("tsconfig.json", "jsconfig.json")
 _MAY_BE_ALIAS = re.compile("[~@]")
-_CONVENTIONAL = re.compile("[~@]/")  # front ends can also define these aliases in code
+_CONVENTIONAL = re.compile("[~@]/")  # These common aliases can also be defined in a front end's code.
 _MAX_EXTENDS = 8
 
 

@@ -29,11 +29,11 @@ MAX_PROBLEMS = 20_000  # limit on the problems in one result
 PROCESS_TIMEOUT_S = 60.0
 # Checks are repeated even without known changes: files that belong to no content type can change unnoticed.
 RECHECK_INTERVAL_S = 2.0
-# A quicker check is repeated after each change, a longer one after a pause.
+# If a check is quicker than this, it is repeated after each change. Otherwise, it is repeated after a pause.
 QUICK_CHECK_S = 0.5
 # Without known changes, the pause is this many times as long as the check.
 REST_FACTOR = 20
-BACKOFF_S = 15.0  # after a failed check
+BACKOFF_S = 15.0  # pause after a failed check
 
 
 @dataclass(frozen=True, slots=True)

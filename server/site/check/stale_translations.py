@@ -17,7 +17,7 @@ from server.storage.git.refs import head_commit
 from server.storage.git.repository import prefix_of
 from server.storage.git.uncommitted import changed_paths
 
-IGNORED_COMMITS = ".git-blame-ignore-revs"  # commits that only reformat, as for `git blame`
+IGNORED_COMMITS = ".git-blame-ignore-revs"  # lists commits that only reformat files, as for `git blame`
 
 
 def find_stale_translations(audit: Audit) -> Iterator[Problem]:

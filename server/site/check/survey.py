@@ -150,7 +150,7 @@ OPTIONAL_AUDITS: Mapping[str, Callable[[Audit], Iterator[Problem]]] = {
 }
 
 
-Place = tuple[str, int | None, int | None, str]  # of a problem: path, line, column and rule
+Place = tuple[str, int | None, int | None, str]  # a problem's path, line, column and rule
 
 
 @dataclass(frozen=True)

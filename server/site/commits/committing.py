@@ -59,9 +59,9 @@ GIT_LOCK_TIMEOUT_S = 2.0  # A commit waits this long for other git commands.
 # After a git command has written files, a commit waits this long for the command to update the index.
 INDEX_TIMEOUT_S = 1.0
 BACKOFF_S = 1.0  # For this long after a failed commit, only the background job commits.
-HOOK_RETRY_INTERVAL_S = 30.0  # until a commit that a hook has rejected is retried
-REPOSITORY_CACHE_TTL_S = 5.0  # for the location of the repository and its hooks
-GC_INTERVAL_S = 600.0  # for `git gc --auto`
+HOOK_RETRY_INTERVAL_S = 30.0  # After this time, a commit that a hook has rejected is retried.
+REPOSITORY_CACHE_TTL_S = 5.0  # The location of the repository and its hooks is cached for this long.
+GC_INTERVAL_S = 600.0  # interval between calls of `git gc --auto`
 
 
 class Committer:

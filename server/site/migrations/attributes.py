@@ -15,7 +15,7 @@ from server.site.migrations.migration import Migration, require_attribute, split
 from server.site.migrations.query_names import NewNames
 from server.site.migrations.references import in_schemas, in_settings, references
 
-BODY_TYPES = ("richtext", "text", "string")  # that `options.body` can name
+BODY_TYPES = ("richtext", "text", "string")  # types of the attributes that `options.body` can name
 
 
 def configure_after(draft: Draft, before: Configuration) -> Configuration:

@@ -27,7 +27,7 @@ MIGRATIONS = "migrations"
 MAX_SHOWN = 20  # limit on the documents in one error message
 # Files with these prefixes are the configuration of a site.
 _CONFIGURATION = (FILE, f"{TYPES}/")
-# The file system does not accept the name of a file.
+# Errors if the file system does not accept the name of a file.
 _NAME_ERRORS = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL)
 # Returns the edits to one mapping of attributes. Their paths begin at the mapping.
 Editor = Callable[["Place"], Edits]

@@ -16,7 +16,7 @@ from server.site.migrations.arguments import Arguments
 from server.site.migrations.draft import MIGRATIONS
 
 _NAME = re.compile(rf"{MIGRATIONS}/([0-9]{{4,9}})-([a-z0-9-]+)\.yaml")
-# not on the command line
+# These arguments are not part of the command.
 _HIDDEN = ("from", "from-plural", "code")
 _NOT_SLUG = re.compile(r"[^a-z0-9]+")
 

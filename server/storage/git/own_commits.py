@@ -21,7 +21,7 @@ class OwnVersion:
     """A version of a file that Bifolio has written, and its commit."""
 
     write: str  # name of the write in the commit queue
-    blob: str  # its id in git, or DELETED. Hooks may have changed the version before the commit.
+    blob: str  # The version's id in git, or DELETED. Hooks may have changed the version before the commit.
     commit: str = ""  # "" if the version was not committed, for example because somebody else did that
 
 

@@ -34,7 +34,8 @@ PUSH_TIMEOUT_S = 30.0
 SSH_COMMAND_TTL_S = 5.0  # The setting core.sshCommand is cached for this long.
 MAX_REASON_CHARS = 300  # An error message quotes at most this many characters of a remote's output.
 _MAX_OUTPUT_BYTES = 64_000  # At most this many bytes of a remote's output are stored.
-_TERMINATE_TIMEOUT_S = 1.0  # Time that a command gets to remove its locks before it is killed.
+# After being terminated, a command has this much time to remove its locks before it is killed.
+_TERMINATE_TIMEOUT_S = 1.0
 _MAX_FETCH_ATTEMPTS = 3  # Number of attempts if another process is fetching the same branch.
 # git locks a tracking branch for only milliseconds, so older locks were left by killed commands.
 STALE_LOCK_AGE_S = 10.0

@@ -279,7 +279,7 @@ def _answer(state: State, actor: Actor, wanted: QueryExport) -> bytes:
 
 _NAMED = re.compile(rb"""/uploads/([^"'\\\s()<>?#]+)""")
 Source = str | StoredObject  # path in the site, or object in its bucket
-_BATCH_IMAGES = 100  # images to resize before the state is updated
+_BATCH_IMAGES = 100  # number of images to resize before the state is updated
 
 
 def make_formats(site: Site, progress: Callable[[int, int], None]) -> int:

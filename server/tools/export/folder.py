@@ -26,9 +26,9 @@ from server.tools.export.response import Response
 # --- manifest -------------------------------------------------------------------------------------
 
 NAME = "bifolio-export.json"
-# directly inside an export
+# folders directly inside an export
 TOP_FOLDERS = ("api", "feeds", "locale", "queries", "uploads")
-# the only other files there
+# the only files directly inside an export
 TOP_FILE = re.compile(
     "|".join([r"sitemap(-[1-9][0-9]{0,4})?\.xml", *map(re.escape, REDIRECT_FILES.values())])
 )

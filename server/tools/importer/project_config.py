@@ -15,7 +15,7 @@ from server.storage.document_text import new_text
 CONFIG_ENDINGS = (".ts", ".js", ".mjs", ".cjs", ".json")
 MAX_BYTES = 1_000_000
 _COMMENTS = re.compile(r"/\*.*?\*/|(?<![:\"'`])//[^\n]*", re.DOTALL)
-# maps keys under `rest` in Strapi to keys in site.yaml and the form of the value
+# For each key under `rest` in Strapi, the key in site.yaml and the form of the value.
 _SETTINGS = {
     "strictParams": ("strict_params", re.compile(r"true|false")),
     "defaultLimit": ("page_size.default", re.compile(r"[1-9][0-9]{0,5}")),

@@ -19,7 +19,8 @@ from server.tools.init.groups import PageGroup, PageMember
 from server.tools.init.kinds import OWN_TEXTS, KeyValues, Made, collection_type, scalar_type
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-MIN_RELATED_SHARE = 0.9  # minimum share of distinct values that name documents
+# A key can become a relation if at least this share of its distinct values name documents.
+MIN_RELATED_SHARE = 0.9
 MAX_KEYS = 100  # Data files with more keys are treated as maps.
 
 

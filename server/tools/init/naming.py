@@ -17,7 +17,7 @@ _HOME = frozenset({"index", "_index"})
 # names that say nothing about the contents
 _ANYTHING = "app content data pages site source src web website www"
 _CONTAINERS = frozenset(_ANYTHING.split())
-# singular folder names that suggest more than one document
+# singular folder names that suggest several documents
 _THINGS = """
 api article author book category chapter city client collection company country course customer doc
 document episode event example exercise faq feature file film gallery game glossary guide image
@@ -27,7 +27,7 @@ report review rule section service song speaker sponsor story study tag talk tea
 tool topic tutorial user version video workshop
 """
 _COUNTED = frozenset(_THINGS.split())
-# One document in `news` is a `news-item`.
+# Folder names without a singular. For example, a document in `news` is a `news-item`.
 _STUFF = "data equipment feedback hardware media metadata press research software staff"
 _UNCOUNTED = frozenset(_STUFF.split())
 # plurals that the library converts incorrectly

@@ -22,7 +22,7 @@ ATTRIBUTES = ".gitattributes"
 NAME, BASE_NAME = "bifolio", "bifolio-base"
 _BEGIN = "# bifolio merge-driver: begin. `bifolio merge-driver install` writes these lines."
 _END = "# bifolio merge-driver: end"
-# special in the patterns of .gitattributes
+# These characters have a special meaning in the patterns of .gitattributes.
 _SPECIAL = str.maketrans({char: f"\\{char}" for char in "\\*?["})
 
 

@@ -24,7 +24,7 @@ from server.tools.importer.source import (
 )
 
 MAX_LINE_BYTES = 64_000_000
-MAX_JSON_BYTES = 4_000_000_000  # limit for all lines together
+MAX_JSON_BYTES = 4_000_000_000  # limit for all lines of the archive together
 _CHUNK_BYTES = 1 << 20
 _GZIP = b"\x1f\x8b"
 _EXPORT = "export it again: strapi export --no-encrypt"

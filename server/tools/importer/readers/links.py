@@ -19,7 +19,7 @@ Owner = tuple[str, int, str]  # (uid, row number, attribute)
 class Linked:
     """Link targets and their order, by row and attribute."""
 
-    uids: Mapping[str, str]  # maps Strapi's uids to Bifolio's
+    uids: Mapping[str, str]  # Bifolio's uids, by Strapi's uids
     ids: Mapping[RowKey, str]  # documentIds by row
     paths: Mapping[int, str]  # upload paths by row number
     notes: ImportNotes
