@@ -9,7 +9,8 @@ from dataclasses import replace
 from io import BytesIO
 from typing import IO, Any
 
-from PIL import Image, ImageCms, ImageOps
+from PIL import Image, ImageChops, ImageCms, ImageMath, ImageOps
+from PIL.PngImagePlugin import PngImageFile
 
 from server.config.transformation import Transformation
 from server.storage.images.detail import point_of_detail
@@ -36,6 +37,9 @@ _SRGB = ImageCms.createProfile("sRGB")
 _WHITE, _TRANSPARENT = (255, 255, 255), (0, 0, 0, 0)
 _FIRST_SWAPPING_ORIENTATION = 5  # From this EXIF orientation on, width and height are swapped.
 _BYTES_PER_16_BIT_STEP = 256
+_OPAQUE = 255
+# Pillow's names of byte orders of pixels. The second one is for files in which the lower byte is the first.
+_WIDE_RGB, _LOWER_BYTES_OF_WIDE_RGB = "RGB;16B", "RGB;16L"
 # By EXIF orientation. Pillow itself transposes only single images.
 _TRANSPOSITIONS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -71,7 +75,7 @@ def transform(
         arrangement = _with_detail(image, full, wanted, arrangement)
         _save_animation(image, target, full, arrangement, wanted, format_)
     else:
-        decoded = _decode(image, full, arrangement)
+        decoded = _decode(image, source, full, arrangement)
         arrangement = _with_detail(decoded, full, wanted, arrangement)
         made = _arrange(decoded, full, arrangement, format_)
         _save(made, target, wanted, format_)
@@ -83,15 +87,47 @@ def _size_of(image: Image.Image) -> ImageSize:
     return ImageSize(image.height, image.width) if swapped else ImageSize(image.width, image.height)
 
 
-def _decode(image: Image.Image, full: ImageSize, arrangement: Arrangement) -> Image.Image:
+def _decode(image: Image.Image, source: IO[bytes], full: ImageSize, arrangement: Arrangement) -> Image.Image:
     # A JPEG can be decoded at a half, a quarter or an eighth of its size, which is much faster.
     left, top, right, bottom = arrangement.box
     factor = max(arrangement.size.width / (right - left), arrangement.size.height / (bottom - top))
     image.draft(None, (max(1, round(image.width * factor)), max(1, round(image.height * factor))))
+    mask = _mask_of_wide_color(image, source)
+    if mask:
+        image.putalpha(mask)
     if orientation(image) != 1:
         ImageOps.exif_transpose(image, in_place=True)
     image.load()
     return image
+
+
+def _mask_of_wide_color(image: Image.Image, source: IO[bytes]) -> Image.Image | None:
+    """Return which pixels of a PNG do not have its transparent color, if this color has 16 bits per channel.
+
+    Pillow only keeps the upper 8 bits, so the lower ones are decoded separately. Without them, similar colors
+    would be transparent, too.
+    """
+    color = image.info.get("transparency")
+    if not isinstance(image, PngImageFile) or not isinstance(color, tuple):
+        return None
+    if not image.tile or image.tile[0].args != _WIDE_RGB:
+        return None
+    image.load()
+    source.seek(0)
+    lower = PngImageFile(source)
+    lower.tile = [lower.tile[0]._replace(args=_LOWER_BYTES_OF_WIDE_RGB)]
+    mask = Image.new("L", image.size)
+    for part, values in (
+        (image, [value >> 8 for value in color]),
+        (lower, [value & 0xFF for value in color]),
+    ):
+        for band, value in zip(part.split(), values, strict=True):
+            mask = ImageChops.lighter(mask, _differs(band, value))
+    return mask
+
+
+def _differs(band: Image.Image, value: int) -> Image.Image:
+    return band.point([0 if level == value else _OPAQUE for level in range(256)])
 
 
 def _with_detail(
@@ -149,7 +185,12 @@ def interpolable(image: Image.Image) -> Image.Image:
         # Pillow would cut off values above 255 instead of scaling them.
         wide = image.convert("I") if image.mode != "F" else image
         is_wide = image.mode != "F" and wide.getextrema()[1] > 255  # type: ignore[operator]
-        return (wide.point(lambda value: value / _BYTES_PER_16_BIT_STEP) if is_wide else wide).convert("L")
+        grey = (wide.point(lambda value: value / _BYTES_PER_16_BIT_STEP) if is_wide else wide).convert("L")
+        color = image.info.get("transparency")
+        if isinstance(color, int):
+            is_shown = ImageMath.lambda_eval(lambda of: (of["wide"] != color) * _OPAQUE, wide=wide)
+            grey.putalpha(is_shown.convert("L"))
+        return grey
     if image.mode == "1" and "transparency" not in image.info:
         return image.convert("L")
     transparent = "transparency" in image.info or image.mode in ("PA", "La", "RGBa")

@@ -1,6 +1,8 @@
 """Tests of transformed pictures: modes, colors, transparency, EXIF rotation, animations and metadata."""
 
 import io
+import struct
+import zlib
 from dataclasses import replace
 from typing import Any
 
@@ -82,6 +84,39 @@ def test_transparency_is_kept_or_becomes_white() -> None:
     flat = transformed(data, Transformation(40), "jpg").getpixel((35, 10))
     assert isinstance(flat, tuple)
     assert min(flat) > 245
+
+
+def wide_png(color_type: int, shown: tuple[int, ...], hidden: tuple[int, ...]) -> bytes:
+    """Return a PNG with 16 bits per channel, whose right half has the transparent color `hidden`."""
+
+    def chunk(name: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    packed = [struct.pack(f">{len(color)}H", *color) for color in (shown, hidden)]
+    row = b"\0" + packed[0] * 40 + packed[1] * 40
+    header = struct.pack(">IIBBBBB", 80, 40, 16, color_type, 0, 0, 0)
+    parts = ((b"IHDR", header), (b"tRNS", packed[1]), (b"IDAT", zlib.compress(row * 40)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(*part) for part in parts)
+
+
+WIDE = {  # sharp returns the same pixels
+    "grey": (wide_png(0, (0x8000,), (0x1234,)), (128, 128, 128)),
+    "nearly the same grey": (wide_png(0, (0x1235,), (0x1234,)), (18, 18, 18)),
+    "colors": (wide_png(2, (0xFF00, 0x1000, 0x20), (0x1234, 0x5678, 0x9ABC)), (255, 16, 0)),
+    "nearly the same color": (wide_png(2, (0x1234, 0x5678, 0x9ABD), (0x1234, 0x5678, 0x9ABC)), (18, 86, 154)),
+}
+
+
+@pytest.mark.parametrize("format_", ["png", "webp"])
+@pytest.mark.parametrize("name", WIDE)
+def test_the_transparent_color_of_16_bits_per_channel_is_kept(name: str, format_: str) -> None:
+    data, color = WIDE[name]
+    image = transformed(data, Transformation(40, quality=100), format_).convert("RGBA")
+    shown, hidden = image.getpixel((5, 10)), image.getpixel((35, 10))
+    assert isinstance(shown, tuple)
+    assert isinstance(hidden, tuple)
+    assert (shown[3], hidden[3]) == (255, 0)
+    assert all(abs(a - b) <= 3 for a, b in zip(shown, color, strict=False)), shown
 
 
 def test_a_contained_picture_lies_on_a_transparent_or_white_canvas() -> None:
