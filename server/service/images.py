@@ -4,7 +4,7 @@ import hashlib
 import math
 import os
 import posixpath
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import BufferedReader
 from typing import IO, Any, cast
@@ -107,13 +107,13 @@ class Images:
         formats = _formats(wanted.format, ending, settings.transform, caller.accepts)
         requests = [
             Request(
-                _key_of(digest, wanted, format_),
-                Job(wanted, format_, settings.transform.max_pixels),
+                _key_of(digest, wanted, format_, rivals),
+                Job(wanted, format_, settings.transform.max_pixels, rivals),
                 lambda: self._files.open(snapshot, commit, key).file,
                 settings.transform.cache,
                 digest if not commit and not stored_object(snapshot.media, key) else "",
             )
-            for format_ in formats
+            for format_, rivals in formats
         ]
         made = self._answer(requests, posixpath.splitext(posixpath.basename(key))[0], caller)
         return replace(made, varies=wanted.format == AUTO)
@@ -133,7 +133,7 @@ class Images:
         """Return the first image that is cached. Otherwise, make the last one now and the others later."""
         found = None
         for request in requests:
-            found = self._derivatives.find(request.key, request.job.format)
+            found = self._derivatives.find(request.key)
             if found:
                 break
         if found is None:
@@ -144,8 +144,7 @@ class Images:
                 raise ValidationError(f"The image {error}") from error
         for better in requests[: requests.index(request)]:
             self._derivatives.make_later(better)
-        format_ = request.job.format
-        return MediaFile(found.file, f"{stem}.{format_}", MEDIA_TYPES[format_], found.digest)
+        return MediaFile(found.file, f"{stem}.{found.format}", MEDIA_TYPES[found.format], found.digest)
 
     def _look(self, snapshot: Snapshot, commit: str, key: str, document: Document) -> _Facts:
         """Return an image's digest and dimensions. Both are cached while the file is unchanged."""
@@ -244,17 +243,25 @@ def _check_size(
 
 def _formats(
     wanted: str, ending: str, settings: TransformSettings, accepts: Collection[str]
-) -> tuple[str, ...]:
-    """Return the formats of a result, the best first. The last one is made if none of them is cached."""
+) -> Sequence[tuple[str, tuple[str, ...]]]:
+    """Return the formats of a result, the best first. The last one is made if none of them is cached.
+
+    With each format are its rivals. The result has one of these formats instead if it is smaller.
+    """
     own = OWN_FORMATS[ending]
     if wanted != AUTO:
-        return (wanted or own,)
-    allowed = [name for name in ("avif", "webp") if name in settings.formats and MEDIA_TYPES[name] in accepts]
-    return tuple(allowed) if "webp" in allowed else (*allowed, own)
+        return ((wanted or own, ()),)
+    better = ("avif", "webp")
+    found: list[str] = [name for name in better if name in settings.formats and MEDIA_TYPES[name] in accepts]
+    if "webp" not in found and own not in found:
+        found.append(own)
+    # All browsers can show a JPEG and a PNG.
+    usable = [name for name in dict.fromkeys(("webp", own)) if name in found or name in ("jpg", "png")]
+    return [(name, tuple(rival for rival in usable if rival != name and name != own)) for name in found]
 
 
-def _key_of(digest: str, wanted: Transformation, format_: str) -> str:
-    text = f"{VERSION} {digest} {canonical(replace(wanted, format=format_))}"
+def _key_of(digest: str, wanted: Transformation, format_: str, rivals: Sequence[str]) -> str:
+    text = f"{VERSION} {digest} {' '.join(rivals)} {canonical(replace(wanted, format=format_))}"
     return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_DIGITS]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageFilter
 
 from server.service.image_signatures import sign_url
 from tests.api.test_upload import FILES, fetch, picture
@@ -32,7 +32,18 @@ def halves() -> bytes:
     return out.getvalue()
 
 
+def grainy(sharpness: float) -> bytes:
+    """Return a photograph with noise."""
+    noise = [Image.effect_noise((300, 200), spread) for spread in (200, 150, 100)]
+    blurred = [band.filter(ImageFilter.GaussianBlur(2 - 2 * sharpness)) for band in noise]
+    out = io.BytesIO()
+    Image.merge("RGB", blurred).save(out, "JPEG", quality=90)
+    return out.getvalue()
+
+
 UPLOADS = {
+    "content/uploads/smooth.jpg": grainy(0),
+    "content/uploads/grainy.jpg": grainy(1),
     "content/uploads/a.png": picture(300, 200),
     "content/uploads/b/c d.png": halves(),
     "content/uploads/b/c d.png.yaml": "focalPoint: {x: 100, y: 50}\n",
@@ -89,15 +100,27 @@ def test_the_focal_point_of_the_description_is_kept(api: Api) -> None:
 
 
 def test_auto_answers_webp_at_once_and_avif_later(api: Api) -> None:
-    path = "/uploads/a.png?width=110&auto=format"
+    path = "/uploads/smooth.jpg?width=110&auto=format"
     first = fetch(api, path, **BROWSER)
     assert shown(first) == ((110, 73), "WEBP")
     assert "Accept" in first.headers["Vary"]
     until(lambda: shown(fetch(api, path, **BROWSER)) == ((110, 73), "AVIF"))
     for accept in ("*/*", "image/webp;q=0,*/*"):
-        assert shown(fetch(api, path, Accept=accept)) == ((110, 73), "PNG")
+        assert shown(fetch(api, path, Accept=accept)) == ((110, 73), "JPEG")
     assert shown(fetch(api, path, Accept="image/webp")) == ((110, 73), "WEBP")
     assert "Accept" not in fetch(api, "/uploads/a.png?width=110").headers.get("Vary", "")
+
+
+def test_auto_answers_the_source_format_if_it_is_smaller(api: Api) -> None:
+    path, browser = "/uploads/grainy.jpg?width=280", {"Accept": "image/webp,*/*"}
+    auto, webp, jpeg = (fetch(api, f"{path}&fm={name}", **browser) for name in ("auto", "webp", "jpg"))
+    assert shown(auto) == ((280, 187), "JPEG")
+    assert shown(webp) == ((280, 187), "WEBP")
+    assert auto.raw == jpeg.raw
+    assert len(jpeg.raw) < len(webp.raw)
+    assert "Accept" in auto.headers["Vary"]
+    assert auto.headers["Content-Type"] == "image/jpeg"
+    assert shown(fetch(api, f"{path}&fm=auto", **browser)) == ((280, 187), "JPEG")
 
 
 def test_a_preset_with_the_best_format_varies_by_accept(api: Api) -> None:

@@ -31,7 +31,7 @@ from server.storage.images.processes import (
 )
 
 # Part of each key. Increase it if the same parameters give another result.
-VERSION = 1
+VERSION = 2
 DIGEST_DIGITS = 32
 # Maximum wait of a request. A transformation that has begun goes on without it.
 QUEUE_TIMEOUT_S = 10.0
@@ -59,6 +59,7 @@ class Derivative:
 
     file: BufferedReader
     digest: str
+    format: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +97,10 @@ class Derivatives:
         # Why an image can't be transformed, by key. Saves decoding it again, up to 20 s.
         self._unusable: Cache[str, str] = Cache(MAX_NOTES, _one)
 
-    def find(self, key: str, format_: str) -> Derivative | None:
+    def find(self, key: str) -> Derivative | None:
         """Open a transformed image if it is cached. Delete it and return None if it is damaged."""
         path, mark = self._verified.get(key) or (None, None)
-        path = path or self._path_of(key, format_)
+        path = path or self._path_of(key)
         if path is None:
             return None
         try:
@@ -119,7 +120,7 @@ class Derivatives:
             with suppress(OSError):  # in a read-only site
                 os.utime(file.fileno())
         self._verified.put(key, (path, file_mark(os.fstat(file.fileno()))))
-        return Derivative(file, digest)
+        return Derivative(file, digest, path.suffix[1:])
 
     def make(self, request: Request) -> Derivative:
         """Return a transformed image, after making it if necessary.
@@ -127,12 +128,12 @@ class Derivatives:
         Threads that request the same image share one transformation. Raises UntransformableError, BusyError
         if too many images are being transformed, and StorageError if the result can't be stored.
         """
-        if found := self.find(request.key, request.job.format):
+        if found := self.find(request.key):
             return found
         if reason := self._unusable.get(request.key):
             raise UntransformableError(reason)
         self._share(request)
-        if found := self.find(request.key, request.job.format):
+        if found := self.find(request.key):
             return found
         raise BusyError(_BUSY)  # evicted already, because the cache is smaller than the images in use
 
@@ -175,7 +176,7 @@ class Derivatives:
         try:
             # An image in a bucket may have to be downloaded first, which must not delay others.
             with request.open_image() as image, self._place(request.key):
-                if not self._path_of(request.key, request.job.format):
+                if not self._path_of(request.key):
                     self._transform(request, image)
         except BaseException as error:
             future.set_exception(error)
@@ -220,37 +221,35 @@ class Derivatives:
             held.release()
 
     def _transform(self, request: Request, image: IO[bytes]) -> None:
-        key, format_ = request.key, request.job.format
         with tempfile.NamedTemporaryFile(dir=self.folder, prefix=NEW_PREFIX, delete=False) as result:
             try:
-                image_processes().run(request.job, image, result)
+                format_ = image_processes().run(request.job, image, result).format
                 image.seek(0)
                 if request.digest and not request.digest.startswith(_digest_of(image)):
                     raise BusyError("The image was replaced while it was transformed; try again")
                 with open(result.name, "rb") as made:
                     digest = _digest_of(made)
                     status = os.fstat(made.fileno())
+                key = request.key
                 target = self.folder / key[:2] / f"{key}-{digest}.{format_}"
                 target.parent.mkdir(exist_ok=True)
                 os.replace(result.name, target)
                 self._verified.put(key, (target, file_mark(status)))
                 self._files.note_added(status.st_size, request.max_bytes)
             except UntransformableError as error:
-                self._unusable.put(key, str(error))
+                self._unusable.put(request.key, str(error))
                 raise
             except LostProcessError as error:
                 raise BusyError("The process that transforms the image was lost; try again") from error
             finally:
                 Path(result.name).unlink(missing_ok=True)
 
-    def _path_of(self, key: str, format_: str) -> Path | None:
+    def _path_of(self, key: str) -> Path | None:
         try:
             names = os.listdir(self.folder / key[:2])
         except OSError:
             return None
-        name = next(
-            (name for name in names if name.startswith(f"{key}-") and name.endswith(f".{format_}")), None
-        )
+        name = next((name for name in names if name.startswith(f"{key}-")), None)
         return self.folder / key[:2] / name if name else None
 
     def _made_folder(self) -> Path:

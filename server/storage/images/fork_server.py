@@ -154,8 +154,8 @@ def _work(message: bytes, source: int, target: int) -> Mapping[str, object]:
             tuples = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
             wanted = Transformation(**fields | tuples)
             image.seek(0)
-            size = transform(image, result, wanted, job["format"], job["max_pixels"])
-        return {"width": size.width, "height": size.height}
+            made = transform(image, result, wanted, job["format"], job["max_pixels"], job["rivals"])
+        return {"width": made.size.width, "height": made.size.height, "format": made.format}
     except MemoryError:
         return {"error": "takes too much memory to decode"}
     except Exception as error:  # Pillow may raise any exception for a damaged file.

@@ -20,6 +20,14 @@ class ImageSize:
     height: int
 
 
+@dataclass(frozen=True, slots=True)
+class MadeImage:
+    """The dimensions and format of a transformed image."""
+
+    size: ImageSize
+    format: str
+
+
 def sniff(path: Path) -> tuple[str, str] | None:
     """Detect a file's media type and extension from its first bytes. Return None for unknown types."""
     guess = filetype.guess(str(path))

@@ -21,7 +21,7 @@ from typing import IO, Any
 
 from server.config.transformation import Transformation
 from server.storage.helper_processes import forget_helper, require_running, start_helper
-from server.storage.images.kinds import ImageSize
+from server.storage.images.kinds import ImageSize, MadeImage
 
 JOB_BYTES = 1024
 TIMEOUT_S = 30  # limit on elapsed time for each image
@@ -50,11 +50,15 @@ class LostProcessError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A transformation of one image. `format` is the format of the result."""
+    """A transformation of one image.
+
+    The result has the format `format`, or one of `rivals` if the image is smaller in that format.
+    """
 
     wanted: Transformation
     format: str
     max_pixels: int
+    rivals: tuple[str, ...] = ()
 
 
 class ImageProcesses:
@@ -67,8 +71,8 @@ class ImageProcesses:
         self._workers: set[socket.socket] = set()
         self._idle: list[socket.socket] = []
 
-    def run(self, job: Job, source: IO[bytes], target: IO[bytes]) -> ImageSize:
-        """Transform the image in `source`, and write it to `target`. Return the result's dimensions.
+    def run(self, job: Job, source: IO[bytes], target: IO[bytes]) -> MadeImage:
+        """Transform the image in `source`, and write it to `target`.
 
         Raises UntransformableError, LostProcessError, and OSError, for example if the disk is full.
         """
@@ -77,7 +81,8 @@ class ImageProcesses:
             raise UntransformableError(str(answer["error"]))
         if number := answer.get("errno"):
             raise OSError(number, os.strerror(number))
-        return ImageSize(int(answer["width"]), int(answer["height"]))
+        size = ImageSize(int(answer["width"]), int(answer["height"]))
+        return MadeImage(size, str(answer["format"]))
 
     def _answer(self, job: Job, source: IO[bytes], target: IO[bytes]) -> Mapping[str, Any]:
         message = json.dumps(asdict(job)).encode().ljust(JOB_BYTES)

@@ -4,10 +4,11 @@ Only processes of `server.storage.images.processes` import this module, because 
 too much memory or exploit a decoder.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from io import BytesIO
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from PIL import Image, ImageChops, ImageCms, ImageMath, ImageOps
 from PIL.PngImagePlugin import PngImageFile
@@ -15,7 +16,7 @@ from PIL.PngImagePlugin import PngImageFile
 from server.config.transformation import Transformation
 from server.storage.images.detail import point_of_detail
 from server.storage.images.geometry import Arrangement, arrange, clip_rectangle
-from server.storage.images.kinds import ImageSize
+from server.storage.images.kinds import ImageSize, MadeImage
 from server.storage.images.measure import PILLOW_FORMATS, orientation
 
 ANIMATED_FORMATS = frozenset({"webp"})  # formats in which an animation stays an animation
@@ -35,6 +36,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 _REDUCING_GAP = 3.0
 _SRGB = ImageCms.createProfile("sRGB")
 _WHITE, _TRANSPARENT = (255, 255, 255), (0, 0, 0, 0)
+_JPEG_MODES = ("RGB", "L")
 _FIRST_SWAPPING_ORIENTATION = 5  # From this EXIF orientation on, width and height are swapped.
 _BYTES_PER_16_BIT_STEP = 256
 _OPAQUE = 255
@@ -57,11 +59,17 @@ class UnusableImageError(Exception):
 
 
 def transform(
-    source: IO[bytes], target: IO[bytes], wanted: Transformation, format_: str, max_pixels: int
-) -> ImageSize:
-    """Transform the image in `source`, and write the result to `target`. Return the result's dimensions.
+    source: IO[bytes],
+    target: IO[bytes],
+    wanted: Transformation,
+    format_: str,
+    max_pixels: int,
+    rivals: Sequence[str] = (),
+) -> MadeImage:
+    """Transform the image in `source`, and write the result to `target`.
 
-    `max_pixels` limits the number of decoded pixels, in all frames together. Raises UnusableImageError, and
+    `max_pixels` limits the number of decoded pixels, in all frames together. If the image looks the same and
+    is smaller in one of the formats in `rivals`, the result has this format. Raises UnusableImageError, and
     any exception from Pillow if the image is damaged.
     """
     image = Image.open(source, formats=PILLOW_FORMATS)
@@ -79,7 +87,41 @@ def transform(
         arrangement = _with_detail(decoded, full, wanted, arrangement)
         made = _arrange(decoded, full, arrangement, format_)
         _save(made, target, wanted, format_)
-    return arrangement.canvas
+        for rival in rivals:
+            if _replace_if_smaller(made, target, wanted, rival):
+                format_ = rival
+    return MadeImage(arrangement.canvas, format_)
+
+
+class _LargerError(Exception):
+    """The file would be larger than the one that it should replace."""
+
+
+class _LimitedFile(BytesIO):
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def write(self, data: Any) -> int:
+        written = super().write(data)
+        if self.tell() > self._most:
+            raise _LargerError()
+        return written
+
+
+def _replace_if_smaller(image: Image.Image, target: IO[bytes], wanted: Transformation, format_: str) -> bool:
+    """Replace the file in `target`, if the image looks the same and is smaller in another format."""
+    if format_ == "jpg" and image.mode not in _JPEG_MODES:
+        return False  # A JPEG can't be transparent.
+    smaller = _LimitedFile(target.tell() - 1)
+    try:
+        _save(image, cast(IO[bytes], smaller), wanted, format_)
+    except (_LargerError, UnusableImageError):  # Encoding stops at the limit, so it takes little time.
+        return False
+    target.seek(0)
+    target.write(smaller.getbuffer())
+    target.truncate()
+    return True
 
 
 def _size_of(image: Image.Image) -> ImageSize:
@@ -171,7 +213,7 @@ def _arrange(image: Image.Image, full: ImageSize, arrangement: Arrangement, form
     if size != image.size or box != (0, 0, *image.size):
         image = image.resize(size, Image.Resampling.LANCZOS, box=box, reducing_gap=_REDUCING_GAP)
     image = _place(_in_srgb(image, profile), arrangement, format_)
-    if format_ == "jpg" and image.mode not in ("RGB", "L"):
+    if format_ == "jpg" and image.mode not in _JPEG_MODES:
         image = flatten(image)
     image.info = {}  # Pillow would write some of the metadata, such as a color profile, into the result.
     return image

@@ -66,7 +66,7 @@ def files(images: Derivatives) -> list[Path]:
 def test_an_image_is_made_once_and_then_read(images: Derivatives) -> None:
     opened: list[int] = []
     wanted = request(opened=lambda: opened.append(1))
-    assert images.find(KEY, "png") is None
+    assert images.find(KEY) is None
     data = made(images, wanted)
     assert Image.open(io.BytesIO(data)).size == (30, 23)
     assert made(images, wanted) == data
@@ -295,6 +295,6 @@ def test_a_folder_that_cannot_be_written_to_is_an_error_of_storage(images: Deriv
 def test_an_image_is_made_in_the_background(images: Derivatives) -> None:
     images.make_later(request())
     until(lambda: files(images) != [])
-    again = Derivatives(images.root, 2).find(KEY, "png")
+    again = Derivatives(images.root, 2).find(KEY)
     assert again is not None
     again.file.close()

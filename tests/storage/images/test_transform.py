@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from PIL import Image, ImageCms
+from PIL import Image, ImageCms, ImageDraw, ImageFilter
 
 from server.config.transformation import MEDIA_TYPES, Transformation
 from server.storage.images.transform import UnusableImageError, transform
@@ -26,7 +26,7 @@ def transformed(
     data: bytes, wanted: Transformation, format_: str = "png", most: int = MAX_PIXELS
 ) -> Image.Image:
     out = io.BytesIO()
-    size = transform(io.BytesIO(data), out, wanted, format_, most)
+    size = transform(io.BytesIO(data), out, wanted, format_, most).size
     image = Image.open(out)
     image.load()
     assert image.size == (size.width, size.height)
@@ -117,6 +117,45 @@ def test_the_transparent_color_of_16_bits_per_channel_is_kept(name: str, format_
     assert isinstance(hidden, tuple)
     assert (shown[3], hidden[3]) == (255, 0)
     assert all(abs(a - b) <= 3 for a, b in zip(shown, color, strict=False)), shown
+
+
+def grainy(blur: float) -> Image.Image:
+    noise = [Image.effect_noise((300, 200), spread) for spread in (200, 150, 100)]
+    return Image.merge("RGB", noise).filter(ImageFilter.GaussianBlur(blur))
+
+
+def text() -> Image.Image:
+    image = Image.new("RGB", (300, 200), "white")
+    for y in range(0, 200, 20):
+        ImageDraw.Draw(image).text((5, y), "Slack water 1:37, knots and fog", fill="black")
+    return image
+
+
+PHOTOGRAPH = saved(grainy(0), "JPEG", quality=90)
+RIVALS = {
+    "a photograph with noise": (PHOTOGRAPH, Transformation(280), ("jpg",), "jpg"),
+    "a smooth photograph": (saved(grainy(2), "JPEG", quality=90), Transformation(280), ("jpg",), "webp"),
+    "text": (saved(text(), "PNG"), Transformation(300), ("png",), "png"),
+    "a photograph as PNG": (saved(grainy(0), "PNG"), Transformation(280), ("png",), "webp"),
+    "a transparent canvas": (PHOTOGRAPH, Transformation(280, 280, "contain"), ("jpg",), "webp"),
+    "several": (PHOTOGRAPH, Transformation(280), ("png", "jpg"), "jpg"),
+}
+
+
+@pytest.mark.parametrize("name", RIVALS)
+def test_the_smaller_format_is_chosen(name: str) -> None:
+    data, wanted, rivals, expected = RIVALS[name]
+    lengths, chosen = {}, io.BytesIO()
+    for format_ in ("webp", *rivals):
+        made = io.BytesIO()
+        transform(io.BytesIO(data), made, wanted, format_, MAX_PIXELS)
+        lengths[format_] = len(made.getvalue())
+    found = transform(io.BytesIO(data), chosen, wanted, "webp", MAX_PIXELS, rivals)
+    image = Image.open(chosen)
+    assert (found.format, image.format) == (expected, {"jpg": "JPEG"}.get(expected, expected.upper()))
+    assert len(chosen.getvalue()) == lengths[expected]
+    if "canvas" not in name:
+        assert lengths[expected] == min(lengths.values())
 
 
 def test_a_contained_picture_lies_on_a_transparent_or_white_canvas() -> None:
