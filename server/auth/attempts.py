@@ -138,7 +138,8 @@ class _Row(NamedTuple):
 
 
 def _lock_rows(connection: Connection, keys: tuple[str, ...]) -> tuple[dict[str, _Row], float]:
-    # The UPDATE locks the rows. The clock is read after that, so no row contains a later time.
+    # The UPDATE locks the rows. The clock is read afterwards, so that this attempt is later than those
+    # already counted.
     began = time.time()
     connection.execute("DELETE FROM attempts WHERE until <= ? AND known_until <= ?", (began, began))
     marks = ", ".join("?" * len(keys))

@@ -90,7 +90,7 @@ class Connection(asyncio.BufferedProtocol):
         self._waiting: deque[Exchange] = deque()
         self._unparsed = b""  # read, but not parsed because the queue was full
         self._queued_bytes = 0  # number of bytes that arrived after the first request in `_waiting`
-        self._is_paused = False  # whether reading is paused
+        self._is_paused = False
         self._turn: Exchange | None = None  # the request whose response is being computed or sent
         self._advancing = self._is_postponed = False
         self._is_last = False  # whether to ignore further requests
