@@ -43,7 +43,7 @@ from server.api.routes import (
 )
 from server.api.routes.handlers import Handlers
 from server.api.routes.history import handlers as history
-from server.api.routes.write_requests import open_branch, open_dry_run
+from server.api.routes.write_requests import keep_to_branches, open_branch, open_dry_run
 from server.api.serving.bodies import MAX_BODY_BYTES
 from server.api.serving.heads import has_body
 from server.api.studio import routes as studio
@@ -108,7 +108,7 @@ def _make(site: Site, identities: Identities, past: PastStates, watched: Watched
     app.before_request(_answer_other_methods)
     app.before_request(_refuse_compressed)
     app.before_request(open_dry_run)
-    app.before_request(partial(open_branch, writes))
+    app.before_request(partial(_open_branch, writes))
     handles = Handlers()
     auth.bind(handles, identities)
     sessions.bind(handles, identities)
@@ -162,6 +162,11 @@ def _answer_other_methods() -> Response | None:
     if unmatched:
         raise not_found(request)
     return None
+
+
+def _open_branch(writes: Writes) -> None:
+    open_branch(writes)
+    keep_to_branches()
 
 
 def _refuse_compressed() -> None:

@@ -30,7 +30,7 @@ log = logging.getLogger("bifolio")
 
 KINDS = ("full-access", "read-only", "custom")
 NAME = "the accounts database"
-_COLUMNS = "name, kind, permissions, created_at, expires_at"
+_COLUMNS = "name, kind, permissions, created_at, expires_at, branch_only"
 # Maximum number of connections in each process. It is lower for a database server, because PostgreSQL limits
 # the total number of connections from all workers and machines.
 MAX_CONNECTIONS, MAX_CONNECTIONS_TO_SERVER = 64, 15
@@ -38,13 +38,17 @@ MAX_CONNECTIONS, MAX_CONNECTIONS_TO_SERVER = 64, 15
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """An API token, without its secret string."""
+    """An API token, without its secret string.
+
+    `branch_only`: whether it may write only to branches other than the served one.
+    """
 
     name: str
     kind: str
     permissions: tuple[str, ...]
     created_at: str
     expires_at: str | None
+    branch_only: bool = False
 
     @property
     def expired(self) -> bool:
@@ -56,6 +60,7 @@ class Token:
             frozenset(self.permissions),
             everything=self.kind == "full-access",
             reading=self.kind == "read-only",
+            branch_only=self.branch_only,
         )
 
 
@@ -83,16 +88,22 @@ class Accounts:
             return str(connection.execute("SELECT id FROM site").fetchone()[0])
 
     def create_token(
-        self, name: str, kind: str, permissions: Iterable[str] = (), expires: timedelta | None = None
+        self,
+        name: str,
+        kind: str,
+        permissions: Iterable[str] = (),
+        expires: timedelta | None = None,
+        *,
+        branch_only: bool = False,
     ) -> str:
         """Create a token and return its secret string. Raises SetupError if the name is taken."""
         # The string can't be read again, because the database stores only its SHA-256 hash.
         token = TOKEN_PREFIX + secrets.token_hex(32)
         ends = from_datetime(datetime.now(UTC) + expires) if expires else None
-        row = (_hash(token), name, kind, " ".join(sorted(set(permissions))), now(), ends)
+        row = (_hash(token), name, kind, " ".join(sorted(set(permissions))), now(), ends, branch_only)
         try:
             with self.engine.writing() as connection:
-                connection.execute(f"INSERT INTO tokens (hash, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", row)
+                connection.execute(f"INSERT INTO tokens (hash, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", row)
         except DuplicateError as error:
             fix = f"run `bifolio token revoke {name}`, or choose another name"
             raise SetupError("token", None, f'a token named "{name}" already exists', fix) from error
@@ -183,5 +194,5 @@ def _hash(token: str) -> str:
 
 
 def _token(row: Any) -> Token:
-    name, kind, permissions, created_at, expires_at = row
-    return Token(name, kind, tuple(permissions.split()), created_at, expires_at)
+    name, kind, permissions, created_at, expires_at, branch_only = row
+    return Token(name, kind, tuple(permissions.split()), created_at, expires_at, bool(branch_only))

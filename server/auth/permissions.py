@@ -22,6 +22,7 @@ class Actor:
 
     - `everything`: whether the actor has all permissions.
     - `reading`: whether the actor has permission for all READ_ACTIONS.
+    - `branch_only`: whether the actor may write only to branches other than the served one.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Actor:
     everything: bool = False
     reading: bool = False
     user_id: int | None = None
+    branch_only: bool = False
 
     def may(self, subject: str, action: str) -> bool:
         if self.everything or (self.reading and action in READ_ACTIONS):

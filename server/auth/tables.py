@@ -37,18 +37,24 @@ CREATE TABLE IF NOT EXISTS versions (name VARCHAR(40) NOT NULL PRIMARY KEY, numb
 CREATE INDEX IF NOT EXISTS ix_logins_user_id ON logins (user_id);
 CREATE INDEX IF NOT EXISTS ix_attempts_until ON attempts (until);
 CREATE UNIQUE INDEX IF NOT EXISTS users_name_key ON users (name_key);
-CREATE INDEX IF NOT EXISTS users_version ON users (version)
+CREATE INDEX IF NOT EXISTS users_version ON users (version);
+CREATE INDEX IF NOT EXISTS tokens_branch_only ON tokens (branch_only)
 """
-# Columns that were added after the first release. `complete` adds them to both old and new tables.
-ADDED_USER_COLUMNS = {"name_key": "VARCHAR(200)", "version": "INTEGER NOT NULL DEFAULT 0"}
+# Columns that were added after the first release, by table. `complete` adds them to both old and new tables.
+# Each column has an index, because `complete` is called only if a table or an index is missing.
+ADDED_COLUMNS = {
+    "users": {"name_key": "VARCHAR(200)", "version": "INTEGER NOT NULL DEFAULT 0"},
+    "tokens": {"branch_only": "BOOLEAN NOT NULL DEFAULT FALSE"},
+}
 
 
 def complete(connection: Connection) -> None:
     """Add any columns that tables from older releases lack, and insert the initial rows."""
-    there = {column[0] for column in connection.execute("SELECT * FROM users LIMIT 0").description}
-    for name, kind in ADDED_USER_COLUMNS.items():
-        if name not in there:
-            connection.execute(f"ALTER TABLE users ADD COLUMN {name} {kind}")
+    for table, columns in ADDED_COLUMNS.items():
+        there = {column[0] for column in connection.execute(f"SELECT * FROM {table} LIMIT 0").description}
+        for name, kind in columns.items():
+            if name not in there:
+                connection.execute(f"ALTER TABLE {table} ADD COLUMN {name} {kind}")
     if connection.execute("SELECT name FROM versions").fetchone() is None:
         connection.execute("INSERT INTO versions (name, number) VALUES ('users', 1)")
     if connection.execute("SELECT id FROM site").fetchone() is None:

@@ -59,8 +59,15 @@ def token() -> None:
     metavar="SPAN",
     help="Let the token expire after a duration such as 30d, 12h or 1y. [default: never]",
 )
+@click.option(
+    "--branch-only",
+    is_flag=True,
+    help="Let the token write only to branches; it can't merge or delete them.",
+)
 @one_line_errors
-def create_token(root: Path, name: str, kind: str, permissions: tuple[str, ...], expires: str | None) -> None:
+def create_token(
+    root: Path, name: str, kind: str, permissions: tuple[str, ...], expires: str | None, branch_only: bool
+) -> None:
     """Create a token and print it. Only its hash is stored, so it can't be shown again."""
     check_site(root)
     _check_permissions(root, kind, permissions)
@@ -70,7 +77,7 @@ def create_token(root: Path, name: str, kind: str, permissions: tuple[str, ...],
         what = f'must be a duration (found "{expires}")'
         raise SetupError("--expires", None, what, "write a duration such as 30d, 12h or 1y") from None
     with accounts_of(root) as (accounts, _):
-        made = accounts.create_token(name, kind, permissions, span)
+        made = accounts.create_token(name, kind, permissions, span, branch_only=branch_only)
     click.echo(f"Token {name} ({kind}). Copy it now: it will not be shown again.", err=True)
     click.echo(made)
 
@@ -105,8 +112,9 @@ def list_tokens(root: Path) -> None:
         for found in accounts.tokens():
             until = f"until {found.expires_at}" if found.expires_at else "for ever"
             state = " (expired)" if found.expired else ""
+            writes = "  writes only to branches" if found.branch_only else ""
             may = " ".join(found.permissions)
-            click.echo(f"{found.name}  {found.kind}  {until}{state}" + (f"  {may}" if may else ""))
+            click.echo(f"{found.name}  {found.kind}  {until}{state}{writes}" + (f"  {may}" if may else ""))
 
 
 @token.command("revoke")

@@ -72,7 +72,7 @@ def _served_commit(past: PastStates) -> Mapping[str, Any] | None:
 def _caller(find_user: FindUser, actor: Actor) -> Mapping[str, Any]:
     if actor.user_id is None:
         kind, _, name = actor.name.partition(":")
-        return {"kind": kind, "name": name}
+        return {"kind": kind, "name": name, **({"branchOnly": True} if actor.branch_only else {})}
     user = find_user(actor.user_id)
     fields = {"name": user.username, "email": user.email, "role": user.role} if user else {"name": ""}
     return {"kind": "user", **fields}

@@ -123,6 +123,7 @@ OF_REPOSITORY = Area(
                 {201: answer("The new branch.", object_of({"data": _BRANCH}))},
                 body=body_of(_NEW), errors=WRITE,
             ),
+            branch_only=True,
         ),
         Operation(
             "deleteBranch", "DELETE", _ONE, may(BRANCH, "delete"),

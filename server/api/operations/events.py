@@ -172,13 +172,17 @@ PRESENCE = Area(
     tag=OF_PRESENCE,
     operations=(
         Operation("findPresence", "GET", "/presence", may_attend_any, _presence),
-        Operation("putPresence", "PUT", "/presence/{client}", may_attend_any, _attend, slash=False),
+        Operation(
+            "putPresence", "PUT", "/presence/{client}", may_attend_any, _attend,
+            branch_only=True, slash=False,
+        ),
         Operation(
             "deletePresence", "DELETE", "/presence/{client}", may_attend_any,
             Docs(
                 "Remove a client's presence",
                 {204: answer("Presence removed.")}, [_CLIENT], errors=(*READ, 429),
             ),
+            branch_only=True,
             slash=False,
         ),
     ),

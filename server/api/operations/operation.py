@@ -95,6 +95,8 @@ class Operation:
     - `waits`: whether the operation might wait a long time for another process, and runs in a separate
       thread pool
     - `branch`, `dry_run`: whether the operation supports the `branch` or `dryRun` query parameter
+    - `branch_only`: whether tokens that may write only to branches can use the operation, although it has
+      no `branch` parameter
     - `slash`: whether the path can end with a slash
     - `always_fails`: whether the operation only returns an error with advice, and is not listed in `Allow`
     - `kind`: the kind of content type that the operation applies to, or "" for both kinds
@@ -110,6 +112,7 @@ class Operation:
     waits: bool = False
     branch: bool = False
     dry_run: bool = False
+    branch_only: bool = False
     commits: Commits = "never"
     slash: bool = True
     always_fails: bool = False

@@ -98,8 +98,9 @@ _ACCESS = object_of(
             {
                 "kind": {"enum": ["public", "user", "token", "owner"]},
                 **dict.fromkeys(("name", "email", "role"), TEXT),
+                "branchOnly": {"const": True, "description": "The token may write only to branches."},
             },
-            optional=("email", "role"),
+            optional=("email", "role", "branchOnly"),
         ),
         "permissions": {"type": "object", "additionalProperties": list_of(TEXT)},
         "contentTypes": list_of(_DESCRIBED),

@@ -10,9 +10,9 @@ from typing import Any
 from flask import Request, Response, g, request
 
 from server.api.environ import STATE, parse_query, wsgi_text
-from server.api.request import answer, answer_within, caller_of, operation_of, tell_commit
+from server.api.request import actor_of, answer, answer_within, caller_of, operation_of, tell_commit
 from server.documents.timestamps import from_seconds
-from server.errors import ValidationError
+from server.errors import ForbiddenError, UnauthorizedError, ValidationError
 from server.service.document_write import Verb
 from server.service.dry_run import FileChange
 from server.service.write import Result, UndoOffer, Writes
@@ -28,6 +28,10 @@ APPLIED = "Preference-Applied"
 # Statuses of successful writes. The other verbs have the status 200.
 STATUSES = {Verb.CREATE: 201, Verb.DELETE: 204}
 VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
+
+
+BRANCH_ONLY_MESSAGE = "This token may write only to branches; {}"
+NAME_BRANCH = "name a branch other than the served one: ?branch=NAME"
 
 
 # --- requests ------------------------------------------------------------------------------------
@@ -51,6 +55,22 @@ def open_branch(writes: Writes) -> None:
     if name is not None:
         caller = writes.on_branch(caller_of(request), name)
         environ[STATE], g.branch = caller.state, caller.branch
+
+
+def keep_to_branches() -> None:
+    """Raise ForbiddenError if the caller may write only to branches, and the request writes elsewhere."""
+    if request.method not in WRITE_METHODS or request.routing_exception or g.get("branch"):
+        return
+    operation = operation_of(request)
+    if operation.branch_only or is_dry_run():
+        return
+    try:
+        actor = actor_of(request)
+    except UnauthorizedError:
+        return  # The handler decides whether the request needs a valid token.
+    if actor.branch_only:
+        fix = NAME_BRANCH if operation.branch else "this request can't be made on a branch"
+        raise ForbiddenError(BRANCH_ONLY_MESSAGE.format(fix), actor=actor.name)
 
 
 def open_dry_run() -> None:
