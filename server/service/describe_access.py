@@ -58,7 +58,14 @@ def _site(settings: Settings) -> Mapping[str, Any]:
         for code in settings.locales.available
     ]
     pages = {"default": settings.api.page_size.default, "max": settings.api.page_size.max}
-    return {"name": settings.name, "locales": locales, "pageSize": pages}
+    transform = settings.media.transform
+    return {
+        "name": settings.name,
+        "locales": locales,
+        "pageSize": pages,
+        # Clients can't sign URLs.
+        "transformsImages": transform.enabled and not transform.sign,
+    }
 
 
 def _served_commit(past: PastStates) -> Mapping[str, Any] | None:

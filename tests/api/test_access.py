@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from tests.sites import Api, Files, collection, component, relation
 
 FILES = {
@@ -20,6 +22,7 @@ def test_access_shows_what_its_caller_may_do_and_nothing_else(make_api: Callable
     assert (public["contentTypes"], public["components"]) == ([], [])
     assert public["site"]["locales"] == [{"code": "en", "name": "English (en)", "isDefault": True}]
     assert public["site"]["servedAt"] is None
+    assert public["site"]["transformsImages"] is True
     writer = api.get("/access", "writer").data
     assert writer["caller"] == {"kind": "token", "name": "writer"}
     [note] = writer["contentTypes"]
@@ -31,6 +34,15 @@ def test_access_shows_what_its_caller_may_do_and_nothing_else(make_api: Callable
     assert [c["uid"] for c in full["components"]] == ["shared.seo"]
     assert "readDraft" not in full["permissions"]["author"]  # The content type has no drafts.
     assert full["permissions"]["history"] == ["read", "restore", "commit"]
+
+
+@pytest.mark.parametrize("setting", ["enabled: false", "sign: true"])
+def test_access_shows_whether_image_urls_can_have_parameters(
+    make_api: Callable[[Files], Api], setting: str
+) -> None:
+    settings = f"{FILES['site.yaml']}\nmedia: {{transform: {{{setting}}}}}\n"
+    api = make_api({**FILES, "site.yaml": settings})
+    assert api.get("/access").data["site"]["transformsImages"] is False
 
 
 def test_access_says_of_users_who_they_are(make_api: Callable[[Files], Api]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from server.config.transformation import Transformation
 from server.storage.images.geometry import arrange
@@ -189,7 +190,8 @@ def test_a_file_has_a_name_a_caption_and_a_focal_point(
     dialog.get_by_text("The focal point is at 26 %, 40 %.").wait_for()
     crops = dialog.get_by_role("group", name="Crops around the focal point")
     assert crops.locator("figcaption").all_inner_texts() == ["16:9", "4:3", "1:1", "3:4"]
-    width, height = picture.evaluate("image => [image.naturalWidth, image.naturalHeight]")
+    with Image.open(path.with_suffix("")) as image:
+        width, height = image.size
     wanted = Transformation(72, 72, focus=(0.26, 0.40), enlarges=True)
     shown = arrange(ImageSize(width, height), wanted).box  # as the server crops it
     square = crops.locator(".crop-picture").nth(2).evaluate(SHOWN_PART)

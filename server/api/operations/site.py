@@ -92,6 +92,10 @@ _ACCESS = object_of(
                     "description": "The past commit that is served, read-only.",
                 },
                 "pageSize": object_of(dict.fromkeys(("default", "max"), NUMBER)),
+                "transformsImages": {
+                    **FLAG,
+                    "description": "Whether URLs of images can have parameters without a signature.",
+                },
             }
         ),
         "caller": object_of(

@@ -1,6 +1,7 @@
 /** The site as its caller may see it: the response of GET /access, with functions that pages need. */
 
 import { ask } from "./api.js";
+import { enableTransformations } from "./pictures.js";
 import { currentVersion } from "./router.js";
 
 /** Actions that change content, and permission subjects that concern the served files. */
@@ -76,7 +77,9 @@ export class Model {
 
   /** @returns {Promise<Model>} */
   static async load() {
-    return new Model((await ask("access")).data, currentVersion());
+    const { data } = await ask("access");
+    enableTransformations(data.site.transformsImages);
+    return new Model(data, currentVersion());
   }
 
   /** The content types whose documents the caller may list. The studio shows only these. */

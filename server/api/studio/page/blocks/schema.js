@@ -5,11 +5,14 @@
 
 import { fileAddress } from "../api.js";
 import { parseJson, writeJson } from "../json.js";
+import { pictureIn, showSmaller } from "../pictures.js";
 import { Schema } from "../vendor/prosemirror.js";
 
 /** @typedef {import("../vendor/prosemirror.js").Node} Node */
 
 const was = { default: null };
+/** @type {import("../pictures.js").Place} */
+const PICTURE_PLACE = { width: 420, height: 330, fit: "inside" }; // as in blocks.css
 const children = "(list_item | sublist | other)+";
 
 /**
@@ -44,8 +47,22 @@ function figure({ attrs: { image } }) {
   const url = fileAddress(String(image.url ?? ""));
   const own = new URL(url).origin === location.origin;
   const alt = String(image.alternativeText ?? "");
-  const shown = own ? ["img", { src: url, alt }] : ["span", { class: "blocks-elsewhere" }, String(image.name ?? url)];
+  const shown = own ? pictureOf(image, alt) : ["span", { class: "blocks-elsewhere" }, String(image.name ?? url)];
   return ["figure", { class: "blocks-image", "data-node": writeJson(image) }, shown];
+}
+
+/**
+ * Return an element that shows a picture of the site.
+ * @param {Record<string, any>} image
+ * @param {string} alt
+ */
+function pictureOf(image, alt) {
+  const element = document.createElement("img");
+  const small = image.formats?.small?.url ?? image.url;
+  const shown = pictureIn(/** @type {{url: string}} */ (image), PICTURE_PLACE, small);
+  for (const [name, value] of Object.entries({ ...shown, alt })) element.setAttribute(name, value);
+  element.addEventListener("error", showSmaller, { once: true });
+  return element;
 }
 
 /** @param {string} name */

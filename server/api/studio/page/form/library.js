@@ -1,21 +1,25 @@
 /** The media library, from which files can be chosen, and the pictures that represent files. */
 
-import { fileAddress } from "../api.js";
+import { pictureIn, showSmaller } from "../pictures.js";
 import { keyOf, useRequest } from "../store/requests.js";
 import { html, useState } from "../vendor/preact.js";
 import { findFiles } from "./files.js";
 
+/** @type {import("../pictures.js").Place} */
+const PLACE = { width: 90, height: 90, fit: "cover" }; // as in form.css
 const TYPING_MS = 150; // the pause in typing after which files are searched
 
 /**
- * @typedef {{documentId: string, __id: number, __title: string, __alt: string, __preview: string}} Media
+ * @typedef {{documentId: string, __id: number, __title: string, __alt: string, __preview: string,
+ *   __url: string}} Media
  */
 
 /** @param {{file: Media}} props */
 export function Picture({ file }) {
   const ending = file.__title.split(".").pop();
   if (!file.__preview) return html`<span class="media-picture" aria-hidden="true">${ending}</span>`;
-  return html`<img class="media-picture" src=${fileAddress(file.__preview)} alt="" loading="lazy" />`;
+  const shown = pictureIn({ url: file.__url }, PLACE, file.__preview);
+  return html`<img class="media-picture" ...${shown} alt="" loading="lazy" onError=${showSmaller} />`;
 }
 
 /**

@@ -3,8 +3,8 @@
  * the picture is cropped, and shows the picture cropped to common ratios.
  */
 
-import { fileAddress } from "../api.js";
 import { Dialog } from "../dialog.js";
+import { pictureIn, showSmaller } from "../pictures.js";
 import { showError, useMessage } from "../store/messages.js";
 import { useRequest } from "../store/requests.js";
 import { html, useRef, useState } from "../vendor/preact.js";
@@ -16,6 +16,8 @@ const TEXTS = [["name", "Name"], ["alternativeText", "Alternative text"], ["capt
 const MIDDLE = { x: 50, y: 50 };
 const RATIOS = [[16, 9], [4, 3], [1, 1], [3, 4]]; // of the crops
 const CROP_HEIGHT = 72; // in pixels
+/** @type {import("../pictures.js").Place} */
+const PLACE = { width: 440, height: 600, fit: "inside" }; // as wide as the dialog
 
 /** @typedef {{x: number, y: number}} Point  A point in percent of a picture's width and height. */
 
@@ -40,9 +42,10 @@ export function MediaDetails({ id, file, close, saved }) {
     }
   };
   return html`<${Dialog} label=${`Details of ${file.__title}`} close=${close}>
-    ${described && file.__preview && html`<${Focal} url=${fileAddress(described.url)} point=${info.focalPoint}
+    ${described && file.__preview && html`<${Focal} shown=${shownOf(described)} point=${info.focalPoint}
       set=${(/** @type {Point | null} */ point) => set("focalPoint", point)} />`}
-    ${described?.width && file.__preview && html`<${Crops} picture=${described} point=${info.focalPoint} />`}
+    ${described?.width && file.__preview && html`<${Crops} picture=${described} shown=${shownOf(described)}
+      point=${info.focalPoint} />`}
     ${described && TEXTS.map(([name, label]) => html`<div class="field" key=${name}>
       <label class="field-label" for=${`${id}-${name}`}>${label}</label>
       <input class="input" id=${`${id}-${name}`} value=${info[name] ?? ""}
@@ -57,11 +60,17 @@ export function MediaDetails({ id, file, close, saved }) {
   <//>`;
 }
 
+/** Return the attributes of the picture, which are the same for the crops. @param {Record<string, any>} file */
+const shownOf = (file) => {
+  return pictureIn(/** @type {{url: string}} */ (file), PLACE, file.formats?.large?.url ?? file.url);
+};
+
 /**
  * A picture with its focal point. A click sets the point; the arrow keys move it, with Shift by larger steps.
- * @param {{url: string, point: Point | null | undefined, set: (point: Point | null) => void}} props
+ * @param {{shown: ReturnType<typeof pictureIn>, point: Point | null | undefined,
+ *   set: (point: Point | null) => void}} props
  */
-function Focal({ url, point, set }) {
+function Focal({ shown, point, set }) {
   const picture = useRef(/** @type {HTMLElement | null} */ (null));
   const { x, y } = point ?? MIDDLE;
   const click = (/** @type {MouseEvent} */ event) => {
@@ -81,7 +90,7 @@ function Focal({ url, point, set }) {
   };
   return html`<div class="focal" onClick=${click}>
       <div class="focal-picture" ref=${picture}>
-        <img src=${url} alt="" draggable="false" />
+        <img ...${shown} alt="" draggable="false" onError=${showSmaller} />
         <button class=${`focal-point ${point ? "" : "is-unset"}`} type="button" onKeyDown=${press}
           aria-label=${`Focal point, ${x} % from the left, ${y} % from the top. The arrow keys move it.`}
           style=${{ left: `${x}%`, top: `${y}%` }}></button>
@@ -95,9 +104,10 @@ function Focal({ url, point, set }) {
 
 /**
  * The picture as it is cropped to common ratios. The server crops it in the same way (docs/images.md).
- * @param {{picture: Record<string, any>, point: Point | null | undefined}} props
+ * @param {{picture: Record<string, any>, shown: ReturnType<typeof pictureIn>,
+ *   point: Point | null | undefined}} props
  */
-function Crops({ picture, point }) {
+function Crops({ picture, shown, point }) {
   const { x, y } = point ?? MIDDLE;
   const crops = RATIOS.map(([across, down]) => {
     const [width, height] = [CROP_HEIGHT * across / down, CROP_HEIGHT];
@@ -107,7 +117,7 @@ function Crops({ picture, point }) {
     const top = between(high * Number(y) / 100 - height / 2, high - height);
     return html`<figure class="crop" key=${`${across}:${down}`}>
       <div class="crop-picture" style=${{ width: `${width}px`, height: `${height}px` }}>
-        <img src=${fileAddress(picture.url)} alt="" style=${{
+        <img ...${shown} alt="" onError=${showSmaller} style=${{
           width: `${wide}px`, height: `${high}px`, transform: `translate(${-left}px, ${-top}px)`,
         }} />
       </div>

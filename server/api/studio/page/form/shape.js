@@ -116,6 +116,7 @@ export function fileOf(file) {
     __id: file.id,
     __title: file.name,
     __alt: file.alternativeText ?? "",
+    __url: file.url,
     __preview: String(file.mime).startsWith("image/") ? small : "",
   };
 }

@@ -45,7 +45,7 @@ export function withoutUnseen(value) {
 }
 
 /** Properties that a form adds to values for display. They are ignored in comparisons. */
-const OF_FORM = new Set(["__title", "__alt", "__preview", "__temp_key__", "__id"]);
+const OF_FORM = new Set(["__title", "__alt", "__preview", "__url", "__temp_key__", "__id"]);
 
 /**
  * Return whether two values are equal. An empty text equals a missing value, and the order of keys is ignored.
