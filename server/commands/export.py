@@ -124,8 +124,8 @@ def _report(site: Site, options: ExportOptions, target: Path, done: Done, second
     if done.unwritten:
         redirects = f"{done.unwritten} redirect{'s' * (done.unwritten != 1)}"
         _warn(
-            f"{redirects} can't be written in the formats of export.redirects",
-            "run `bifolio redirects --format FORMAT` for each format to list these redirects",
+            f"{redirects} can't be written in a format that export.redirects sets",
+            "to see which ones, run `bifolio redirects --format FORMAT` for each of these formats",
         )
     total = tally.written + tally.unchanged
     click.echo(

@@ -152,7 +152,10 @@ class _YamlScanner:
         return False
 
     def enter_items(self, at: int, start: int, end: int) -> tuple[int, bool]:
-        """Enter the list items at an index. Return the index after their dashes, and whether any exist."""
+        """Enter the list items whose dashes are at `at`, such as two in `- - x`.
+
+        Return the index after the dashes, and whether there were any.
+        """
         is_item = False
         while self.text[at : at + 1] == "-" and self.text[at + 1 : min(at + 2, end)].strip() == "":
             self.leave(at - start + 0.5)

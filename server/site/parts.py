@@ -46,9 +46,10 @@ class Arbiter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A site's connections to the rest of the server. A site without `make_arbiter` is read-only.
+    """A site's connections to the rest of the server.
 
-    - `make_arbiter`: called to create the arbiter before the first write that needs the git remote
+    - `make_arbiter`: called to create the arbiter before the first write that must be pushed to the git
+      remote. If it is None, the site is read-only.
     - `report`: called after each write by this process
     - `request_reload`: called to request new workers after a schema change in a large site
     """

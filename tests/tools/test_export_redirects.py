@@ -35,7 +35,7 @@ def test_each_file_is_the_output_of_the_command(tmp_path: Path) -> None:
     root, out = make(tmp_path / "site", json.dumps(formats)), tmp_path / "out"
     done = run("export", out, "--site", root)
     assert done.exit_code == 0, done.output
-    assert "1 redirect can't be written in the formats of export.redirects" in done.output  # with a query
+    assert "1 redirect can't be written in a format that export.redirects sets" in done.output  # with a query
     for name in formats:
         text = (out / REDIRECT_FILES[name]).read_text()
         assert text == run("redirects", "--site", root, "--format", name).stdout

@@ -94,7 +94,7 @@ class AddressPattern:
 
 
 def _occurrences(path: str, text: str) -> int:
-    """Return the positions at which `text` occurs. `text` must not be empty."""
+    """Return the positions at which `text` occurs, as a bit set. `text` must not be empty."""
     return sum(1 << (len(path) - at) for at in _indexes(path, text))
 
 

@@ -72,7 +72,7 @@ class Chain:
         return self.entries[write.path] if write.path in self.entries else entries.get(write.path)
 
     def recent(self, recent: Recent) -> Recent:
-        """Return a function like `recent` that also yields the versions that this chain replaces."""
+        """Return a function that also yields the versions that this chain's writes replace."""
         return partial(self._recent, recent)
 
     def _recent(self, recent: Recent, type_: Type, document_id: str, locale: str) -> Iterator[Document]:

@@ -32,9 +32,10 @@ _MAX_PATH_ARGUMENTS = 200  # If there are more paths, git compares all files.
 def changed_paths(
     root: Path, paths: Collection[str] | None = None, cache: Path | None = None
 ) -> frozenset[str]:
-    """Return the files that differ from the last commit. By default, check all tracked files.
+    """Return those of the `paths` (by default, all tracked files) that differ from the last commit.
 
-    Return an empty set if there is no commit or index, or if a filter can't be disabled. Raises GitError.
+    Runs none of the repository's git filters (`.gitattributes`). Returns an empty set if there is no commit
+    or index, or if a filter can't be turned off. Raises GitError.
     """
     if paths is not None and not paths:
         return frozenset()
