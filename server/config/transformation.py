@@ -100,6 +100,14 @@ class Transformation:
     def pixel_height(self) -> int | None:
         return None if self.height is None else max(1, round(self.height * self.dpr))
 
+    @property
+    def uses_focal_point(self) -> bool:
+        """Whether the result depends on the focal point that the image's description sets or may set."""
+        if self.fit != COVER or self.keeps_detail or (self.focus and None not in self.focus):
+            return False
+        has_both_sides = self.width is not None and self.height is not None
+        return bool(has_both_sides or self.ratio or self.width_range or self.height_range)
+
 
 def _whole(name: str, text: str, most: int) -> int:
     number = int(text) if _WHOLE_NUMBER.fullmatch(text) else 0

@@ -1,7 +1,6 @@
 """Transforms images on the fly, for URLs such as `/uploads/bay.jpg?width=800` (docs/images.md)."""
 
 import hashlib
-import math
 import os
 import posixpath
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -27,6 +26,7 @@ from server.errors import ForbiddenError, NotFoundError, ValidationError
 from server.index.snapshot import Snapshot
 from server.service.image_signatures import SIGNATURE, is_signed, signature
 from server.service.media_files import MediaFile, MediaFiles
+from server.service.media_versions import version_of_image, with_focus
 from server.storage.files import FileMark, file_mark
 from server.storage.images.cache import size_of_image
 from server.storage.images.derivatives import DIGEST_DIGITS, VERSION, Derivatives, Request
@@ -98,25 +98,37 @@ class Images:
         if width := _nearest_width(wanted, asked, settings.transform):
             return Redirect(self._with_width(width, key, parameters, is_signed=settings.transform.sign))
         key, document = _original(snapshot, key)
-        wanted = _with_focus(wanted, document)
+        is_own = PRESET not in asked and not wanted.uses_focal_point
+        wanted = with_focus(wanted, document)
         ending = posixpath.splitext(key)[1].lower()
         if ending not in OWN_FORMATS:
             raise ValidationError(f'"{key}" can\'t be transformed, because it is not a bitmap image')
         digest, size = self._look(snapshot, commit, key, document)
         _check_size(size, wanted, settings.transform, key)
         formats = _formats(wanted.format, ending, settings.transform, caller.accepts)
-        requests = [
-            Request(
-                _key_of(digest, wanted, format_, rivals),
-                Job(wanted, format_, settings.transform.max_pixels, rivals),
-                lambda: self._files.open(snapshot, commit, key).file,
-                settings.transform.cache,
-                digest if not commit and not stored_object(snapshot.media, key) else "",
-            )
-            for format_, rivals in formats
-        ]
-        made = self._answer(requests, posixpath.splitext(posixpath.basename(key))[0], caller)
+        requests = [self._request(snapshot, commit, key, digest, wanted, *pair) for pair in formats]
+        stem = posixpath.splitext(posixpath.basename(key))[0]
+        made = self._answer(requests, stem, caller, _versions(digest, wanted, is_own=is_own))
         return replace(made, varies=wanted.format == AUTO)
+
+    def _request(
+        self,
+        snapshot: Snapshot,
+        commit: str,
+        key: str,
+        digest: str,
+        wanted: Transformation,
+        format_: str,
+        rivals: tuple[str, ...],
+    ) -> Request:
+        settings, stored = self._files.site.state.settings.media.transform, stored_object(snapshot.media, key)
+        return Request(
+            _key_of(digest, wanted, format_, rivals),
+            Job(wanted, format_, settings.max_pixels, rivals),
+            lambda: self._files.open(snapshot, commit, key).file,
+            settings.cache,
+            digest if not commit and not stored else "",
+        )
 
     def _with_width(
         self, width: int, key: str, parameters: Mapping[str, Any], *, is_signed: bool
@@ -129,7 +141,9 @@ class Images:
             changed[SIGNATURE] = signature(session_key(self._files.site.root), key, changed)
         return changed
 
-    def _answer(self, requests: list[Request], stem: str, caller: Caller) -> MediaFile:
+    def _answer(
+        self, requests: list[Request], stem: str, caller: Caller, versions: tuple[str, ...]
+    ) -> MediaFile:
         """Return the first image that is cached. Otherwise, make the last one now and the others later."""
         found = None
         for request in requests:
@@ -144,7 +158,10 @@ class Images:
                 raise ValidationError(f"The image {error}") from error
         for better in requests[: requests.index(request)]:
             self._derivatives.make_later(better)
-        return MediaFile(found.file, f"{stem}.{found.format}", MEDIA_TYPES[found.format], found.digest)
+        if request is not requests[0]:  # A better format follows.
+            versions = ()
+        name, mime = f"{stem}.{found.format}", MEDIA_TYPES[found.format]
+        return MediaFile(found.file, name, mime, found.digest, versions=versions)
 
     def _look(self, snapshot: Snapshot, commit: str, key: str, document: Document) -> _Facts:
         """Return an image's digest and dimensions. Both are cached while the file is unchanged."""
@@ -211,23 +228,13 @@ def _read(asked: Mapping[str, Any], media: MediaSettings) -> Transformation:
     return wanted
 
 
-def _with_focus(wanted: Transformation, document: Document) -> Transformation:
-    """Use the focal point from the image's description, unless the request sets another one."""
-    x, y = wanted.focus or (None, None)
-    point = document.get("focalPoint")
-    if wanted.keeps_detail or not isinstance(point, dict):
-        return wanted
-    return replace(
-        wanted, focus=(_side(point, "x") if x is None else x, _side(point, "y") if y is None else y)
-    )
+def _versions(digest: str, wanted: Transformation, *, is_own: bool) -> tuple[str, ...]:
+    """Return the hashes that identify a result.
 
-
-def _side(point: Mapping[str, Any], name: str) -> float | None:
-    try:  # The description may have been written by hand.
-        percent = float(point[name])
-    except (KeyError, TypeError, ValueError, OverflowError):
-        return None
-    return min(max(percent, 0.0), 100.0) / 100 if math.isfinite(percent) else None
+    `is_own` means that the URL and the original determine it: no preset, and no focal point.
+    """
+    version = version_of_image(digest, wanted)
+    return (version, digest) if is_own else (version,)
 
 
 def _check_size(

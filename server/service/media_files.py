@@ -24,6 +24,7 @@ class MediaFile:
     - `digest`: the content's hash, or "" if it is unknown.
     - `modified`: Unix time in seconds.
     - `varies`: whether the content depends on the media types that the client accepts.
+    - `versions`: the hashes that `v` can name in the URL of a transformed image, or None for a file itself.
     """
 
     file: IO[bytes]
@@ -32,6 +33,7 @@ class MediaFile:
     digest: str = ""
     modified: float | None = None
     varies: bool = False
+    versions: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,10 @@
 """Tests of transformed images over HTTP: `/uploads/…?width=…`."""
 
+import hashlib
 import io
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +12,8 @@ from PIL import Image, ImageFilter
 
 from server.service.image_signatures import sign_url
 from tests.api.test_upload import FILES, fetch, picture
-from tests.sites import Answer, Api, make
+from tests.git import commit_all, git
+from tests.sites import Answer, Api, make, write
 from tests.waiting import until
 
 SETTINGS = """media:
@@ -248,3 +251,128 @@ def test_a_client_can_only_request_so_many_new_images_per_minute(other: Api) -> 
 def test_transformations_can_be_turned_off(other: Api) -> None:
     small(other, enabled="false")
     assert fetch(other, "/uploads/a.png?width=10").raw == UPLOADS["content/uploads/a.png"]
+
+
+IMMUTABLE = "public, max-age=31536000, immutable"
+
+
+def version(path: str) -> str:
+    data = UPLOADS[f"content/uploads/{path}"]
+    return hashlib.sha256(data if isinstance(data, bytes) else data.encode()).hexdigest()
+
+
+CURRENT = {
+    "a.png": "",
+    "text.txt": "",
+    "a.png?width=100": "",
+    "a.png?w=50&h=50&fit=inside": "",
+    "a.png?w=50&h=50&fp-x=0.5&fp-y=0.5": "",
+    "a.png?w=50&h=50&crop=entropy": "",
+    "a.png?w=53&format=auto": "",
+    # The description can set another focal point, and site.yaml another preset.
+    "a.png?w=50&h=50": "max-age=3600",
+    "a.png?w=50&ar=1:1": "max-age=3600",
+    "a.png?w=50&h=50&fp-x=0.5": "max-age=3600",
+    "a.png?key=hero": "max-age=3600",
+}
+
+
+@pytest.mark.parametrize("path", CURRENT)
+def test_the_current_version_of_a_file_is_immutable(api: Api, path: str) -> None:
+    joined, digest = "&" if "?" in path else "?", version(path.partition("?")[0])
+    for named in (digest, digest[:16]):
+        answer = fetch(api, f"/uploads/{path}{joined}v={named}")
+        assert answer.status == 200
+        assert (CURRENT[path] or IMMUTABLE) in answer.headers["Cache-Control"]
+        assert "immutable" not in answer.headers["Cache-Control"] or not CURRENT[path]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "v=0",
+        "v=",
+        "v",
+        "v={digest}&v={digest}",
+        "v[a]={digest}",
+        "v={other}",
+        "v={short}",
+        "v={digest}0",
+        "V={digest}",
+    ],
+)
+@pytest.mark.parametrize("start", ["", "width=60&"])
+def test_another_version_is_not_immutable(api: Api, start: str, query: str) -> None:
+    digest = version("a.png")
+    filled = query.format(digest=digest, short=digest[:15], other=version("large.png"))
+    answer = fetch(api, f"/uploads/a.png?{start}{filled}")
+    assert (answer.status, answer.headers["Cache-Control"]) == (200, "public, max-age=3600")
+
+
+def test_parts_and_unchanged_responses_are_immutable_too(api: Api) -> None:
+    path = f"/uploads/a.png?width=120&v={version('a.png')}"
+    tag = fetch(api, path).headers["ETag"]
+    answers = [
+        api.ask("HEAD", path, "public"),
+        fetch(api, path, Range="bytes=0-7"),
+        fetch(api, path, **{"If-None-Match": tag}),
+    ]
+    assert [answer.status for answer in answers] == [200, 206, 304]
+    assert {answer.headers["Cache-Control"] for answer in answers} == {IMMUTABLE}
+    refused = fetch(api, path, Range="bytes=900000-")
+    assert (refused.status, refused.headers["Cache-Control"]) == (416, "no-store")
+
+
+def test_a_webp_that_an_avif_will_replace_is_not_immutable(api: Api) -> None:
+    path = f"/uploads/smooth.jpg?width=117&auto=format&v={version('smooth.jpg')}"
+    first = fetch(api, path, **BROWSER)
+    assert (shown(first)[1], "immutable" in first.headers["Cache-Control"]) == ("WEBP", False)
+    until(lambda: shown(fetch(api, path, **BROWSER))[1] == "AVIF")
+    best = fetch(api, path, **BROWSER).headers
+    assert (best["Cache-Control"], "Accept" in best["Vary"]) == (IMMUTABLE, True)
+
+
+def test_the_version_before_a_change_is_not_immutable(other: Api) -> None:
+    old = version("a.png")
+    file = other.root / "content/uploads/a.png"
+    assert fetch(other, f"/uploads/a.png?v={old}").headers["Cache-Control"] == IMMUTABLE
+    data = picture(300, 100)
+    for change in (data, data[:-1] + b"x"):  # of the same size, at once
+        file.write_bytes(change)
+        other.site.refresh()
+        new = hashlib.sha256(change).hexdigest()
+        for query in ("", "w=20&") if change is data else ("",):
+            assert "immutable" not in fetch(other, f"/uploads/a.png?{query}v={old}").headers["Cache-Control"]
+            assert fetch(other, f"/uploads/a.png?{query}v={new}").headers["Cache-Control"] == IMMUTABLE
+        old = new
+
+
+def test_a_width_that_is_not_listed_keeps_its_version(other: Api) -> None:
+    small(other, widths="[160]")
+    answer = fetch(other, f"/uploads/a.png?w=100&v={version('a.png')}")
+    assert (answer.status, answer.headers["Cache-Control"]) == (302, "public, max-age=300")
+    assert fetch(other, answer.headers["Location"]).headers["Cache-Control"] == IMMUTABLE
+
+
+def test_a_transformation_is_not_immutable_while_transformations_are_disabled(other: Api) -> None:
+    small(other, enabled="false")
+    path = f"/uploads/a.png?width=10&v={version('a.png')}"
+    assert "immutable" not in fetch(other, path).headers["Cache-Control"]
+
+
+def test_a_version_of_the_past_is_private(tmp_path: Path) -> None:
+    write(tmp_path, {**FILES, **UPLOADS})
+    commit_all(tmp_path)
+    made, digest = make(tmp_path, {}), version("a.png")
+    commit = git(tmp_path, "rev-parse", "HEAD").strip()
+    (tmp_path / "content/uploads/a.png").write_bytes(picture(30, 30))
+    made.site.refresh()
+    for query in ("", "w=20&"):
+        assert "immutable" not in fetch(made, f"/uploads/a.png?{query}v={digest}").headers["Cache-Control"]
+        for at in (commit, commit[:8], "HEAD"):
+            answer = made.ask("GET", f"/uploads/a.png?{query}at={at}&v={digest}")
+            assert answer.status == 200
+            assert "private" in answer.headers["Cache-Control"]
+            assert "public" not in answer.headers["Cache-Control"]
+            assert at == commit or "immutable" not in answer.headers["Cache-Control"]
+    made.accounts.close()

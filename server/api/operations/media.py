@@ -124,7 +124,11 @@ FILES = Area(
                         "headers": {"Location": _LOCATION},
                     },
                 },
-                [in_path("path", "The path in a file's `url`; may contain slashes."), *_TRANSFORMATION],
+                [
+                    in_path("path", "The path in a file's `url`; may contain slashes."),
+                    in_query("v", TEXT, "The hash of the file. If it is current, the response is immutable."),
+                    *_TRANSFORMATION,
+                ],
                 errors=(400, 404, 416, 429, 500, 502, 503, 507),
             ),
             slash=False,

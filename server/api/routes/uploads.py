@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import partial
 from urllib.parse import quote, urlencode
 
@@ -13,15 +13,19 @@ from server.api.limiting.count_table import CountTable, id_of
 from server.api.request import commit_of, parameters, state_of, with_cache_tags
 from server.api.routes.handlers import Handlers
 from server.bounded import network_of
+from server.config.transformation import PARAMETERS
 from server.documents.ids import compose
 from server.errors import RateLimitError
 from server.paths import UPLOADS_URL
 from server.service.cache_tags import tags_of_file
 from server.service.images import Caller, Images, Redirect
 from server.service.media_files import MediaFile, MediaFiles
+from server.service.media_versions import is_version, read_version
 from server.site.loading import cores
+from server.storage.file_digests import sha256_of
 
 FILE_MAX_AGE_S = 3600  # how long clients are allowed to cache a file
+IMMUTABLE_MAX_AGE_S = 31_536_000
 # Shorter than the time for which the signed URL in the redirect is valid.
 REDIRECT_MAX_AGE_S = 300
 _MINUTE_S = 60.0
@@ -39,12 +43,16 @@ def bind(handles: Handlers, files: MediaFiles, counts: CountTable) -> None:
         caller = Caller(_accepted(request), partial(_admit, counts, request.remote_addr or "", most))
         made = images.find(snapshot, commit, key, asked, caller) if asked else None
         found = files.find(snapshot, commit, key) if made is None else made
+        is_current = isinstance(found, MediaFile) and not commit and _is_current(found, asked)
         if isinstance(found, Redirect):
             response = _redirect(f"{UPLOADS_URL}{quote(path)}?{urlencode(found.parameters)}")
         else:
             response = _redirect(found) if isinstance(found, str) else _send(found)
         if isinstance(found, MediaFile) and found.varies:
             response.vary.add("Accept")
+        if is_current:
+            response.cache_control.max_age = IMMUTABLE_MAX_AGE_S
+            response.cache_control.immutable = True
         # Shared caches may store the file only if it belongs to the served state.
         if not files.is_served(commit_of(request)):
             response.cache_control.public = False
@@ -52,6 +60,17 @@ def bind(handles: Handlers, files: MediaFiles, counts: CountTable) -> None:
         # Browsers may display SVG and HTML files, but must not run scripts in them.
         response.headers["Content-Security-Policy"] = "default-src 'self'; script-src 'none'; sandbox"
         return with_cache_tags(response, request, tags_of_file(snapshot, key))
+
+
+def _is_current(found: MediaFile, asked: Mapping[str, object]) -> bool:
+    """Return whether the URL names exactly this content, so that its response can never change."""
+    version = read_version(asked)
+    if not version:
+        return False
+    if found.versions is None:
+        # If transformations are disabled, the same URL has another response after they have been enabled.
+        return asked.keys().isdisjoint(PARAMETERS) and is_version(version, (sha256_of(found.file),))
+    return is_version(version, found.versions)
 
 
 def _accepted(request: Request) -> Collection[str]:

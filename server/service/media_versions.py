@@ -1,0 +1,54 @@
+"""The parameter `v` of media URLs, which names the version of the content (docs/images.md)."""
+
+import hashlib
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from server.config.transformation import Transformation, canonical
+from server.documents.document import Document
+from server.storage.images.derivatives import VERSION
+
+VERSION_PARAMETER = "v"
+MIN_VERSION_DIGITS = 16
+_VERSION = re.compile(f"[0-9a-f]{{{MIN_VERSION_DIGITS},64}}")
+
+
+def read_version(parameters: Mapping[str, object]) -> str:
+    """Return the version in a URL, or "" if there is none or it can't be the beginning of a hash."""
+    version = parameters.get(VERSION_PARAMETER)
+    return version if isinstance(version, str) and _VERSION.fullmatch(version) else ""
+
+
+def is_version(version: str, digests: tuple[str, ...]) -> bool:
+    """Return whether `version`, as returned by `read_version`, is the beginning of one of the hashes."""
+    return bool(version) and any(digest.startswith(version) for digest in digests)
+
+
+def version_of_image(digest: str, wanted: Transformation) -> str:
+    """Return the version of a transformed image: a hash of everything that the result depends on.
+
+    `digest` is the SHA-256 hash of the original. `wanted` contains the focal point of the description.
+    """
+    text = f"{VERSION} {digest} {canonical(wanted)}"
+    return hashlib.sha256(text.encode()).hexdigest()[:MIN_VERSION_DIGITS]
+
+
+def with_focus(wanted: Transformation, document: Document) -> Transformation:
+    """Use the focal point from the image's description, unless the request sets another one."""
+    x, y = wanted.focus or (None, None)
+    point = document.get("focalPoint")
+    if wanted.keeps_detail or not isinstance(point, dict):
+        return wanted
+    return replace(
+        wanted, focus=(_side(point, "x") if x is None else x, _side(point, "y") if y is None else y)
+    )
+
+
+def _side(point: Mapping[str, object], name: str) -> float | None:
+    try:  # The description may have been written by hand.
+        percent = float(str(point[name]))
+    except (KeyError, ValueError, OverflowError):
+        return None
+    return min(max(percent, 0.0), 100.0) / 100 if math.isfinite(percent) else None
