@@ -13,6 +13,8 @@ from typing import Any
 from docs.licences import LICENCES, bundled_packages
 from docs.messages import SOURCES, messages_of
 from docs.packages import LAZY, PACKAGES, about, modules
+from server.api.mcp.tools.table import TOOLS
+from server.api.mcp.tools.tool import Tool
 from server.config.model import ACTIONS, DEFAULTS, KEYS, value_of
 from server.config.public_site import FEED_KEYS, ITEM_KEYS
 from server.config.sections import TYPE_KEYS
@@ -185,6 +187,15 @@ def _code(text: str) -> str:
     return f"`` {text} ``" if "`" in text else f"`{text}`"
 
 
+def _tools() -> str:
+    rows = ([f"`{tool.name}`", _arguments(tool), tool.description] for tool in TOOLS)
+    return _table(["tool", "arguments", "what it does"], rows)
+
+
+def _arguments(tool: Tool) -> str:
+    return " ".join(f"**`{name}`**" if name in tool.required else f"`{name}`" for name in tool.input)
+
+
 TABLES: Mapping[str, Callable[[], str]] = {
     "attribute types": _attribute_types,
     "operators": _operators,
@@ -203,6 +214,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "lazy": _lazy,
     "events": _events,
     "licences": _licences,
+    "tools": _tools,
     "bundled packages": _bundled,
     **{table: partial(_messages, table) for table in SOURCES},
 }

@@ -21,6 +21,7 @@ from server.api.request import not_found, options_of
 from server.api.response import BODY_HEADERS, Answer, Environ, without
 from server.api.routes import (
     access,
+    agents,
     auth,
     batch,
     branches,
@@ -132,8 +133,14 @@ def _make(site: Site, identities: Identities, past: PastStates, watched: Watched
     events.bind(handles, watched.recorder.database)
     git_hook.bind(handles, site, watched.notices)
     presence.bind(handles, watched.presence)
+    agents.bind(handles)
     monitoring.bind(handles, site, identities, watched, bucket)
     start_page.bind(handles)
+    _add_rules(app, handles)
+    return app
+
+
+def _add_rules(app: Flask, handles: Handlers) -> None:
     for operation in OPERATIONS:
         if not operation.runs_inline:
             app.add_url_rule(
@@ -144,7 +151,6 @@ def _make(site: Site, identities: Identities, past: PastStates, watched: Watched
                 strict_slashes=not operation.slash,
                 provide_automatic_options=False,
             )
-    return app
 
 
 def _converter(pattern: str) -> type[BaseConverter]:

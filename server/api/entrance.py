@@ -15,6 +15,7 @@ from server.api.environ import (
     COMMIT,
     COOKIE_USED,
     COSTLY,
+    ENTRANCE,
     FORMAT,
     GONE,
     IDENTITIES,
@@ -128,7 +129,7 @@ class Entrance:
         budget = UNLIMITED
         counted: tuple[Header, ...] = ()
         try:
-            environ[IDENTITIES] = self.identities
+            environ[IDENTITIES], environ[ENTRANCE] = self.identities, self
             environ[STATE] = state = self._current(environ)
             within, counted = self._admit(environ, state.settings)
             work_for(environ.get("REMOTE_ADDR", ""))

@@ -26,6 +26,7 @@ ACCOUNTS = "bifolio.accounts"  # set if the request might have to wait for the a
 STREAMS, CLIENT = "bifolio.streams", "bifolio.client"
 COOKIE_USED = "bifolio.cookie_used"  # set if the studio's cookie authenticated the request
 IDENTITIES = "bifolio.identities"  # the Identities used to authenticate the request
+ENTRANCE = "bifolio.entrance"  # the WSGI app itself, for handlers that send requests to it
 # the result of the rate limit, stored so that each request is counted only once
 ADMITTED = "bifolio.admitted"
 

@@ -259,10 +259,11 @@ def make_app(
     watched: Watched | None = None,
     limited: CountTable | None = None,
     hints: Hints | None = None,
+    identities: Identities | None = None,
 ) -> Entrance:
     """Create the WSGI app. Flask handlers are imported on first use."""
     settings = site.state.settings
-    identities = Identities(site.folder, settings, key=key)
+    identities = identities or Identities(site.folder, settings, key=key)
     past, watched = past or PastStates(site), watched or Watched.alone(site.root, settings.accounts)
     watched.notices.listen(ACCOUNTS, identities.changed)
     handler = Lazy(lambda: import_module("server.api.app").handler(site, identities, past, watched))

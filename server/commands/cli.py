@@ -34,6 +34,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "check": CommandEntry("server.commands.check", "check", "Report problems in content and schemas."),
     "lsp": CommandEntry("server.commands.lsp", "lsp", "Start a language server for an editor."),
+    "mcp": CommandEntry("server.commands.mcp", "mcp", "Let an agent read and write the site."),
     "mv": CommandEntry("server.commands.mv", "mv", "Rename a document or media file and update references."),
     "migrate": CommandEntry(
         "server.commands.migrate", "migrate", "Change schemas together with all documents."

@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from functools import reduce
 from typing import Any
 
+from server.config.mcp import McpSettings
 from server.config.media import MediaSettings
 from server.config.public_site import Feed, PublicUrl
 from server.config.setting import SettingKey, setting
@@ -398,6 +399,7 @@ class Settings:
     media: MediaSettings = MediaSettings()
     events: EventSettings = EventSettings()
     check: CheckSettings = CheckSettings()
+    mcp: McpSettings = McpSettings()
     accounts: str = setting(
         "",
         "url",

@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from server.config import media, sections, values
+from server.config import mcp, media, sections, values
 from server.config.model import (
     ACTIONS,
     DEFAULTS,
@@ -187,7 +187,7 @@ READERS: Mapping[str, Callable[..., Any]] = {
     "rate store": values.rate_store,
     "commit": values.commit,
     "remote": sections.remote,
-    "branch": sections.branch,
+    "branch": values.branch,
     "follow": sections.follow,
     "push": sections.push,
     "keep": values.keep,
@@ -202,6 +202,9 @@ READERS: Mapping[str, Callable[..., Any]] = {
     "redirect formats": read_redirect_formats,
     "numbers": media.read_numbers,
     "image formats": media.read_formats,
+    "agents' writes": mcp.read_write_mode,
+    "agents' branch": mcp.read_branch,
+    "result size": mcp.read_result_size,
 }
 # Readers for an entry in a section such as `roles`, where users choose the names of the entries. Their
 # arguments are the file and the path of keys.

@@ -133,9 +133,6 @@ def _leads_somewhere(type_: Type, names: list[str], schema: Schema) -> bool:
 
 PUSH_BEFORE, PUSH_AFTER = "before", "after"
 _REMOTE = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
-# the same rules as `git check-ref-format`
-_BRANCH = re.compile(r"(?![-./])[^\x00-\x20\x7f~^:?*\[\\]{1,200}")
-_NO_BRANCH = re.compile(r"\.\.|//|/\.|@\{|\.lock(/|$)|[./]$")
 
 
 def remote(file: ConfigFile, default: str, *at: str) -> str:
@@ -145,13 +142,6 @@ def remote(file: ConfigFile, default: str, *at: str) -> str:
         raise file.refuse(
             "git.remote must be the name of a git remote", "use a name that `git remote` lists", *at
         )
-    return name
-
-
-def branch(file: ConfigFile, default: str, *at: str) -> str:
-    name = text(file, default, *at)
-    if name and (not _BRANCH.fullmatch(name) or _NO_BRANCH.search(name)):
-        raise file.refuse_value("be a valid branch name", "use a name such as main", *at)
     return name
 
 

@@ -225,3 +225,22 @@ def _check_locale(file: ConfigFile, code: str, *at: str | int) -> None:
     if not LOCALE.fullmatch(code):
         must = "be a list of locale codes" if isinstance(at[-1], int) else "be a locale code"
         raise file.refuse_value(must, "use codes such as en or pt-BR", *at)
+
+
+# --- branches -------------------------------------------------------------------------------------
+
+# the same rules as `git check-ref-format`
+_BRANCH = re.compile(r"(?![-./])[^\x00-\x20\x7f~^:?*\[\\]{1,200}")
+_NO_BRANCH = re.compile(r"\.\.|//|/\.|@\{|\.lock(/|$)|[./]$")
+
+
+def branch(file: ConfigFile, default: str, *at: str) -> str:
+    name = text(file, default, *at)
+    if name:
+        require_branch_name(file, name, *at)
+    return name
+
+
+def require_branch_name(file: ConfigFile, name: str, *at: str) -> None:
+    if not _BRANCH.fullmatch(name) or _NO_BRANCH.search(name):
+        raise file.refuse_value("be a valid branch name", "use a name such as main", *at)

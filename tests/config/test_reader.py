@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from server.config.mcp import WriteMode
 from server.config.model import DEFAULTS, KEYS, ResponseFormat, Settings, value_of, with_values
 from server.config.reader import ENTRIES, READERS, survey_settings
 from server.errors import SetupError
@@ -66,6 +67,11 @@ SAID = {
     "git: {remote: origin, push: after}": ("git.commit", timedelta()),
     "git: {remote: origin, push: after, commit: each}": ("git.commit", timedelta()),
     "auth: {confirm_email: true}": ("auth.confirm_email", True),
+    "mcp: {enabled: true}": ("mcp.enabled", True),
+    "mcp: {write: direct}": ("mcp.write", WriteMode.DIRECT),
+    "mcp: {branch: 'bots/{token}/x'}": ("mcp.branch", "bots/{token}/x"),
+    "mcp: {max_bytes: 32 kB}": ("mcp.max_bytes", 32_000),
+    "mcp: {upload_from: Images.example.org}": ("mcp.upload_from", ("images.example.org",)),
     "mail: {port: 587}": ("mail.port", 587),
     "locales: {available: [fr, en, fr]}": ("locales.available", ("fr", "en")),
     "locales: {available: [fr]}": ("locales.default", "fr"),
@@ -101,6 +107,10 @@ WRONG = {
     "api: {trusted_proxies: proxy.example}": [
         (1, 'api.trusted_proxies must be a list of IP addresses or networks (found "proxy.example")')
     ],
+    "mcp: {write: brunch}": [(1, 'mcp.write must be "branch", "direct" or "none" (found "brunch")')],
+    "mcp: {branch: agent}": [(1, 'mcp.branch must contain {token} (found "agent")')],
+    "mcp: {branch: '{token}..'}": [(1, 'mcp.branch must be a valid branch name (found "{token}..")')],
+    "mcp:\n  max_bytes: 100": [(2, 'mcp.max_bytes must be at least 4 kB (found "100")')],
     "api: {page_size: {max: 0}}": [(1, 'api.page_size.max must be a whole number above 0 (found "0")')],
     "api: {page_size: {max: .inf}}": [(1, "api.page_size.max: .inf can't be written in JSON")],
     "auth: {session: 30}": [(1, 'auth.session must be a duration (found "30")')],

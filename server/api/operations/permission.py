@@ -60,6 +60,10 @@ def may_write_any(actor: Actor, schema: Schema, type_: Type | None) -> bool:
     return may_write(actor, schema.content_types)
 
 
+def may_send_files(actor: Actor, schema: Schema, type_: Type | None) -> bool:
+    return may_write_any(actor, schema, type_) or actor.may("upload", "upload")
+
+
 def may_undo(actor: Actor, schema: Schema, type_: Type | None) -> bool:
     return actor.name != PUBLIC_ACTOR and may_write(actor, schema.content_types)
 

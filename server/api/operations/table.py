@@ -6,6 +6,7 @@ To add an operation, add a row to an area, and register a handler for its id in 
 from collections.abc import Iterator, Mapping
 
 from server.api.operations import (
+    agents,
     batch,
     branches,
     events,
@@ -47,6 +48,7 @@ AREAS = (
     events.EVENTS,
     events.PRESENCE,
     source.PROBLEMS_OF_FILES,
+    agents.MCP,
     site.OPENAPI,
     site.DOCS,
     site.START,

@@ -1,0 +1,1 @@
+"""Model Context Protocol: tools through which agents read and write a site (docs/agents.md)."""

@@ -1,0 +1,54 @@
+"""The table of methods, and the function that responds to a message. Both doors, HTTP and stdio, call it."""
+
+import logging
+from collections.abc import Mapping
+
+from server.api.mcp import calling, lifecycle
+from server.api.mcp.gateway import Gateway
+from server.api.mcp.json_rpc import (
+    INTERNAL_ERROR,
+    METHOD_NOT_FOUND,
+    Json,
+    Message,
+    RpcError,
+    result_of,
+)
+from server.api.mcp.protocol import INITIALIZE, SERVER_KEY, Version, server_info
+from server.api.mcp.request import Method, Request
+from server.config.model import Settings
+from server.errors import ClientGone
+
+log = logging.getLogger("bifolio")
+
+METHODS: Mapping[str, Method] = {
+    "server/discover": Method(lifecycle.discover, with_handshake=False),
+    INITIALIZE: Method(lifecycle.initialize, stateless=False),
+    "ping": Method(lifecycle.ping, stateless=False),
+    "tools/list": Method(calling.list_tools),
+    "tools/call": Method(calling.call_tool),
+}
+
+
+def respond(message: Message, version: Version, gateway: Gateway, settings: Settings) -> Json | None:
+    """Return the response to a message, or None for notifications and responses.
+
+    Raises RpcError, and ClientGone if the client has disconnected.
+    """
+    if message.id is None or not message.method:
+        return None
+    method = METHODS.get(message.method)
+    if method is None or not method.exists_in(version):
+        raise RpcError(METHOD_NOT_FOUND, f"Unknown method: {message.method[:100]}", id_=message.id)
+    try:
+        result = method.run(Request(message.params, version, gateway, settings))
+    except RpcError as error:
+        raise RpcError(error.code, error.message, error.data, message.id) from error
+    except ClientGone:
+        raise
+    except Exception as error:
+        log.exception("a request of the Model Context Protocol failed with an unexpected error")
+        raise RpcError(INTERNAL_ERROR, "Internal error", id_=message.id) from error
+    if version.is_stateless:
+        meta = {**result.get("_meta", {}), SERVER_KEY: server_info()}
+        result = {"resultType": "complete", **result, "_meta": meta}
+    return result_of(message.id, result)

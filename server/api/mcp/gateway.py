@@ -1,0 +1,127 @@
+"""Requests to the REST API in the same process, with the identity of the request that they serve."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import Context
+from dataclasses import dataclass
+from http import HTTPStatus
+from io import BytesIO
+from typing import Any
+from urllib.parse import quote
+
+from server.api.entrance import Entrance
+from server.api.environ import ADMITTED, FORMAT, GONE
+from server.api.mcp.json_rpc import encode
+from server.formats.tree import Plain
+from server.query.serialize import query_string
+from server.schema.model import Type
+
+# Keys of the WSGI environ that the requests inherit. Cookies are not among them.
+INHERITED = ("HTTP_AUTHORIZATION", "HTTP_HOST", "REMOTE_ADDR", "wsgi.url_scheme", ADMITTED, GONE)
+_DEFAULTS: Mapping[str, Any] = {
+    "SERVER_NAME": "localhost",
+    "SERVER_PORT": "80",
+    "SERVER_PROTOCOL": "HTTP/1.1",
+    "REMOTE_ADDR": "127.0.0.1",
+    "wsgi.url_scheme": "http",
+    f"HTTP_{FORMAT.upper().replace('-', '_')}": "v5",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A response of the REST API. Names of headers are in lower case; `body` is parsed JSON or bytes."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: Any
+
+    @property
+    def is_error(self) -> bool:
+        return self.status >= HTTPStatus.BAD_REQUEST
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A body that is not JSON, with its media type."""
+
+    content: bytes
+    media_type: str
+
+
+class Gateway:
+    """Sender of requests to the app, on behalf of one caller."""
+
+    def __init__(self, app: Entrance, environ: Mapping[str, Any]) -> None:
+        """`environ` is the WSGI environ of the request to serve."""
+        self._app = app
+        self._environ = {**_DEFAULTS, **{key: environ[key] for key in INHERITED if key in environ}}
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any] | None = None,
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Reply:
+        """Send a request. `path` is not percent-encoded; `query` can be nested; `body` is JSON or an Upload.
+
+        Raises ClientGone if the client of the served request has disconnected.
+        """
+        sent = Upload(encode(body), "application/json") if not isinstance(body, Upload) else body
+        environ = {
+            **self._environ,
+            "REQUEST_METHOD": method,
+            "SCRIPT_NAME": "",
+            "PATH_INFO": path.encode(errors="replace").decode("latin-1"),
+            "QUERY_STRING": query_string(query) if query else "",
+            "wsgi.input": BytesIO(sent.content if body is not None else b""),
+            "wsgi.errors": None,
+            "wsgi.version": (1, 0),
+            "wsgi.multithread": True,
+            "wsgi.multiprocess": True,
+            "wsgi.run_once": False,
+            **{f"HTTP_{name.upper().replace('-', '_')}": value for name, value in (headers or {}).items()},
+        }
+        if body is not None:
+            environ |= {"CONTENT_TYPE": sent.media_type, "CONTENT_LENGTH": str(len(sent.content))}
+        # The new context keeps Flask's `g` and `request` of the served request out of the inner one.
+        return Context().run(_send, self._app, environ)
+
+    def type_named(self, name: str) -> Type | None:
+        """Return a content type by its API id or uid, even if the caller can't see the type."""
+        types = self._app.site.state.schema.content_types
+        return next((t for t in types if name in (t.singular, t.plural, t.uid)), None)
+
+
+def content_path(type_: Type, document_id: str = "", action: str = "") -> str:
+    """Return the path of a type or document in the content API, not percent-encoded."""
+    name = type_.plural if type_.kind == "collectionType" else type_.singular
+    path = "/".join(part for part in ("/api", name, document_id.replace("/", "%2F")) if part)
+    return f"{path}/actions/{action}" if action else path
+
+
+def quoted(path: str) -> str:
+    return quote(path, safe="/{}")
+
+
+def _send(app: Callable[..., Iterable[bytes]], environ: dict[str, Any]) -> Reply:
+    started: list[tuple[str, list[tuple[str, str]]]] = []
+
+    def start_response(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> None:
+        started.append((status, headers))
+
+    parts = app(environ, start_response)
+    try:
+        content = b"".join(parts)
+    finally:
+        close = getattr(parts, "close", None)
+        if close is not None:
+            close()
+    status, sent = started[-1]
+    headers = {name.lower(): value for name, value in sent}
+    is_json = headers.get("content-type", "").startswith("application/json")
+    # Numbers with a fraction keep all their digits.
+    body = json.loads(content, parse_float=Plain) if is_json and content else content
+    return Reply(int(status[:3]), headers, body)

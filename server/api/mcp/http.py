@@ -1,0 +1,116 @@
+"""The HTTP door, POST /mcp: checks of the headers, and the HTTP status of each response."""
+
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from server.api.entrance import Entrance
+from server.api.environ import is_loopback
+from server.api.mcp.dispatcher import respond
+from server.api.mcp.gateway import Gateway
+from server.api.mcp.json_rpc import (
+    HEADER_MISMATCH,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    Message,
+    RpcError,
+    encode,
+    error_of,
+    parse,
+)
+from server.api.mcp.protocol import (
+    METHOD_HEADER,
+    NAME_HEADER,
+    VERSION_HEADER,
+    WITHOUT_HEADER,
+    Version,
+    supported,
+    version_of,
+)
+from server.config.model import Settings
+
+# The parameter that the header Mcp-Name repeats, by method.
+NAMED_BY: Mapping[str, str] = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+JSON_TYPE = "application/json"
+_ENCODED = ("=?base64?", "?=")
+
+
+def answer(app: Entrance, environ: Mapping[str, Any], data: bytes, settings: Settings) -> tuple[int, bytes]:
+    """Return the HTTP status and the body of the response to a request. A notification has no body."""
+    try:
+        check_origin(environ, settings)
+        if environ.get("CONTENT_TYPE", "").partition(";")[0].strip().lower() != JSON_TYPE:
+            raise RpcError(INVALID_REQUEST, f"The Content-Type must be {JSON_TYPE}")
+        message = parse(data, settings.api.limits.values)
+        header = environ.get(_key(VERSION_HEADER))
+        default = WITHOUT_HEADER if header is None else supported(header, message)
+        version = version_of(message, default)
+        if version.is_stateless and message.id is not None:
+            check_headers(message, version, environ)
+    except RpcError as error:
+        return 403 if isinstance(error, ForeignOriginError) else 400, encode(error_of(error))
+    try:
+        response = respond(message, version, Gateway(app, environ), settings)
+    except RpcError as error:
+        status = version.unknown_method_status if error.code == METHOD_NOT_FOUND else 200
+        return status, encode(error_of(error))
+    return (202, b"") if response is None else (200, encode(response))
+
+
+class ForeignOriginError(RpcError):
+    """The request comes from a page of another website."""
+
+
+def check_origin(environ: Mapping[str, Any], settings: Settings) -> None:
+    """Raise ForeignOriginError if a browser sent the request from an origin that is not allowed.
+
+    Allowed are the origins in `api.cors`, except for `*`. If the request was sent to this machine by its own
+    name, all pages of this machine are allowed.
+    """
+    origin = environ.get("HTTP_ORIGIN")
+    if origin is None or origin in settings.api.cors:
+        return
+    if is_loopback(_host_of(origin)) and is_loopback(_host_of(f"//{environ.get('HTTP_HOST', '')}")):
+        return
+    raise ForeignOriginError(
+        INVALID_REQUEST, f"The origin {origin[:100]} is not allowed; add it to api.cors in site.yaml"
+    )
+
+
+def _host_of(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def check_headers(message: Message, version: Version, environ: Mapping[str, Any]) -> None:
+    """Raise RpcError unless the headers repeat the message's version, method and name."""
+    wanted = {VERSION_HEADER: version.name, METHOD_HEADER: message.method}
+    if message.method in NAMED_BY:
+        wanted[NAME_HEADER] = str(message.params.get(NAMED_BY[message.method], ""))
+    for name, value in wanted.items():
+        sent = environ.get(_key(name))
+        if sent is None:
+            raise RpcError(HEADER_MISMATCH, f"Header mismatch: {name} is missing", id_=message.id)
+        found = _decoded(sent) if name == NAME_HEADER else sent
+        if found != value:
+            said = f"{name} is '{str(found)[:100]}', but the body says '{value[:100]}'"
+            raise RpcError(HEADER_MISMATCH, f"Header mismatch: {said}", id_=message.id)
+
+
+def _decoded(value: str) -> str | None:
+    """Decode a header value, or return None if it is invalid."""
+    start, end = _ENCODED
+    if not (value.startswith(start) and value.endswith(end)):
+        return value
+    try:
+        return b64decode(value[len(start) : -len(end)], validate=True).decode()
+    except (Base64Error, UnicodeDecodeError):
+        return None
+
+
+def _key(header: str) -> str:
+    return f"HTTP_{header.upper().replace('-', '_')}"

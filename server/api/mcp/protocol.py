@@ -1,0 +1,89 @@
+"""The supported versions of the Model Context Protocol, and how a request chooses one."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from server import __version__
+from server.api.mcp.json_rpc import (
+    INVALID_PARAMS,
+    UNSUPPORTED_VERSION,
+    Json,
+    Message,
+    RpcError,
+)
+
+VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
+SERVER_KEY = "io.modelcontextprotocol/serverInfo"
+VERSION_HEADER, METHOD_HEADER, NAME_HEADER = "MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"
+INITIALIZE = "initialize"
+# How long clients may cache lists that change only when the server is updated.
+CACHE_MS = 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A version of the protocol.
+
+    - `is_stateless`: whether each request names its version in `_meta`, instead of an `initialize` request.
+    - `has_structured_content`: whether results of tools contain JSON; otherwise it is in their text.
+    - `unknown_method_status`: the HTTP status of the response to a request whose method does not exist.
+    """
+
+    name: str
+    is_stateless: bool = False
+    has_structured_content: bool = True
+    unknown_method_status: int = 200
+
+
+STATELESS = Version("2026-07-28", is_stateless=True, unknown_method_status=404)
+LATEST_WITH_HANDSHAKE = Version("2025-11-25")
+# The version of a client that sends no header. Later versions require the header.
+WITHOUT_HEADER = Version("2025-03-26", has_structured_content=False)
+VERSIONS: Mapping[str, Version] = {
+    version.name: version
+    for version in (
+        STATELESS,
+        LATEST_WITH_HANDSHAKE,
+        Version("2025-06-18"),
+        WITHOUT_HEADER,
+        Version("2024-11-05", has_structured_content=False),
+    )
+}
+
+
+def version_of(message: Message, default: Version) -> Version:
+    """Return the version of a request. `default` is for requests that don't name one.
+
+    Raises RpcError if the version is not supported or required metadata is missing.
+    """
+    meta = message.params.get("_meta")
+    if isinstance(meta, dict) and VERSION_KEY in meta:
+        requested = meta[VERSION_KEY]
+        version = supported(requested, message)
+        if not isinstance(meta.get(CAPABILITIES_KEY), dict):
+            raise RpcError(INVALID_PARAMS, f'_meta must contain "{CAPABILITIES_KEY}"', id_=message.id)
+        return version
+    if message.method == INITIALIZE:
+        return negotiated(message.params.get("protocolVersion"))
+    if default.is_stateless or message.method == "server/discover":
+        raise RpcError(INVALID_PARAMS, f'_meta must contain "{VERSION_KEY}"', id_=message.id)
+    return default
+
+
+def negotiated(requested: object) -> Version:
+    """Return the version for an `initialize` request: the requested one if it has this request."""
+    found = VERSIONS.get(requested) if isinstance(requested, str) else None
+    return found if found and not found.is_stateless else LATEST_WITH_HANDSHAKE
+
+
+def supported(requested: object, message: Message) -> Version:
+    found = VERSIONS.get(requested) if isinstance(requested, str) else None
+    if found is None:
+        data = {"supported": list(VERSIONS), "requested": str(requested)[:100]}
+        raise RpcError(UNSUPPORTED_VERSION, "Unsupported protocol version", data, message.id)
+    return found
+
+
+def server_info() -> Json:
+    return {"name": "bifolio", "title": "Bifolio", "version": __version__}

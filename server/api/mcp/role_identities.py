@@ -1,0 +1,33 @@
+"""Identification of a local agent, which the owner of the machine gives a role without a token."""
+
+from typing import Any
+
+from server.api.identities import Identities
+from server.auth.permissions import Actor
+from server.config.model import Settings
+from server.errors import ForbiddenError
+
+# Roles that every site has beside those in site.yaml. They have the same permissions as tokens of this kind.
+FULL_ACCESS, READ_ONLY = KINDS = ("full-access", "read-only")
+PREFIX = "agent:"
+
+
+class RoleIdentities(Identities):
+    """Identities of a process in which every request has the same role."""
+
+    def __init__(self, role: str, *others: Any, **more: Any) -> None:
+        super().__init__(*others, **more)
+        self._role = role
+
+    def identify(
+        self, authorization: str, settings: Settings, *, ended: bool = False, waits: bool = True
+    ) -> Actor:
+        name = f"{PREFIX}{self._role}"
+        if self._role in KINDS:
+            return Actor(name, everything=self._role == FULL_ACCESS, reading=self._role == READ_ONLY)
+        if self._role not in settings.roles:
+            raise ForbiddenError(f'site.yaml has no role "{self._role}" any more')
+        return Actor(name, settings.roles[self._role])
+
+    def signature(self, actor: Actor) -> tuple[str, str]:
+        return f"agent ({self._role})", ""

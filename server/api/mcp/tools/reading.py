@@ -1,0 +1,325 @@
+"""Tools that read content: site_info, get_schema, find, get and search."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from server.api.mcp.gateway import content_path
+from server.api.mcp.json_rpc import Json
+from server.api.mcp.tools.destination import destination_of
+from server.api.mcp.tools.tool import (
+    Call,
+    Result,
+    Tool,
+    body_of,
+    fit,
+    page_that_fits,
+    type_of,
+)
+from server.errors import NotFoundError
+from server.schema.model import Type
+
+METASCHEMA = "https://json-schema.org/draft/2020-12/schema"
+_REFERENCE = "#/components/schemas/"
+_TYPES_PER_PAGE = 200
+
+# --- schemas of arguments and results ------------------------------------------------------------
+
+TEXT: Json = {"type": "string"}
+COUNT: Json = {"type": "integer"}
+OBJECT: Json = {"type": "object"}
+LIST: Json = {"type": "array"}
+POSITIVE: Json = {"type": "integer", "minimum": 1}
+STATUS: Json = {"enum": ["draft", "published"]}
+NAMES: Json = {"type": ["string", "array"]}
+AT: Json = {"type": "string", "description": "Commit, tag, branch or time to read from"}
+TYPE: Json = {"type": "string", "description": "Content type, as site_info names it"}
+ID: Json = {"type": "string", "description": "Omit for a single type"}
+POPULATE: Json = {"type": ["string", "array", "object"]}
+PAGES: Json = {"page": POSITIVE, "pageSize": POSITIVE}
+_LISTED: Json = {"data": LIST, "total": COUNT, "returned": COUNT, "next": OBJECT}
+
+
+# --- site_info ------------------------------------------------------------------------------------
+
+
+def site_info(call: Call) -> Result:
+    """Run the tool site_info. Raises ApiError, as all tools do."""
+    access = body_of(call.gateway.send("GET", "/access"))["data"]
+    overview = call.gateway.send("GET", "/overview", {"limit": "1"})
+    counts = {} if overview.is_error else overview.body["meta"]["counts"]
+    types = [_summary(each, access["permissions"], counts) for each in access["contentTypes"]]
+    names = {each["name"] for each in types}
+    site = access["site"]
+    about = {
+        "site": {
+            "name": site["name"],
+            "locales": [locale["code"] for locale in site["locales"]],
+            "defaultLocale": next(one["code"] for one in site["locales"] if one["isDefault"]),
+            "servedAt": site["servedAt"],
+            "pageSize": site["pageSize"],
+        },
+        "caller": access["caller"],
+        "permissions": {name: may for name, may in access["permissions"].items() if name not in names},
+        "writes": destination_of(call).describe(),
+    }
+    listed = _page(types, call)
+    line = f"{site['name']}: {len(types)} content types. {destination_of(call).sentence}"
+    return Result(line, {**about, **listed})
+
+
+def _summary(described: Json, permissions: Json, counts: Json) -> Json:
+    schema = described["schema"]
+    name = schema["singularName"]
+    return {
+        "name": name,
+        "title": schema["displayName"],
+        **({"description": schema["description"]} if schema.get("description") else {}),
+        "single": schema["kind"] == "singleType",
+        "drafts": schema["draftAndPublish"],
+        "localized": described["localized"],
+        "titleAttribute": described["titleAttribute"],
+        **({"documents": counts[name]} if name in counts else {}),
+        "may": permissions.get(name, []),
+    }
+
+
+def _page(items: list[Json], call: Call) -> Json:
+    """Return a page of `items` that fits into two thirds of the result."""
+    page = int(call.arguments.get("page") or 1)
+    size = int(call.arguments.get("pageSize") or _TYPES_PER_PAGE)
+    offset = (page - 1) * size
+    return _listing(items[offset : offset + size], len(items), offset, size, call.max_bytes * 2 // 3)
+
+
+def _listing(found: list[Any], total: int, offset: int, size: int, max_bytes: int) -> Json:
+    """Return the part of a page that fits, and how to request the rest."""
+    fitting = fit(found, max_bytes)
+    if fitting < len(found):
+        size = page_that_fits(offset, fitting)
+        found = found[:size]
+    listed: Json = {"data": found, "total": total, "returned": len(found)}
+    if found and offset + len(found) < total:
+        listed["next"] = {"page": offset // size + 2, "pageSize": size}
+    return listed
+
+
+# --- get_schema -----------------------------------------------------------------------------------
+
+
+def get_schema(call: Call) -> Result:
+    """Run the tool get_schema, which takes the schemas from the OpenAPI document."""
+    type_ = type_of(call)
+    document = body_of(call.gateway.send("GET", "/openapi.json"))
+    path = content_path(type_)
+    operations = {
+        **document["paths"].get(f"{path}/{{documentId}}", {}),
+        **document["paths"].get(path, {}),
+    }
+    schemas = document["components"]["schemas"]
+    read = _read_name(operations.get("get", {}))
+    create, update = (_written(operations.get(method, {})) for method in ("post", "put"))
+    if not (read or create or update):
+        raise NotFoundError(f'You have no permission for the content type "{type_.singular}"')
+    wanted = {"read": read, "create": create, "update": "" if create else update}
+    found: Json = {"$schema": METASCHEMA, "contentType": type_.singular, "path": path}
+    found |= {name: {"$ref": f"#/$defs/{schema}"} for name, schema in wanted.items() if schema}
+    whole = {name for name in schemas if f"{name}Answer" in schemas and name != read}
+    found["$defs"] = _closure([name for name in wanted.values() if name], schemas, whole)
+    found["example"] = _example(operations)
+    note = (
+        "For an update, every attribute is optional" if create else "Attributes not named keep their values"
+    )
+    return Result(f"Schema of {type_.singular}. {note}; null clears an attribute.", found)
+
+
+def _read_name(operation: Json) -> str:
+    answer = operation.get("responses", {}).get("200", {}).get("content", {}).get("application/json", {})
+    name = str(answer.get("schema", {}).get("$ref", "")).removeprefix(_REFERENCE)
+    return name.removesuffix("List").removesuffix("Answer") if name else ""
+
+
+def _written(operation: Json) -> str:
+    data = _json_body(operation).get("schema", {}).get("properties", {}).get("data", {})
+    return str(data.get("$ref", "")).removeprefix(_REFERENCE)
+
+
+def _json_body(operation: Json) -> Json:
+    found: Json = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    return found
+
+
+def _example(operations: Json) -> Any:
+    """Return the data of a write, made from a document that the public can read, or None."""
+    bodies = (_json_body(operations.get(method, {})) for method in ("post", "put"))
+    return next((body["example"]["data"] for body in bodies if "example" in body), None)
+
+
+def _closure(names: list[str], schemas: Json, types: set[str]) -> Json:
+    """Return the schemas with these names and all that they refer to. Related types are only named."""
+    found: Json = {}
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        if name in types:
+            found[name] = {"type": "object", "description": f"{schemas[name].get('description', name)}"}
+            continue
+        found[name] = _with_local_references(schemas[name], waiting)
+    return dict(sorted(found.items()))
+
+
+def _with_local_references(value: Any, referenced: list[str]) -> Any:
+    """Return a schema whose references are to `$defs`, and add the names to `referenced`."""
+    if isinstance(value, list):
+        return [_with_local_references(item, referenced) for item in value]
+    if not isinstance(value, dict):
+        return value
+    changed = {}
+    for key, item in value.items():
+        if key == "$ref" and isinstance(item, str):
+            referenced.append(item.removeprefix(_REFERENCE))
+            changed[key] = item.replace(_REFERENCE, "#/$defs/")
+        elif key != "discriminator":  # a keyword of OpenAPI
+            changed[key] = _with_local_references(item, referenced)
+    return changed
+
+
+# --- find, get and search -------------------------------------------------------------------------
+
+
+def find(call: Call) -> Result:
+    """Run the tool find."""
+    type_ = type_of(call)
+    query = call.values("filters", "fields", "populate", "sort", "status", "locale", "at", "q")
+    pages = call.values("page", "pageSize")
+    if pages:
+        query["pagination"] = pages
+    body = body_of(call.gateway.send("GET", content_path(type_), query))
+    meta = body["meta"]["pagination"]
+    offset = (meta["page"] - 1) * meta["pageSize"]
+    listed = _listing(body["data"], meta["total"], offset, meta["pageSize"], call.max_bytes)
+    return Result(_line_of(listed, type_.plural), listed)
+
+
+def _line_of(listed: Json, what: str) -> str:
+    line = f"{listed['returned']} of {listed['total']} {what}."
+    if "next" in listed:
+        line += f" Next: page={listed['next']['page']}, pageSize={listed['next']['pageSize']}."
+    return line
+
+
+def get(call: Call) -> Result:
+    """Run the tool get."""
+    type_ = type_of(call)
+    query = call.values("fields", "populate", "status", "locale", "at")
+    reply = call.gateway.send("GET", content_path(type_, required_id(call, type_)), query)
+    document = body_of(reply)["data"]
+    tag = {"etag": reply.headers["etag"]} if "etag" in reply.headers else {}
+    shown = type_.singular if type_.kind == "singleType" else f"{type_.singular} {document['documentId']}"
+    return Result(shown, {"data": document, **tag})
+
+
+def required_id(call: Call, type_: Type) -> str:
+    """Return the argument `documentId`, or "" for a single type. Raises NotFoundError if it is missing."""
+    if type_.kind == "singleType":
+        return ""
+    if not call.text("documentId"):
+        raise NotFoundError(f'"documentId" is missing; {type_.singular} is not a single type')
+    return call.text("documentId")
+
+
+def search(call: Call) -> Result:
+    """Run the tool search."""
+    query = call.values("q", "type", "locale", "status", "at", "page")
+    if isinstance(query.get("type"), list):
+        query["type"] = ",".join(map(str, query["type"]))
+    if "pageSize" in call.arguments:
+        query["limit"] = call.arguments["pageSize"]
+    body = body_of(call.gateway.send("GET", "/search", query))
+    meta = body["meta"]["pagination"]
+    offset = (meta["page"] - 1) * meta["pageSize"]
+    listed = _listing(body["data"], meta["total"], offset, meta["pageSize"], call.max_bytes)
+    suggested: Mapping[str, Any] = body["meta"]
+    if suggested.get("didYouMean"):
+        listed["didYouMean"] = suggested["didYouMean"]
+    return Result(_line_of(listed, "hits"), listed)
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+TOOLS = (
+    Tool(
+        "site_info",
+        "Describe the site",
+        "Content types, locales, your permissions, and where your writes go. Call this first.",
+        PAGES,
+        {"site": OBJECT, "caller": OBJECT, "permissions": OBJECT, "writes": OBJECT, **_LISTED},
+        site_info,
+        optional=("next",),
+        is_read_only=True,
+    ),
+    Tool(
+        "get_schema",
+        "Get a type's schema",
+        "JSON Schema of what reads return and writes accept, with an example.",
+        {"type": TYPE},
+        {"contentType": TEXT, "path": TEXT, "$defs": OBJECT, "example": {"type": ["object", "null"]}},
+        get_schema,
+        required=("type",),
+        is_read_only=True,
+    ),
+    Tool(
+        "find",
+        "Find documents",
+        "Documents of a type. filters: {title: {$contains: tide}}; operators $eq, $in, $gt, $null, $or. "
+        "Relations are absent unless populated. Request few fields.",
+        {
+            "type": TYPE,
+            "filters": OBJECT,
+            "fields": NAMES,
+            "populate": POPULATE,
+            "sort": NAMES,
+            "q": TEXT,
+            "status": STATUS,
+            "locale": TEXT,
+            "at": AT,
+            **PAGES,
+        },
+        _LISTED,
+        find,
+        required=("type",),
+        optional=("next",),
+        is_read_only=True,
+    ),
+    Tool(
+        "get",
+        "Get a document",
+        "One document, with the etag that write and write_file accept as ifMatch.",
+        {
+            "type": TYPE,
+            "documentId": ID,
+            "fields": NAMES,
+            "populate": POPULATE,
+            "status": STATUS,
+            "locale": TEXT,
+            "at": AT,
+        },
+        {"data": OBJECT, "etag": TEXT},
+        get,
+        required=("type",),
+        optional=("etag",),
+        is_read_only=True,
+    ),
+    Tool(
+        "search",
+        "Search all documents",
+        'Ranked full-text search. q: words, "phrases", field:word, -excluded.',
+        {"q": TEXT, "type": NAMES, "status": STATUS, "locale": TEXT, "at": AT, **PAGES},
+        {**_LISTED, "didYouMean": TEXT},
+        search,
+        required=("q",),
+        optional=("next", "didYouMean"),
+        is_read_only=True,
+    ),
+)

@@ -1,0 +1,149 @@
+"""Data classes for tools: what a tool declares, what it is called with, and what it returns."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from server.api.mcp.gateway import Gateway, Reply
+from server.api.mcp.json_rpc import Json, encode
+from server.config.model import Settings
+from server.errors import ApiError, LimitError, NotFoundError
+from server.schema.model import Type
+from server.schema.spelling import suggestion
+
+# Bytes of a result beside its structured content and its text.
+ENVELOPE_BYTES = 700
+_MAX_NAME_CHARS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a tool: its arguments, and what it may use."""
+
+    arguments: Mapping[str, Any]
+    gateway: Gateway
+    settings: Settings
+
+    def values(self, *names: str) -> Json:
+        """Return the arguments with these names that were given and are not null."""
+        return {name: self.arguments[name] for name in names if self.arguments.get(name) is not None}
+
+    def text(self, name: str) -> str:
+        return str(self.arguments.get(name) or "")
+
+    @property
+    def max_bytes(self) -> int:
+        """Return the maximum size of a result's structured content."""
+        return self.settings.mcp.max_bytes - ENVELOPE_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a tool returns: JSON, and one line that sums it up."""
+
+    line: str
+    content: Json
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool, as `tools/list` describes it, and the function that runs it.
+
+    - `output`: the properties of the result, each required unless its name is in `optional`.
+    """
+
+    name: str
+    title: str
+    description: str
+    input: Json
+    output: Json
+    run: Callable[[Call], Result]
+    required: Sequence[str] = ()
+    optional: Sequence[str] = ()
+    is_read_only: bool = False
+    is_destructive: bool = False
+    is_idempotent: bool = False
+    is_open_world: bool = False
+
+    @property
+    def input_schema(self) -> Json:
+        required = {"required": list(self.required)} if self.required else {}
+        return {"type": "object", "properties": self.input, **required, "additionalProperties": False}
+
+    @property
+    def output_schema(self) -> Json:
+        required = [name for name in self.output if name not in self.optional]
+        return {"type": "object", "properties": self.output, "required": required}
+
+    def describe(self) -> Json:
+        hints = {"readOnlyHint": self.is_read_only, "openWorldHint": self.is_open_world}
+        if not self.is_read_only:
+            hints |= {"destructiveHint": self.is_destructive, "idempotentHint": self.is_idempotent}
+        return {
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "inputSchema": self.input_schema,
+            "outputSchema": self.output_schema,
+            "annotations": hints,
+        }
+
+
+class RefusedError(ApiError):
+    """A request to the REST API failed. The tool's result is the response's own error."""
+
+    def __init__(self, reply: Reply) -> None:
+        found = reply.body.get("error", {}) if isinstance(reply.body, dict) else {}
+        super().__init__(str(found.get("message", "")), found.get("details"))
+        self.status, self.name = reply.status, str(found.get("name", ApiError.name))
+
+
+def body_of(reply: Reply) -> Any:
+    """Return the body of a successful response. Raises RefusedError."""
+    if reply.is_error:
+        raise RefusedError(reply)
+    return reply.body
+
+
+def type_of(call: Call) -> Type:
+    """Return the content type that the argument `type` names.
+
+    Raises NotFoundError, which lists the types that the caller can see.
+    """
+    name = call.text("type")
+    found = call.gateway.type_named(name)
+    if found is None:
+        access = body_of(call.gateway.send("GET", "/access"))["data"]
+        names = [each["schema"]["singularName"] for each in access["contentTypes"]]
+        hint = suggestion(name[:_MAX_NAME_CHARS], names) or f"the types are {', '.join(names) or '(none)'}"
+        raise NotFoundError(f'There is no content type "{name[:_MAX_NAME_CHARS]}"; {hint}')
+    return found
+
+
+def fit(items: Sequence[Any], max_bytes: int) -> int:
+    """Return how many of the first items fit into `max_bytes` bytes of JSON.
+
+    Raises LimitError if even the first one is too large.
+    """
+    size = 0
+    for number, item in enumerate(items):
+        size += len(encode(item)) + 1
+        if size > max_bytes:
+            if number == 0:
+                raise too_large(size)
+            return number
+    return len(items)
+
+
+def too_large(size: int) -> LimitError:
+    return LimitError(
+        f"The result would have {size:,} bytes, more than mcp.max_bytes allows; request less, for example "
+        "with fewer fields or without populate",
+        "max_bytes",
+    )
+
+
+def page_that_fits(offset: int, fitting: int) -> int:
+    """Return the largest page size up to `fitting` of which `offset` is a multiple."""
+    return next(size for size in range(fitting, 0, -1) if offset % size == 0)

@@ -1,0 +1,30 @@
+"""Handler for POST /mcp, through which agents connect (docs/agents.md)."""
+
+from importlib import import_module
+
+from flask import Response, request
+
+from server.api.environ import ENTRANCE
+from server.api.request import operation_of, state_of
+from server.api.response import JSON
+from server.api.routes.handlers import Handlers
+from server.api.serving.bodies import SMALL_BODY_BYTES
+from server.errors import NotFoundError, PayloadTooLargeError
+
+
+def bind(handles: Handlers) -> None:
+    """Register the handler."""
+
+    @handles("mcp")
+    def answer() -> Response:
+        settings, environ = state_of(request).settings, request.environ
+        if not settings.mcp.enabled:
+            raise NotFoundError()
+        most = operation_of(request).max_body or SMALL_BODY_BYTES
+        if (request.content_length or 0) > most:
+            raise PayloadTooLargeError(f"The request body is larger than {most:,} bytes")
+        data = request.get_data(cache=False, parse_form_data=False)
+        # Imported here, because most sites have no agents.
+        door = import_module("server.api.mcp.http")
+        status, body = door.answer(environ[ENTRANCE], environ, data, settings)
+        return Response(body, status, content_type=JSON if body else None)

@@ -1,0 +1,77 @@
+"""`bifolio mcp`, through which an agent on this machine reads and writes a site."""
+
+import os
+import sys
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+
+from server.api.mcp.role_identities import KINDS, RoleIdentities
+from server.api.mcp.stdio import serve
+from server.api.wsgi_server import make_app
+from server.auth.session_key import session_key
+from server.config.model import Settings
+from server.errors import SetupError
+from server.schema.spelling import suggestion
+from server.service.opening import Mode, open_site
+from server.tools.terminal import check_site, one_line_errors, site_option
+from server.write.precondition import use_key
+
+
+@click.command("mcp")
+@site_option
+@click.option(
+    "--token-env", "variable", metavar="NAME", help="The environment variable that contains an API token."
+)
+@click.option(
+    "--as",
+    "role",
+    metavar="ROLE",
+    help="A role in site.yaml, or full-access or read-only. No token is needed.",
+)
+@one_line_errors
+def mcp(root: Path, variable: str | None, role: str | None) -> None:
+    """Let an agent read and write the site, with the Model Context Protocol on standard input and output.
+
+    An agent's program starts this command (docs/agents.md). No server is needed, but one may be running.
+    Without --token-env or --as, the agent has the permissions of the role `public`.
+    """
+    check_site(root)
+    authorization = _authorization(variable, role)
+    source, target = _streams()
+    opened = open_site(root, Mode.COMMAND)
+    site, key = opened.site, session_key(root)
+    use_key(key)
+    identities = None
+    if role is not None:
+        _check_role(role, site.state.settings)
+        identities = RoleIdentities(role, site.folder, site.state.settings, key=key)
+    serve(make_app(site, key, opened.past, identities=identities), authorization, source, target)
+
+
+def _authorization(variable: str | None, role: str | None) -> str:
+    """Return the Authorization header for the agent's requests. Raises SetupError."""
+    if variable is None:
+        return ""
+    if role is not None:
+        raise SetupError("--token-env", None, "--token-env and --as exclude each other", "use one of them")
+    token = os.environ.get(variable, "").strip()
+    if not token:
+        fix = "create a token with `bifolio token create NAME` and set the variable to it"
+        raise SetupError("--token-env", None, f"the environment variable {variable} is not set", fix)
+    return f"Bearer {token}"
+
+
+def _check_role(role: str, settings: Settings) -> None:
+    known = (*settings.roles, *KINDS)
+    if role not in known:
+        fix = suggestion(role, known) or f"use one of {', '.join(known)}"
+        raise SetupError("--as", None, f'there is no role "{role}"', fix)
+
+
+def _streams() -> tuple[BinaryIO, BinaryIO]:
+    """Return standard input and output, and redirect all other output to standard error."""
+    target = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return sys.stdin.buffer, target

@@ -1,0 +1,72 @@
+"""Settings for the MCP server: the `mcp` section of site.yaml (docs/agents.md)."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from server.config import values
+from server.config.setting import setting
+from server.formats.config_file import ConfigFile
+from server.schema.spelling import suggestion
+
+CALLER = "{token}"
+MIN_BYTES = 4_000
+
+
+class WriteMode(StrEnum):
+    """Where agents' writes go: to a branch of the agent's own, to the served branch, or nowhere."""
+
+    BRANCH = "branch"
+    DIRECT = "direct"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class McpSettings:
+    """Settings for agents."""
+
+    enabled: bool = setting(
+        False,
+        "flag",
+        "Whether agents can connect at `POST /mcp`, with the [Model Context Protocol](agents.md).",
+    )
+    write: WriteMode = setting(
+        WriteMode.BRANCH,
+        "agents' writes",
+        "Where agents' writes go: to a `branch` that a person merges, to the served content (`direct`), or"
+        " nowhere (`none`).",
+        "`branch`",
+    )
+    branch: str = setting(
+        "agent/{token}",
+        "agents' branch",
+        "The branch for agents' writes. `{token}` stands for the caller's name.",
+    )
+    max_bytes: int = setting(64_000, "result size", "The maximum size of a tool's result.", "`64 kB`")
+    upload_from: tuple[str, ...] = setting(
+        (),
+        "hosts",
+        "Hosts from which the tool `upload` can fetch files, such as `images.example.org`.",
+        "none",
+    )
+
+
+def read_write_mode(file: ConfigFile, default: WriteMode, *at: str) -> WriteMode:
+    word = values.text(file, default, *at)
+    if word not in list(WriteMode):
+        raise file.refuse_value('be "branch", "direct" or "none"', suggestion(word, list(WriteMode)), *at)
+    return WriteMode(word)
+
+
+def read_branch(file: ConfigFile, default: str, *at: str) -> str:
+    name = values.text(file, default, *at)
+    if CALLER not in name:
+        raise file.refuse_value(f"contain {CALLER}", "write a name such as agent/{token}", *at)
+    values.require_branch_name(file, name.replace(CALLER, "a"), *at)
+    return name
+
+
+def read_result_size(file: ConfigFile, default: int, *at: str) -> int:
+    size = values.size(file, default, *at)
+    if size < MIN_BYTES:
+        raise file.refuse_value(f"be at least {MIN_BYTES // 1000} kB", "use a size such as 64 kB", *at)
+    return size

@@ -1,0 +1,75 @@
+"""An agent for tests, which calls tools through POST /mcp of the real app."""
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from server.api.mcp.protocol import CAPABILITIES_KEY, VERSION_KEY
+from tests.sites import Answer, Api
+
+MODERN, LEGACY = "2026-07-28", "2025-11-25"
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """The result of a tool: its line of text, its JSON, and whether it is an error."""
+
+    line: str
+    content: Any
+    is_error: bool
+
+    @property
+    def data(self) -> Any:
+        assert not self.is_error, self.line
+        return self.content["data"]
+
+    @property
+    def error(self) -> Any:
+        assert self.is_error, self.content
+        return self.content["error"]
+
+
+def message(method: str, params: Mapping[str, Any], version: str, id_: Any = 1) -> dict[str, Any]:
+    """Return a JSON-RPC request."""
+    meta = {"_meta": {VERSION_KEY: version, CAPABILITIES_KEY: {}}} if version == MODERN else {}
+    return {"jsonrpc": "2.0", "id": id_, "method": method, "params": {**params, **meta}}
+
+
+def headers_of(method: str, params: Mapping[str, Any], version: str) -> dict[str, str]:
+    """Return the headers that a client sends with a request."""
+    headers = {"MCP-Protocol-Version": version}
+    if version == MODERN:
+        headers["Mcp-Method"] = method
+        if name := params.get("name"):
+            headers["Mcp-Name"] = name
+    return headers
+
+
+@dataclass(slots=True)
+class Agent:
+    """An agent with a token of the site, or with the permissions of the public."""
+
+    api: Api
+    who: str = "full"
+    version: str = MODERN
+    ids: Any = field(default_factory=lambda: itertools.count(1))
+
+    def post(self, method: str, params: Mapping[str, Any] | None = None, **options: Any) -> Answer:
+        """Send a request and return the HTTP response. `headers` adds or replaces headers."""
+        sent = message(method, params or {}, self.version, next(self.ids))
+        headers = {**headers_of(method, params or {}, self.version), **options.pop("headers", {})}
+        headers = {name: value for name, value in headers.items() if value is not None}
+        return self.api.ask("POST", "/mcp", self.who, json=sent, headers=headers, **options)
+
+    def ask(self, method: str, params: Mapping[str, Any] | None = None) -> Any:
+        """Send a request and return its result."""
+        answer = self.post(method, params)
+        assert answer.status == 200, answer.body
+        return answer.body["result"]
+
+    def call(self, tool: str, **arguments: Any) -> Called:
+        result = self.ask("tools/call", {"name": tool, "arguments": arguments})
+        [text] = result["content"]
+        assert "\n" not in text["text"]
+        return Called(text["text"], result["structuredContent"], result["isError"])

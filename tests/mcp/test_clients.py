@@ -1,0 +1,112 @@
+"""Tests with the client of the `mcp` package: both doors, in both versions of the protocol."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+
+from server.auth.accounts import Accounts
+from tests.mcp.agents import LEGACY, MODERN
+from tests.mcp.sites import FILES
+from tests.servers import ROOT, free_port, serving
+from tests.sites import write
+
+MODES = {MODERN: MODERN, LEGACY: "legacy"}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("site")
+    write(root, FILES)
+    return root
+
+
+@pytest.fixture(scope="module")
+def token(root: Path) -> str:
+    accounts = Accounts(root)
+    made = accounts.create_token("agent", "full-access")
+    accounts.close()
+    return made
+
+
+@pytest.fixture(scope="module")
+def url(root: Path, token: str) -> Iterator[str]:
+    with serving(root, free_port()) as url:
+        yield url
+
+
+def command(root: Path, *options: str, **variables: str) -> StdioServerParameters:
+    """Return the parameters of a client that starts `bifolio mcp`."""
+    code = "from server.commands.cli import main; main()"
+    arguments = ["-c", code, "mcp", "--site", str(root), *options]
+    return StdioServerParameters(command=sys.executable, args=arguments, env=variables, cwd=ROOT)
+
+
+@asynccontextmanager
+async def by_http(url: str, token: str, version: str) -> AsyncIterator[Client]:
+    headers = {"Authorization": f"Bearer {token}"}
+    async with httpx2.AsyncClient(headers=headers, timeout=20) as http:
+        transport = streamable_http_client(f"{url}/mcp", http_client=http)
+        async with Client(transport, mode=MODES[version]) as client:
+            yield client
+
+
+async def use(client: Client, version: str) -> dict[str, Any]:
+    """Use a site as an agent does, and return what was found."""
+    assert client.session.protocol_version == version
+    tools = await client.list_tools()
+    found = await client.call_tool("find", {"type": "article", "fields": ["title"], "sort": "title"})
+    failed = await client.call_tool("get", {"type": "article", "documentId": "none"})
+    info = await client.call_tool("site_info", {})
+    assert not info.is_error
+    return {
+        "tools": [tool.name for tool in tools.tools],
+        "titles": [one["title"] for one in found.structured_content["data"]],
+        "failed": failed.is_error,
+        "caller": info.structured_content["caller"],
+    }
+
+
+def check(used: dict[str, Any], caller: dict[str, str]) -> None:
+    assert used["tools"][:5] == ["site_info", "get_schema", "find", "get", "search"]
+    assert (used["titles"], used["failed"]) == (["Fog", "Tide", "Wind"], True)
+    assert used["caller"] == caller
+
+
+@pytest.mark.parametrize("version", MODES)
+def test_over_http(url: str, token: str, version: str) -> None:
+    async def run() -> dict[str, Any]:
+        async with by_http(url, token, version) as client:
+            return await use(client, version)
+
+    check(asyncio.run(run()), {"kind": "token", "name": "agent"})
+
+
+@pytest.mark.parametrize("version", MODES)
+def test_over_stdio_with_a_role(root: Path, version: str) -> None:
+    async def run() -> dict[str, Any]:
+        async with Client(command(root, "--as", "full-access"), mode=MODES[version]) as client:
+            return await use(client, version)
+
+    check(asyncio.run(run()), {"kind": "agent", "name": "full-access"})
+
+
+def test_over_stdio_with_a_token_beside_a_server(root: Path, token: str, url: str) -> None:
+    async def run() -> dict[str, Any]:
+        parameters = command(root, "--token-env", "AGENT_TOKEN", AGENT_TOKEN=token)
+        async with Client(parameters, mode=MODERN) as client:
+            used = await use(client, MODERN)
+            (root / "content/articles/zeal.json").write_text('{"title": "Zeal"}')
+            found = await client.call_tool("get", {"type": "article", "documentId": "zeal"})
+            assert found.structured_content["data"]["title"] == "Zeal"
+            (root / "content/articles/zeal.json").unlink()
+            return used
+
+    check(asyncio.run(run()), {"kind": "token", "name": "agent"})
