@@ -15,16 +15,19 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
 
 from bench.real.trees import TREES, find, unpack
 from server.auth.accounts import Accounts
 from server.schema.load import read_content_types
+from tests.api.test_upload import picture
 from tests.ci import skipped
 from tests.clients.npm import install, missing_node
 from tests.servers import ROOT, free_port, serving
 from tests.sites import Files, collection, component, documents, relation, schema, write
+from tests.waiting import until
 
 HERE = Path(__file__).parent
 REAL = Path(os.environ["REAL"]) if "REAL" in os.environ else None
@@ -89,6 +92,20 @@ ODD: Files = {
     "content/none.yaml": "{}\n",
 }  # fmt: skip
 
+PICTURES: Files = {
+    "site.yaml": """api: {populate_with_pagination: allow}
+media:
+  placeholders: true
+  formats:
+    card: {w: 480, h: 320, fit: cover, format: webp}
+    wide-2: {w: 600, format: auto}
+""",
+    **collection("note", {"cover": {"type": "media"}, "gallery": {"type": "media", "multiple": True}}),
+    **documents("notes", one={"cover": "a.png", "gallery": ["a.png"]}, two={}, three={}),
+    "content/uploads/a.png": picture(700, 500),
+    "content/uploads/draw.svg": '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>',
+}
+
 
 def own_site(root: Path) -> None:
     for name in ("content", "content-types"):
@@ -97,13 +114,15 @@ def own_site(root: Path) -> None:
 
 
 def make_site(name: str, folder: Path) -> Path:
-    """Create a site: the repository's own, one with odd names, or a tree in REAL."""
+    """Create a site: the repository's own, one with odd names, one with pictures, or a tree in REAL."""
     root = folder / name
     if name == "own":
         root.mkdir()
         own_site(root)
     elif name == "odd":
         write(root, ODD)
+    elif name == "pictures":
+        write(root, PICTURES)
     else:
         source = find(next(tree for tree in TREES if tree.name == name), REAL or folder)
         assert source, name
@@ -113,7 +132,7 @@ def make_site(name: str, folder: Path) -> Path:
     return root
 
 
-SITES = ["own", "odd", *([tree.name for tree in TREES if not tree.defines_types] if REAL else [])]
+SITES = ["own", "odd", "pictures", *([tree.name for tree in TREES if not tree.defines_types] if REAL else [])]
 
 
 @contextmanager
@@ -155,7 +174,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str],
 
 
 def generate(root: Path, flag: str, out: Path) -> None:
-    command = [sys.executable, "-m", "server", "types", flag, "--site", str(root), "--out", str(out)]
+    flags = [flag] if flag else []
+    command = [sys.executable, "-m", "server", "types", *flags, "--site", str(root), "--out", str(out)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
@@ -178,7 +198,11 @@ def zod(served: Callable[[str], Served], tmp_path_factory: pytest.TempPathFactor
     @cache
     def compiled(name: str) -> Path:
         folder = tmp_path_factory.mktemp("zod") / name
-        scripts = ("zod_answers.ts", "zod_typed.ts") if name == "own" else ("zod_answers.ts",)
+        scripts: tuple[str, ...] = (
+            ("zod_answers.ts", "zod_typed.ts") if name == "own" else ("zod_answers.ts",)
+        )
+        if name == "pictures":
+            scripts += ("pictures.ts", "zod_pictures.ts")
         compile_zod(served(name).root, folder, *scripts)
         return folder
 
@@ -187,11 +211,15 @@ def zod(served: Callable[[str], Served], tmp_path_factory: pytest.TempPathFactor
 
 def compile_zod(root: Path, folder: Path, *scripts: str) -> None:
     """Compile scripts with the zod schemas of a site (`tsc --strict`)."""
+    compile_with("--zod", root, folder, *scripts)
+
+
+def compile_with(flag: str, root: Path, folder: Path, *scripts: str) -> None:
     folder.mkdir()
     (folder / "node_modules").symlink_to(MODULES, target_is_directory=True)
     for name in ("package.json", *scripts):
         shutil.copy(HERE / name, folder)
-    generate(root, "--zod", folder / "bifolio.ts")
+    generate(root, flag, folder / "bifolio.ts")
     options = {
         **json.loads((HERE / "tsconfig.json").read_text())["compilerOptions"],
         "noImplicitOverride": True,
@@ -231,6 +259,40 @@ def test_zod_infers_the_types_of_answers(served: Callable[[str], Served], zod: C
     assert run(["node", "made/zod_typed.js"], zod("own"), served("own").environment) == "typed\n"
 
 
+# --- pictures -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def pictures(served: Callable[[str], Served]) -> Served:
+    """A site whose pictures have all their variants and placeholders."""
+    site = served("pictures")
+    url, token = site.environment["BIFOLIO_URL"], site.environment["BIFOLIO_TOKEN"]
+    request = Request(f"{url}/api/upload/files", headers={"Authorization": f"Bearer {token}"})
+
+    def is_complete() -> bool:
+        with urlopen(request) as answer:
+            files = json.load(answer)
+        return any(file["placeholder"] and "small" in (file["formats"] or {}) for file in files)
+
+    until(is_complete)
+    return site
+
+
+def test_the_types_of_pictures_are_those_of_answers(pictures: Served, tmp_path: Path) -> None:
+    compile_with("", pictures.root, tmp_path / "typed", "pictures.ts")
+    assert run(["node", "made/pictures.js"], tmp_path / "typed", pictures.environment) == "pictures\n"
+
+
+@pytest.mark.parametrize("script", ["pictures", "zod_pictures"])
+def test_zod_describes_pictures(pictures: Served, zod: Callable[[str], Path], script: str) -> None:
+    assert run(["node", f"made/{script}.js"], zod("pictures"), pictures.environment) == "pictures\n"
+
+
+def test_the_python_client_describes_pictures(pictures: Served, python: Callable[[str], Path]) -> None:
+    command = [sys.executable, "pictures.py"]
+    assert run(command, python("pictures"), pictures.environment) == "pictures\n"
+
+
 # --- Python ---------------------------------------------------------------------------------------
 
 ODD_SCRIPT = """\
@@ -248,7 +310,27 @@ assert names[0]['name'] == 'X'
 client.typed_dicts.create({'pass': 'x'})
 assert client.none.find()['documentId']
 """
-SCRIPTS = {"own": {"python_typed.py": (HERE / "python_typed.py").read_text()}, "odd": {"odd.py": ODD_SCRIPT}}
+PICTURES_SCRIPT = """\
+import os
+from bifolio_client import Client, UploadFile
+client = Client(os.environ['BIFOLIO_URL'], os.environ['BIFOLIO_TOKEN'])
+note = client.notes.find_one('one', populate='*')
+for file in [note.get('cover'), *note.get('gallery', [])]:
+    assert file
+    placeholder: str | None = file['placeholder']
+    color: str | None = file['color']
+    assert placeholder and color and len(placeholder) >= 18 and color.startswith('#')
+    assert file['formats']['card']['size'] is None
+    assert file['formats']['wide-2']['width'] == 600
+def make_mistake(file: UploadFile) -> None:
+    file['placeholders']  # type: ignore[typeddict-item]
+print('pictures')
+"""
+SCRIPTS = {
+    "pictures": {"pictures.py": PICTURES_SCRIPT},
+    "own": {"python_typed.py": (HERE / "python_typed.py").read_text()},
+    "odd": {"odd.py": ODD_SCRIPT},
+}
 COUNTS = """\
 from bifolio_client import Client
 import os, itertools
