@@ -10,7 +10,7 @@ import pytest
 from PIL import Image, ImageCms, ImageDraw, ImageFilter
 
 from server.config.transformation import MEDIA_TYPES, Transformation
-from server.storage.images.transform import UnusableImageError, transform
+from server.storage.images.transform import UnusableImageError, conversion_to_srgb, transform
 
 MAX_PIXELS = 1_000_000
 RED, GREEN = (255, 0, 0), (0, 128, 0)
@@ -193,6 +193,29 @@ def test_colors_are_converted_to_srgb_and_the_profile_is_removed() -> None:
         image = transformed(data, Transformation(40))
         assert "icc_profile" not in image.info
         assert image.getpixel((5, 5)) == RED
+
+
+@pytest.mark.parametrize("format_", ["png", "jpg"])
+def test_an_srgb_profile_changes_no_color(format_: str) -> None:
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    assert conversion_to_srgb(profile, "RGB") is None
+    image = Image.radial_gradient("L").convert("RGB")
+    image.paste((200, 30, 90), (0, 0, 100, 100))
+    plain = transformed(saved(image, "PNG"), Transformation(100), format_)
+    described = transformed(saved(image, "PNG", icc_profile=profile), Transformation(100), format_)
+    assert described.tobytes() == plain.tobytes()
+
+
+def test_other_profiles_are_converted() -> None:
+    """The profile is sRGB with red and blue swapped, so the conversion swaps them."""
+    profile = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
+    profile = bytearray(profile.replace(b"rXYZ", b"tXYZ").replace(b"bXYZ", b"rXYZ").replace(b"tXYZ", b"bXYZ"))
+    data = saved(halves("RGB", (255, 0, 0), (0, 0, 255)), "PNG", icc_profile=bytes(profile))
+    for _ in range(2):
+        left = transformed(data, Transformation(40)).getpixel((5, 5))
+        assert isinstance(left, tuple)
+        assert left[2] > 250
+        assert left[0] < 5
 
 
 def test_an_animation_stays_one_in_webp_and_becomes_its_first_frame_elsewhere() -> None:
