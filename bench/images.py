@@ -5,6 +5,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from statistics import mean, median
@@ -24,6 +25,7 @@ ROUNDS = scaled(3, 1)
 SECONDS = scaled_seconds(3)
 WIDTH, CACHED_WIDTH = 800, 640
 CLIENTS = 2
+POLL_INTERVAL_S = 0.2
 # How many pictures each server transforms for the first time. By default, sharp needs seconds for an AVIF.
 COLD = {"webp": PICTURES, "jpg": PICTURES, "avif": scaled(4, 1)}
 COMPARED_FORMATS = ("webp", "jpg", "avif", "png")
@@ -45,6 +47,7 @@ def measure(folder: Path) -> None:
     command += ["--port", str(port), "--host", "127.0.0.1"]
     # With one worker, as ipx has one process. Both decode as many images at a time as there are cores.
     with running(command, port, {"NODE_ENV": "production"}) as ipx, bifolio(folder / "site", 1) as ours:
+        _wait_for_variants(ours, pictures)
         _measure_cold(ours, ipx, pictures)
         _measure_cached(ours, ipx, pictures)
     _measure_quality(folder, packages, pictures)
@@ -55,6 +58,16 @@ def _path(picture: Path, width: int, format_: str, *, is_ours: bool) -> str:
     if is_ours:
         return f"/uploads/{picture.name}?w={width}&fm={format_}&q={quality}"
     return f"/w_{width},f_{_SHARP_NAMES.get(format_, format_)},q_{quality}/{picture.name}"
+
+
+def _wait_for_variants(ours: Serving, pictures: Sequence[Path]) -> None:
+    """Wait until the server has made the four variants of each image, which it does in the background."""
+    for picture in pictures:
+        while True:
+            with suppress(RuntimeError):
+                ours.get(f"/uploads/thumbnail_{picture.name}")
+                break
+            time.sleep(POLL_INTERVAL_S)
 
 
 def _measure_cold(ours: Serving, ipx: Serving, pictures: Sequence[Path]) -> None:
