@@ -19,6 +19,11 @@ from server.storage.bucket.stored import StoredObject
 # Limit per process, so that its other threads remain free to serve requests.
 MAX_CONCURRENT_FETCHES = 8
 QUEUE_TIMEOUT_S = 2.0  # Maximum wait before a fetch starts.
+# Threads that wait for another thread to fetch the same object, and for how long.
+MAX_WAITING = 8
+TURN_TIMEOUT_S = 10.0
+_TURNS = 32
+_BUSY = "Too many requests are waiting for the media bucket; try again"
 FETCH_TIMEOUT_S = 60.0
 
 
@@ -36,9 +41,9 @@ class Copies:
         self.root, self.folder = root, root / STATE_FOLDER / "media"
         self._files = BoundedFolder(self.folder)
         self._places = threading.BoundedSemaphore(MAX_CONCURRENT_FETCHES)
-        self._turns = [
-            threading.Lock() for _ in range(4 * MAX_CONCURRENT_FETCHES)
-        ]  # Threads that fetch the same object use the same lock.
+        self._waiting = threading.BoundedSemaphore(MAX_WAITING)
+        # Threads that fetch the same object use the same lock.
+        self._turns = [threading.Lock() for _ in range(_TURNS)]
 
     def open(self, object_: StoredObject, source: Source, most: int) -> BufferedReader:
         """Open a cached object for reading, after downloading it from `source` if necessary.
@@ -56,6 +61,12 @@ class Copies:
                 return self._kept(object_) or self._fetch(object_, source, most)
             except OSError as error:
                 raise StorageError(f"The file can't be stored: {os.strerror(error.errno or 0)}") from error
+
+    def has(self, object_: StoredObject) -> bool:
+        try:
+            return self._path(object_).stat().st_size == object_.size
+        except OSError:
+            return False
 
     def add(self, object_: StoredObject, file: Path, most: int) -> None:
         """Add an uploaded file to the cache. `most` is the cache's maximum size in bytes."""
@@ -95,13 +106,25 @@ class Copies:
 
         Raises BusyError after waiting too long.
         """
-        if not self._places.acquire(timeout=QUEUE_TIMEOUT_S):
-            raise BusyError("Too many requests are waiting for the media bucket; try again")
+        turn = self._turns[int(object_.sha256[:4], 16) % _TURNS]
+        if not turn.acquire(blocking=False):
+            # A thread that waits has no place, so an object that is slow does not delay others.
+            if not self._waiting.acquire(timeout=QUEUE_TIMEOUT_S):
+                raise BusyError(_BUSY)
+            try:
+                if not turn.acquire(timeout=TURN_TIMEOUT_S):
+                    raise BusyError(_BUSY)
+            finally:
+                self._waiting.release()
         try:
-            with self._turns[int(object_.sha256[:4], 16) % len(self._turns)]:
+            if not self._places.acquire(timeout=QUEUE_TIMEOUT_S):
+                raise BusyError(_BUSY)
+            try:
                 yield
+            finally:
+                self._places.release()
         finally:
-            self._places.release()
+            turn.release()
 
     def _make_path(self, object_: StoredObject) -> Path:
         state_folder(self.root)  # This raises OSError if the site has been moved.

@@ -4,8 +4,11 @@ import hashlib
 import os
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -130,6 +133,37 @@ def test_only_so_many_wait(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.M
     object_ = put(bucket, tmp_path, b"text")
     with pytest.raises(BusyError):
         Copies(tmp_path).open(object_, bucket, MB)
+
+
+class Blocked:
+    """A bucket that sends one object only after `release` has been set."""
+
+    def __init__(self, bucket: Bucket, slow: StoredObject) -> None:
+        self.bucket, self.slow = bucket, slow
+        self.begun, self.release = threading.Event(), threading.Event()
+
+    def fetch(self, object_: StoredObject, into: IO[bytes], longest_s: float) -> None:
+        if object_ == self.slow:
+            self.begun.set()
+            self.release.wait(30)
+        self.bucket.fetch(object_, into, longest_s)
+
+
+def test_readers_of_a_slow_object_leave_others_their_places(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept, "MAX_CONCURRENT_FETCHES", 2)
+    slow, other = put(bucket, tmp_path, b"slow"), put(bucket, tmp_path, b"other")
+    copies, source = Copies(tmp_path), Blocked(bucket, slow)
+    with ThreadPoolExecutor(4) as pool:
+        readers = [pool.submit(copies.open, slow, source, MB) for _ in range(4)]
+        source.begun.wait(30)
+        with copies.open(other, source, MB) as file:
+            assert file.read() == b"other"
+        source.release.set()
+        for reader in readers:
+            with reader.result() as file:
+                assert file.read() == b"slow"
 
 
 def test_what_is_not_there(bucket: Bucket, tmp_path: Path) -> None:
