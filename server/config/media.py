@@ -46,7 +46,10 @@ class TransformSettings:
         False, "flag", "Whether transformations need a signature ([more](images.md#signed-urls))."
     )
     cache: int = setting(
-        2_000_000_000, "size", "The maximum size of the cache in `.bifolio/images/`.", "`2 GB`"
+        2_000_000_000,
+        "size",
+        "The maximum size of the cache in `.bifolio/images/`, and in the bucket.",
+        "`2 GB`",
     )
     per_minute: int = setting(
         120, "count", "How many transformations that are not cached a client can request per minute."

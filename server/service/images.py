@@ -27,9 +27,16 @@ from server.index.snapshot import Snapshot
 from server.service.image_signatures import SIGNATURE, is_signed, signature
 from server.service.media_files import MediaFile, MediaFiles
 from server.service.media_versions import version_of_image, with_focus
+from server.storage.bucket.shared_images import SharedImage, SharedImages
 from server.storage.files import FileMark, file_mark
 from server.storage.images.cache import size_of_image
-from server.storage.images.derivatives import DIGEST_DIGITS, VERSION, Derivatives, Request
+from server.storage.images.derivatives import (
+    DIGEST_DIGITS,
+    VERSION,
+    Derivative,
+    Derivatives,
+    Request,
+)
 from server.storage.images.formats import format_of
 from server.storage.images.kinds import ImageSize
 from server.storage.images.processes import Job, UntransformableError
@@ -49,24 +56,39 @@ class Redirect:
 
 
 @dataclass(frozen=True, slots=True)
+class BucketUrl:
+    """The URL of a transformed image in the bucket.
+
+    `varies` means whether it depends on the media types that the client accepts.
+    """
+
+    url: str
+    varies: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Caller:
     """A request for a transformation.
 
     - `accepts`: the media types that the client accepts.
     - `admit`: called before an image is transformed. Raises RateLimitError if the client has requested too
       many.
+    - `admit_search`: the same, called before an image is searched for in the bucket.
+    - `follows`: whether the client may be redirected to the bucket.
     """
 
     accepts: Collection[str]
     admit: Callable[[], None]
+    admit_search: Callable[[], None] = lambda: None
+    follows: bool = False
 
 
 class Images:
     """Transformed images of a site's media files."""
 
-    def __init__(self, files: MediaFiles, concurrency: int) -> None:
-        self._files = files
-        self._derivatives = Derivatives(files.site.root, concurrency)
+    def __init__(self, files: MediaFiles, concurrency: int, download_timeout_s: float) -> None:
+        self._files, self._shared = files, SharedImages()
+        self._derivatives = Derivatives(files.site.root, concurrency, download_timeout_s)
         # Saves hashing and measuring the original, 2 ms for 3 MB.
         self._facts: Cache[tuple[str, FileMark], _Facts] = Cache(MAX_NOTED_FILES, lambda key, facts: 1)
 
@@ -77,7 +99,7 @@ class Images:
         key: str,
         parameters: Mapping[str, Any],
         caller: Caller,
-    ) -> MediaFile | Redirect | None:
+    ) -> MediaFile | Redirect | BucketUrl | None:
         """Return a transformed image, or None if the parameters request no transformation.
 
         `commit` is the past commit that contains the image, or "".
@@ -108,8 +130,26 @@ class Images:
         formats = _formats(wanted.format, ending, settings.transform, caller.accepts)
         requests = [self._request(snapshot, commit, key, digest, wanted, *pair) for pair in formats]
         stem = posixpath.splitext(posixpath.basename(key))[0]
-        made = self._answer(requests, stem, caller, _versions(digest, wanted, is_own=is_own))
-        return replace(made, varies=wanted.format == AUTO)
+        versions = _versions(digest, wanted, is_own=is_own)
+        return self._result(requests, caller, stem, versions, varies=wanted.format == AUTO)
+
+    def _result(
+        self, requests: list[Request], caller: Caller, stem: str, versions: tuple[str, ...], *, varies: bool
+    ) -> MediaFile | BucketUrl:
+        found, request = self._answer(requests, caller)
+        if caller.follows and request.shared and (url := request.shared.url(found.path)):
+            found.file.close()
+            return BucketUrl(url, varies)
+        if request.shared:
+            request.shared.use(found.path)
+        return MediaFile(
+            found.file,
+            f"{stem}.{found.format}",
+            MEDIA_TYPES[found.format],
+            found.digest,
+            varies=varies,
+            versions=versions if request is requests[0] else (),  # A better format follows.
+        )
 
     def _request(
         self,
@@ -121,13 +161,16 @@ class Images:
         format_: str,
         rivals: tuple[str, ...],
     ) -> Request:
-        settings, stored = self._files.site.state.settings.media.transform, stored_object(snapshot.media, key)
+        settings, stored = self._files.site.state.settings, stored_object(snapshot.media, key)
+        name = _key_of(digest, wanted, format_, rivals)
         return Request(
-            _key_of(digest, wanted, format_, rivals),
-            Job(wanted, format_, settings.max_pixels, rivals),
+            name,
+            Job(wanted, format_, settings.media.transform.max_pixels, rivals),
             lambda: self._files.open(snapshot, commit, key).file,
-            settings.cache,
+            settings.media.transform.cache,
             digest if not commit and not stored else "",
+            is_remote=stored is not None and not self._files.bucket.is_local(stored),
+            shared=SharedImage(self._shared, settings, name) if stored else None,
         )
 
     def _with_width(
@@ -141,15 +184,16 @@ class Images:
             changed[SIGNATURE] = signature(session_key(self._files.site.root), key, changed)
         return changed
 
-    def _answer(
-        self, requests: list[Request], stem: str, caller: Caller, versions: tuple[str, ...]
-    ) -> MediaFile:
+    def _answer(self, requests: list[Request], caller: Caller) -> tuple[Derivative, Request]:
         """Return the first image that is cached. Otherwise, make the last one now and the others later."""
         found = None
         for request in requests:
             found = self._derivatives.find(request.key)
             if found:
                 break
+        if found is None and request.shared:
+            caller.admit_search()
+            found = self._derivatives.fetch(request)
         if found is None:
             caller.admit()
             try:
@@ -158,10 +202,7 @@ class Images:
                 raise ValidationError(f"The image {error}") from error
         for better in requests[: requests.index(request)]:
             self._derivatives.make_later(better)
-        if request is not requests[0]:  # A better format follows.
-            versions = ()
-        name, mime = f"{stem}.{found.format}", MEDIA_TYPES[found.format]
-        return MediaFile(found.file, name, mime, found.digest, versions=versions)
+        return found, request
 
     def _look(self, snapshot: Snapshot, commit: str, key: str, document: Document) -> _Facts:
         """Return an image's digest and dimensions. Both are cached while the file is unchanged."""

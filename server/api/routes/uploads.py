@@ -18,7 +18,7 @@ from server.documents.ids import compose
 from server.errors import RateLimitError
 from server.paths import UPLOADS_URL
 from server.service.cache_tags import tags_of_file
-from server.service.images import Caller, Images, Redirect
+from server.service.images import BucketUrl, Caller, Images, Redirect
 from server.service.media_files import MediaFile, MediaFiles
 from server.service.media_versions import is_version, read_version
 from server.site.loading import cores
@@ -28,27 +28,41 @@ FILE_MAX_AGE_S = 3600  # how long clients are allowed to cache a file
 IMMUTABLE_MAX_AGE_S = 31_536_000
 # Shorter than the time for which the signed URL in the redirect is valid.
 REDIRECT_MAX_AGE_S = 300
+# How long a request waits for an image from the bucket. The download continues for a later request.
+DOWNLOAD_TIMEOUT_S = 10.0
+# A transformed image can be evicted from the bucket.
+IMAGE_REDIRECT_MAX_AGE_S = 60
+# How often a client can search the bucket for an image, for each image that it can have transformed.
+SEARCHES_PER_IMAGE = 10
 _MINUTE_S = 60.0
 
 
 def bind(handles: Handlers, files: MediaFiles, counts: CountTable) -> None:
     """Register the handler. `counts` counts each client's transformations that were not cached."""
-    images = Images(files, cores())
+    images = Images(files, cores(), DOWNLOAD_TIMEOUT_S)
 
     @handles("download")
     def download(path: str) -> Response:
         snapshot, key, commit = state_of(request).snapshot, compose(path), commit_of(request)
         asked = parameters(request) if request.query_string else {}
         most = state_of(request).settings.media.transform.per_minute
-        caller = Caller(_accepted(request), partial(_admit, counts, request.remote_addr or "", most))
+        admit = partial(_admit, counts, request.remote_addr or "")
+        caller = Caller(
+            _accepted(request),
+            partial(admit, "images", most),
+            partial(admit, "searches", SEARCHES_PER_IMAGE * most),
+            follows=True,
+        )
         made = images.find(snapshot, commit, key, asked, caller) if asked else None
         found = files.find(snapshot, commit, key) if made is None else made
         is_current = isinstance(found, MediaFile) and not commit and _is_current(found, asked)
         if isinstance(found, Redirect):
             response = _redirect(f"{UPLOADS_URL}{quote(path)}?{urlencode(found.parameters)}")
+        elif isinstance(found, BucketUrl):
+            response = _redirect(found.url, IMAGE_REDIRECT_MAX_AGE_S)
         else:
             response = _redirect(found) if isinstance(found, str) else _send(found)
-        if isinstance(found, MediaFile) and found.varies:
+        if isinstance(found, MediaFile | BucketUrl) and found.varies:
             response.vary.add("Accept")
         if is_current:
             response.cache_control.max_age = IMMUTABLE_MAX_AGE_S
@@ -78,14 +92,14 @@ def _accepted(request: Request) -> Collection[str]:
     return {media_type for media_type, quality in request.accept_mimetypes if quality > 0}
 
 
-def _admit(counts: CountTable, address: str, most: int) -> None:
-    made, end = counts.add(id_of(f"images {network_of(address)}"), _MINUTE_S)
+def _admit(counts: CountTable, address: str, kind: str, most: int) -> None:
+    made, end = counts.add(id_of(f"{kind} {network_of(address)}"), _MINUTE_S)
     if made > most:
         raise RateLimitError(max(1, int(end - time.time())))
 
 
-def _redirect(url: str) -> Response:
-    headers = {"Location": url, "Cache-Control": f"public, max-age={REDIRECT_MAX_AGE_S}"}
+def _redirect(url: str, max_age_s: int = REDIRECT_MAX_AGE_S) -> Response:
+    headers = {"Location": url, "Cache-Control": f"public, max-age={max_age_s}"}
     return Response(status=302, headers=headers)
 
 

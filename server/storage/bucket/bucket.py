@@ -28,6 +28,9 @@ CONNECT_TIMEOUT_S = 3
 REQUEST_TIMEOUT_S = 15
 # Command-line commands have longer timeouts than the server, because they may run over slow connections.
 COMMAND_REQUEST_TIMEOUT_S = 120
+# The server can do without its transformed images in the bucket, so it waits less for them.
+BRIEF_REQUEST_TIMEOUT_S = 3
+BRIEF_BACKOFF_S = 10.0
 # The minimum part size that S3 allows in a multipart upload. Two parts are held in memory at a time.
 PART_BYTES = 5 * 1024 * 1024
 # A download is split into ranges. If one range takes less than FAST_RANGE_S, the next range is twice as
@@ -61,15 +64,42 @@ class Listed:
     modified: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Stat:
+    """An object's time of its last change and its entity tag."""
+
+    modified: datetime
+    tag: str
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """An object that was downloaded: its SHA-256 hash, entity tag and attributes."""
+
+    sha256: str
+    tag: str
+    attributes: Mapping[str, str]
+
+
 class Bucket:
     """Thread-safe client for one bucket and prefix. Each process needs its own client.
 
     Methods raise BucketError if the bucket fails or does not respond in time.
     """
 
-    def __init__(self, store: str, endpoint: str = "", region: str = "", *, patient: bool = False) -> None:
+    def __init__(
+        self,
+        store: str,
+        endpoint: str = "",
+        region: str = "",
+        *,
+        patient: bool = False,
+        brief: bool = False,
+    ) -> None:
         bucket, _, prefix = store.removeprefix("s3://").partition("/")
         seconds = COMMAND_REQUEST_TIMEOUT_S if patient else REQUEST_TIMEOUT_S
+        if brief:
+            seconds = min(seconds, BRIEF_REQUEST_TIMEOUT_S)
         config: dict[str, Any] = {"endpoint": endpoint} if endpoint else {}
         config |= {ours: os.environ[name] for name, ours in _CREDENTIALS.items() if os.environ.get(name)}
         self._store = S3Store(
@@ -82,7 +112,7 @@ class Bucket:
                 "timeout": timedelta(seconds=seconds),
             },
             retry_config={
-                "max_retries": MAX_RETRIES,
+                "max_retries": 0 if brief else MAX_RETRIES,
                 "retry_timeout": timedelta(seconds=seconds),
                 "backoff": {
                     "init_backoff": timedelta(seconds=0.1),
@@ -92,6 +122,7 @@ class Bucket:
             },
             **config,
         )
+        self._is_brief = brief
         self._away_until = 0.0  # on the clock of time.monotonic()
 
     def put(self, object_: StoredObject, source: Path, attributes: Mapping[str, str]) -> bool:
@@ -196,10 +227,47 @@ class Bucket:
         with self._requesting():
             obstore.delete(self._store, list(keys))
 
-    def sign(self, object_: StoredObject, seconds: int) -> str:
-        """Return a URL that lets anyone download the object for a limited time."""
+    def stat(self, key: str) -> Stat | None:
         with self._requesting():
-            return obstore.sign(self._store, "GET", object_.key, timedelta(seconds=seconds))
+            try:
+                found = obstore.head(self._store, key)
+            except FileNotFoundError:
+                return None
+            return Stat(found["last_modified"], found["e_tag"] or "")
+
+    def read(self, key: str, into: IO[bytes], max_bytes: int) -> Read | None:
+        """Download an object to `into`. Return None if it is missing or has more than `max_bytes` bytes."""
+        digest = hashlib.sha256()
+        with self._requesting():
+            try:
+                response = obstore.get(self._store, key)
+            except FileNotFoundError:
+                return None
+            if response.meta["size"] > max_bytes:
+                return None
+            attributes = {str(name): value for name, value in response.attributes.items()}
+            for part in response.stream(READ_CHUNK_BYTES):
+                digest.update(part)
+                into.write(part)
+        return Read(digest.hexdigest(), response.meta["e_tag"] or "", attributes)
+
+    def write(self, key: str, file: IO[bytes], attributes: Mapping[str, str]) -> str:
+        """Upload a file, or replace the object with this key. Return the object's entity tag."""
+        with self._requesting():
+            made = obstore.put(
+                self._store,
+                key,
+                file,
+                attributes=dict(attributes),
+                chunk_size=PART_BYTES,
+                max_concurrency=MAX_CONCURRENT_PARTS,
+            )
+            return made["e_tag"] or ""
+
+    def sign(self, key: str, seconds: int) -> str:
+        """Return a URL that lets anyone download an object for a limited time."""
+        with self._requesting():
+            return obstore.sign(self._store, "GET", key, timedelta(seconds=seconds))
 
     def check(self) -> None:
         """Raise BucketError if the bucket is unreachable or denies access."""
@@ -226,7 +294,7 @@ class Bucket:
             raise BucketError() from error
 
     def _note(self, error: Exception) -> None:
-        self._away_until = time.monotonic() + BACKOFF_S
+        self._away_until = time.monotonic() + (BRIEF_BACKOFF_S if self._is_brief else BACKOFF_S)
         log.warning("the media bucket can't be used: %s", str(error).partition("\n")[0])
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 MISSING_LIBRARY = (
     "media.store in site.yaml requires the library obstore; to install it: pip install 'bifolio[s3]'"
 )
-_Key = tuple[int, str, str, str]
+_Key = tuple[int, str, str, str, bool]
 _opened: dict[_Key, "Bucket"] = {}
 _lock = threading.Lock()
 
@@ -28,12 +28,14 @@ def require_library(settings: Settings) -> None:
         )
 
 
-def open_bucket(settings: Settings, *, patient: bool = False) -> "Bucket":
+def open_bucket(settings: Settings, *, patient: bool = False, brief: bool = False) -> "Bucket":
     """Return this process's client for the configured bucket, or create one.
 
-    If `patient` is set, a new client gets longer timeouts. Raises BucketError if obstore is not installed.
+    If `patient` is set, a new client gets longer timeouts. If `brief` is set, the client has shorter ones.
+    Raises BucketError if obstore is not installed.
     """
-    key = (os.getpid(), settings.media.store, settings.media.endpoint, settings.media.region)
+    place = (os.getpid(), settings.media.store, settings.media.endpoint, settings.media.region)
+    key = (*place, brief)
     with _lock:
         bucket = _opened.get(key)
         if bucket is None:
@@ -42,7 +44,8 @@ def open_bucket(settings: Settings, *, patient: bool = False) -> "Bucket":
                 bucket_class = import_module("server.storage.bucket.bucket").Bucket
             except ModuleNotFoundError as error:
                 raise BucketError(MISSING_LIBRARY) from error
-            bucket = cast("Bucket", bucket_class(*key[1:], patient=patient))
-            _opened.clear()
+            bucket = cast("Bucket", bucket_class(*place[1:], patient=patient, brief=brief))
+            for other in [other for other in _opened if other[:-1] != place]:
+                del _opened[other]
             _opened[key] = bucket
         return bucket

@@ -59,6 +59,10 @@ class SiteBucket:
         source = open_bucket(self._with_store(settings))
         return self._copies.open(object_, source, settings.media.cache)
 
+    def is_local(self, object_: StoredObject) -> bool:
+        """Return whether an object is in the local cache, so that opening it needs no download."""
+        return self._copies.has(object_)
+
     def url(self, settings: Settings, object_: StoredObject) -> str:
         """Return the URL to redirect clients to, or "" if the server sends the object itself.
 
@@ -67,7 +71,7 @@ class SiteBucket:
         mode = serving(self._with_store(settings))
         if mode == REDIRECT:
             return f"{settings.media.public_url}/{object_.key}"
-        return open_bucket(settings).sign(object_, SIGNED_URL_TTL_S) if mode == SIGN else ""
+        return open_bucket(settings).sign(object_.key, SIGNED_URL_TTL_S) if mode == SIGN else ""
 
     def is_ready(self, settings: Settings) -> bool:
         """Return True if the bucket is reachable or none is configured."""

@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BufferedReader
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Protocol, cast
 
 from server.bounded import Cache
 from server.errors import BusyError, StorageError
@@ -38,6 +38,7 @@ QUEUE_TIMEOUT_S = 10.0
 # Requests that wait, and transformations, in each process. This is less than its number of threads for such
 # requests, so that the others are free for cached images.
 MAX_QUEUED = 16
+MAX_REMOTE = 12  # how many of these may wait for the bucket
 USE_INTERVAL_S = 3600.0  # how precisely it is known when an image was last used
 MAX_LATER = 100  # transformations without a waiting client, in each process
 IMAGE_LOCKS = 64
@@ -59,7 +60,24 @@ class Derivative:
 
     file: BufferedReader
     digest: str
-    format: str
+    path: Path
+
+    @property
+    def format(self) -> str:
+        return self.path.suffix[1:]
+
+
+class Shared(Protocol):
+    """Interface for a transformed image that other machines may have made."""
+
+    def fetch(self, into: IO[bytes]) -> str:
+        """Download the image to `into`. Return its format, or "" if this is impossible."""
+
+    def use(self, file: Path) -> None:
+        """Note that the image is used, and upload `file` in the background if other machines lack it."""
+
+    def url(self, file: Path) -> str:
+        """Return the URL to redirect clients to, or "" if the server sends the image itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +86,8 @@ class Request:
 
     - `digest`: the SHA-256 hash of the image as a hexadecimal string, or "" if the image never changes.
     - `max_bytes`: the maximum size of the cache.
+    - `is_remote`: whether `open_image` has to download the image.
+    - `shared`: the result of another machine.
     """
 
     key: str
@@ -75,6 +95,8 @@ class Request:
     open_image: Open
     max_bytes: int
     digest: str = ""
+    is_remote: bool = False
+    shared: Shared | None = None
 
 
 class Derivatives:
@@ -83,13 +105,15 @@ class Derivatives:
     All processes together transform at most `concurrency` images at the same time.
     """
 
-    def __init__(self, root: Path, concurrency: int) -> None:
+    def __init__(self, root: Path, concurrency: int, download_timeout_s: float = QUEUE_TIMEOUT_S) -> None:
         self.root, self.folder, self._concurrency = root, root / STATE_FOLDER / "images", concurrency
+        self._download_timeout_s = download_timeout_s
         self._files = BoundedFolder(self.folder)
         self._places = threading.BoundedSemaphore(concurrency)
         self._lock = threading.Lock()
         self._running: dict[str, Future[None]] = {}  # by key
-        self._queued = 0
+        # Requests that wait, those of them that wait for the bucket, and what they wait for.
+        self._queued = self._queued_remote = self._running_remote = 0
         self._later: ThreadPoolExecutor | None = None
         self._waiting_later = 0
         # Saves listing a folder and hashing the file, 0.2 ms for 100 kB.
@@ -108,7 +132,7 @@ class Derivatives:
         except OSError:
             self._verified.remove(key)
             return None
-        digest = path.stem.partition("-")[2]
+        digest = digest_in(path)
         found = file_mark(os.fstat(file.fileno()))
         if found != mark and _digest_of(file) != digest:
             file.close()
@@ -120,7 +144,14 @@ class Derivatives:
             with suppress(OSError):  # in a read-only site
                 os.utime(file.fileno())
         self._verified.put(key, (path, file_mark(os.fstat(file.fileno()))))
-        return Derivative(file, digest, path.suffix[1:])
+        return Derivative(file, digest, path)
+
+    def fetch(self, request: Request) -> Derivative | None:
+        """Return a transformed image that another machine has made, or None. Raises like `make`."""
+        if request.shared is None or self._unusable.get(request.key):
+            return None
+        self._share(f"fetch {request.key}", self._fetch, replace(request, is_remote=True))
+        return self.find(request.key)
 
     def make(self, request: Request) -> Derivative:
         """Return a transformed image, after making it if necessary.
@@ -132,7 +163,7 @@ class Derivatives:
             return found
         if reason := self._unusable.get(request.key):
             raise UntransformableError(reason)
-        self._share(request)
+        self._share(request.key, self._make, request)
         if found := self.find(request.key):
             return found
         raise BusyError(_BUSY)  # evicted already, because the cache is smaller than the images in use
@@ -150,41 +181,82 @@ class Derivatives:
     def _make_quietly(self, request: Request) -> None:
         try:
             with suppress(UntransformableError, BusyError, StorageError, OSError):
-                self.make(request).file.close()
+                (self.fetch(request) or self.make(request)).file.close()
         finally:
             with self._lock:
                 self._waiting_later -= 1
 
-    def _share(self, request: Request) -> None:
+    def _share(self, name: str, work: Callable[[Request], None], request: Request) -> None:
+        """Do some work in another thread, which all requests for the same work wait for. Raises BusyError.
+
+        The work goes on if a request has waited for too long, so a later request finds the result.
+        """
+        with self._waiting(request):
+            future = self._running_work(name, work, request)
+            try:
+                future.result(self._download_timeout_s if request.is_remote else QUEUE_TIMEOUT_S)
+            except TimeoutError as error:
+                raise BusyError(_BUSY) from error
+
+    @contextmanager
+    def _waiting(self, request: Request) -> Iterator[None]:
+        """Context manager that limits how many requests wait. Raises BusyError."""
         with self._lock:
-            future = self._running.get(request.key)
-            if self._queued >= MAX_QUEUED or (future is None and len(self._running) >= MAX_QUEUED):
+            if self._queued >= MAX_QUEUED or (request.is_remote and self._queued_remote >= MAX_REMOTE):
                 raise BusyError(_BUSY)
             self._queued += 1
-            if future is None:
-                future = self._running[request.key] = Future()
-                threading.Thread(target=self._run, args=(request, future), daemon=True).start()
+            self._queued_remote += request.is_remote
         try:
-            future.result(QUEUE_TIMEOUT_S)
-        except TimeoutError as error:
-            raise BusyError(_BUSY) from error
+            yield
         finally:
             with self._lock:
                 self._queued -= 1
+                self._queued_remote -= request.is_remote
 
-    def _run(self, request: Request, future: "Future[None]") -> None:
+    def _running_work(self, name: str, work: Callable[[Request], None], request: Request) -> "Future[None]":
+        with self._lock:
+            if future := self._running.get(name):
+                return future
+            if len(self._running) >= MAX_QUEUED or (request.is_remote and self._running_remote >= MAX_REMOTE):
+                raise BusyError(_BUSY)
+            future = self._running[name] = Future()
+            self._running_remote += request.is_remote
+        # A daemon, because a bucket that does not respond must not delay the end of the process.
+        threading.Thread(target=self._run, args=(name, work, request, future), daemon=True).start()
+        return future
+
+    def _run(
+        self, name: str, work: Callable[[Request], None], request: Request, future: "Future[None]"
+    ) -> None:
         try:
-            # An image in a bucket may have to be downloaded first, which must not delay others.
-            with request.open_image() as image, self._place(request.key):
-                if not self._path_of(request.key):
-                    self._transform(request, image)
+            work(request)
         except BaseException as error:
             future.set_exception(error)
         else:
             future.set_result(None)
         finally:
             with self._lock:
-                del self._running[request.key]
+                del self._running[name]
+                self._running_remote -= request.is_remote
+
+    def _fetch(self, request: Request) -> None:
+        assert request.shared is not None
+        if self._path_of(request.key):
+            return
+        try:
+            self._made_folder()
+            with self._new_file() as result:
+                if format_ := request.shared.fetch(result):
+                    result.flush()
+                    self._keep(request, Path(result.name), format_)
+        except OSError as error:
+            raise StorageError(f"The image can't be stored: {os.strerror(error.errno or 0)}") from error
+
+    def _make(self, request: Request) -> None:
+        # An image in a bucket may have to be downloaded first, which must not delay others.
+        with request.open_image() as image, self._place(request.key):
+            if not self._path_of(request.key):
+                self._transform(request, image)
 
     @contextmanager
     def _place(self, key: str) -> Iterator[None]:
@@ -221,28 +293,38 @@ class Derivatives:
             held.release()
 
     def _transform(self, request: Request, image: IO[bytes]) -> None:
-        with tempfile.NamedTemporaryFile(dir=self.folder, prefix=NEW_PREFIX, delete=False) as result:
+        with self._new_file() as result:
             try:
                 format_ = image_processes().run(request.job, image, result).format
                 image.seek(0)
                 if request.digest and not request.digest.startswith(_digest_of(image)):
                     raise BusyError("The image was replaced while it was transformed; try again")
-                with open(result.name, "rb") as made:
-                    digest = _digest_of(made)
-                    status = os.fstat(made.fileno())
-                key = request.key
-                target = self.folder / key[:2] / f"{key}-{digest}.{format_}"
-                target.parent.mkdir(exist_ok=True)
-                os.replace(result.name, target)
-                self._verified.put(key, (target, file_mark(status)))
-                self._files.note_added(status.st_size, request.max_bytes)
+                self._keep(request, Path(result.name), format_)
             except UntransformableError as error:
                 self._unusable.put(request.key, str(error))
                 raise
             except LostProcessError as error:
                 raise BusyError("The process that transforms the image was lost; try again") from error
+
+    @contextmanager
+    def _new_file(self) -> Iterator[IO[bytes]]:
+        """Context manager: create a file in the folder, and delete it unless it has been moved."""
+        with tempfile.NamedTemporaryFile(dir=self.folder, prefix=NEW_PREFIX, delete=False) as file:
+            try:
+                yield file
             finally:
-                Path(result.name).unlink(missing_ok=True)
+                Path(file.name).unlink(missing_ok=True)
+
+    def _keep(self, request: Request, result: Path, format_: str) -> None:
+        with result.open("rb") as made:
+            digest = _digest_of(made)
+            status = os.fstat(made.fileno())
+        key = request.key
+        target = self.folder / key[:2] / f"{key}-{digest}.{format_}"
+        target.parent.mkdir(exist_ok=True)
+        os.replace(result, target)
+        self._verified.put(key, (target, file_mark(status)))
+        self._files.note_added(status.st_size, request.max_bytes)
 
     def _path_of(self, key: str) -> Path | None:
         try:
@@ -256,6 +338,11 @@ class Derivatives:
         state_folder(self.root)  # raises OSError if the site has been moved
         self.folder.mkdir(exist_ok=True)
         return self.folder
+
+
+def digest_in(path: Path) -> str:
+    """Return the digest in the name of a file in the cache."""
+    return path.stem.partition("-")[2]
 
 
 def _digest_of(file: IO[bytes]) -> str:

@@ -15,14 +15,15 @@ from server.errors import ApiError
 from server.history.past import PastStates
 from server.index.snapshot import apply
 from server.paths import UPLOADS_URL
-from server.service.images import Caller, Images, Redirect
-from server.service.media_files import MediaFiles
+from server.service.images import Caller, Images
+from server.service.media_files import MediaFile, MediaFiles
 from server.service.named_formats import named_formats
 from server.site.loading import cores
 from server.site.site import Site, State
 from server.storage.bucket.site_bucket import SiteBucket
 from server.storage.media import media_key
 
+DOWNLOAD_TIMEOUT_S = 120.0  # for each original in a bucket
 Progress = Callable[[int, int], None]  # (done, total)
 
 
@@ -76,7 +77,7 @@ class ImageMaker:
 
     def __init__(self, site: Site) -> None:
         files = MediaFiles(site, PastStates(site), SiteBucket(site.root, site.image_cache.folder))
-        self._site, self._images = site, Images(files, cores())
+        self._site, self._images = site, Images(files, cores(), DOWNLOAD_TIMEOUT_S)
         self._caller = Caller((), lambda: None)
 
     def make(self, images: Iterable[NamedImage], progress: Progress) -> set[NamedImage]:
@@ -96,8 +97,7 @@ class ImageMaker:
         found = self._images.find(
             self._site.state.snapshot, "", image.key, {PRESET: image.name}, self._caller
         )
-        assert found is not None
-        assert not isinstance(found, Redirect)
+        assert isinstance(found, MediaFile)
         return cast(BufferedReader, found.file)
 
     def _try(self, image: NamedImage) -> bool:

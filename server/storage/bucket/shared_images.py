@@ -1,0 +1,232 @@
+"""Transformed images in a site's bucket, which all machines of the site share (docs/images.md).
+
+Deleting them only costs the time to make them again. The least recently used are evicted: each use within an
+hour renews the time of an object's last change.
+"""
+
+import logging
+import os
+import queue
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from server.bounded import Cache
+from server.config.model import Settings
+from server.config.transformation import MEDIA_TYPES
+from server.errors import BucketError
+from server.storage.bucket.keeping import headers_of
+from server.storage.bucket.opening import open_bucket
+from server.storage.bucket.site_bucket import REDIRECT, SIGN, SIGNED_URL_TTL_S, serving
+from server.storage.file_digests import sha256_of
+from server.storage.images.derivatives import digest_in
+
+if TYPE_CHECKING:
+    from server.storage.bucket.bucket import Bucket
+
+log = logging.getLogger("bifolio")
+
+PREFIX = "derivatives/"
+DIGEST = "sha256"  # metadata of each object: the hash of its content
+MAX_IMAGE_BYTES = 64 * 1024 * 1024  # the largest result of a transformation
+# How long an object is taken to exist after the bucket has said so.
+CHECK_TTL_S = 10.0
+USE_INTERVAL_S = 3600.0  # how precisely it is known when an object was last used
+MAX_NOTES = 10_000
+MAX_LATER = 100  # tasks that wait, in each process
+FULL_S = 60.0  # the pause after objects could not be counted or deleted
+BATCH_OBJECTS = 100  # number of objects that each request deletes
+_EVICTED_DIVISOR = 10  # When the cache is full, a tenth of it is cleared.
+_KEY = re.compile(rf"{PREFIX}[0-9a-f]{{2}}/[0-9a-f]{{32}}")
+_FORMATS = {media_type: name for name, media_type in MEDIA_TYPES.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class SharedImage:
+    """A transformed image in the bucket of a site. `key` is that of its transformation."""
+
+    images: "SharedImages"
+    settings: Settings
+    key: str
+
+    @property
+    def path(self) -> str:
+        return f"{PREFIX}{self.key[:2]}/{self.key}"
+
+    def fetch(self, into: IO[bytes]) -> str:
+        """Download the image to `into`. Return its format.
+
+        Return "" if the image is missing or damaged, or if the bucket is away.
+        """
+        return self.images.fetch(self, into)
+
+    def use(self, file: Path) -> None:
+        """Note in the background that the image is used, and upload it if the bucket lacks it."""
+        self.images.use(self, file)
+
+    def url(self, file: Path) -> str:
+        """Return the URL to redirect clients to, after uploading the image if the bucket lacks it.
+
+        Return "" if the server sends images itself, or if the bucket can't store the image now.
+        """
+        return self.images.url(self, file)
+
+
+@dataclass(frozen=True, slots=True)
+class _Note:
+    """An object's entity tag, and when it was seen, on the clock of time.monotonic()."""
+
+    tag: str
+    seen: float
+
+
+class SharedImages:
+    """Transformed images in the bucket, as seen by one process. Thread-safe."""
+
+    def __init__(self) -> None:
+        # Saves a request to the bucket, some 10 ms.
+        self._notes: Cache[str, _Note] = Cache(MAX_NOTES, lambda path, note: 1)
+        self._lock = threading.Lock()
+        self._tasks: queue.Queue[Callable[[], None]] = queue.Queue(MAX_LATER)
+        self._worker: threading.Thread | None = None
+        self._pending = set[str]()  # paths of the objects that tasks check
+        self._added = sys.maxsize  # bytes added since the size was last computed
+        # Until then, on the clock of time.monotonic(), no objects are added, because none can be deleted.
+        self._full_until = 0.0
+
+    def fetch(self, image: SharedImage, into: IO[bytes]) -> str:
+        try:
+            return self._fetch(_bucket(image.settings), image.path, into)
+        except BucketError:  # The image can be made without the bucket.
+            return ""
+
+    def use(self, image: SharedImage, file: Path) -> None:
+        note = self._notes.get(image.path)
+        if note and time.monotonic() - note.seen < USE_INTERVAL_S:
+            return
+        with self._lock:
+            if image.path in self._pending:
+                return
+            self._pending.add(image.path)
+        if not self._later(lambda: self._use_quietly(image, file)):
+            self._pending.discard(image.path)
+
+    def url(self, image: SharedImage, file: Path) -> str:
+        mode = serving(image.settings)
+        if mode not in (REDIRECT, SIGN):
+            return ""
+        try:
+            note = self._notes.get(image.path)
+            if note is None or time.monotonic() - note.seen > CHECK_TTL_S:
+                self._confirm(image, file)
+            if mode == REDIRECT:
+                return f"{image.settings.media.public_url}/{image.path}"
+            return _bucket(image.settings).sign(image.path, SIGNED_URL_TTL_S)
+        except (BucketError, OSError):  # The server sends its own copy.
+            return ""
+
+    def _fetch(self, bucket: "Bucket", path: str, into: IO[bytes]) -> str:
+        found = bucket.read(path, into, MAX_IMAGE_BYTES)
+        self._notes.remove(path)
+        if found is None:
+            return ""
+        format_ = _FORMATS.get(found.attributes.get("Content-Type", ""), "")
+        if not format_ or found.sha256 != found.attributes.get(DIGEST):
+            log.warning("%s in the bucket is damaged, and will be replaced", path)
+            return ""
+        self._notes.put(path, _Note(found.tag, time.monotonic()))
+        return format_
+
+    def _use_quietly(self, image: SharedImage, file: Path) -> None:
+        try:
+            self._confirm(image, file)
+        except (BucketError, OSError):  # for example, if the file has been evicted
+            pass
+        finally:
+            self._pending.discard(image.path)
+
+    def _confirm(self, image: SharedImage, file: Path) -> None:
+        """Make sure that the bucket contains the image, and renew it if it has not been used for long.
+
+        Raises BucketError and OSError.
+        """
+        bucket = _bucket(image.settings)
+        found, note = bucket.stat(image.path), self._notes.get(image.path)
+        if found is None or datetime.now(UTC) - found.modified > timedelta(seconds=USE_INTERVAL_S):
+            self._put(bucket, image, file)
+        elif note is not None and note.tag == found.tag:
+            self._notes.put(image.path, _Note(found.tag, time.monotonic()))
+        else:  # Another machine may have stored it.
+            with open(os.devnull, "wb") as nothing:
+                is_good = self._fetch(bucket, image.path, nothing)
+            if not is_good:
+                self._put(bucket, image, file)
+
+    def _put(self, bucket: "Bucket", image: SharedImage, file: Path) -> None:
+        if time.monotonic() < self._full_until:
+            raise BucketError("The transformed images in the media bucket can't be deleted")
+        with file.open("rb") as content:
+            digest = sha256_of(content)
+            if not digest.startswith(digest_in(file)):
+                raise BucketError("The transformed image is damaged on disk")
+            attributes = {**headers_of(MEDIA_TYPES[file.suffix[1:]]), DIGEST: digest}
+            tag = bucket.write(image.path, content, attributes)
+            size = os.fstat(content.fileno()).st_size
+        self._notes.put(image.path, _Note(tag, time.monotonic()))
+        most = image.settings.media.transform.cache
+        with self._lock:
+            self._added += size
+            is_due = self._added >= most // _EVICTED_DIVISOR
+            if is_due:
+                self._added = 0
+        if is_due and not self._later(lambda: self._evict(bucket, most)):
+            self._added = sys.maxsize
+
+    def _evict(self, bucket: "Bucket", most: int) -> None:
+        """Delete the least recently used objects if all together have more than `most` bytes."""
+        try:
+            listed = [one for one in bucket.listed(PREFIX.rstrip("/")) if _KEY.fullmatch(one.key)]
+            total, victims = sum(one.size for one in listed), []
+            if total > most:
+                for one in sorted(listed, key=lambda one: (one.modified, one.key))[:-1]:
+                    if total <= most - most // _EVICTED_DIVISOR:
+                        break
+                    victims.append(one.key)
+                    total -= one.size
+            for start in range(0, len(victims), BATCH_OBJECTS):
+                batch = victims[start : start + BATCH_OBJECTS]
+                bucket.delete(batch)
+                for path in batch:
+                    self._notes.remove(path)
+        except BucketError:  # The bucket logs why.
+            self._added, self._full_until = sys.maxsize, time.monotonic() + FULL_S
+
+    def _later(self, task: Callable[[], None]) -> bool:
+        """Run a task in the background. Return False if too many others are waiting."""
+        with self._lock:
+            if self._worker is None:
+                self._worker = threading.Thread(target=self._work, name="shared-images", daemon=True)
+                self._worker.start()
+        try:
+            self._tasks.put_nowait(task)
+        except queue.Full:
+            return False
+        return True
+
+    def _work(self) -> None:
+        while True:
+            task = self._tasks.get()
+            try:
+                task()
+            except Exception:
+                log.exception("a transformed image could not be shared")
+
+
+def _bucket(settings: Settings) -> "Bucket":
+    return open_bucket(settings, brief=True)
