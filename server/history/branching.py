@@ -17,6 +17,7 @@ from server.formats.normal_form import normalize
 from server.history.commit_files import Blobs
 from server.history.differences import Difference, Values, differences
 from server.history.past import PastState, PastStates
+from server.history.titles import title_for
 from server.history.viewer import Viewer
 from server.schema.model import Schema, Type
 from server.site.commits.message import Authorship, message_of, touched_documents, with_trailers
@@ -149,6 +150,7 @@ class DocumentChange:
     status: str
     action: str
     attributes: dict[str, Difference]
+    title: str | None
 
 
 def fork_of(past: PastStates, commit: str) -> str:
@@ -193,9 +195,8 @@ def _change(before: Document | None, after: Document | None, viewer: Viewer) -> 
     if before and after and not attributes:
         return None
     action = "update" if before and after else "create" if after else "delete"
-    return DocumentChange(
-        document.type, document.document_id, document.locale, document.status, action, attributes
-    )
+    key = document.type, document.document_id, document.locale, document.status
+    return DocumentChange(*key, action, attributes, title_for(viewer, document))
 
 
 def _values(document: Document | None) -> Values | None:

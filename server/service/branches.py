@@ -4,7 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from server.auth.permissions import require_branch
+from server.documents.path_rules import Layout
 from server.errors import ForbiddenError
+from server.history.branch_documents import BranchDocuments
 from server.history.branching import Branches, DocumentChange, changed_documents, fork_of
 from server.history.merging.conflicts import Resolution
 from server.history.merging.merge import Merge, Merger, MergeRequest
@@ -36,6 +38,7 @@ class SiteBranches:
     def __init__(self, past: PastStates, writes: Writes) -> None:
         self._past, self._writes = past, writes
         self._branches = Branches(past)
+        self._documents = BranchDocuments(past)
         self._merger = Merger(past, self._branches)
 
     @property
@@ -49,6 +52,15 @@ class SiteBranches:
     def all(self, caller: Caller) -> list[Branch]:
         self.permit(caller, "find")
         return self._branches.all()
+
+    def count_documents(self, caller: Caller, branches: Sequence[Branch]) -> list[int | None]:
+        """Return how many documents that the caller may find have changed on each branch.
+
+        Returns None for a branch that can't be compared with the served branch.
+        """
+        caller.budget.take_turn()
+        today = Layout(caller.state.schema, caller.state.settings)
+        return [self._documents.count(branch.commit, caller.actor, today) for branch in branches]
 
     def create(self, caller: Caller, name: str, origin: str = HEAD) -> Branch:
         """Create a branch that starts at `origin`: a commit, tag, branch or time.

@@ -112,3 +112,17 @@ def test_another_schema(api: Api) -> None:
     git(api.root, "checkout", "-q", "main")
     api.site.refresh()
     assert changes(api) == [("note", "two", "published", "update", {"label": {"from": None, "to": "x"}})]
+
+
+def test_changes_have_the_titles_that_a_caller_may_see(api: Api) -> None:
+    put(api, "notes/one", title="Uno")
+    put(api, "notes/two?status=draft", title="Dos")
+    assert api.ask("DELETE", "/api/tags/sea?branch=topic/next").status == 204
+    found = api.get("/branches/topic/next/changes").data
+    assert [change["title"] for change in found] == ["Uno", "Dos", "Sea"]
+    note = {**NOTE, "title": {"type": "string", "private": True}}
+    write(api.root, collection("note", note, drafts=True))
+    api.site.refresh()
+    found = api.get("/branches/topic/next/changes").data
+    assert "Uno" not in str(found)
+    assert [change["title"] for change in found if change["type"] == "tag"] == ["Sea"]

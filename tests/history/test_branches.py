@@ -60,6 +60,7 @@ def test_branches_are_listed_created_and_deleted(api: Api) -> None:
         "date": "2024-01-01T00:00:00.000Z",
         "served": False,
         "checkedOut": False,
+        "documents": 0,
     }
     assert made.data == spring
     main = {**spring, "name": "main", "served": True, "checkedOut": True}
@@ -162,6 +163,69 @@ def test_the_number_of_branches_is_limited(tmp_path: Path) -> None:
 )
 def test_an_invalid_body_is_refused(api: Api, body: object) -> None:
     assert api.ask("POST", "/branches", json=body).status == 400
+
+
+def count(api: Api, name: str, who: str = "full") -> object:
+    return next(branch["documents"] for branch in api.get("/branches", who).data if branch["name"] == name)
+
+
+def put(api: Api, path: str, **data: object) -> None:
+    assert api.put(f"/api/{path}{'&' if '?' in path else '?'}branch=next", data).status < 300
+
+
+def test_changed_documents_are_counted(api: Api) -> None:
+    """Versions of one document count once. Changes on the served branch and merged changes do not count."""
+    assert new(api, "next") == 201
+    put(api, "notes/one", title="Uno")
+    put(api, "notes/one?locale=de", title="Eins")
+    assert api.ask("POST", "/api/tags?branch=next", json={"data": {"name": "Fog"}}).status == 201
+    assert (count(api, "next"), count(api, "main")) == (2, 0)
+    write(api.root, {"content/notes/two.md": "---\ntitle: Two\n---\n"})
+    commit_all(api.root)
+    api.site.refresh()
+    assert count(api, "next") == 2
+    assert api.ask("POST", "/branches/next/merge").status == 200
+    assert count(api, "next") == 0
+
+
+def test_only_documents_that_a_caller_may_find_are_counted(tmp_path: Path) -> None:
+    files = collection("draft", {"title": STRING}, drafts=True) | {
+        "content/drafts/a.md": "---\ntitle: A\n---\n"
+    }
+    write(tmp_path, {**FILES, **files})
+    commit_all(tmp_path)
+    api = make(tmp_path, {})
+    assert new(api, "next") == 201
+    put(api, "notes/one", title="Uno")
+    put(api, "drafts/a?status=draft", title="B")
+    assert count(api, "next") == 2
+    for who, permissions, expected in (
+        ("none", [], 0),
+        ("notes", ["note.find"], 1),
+        ("published", ["note.find", "draft.find"], 1),
+        ("drafts", ["note.find", "draft.find", "draft.readDraft"], 2),
+    ):
+        api.token(who, may=["branch.find", *permissions])
+        assert count(api, "next", who) == expected, who
+        assert api.get("/branches/next/changes", who).body["meta"]["pagination"]["total"] == expected, who
+    # If the branch makes the type's documents visible by another schema, they stay hidden.
+    git(api.root, "checkout", "-q", "next")
+    write(api.root, collection("draft", {"title": STRING}))
+    commit_all(api.root)
+    git(api.root, "checkout", "-q", "main")
+    assert count(api, "next", "published") == 1
+    api.accounts.close()
+
+
+def test_a_branch_that_can_not_be_compared_has_no_count(api: Api) -> None:
+    git(api.root, "checkout", "-q", "--orphan", "alone")
+    git(api.root, "commit", "-qm", "alone")
+    git(api.root, "checkout", "-q", "-f", "main")
+    git(api.root, "checkout", "-q", "-b", "broken")
+    write(api.root, {"content-types/note.json": "{", "content/notes/one.md": "---\ntitle: Uno\n---\n"})
+    commit_all(api.root)
+    git(api.root, "checkout", "-q", "main")
+    assert (count(api, "alone"), count(api, "broken"), count(api, "main")) == (None, None, 0)
 
 
 @pytest.mark.parametrize("name", ODD)

@@ -212,6 +212,7 @@ def test_a_conflict_is_reported_and_resolved(api: Api) -> None:
                 "document": "note/one/en",
                 "type": "note",
                 "documentId": "one",
+                "title": "Theirs",
                 "locale": "en",
                 "status": "published",
                 "files": ["content/notes/one.md"],

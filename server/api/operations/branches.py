@@ -6,6 +6,7 @@ from server.api.operations.json_schema import (
     READ,
     STATUS,
     TEXT,
+    TEXT_OR_NULL,
     TIMESTAMP,
     WRITE,
     JsonSchema,
@@ -30,6 +31,11 @@ _BRANCH = object_of(
         "date": TIMESTAMP,
         "served": {**FLAG, "description": "Whether the branch is checked out in the site's folder."},
         "checkedOut": {**FLAG, "description": "Whether the branch is checked out in any worktree."},
+        "documents": {
+            "type": ["integer", "null"],
+            "description": "Number of documents that the branch has changed and that the caller may find; "
+            "null if the branch can't be compared with the served branch.",
+        },
     }
 )
 _NEW = object_of(
@@ -88,6 +94,7 @@ _DIFFERENCE = object_of({"from": {}, "to": {}, "lines": list_of(TEXT)}, optional
 _CHANGE = object_of(
     {
         **dict.fromkeys(("type", "documentId", "locale"), TEXT),
+        "title": {**TEXT_OR_NULL, "description": "Title of the document; null if it has none."},
         "status": STATUS,
         "action": {"enum": ["create", "update", "delete"]},
         "attributes": {"type": "object", "additionalProperties": _DIFFERENCE},

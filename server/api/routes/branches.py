@@ -1,6 +1,6 @@
 """Handlers for `/branches`: list, create, delete, compare and merge branches."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -43,20 +43,21 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
         branches.permit(caller, action)
         return caller
 
+    def shown(caller: Caller, found: Sequence[Branch]) -> list[dict[str, Any]]:
+        counts, served = branches.count_documents(caller, found), branches.served
+        return [_branch_json(branch, served, count) for branch, count in zip(found, counts, strict=True)]
+
     @handles("findBranches")
     def listed() -> Response:
-        found, served = branches.all(permitted("find")), branches.served
-        return answer(
-            dumps({"data": [_branch_json(branch, served) for branch in found]}),
-            cache_control=PRIVATE_REVALIDATE,
-        )
+        caller = permitted("find")
+        return answer(dumps({"data": shown(caller, branches.all(caller))}), cache_control=PRIVATE_REVALIDATE)
 
     @handles("createBranch")
     def create() -> Response:
         caller = permitted("create")
         name, origin = _new_branch(read_body(request))
         branch = branches.create(caller, name, origin)
-        return answer(dumps({"data": _branch_json(branch, branches.served)}), 201)
+        return answer(dumps({"data": shown(caller, [branch])[0]}), 201)
 
     @handles("deleteBranch")
     def delete(name: str) -> Response:
@@ -127,6 +128,7 @@ def _change(change: DocumentChange, budget: Budget) -> Fragment:
     shown = {
         "type": change.type.singular,
         "documentId": change.document_id,
+        "title": change.title,
         "locale": change.locale,
         "status": change.status,
         "action": change.action,
@@ -137,7 +139,7 @@ def _change(change: DocumentChange, budget: Budget) -> Fragment:
     return Fragment(body)
 
 
-def _branch_json(branch: Branch, served: str) -> dict[str, Any]:
+def _branch_json(branch: Branch, served: str, documents: int | None) -> dict[str, Any]:
     return {
         "name": branch.name,
         "commit": branch.commit,
@@ -145,4 +147,5 @@ def _branch_json(branch: Branch, served: str) -> dict[str, Any]:
         "date": from_seconds(branch.authored),
         "served": branch.name == served,
         "checkedOut": branch.worktree != "",
+        "documents": documents,
     }

@@ -13,6 +13,7 @@ from server.documents.values import empty_value, same_values
 from server.errors import UnmergedError, ValidationError
 from server.history.differences import value_json
 from server.history.merging.documents import Key, Three
+from server.history.titles import title_for
 from server.history.viewer import Viewer
 from server.schema.spelling import suggestion
 from server.write.readable import Reading
@@ -173,6 +174,7 @@ def _conflict_json(name: str, three: Three, conflicts: Iterable[Conflict], viewe
         "document": name,
         "type": document.type.singular,
         "documentId": document.document_id,
+        "title": title_for(viewer, document),
         "locale": document.locale,
         "status": document.status,
         "files": sorted(three.paths),

@@ -8,6 +8,7 @@ from server.documents.password_masks import mask_hashes
 from server.documents.timestamps import from_seconds
 from server.errors import ValidationError
 from server.history.differences import values_of
+from server.history.titles import MAX_TITLE_CHARS
 from server.history.versions import Deleted, Version
 from server.history.viewer import Viewer
 from server.index.budget import Budget
@@ -46,9 +47,6 @@ def _document(document: CommittedDocument) -> dict[str, Any]:
         "status": document.status,
         "action": document.action,
     }
-
-
-MAX_TITLE_CHARS = 200
 
 
 def asks_deleted(params: Mapping[str, Any]) -> bool:
