@@ -199,18 +199,26 @@ REMOTE: Mapping[str, Fault] = {"git remote away": stop_remote}
 
 
 def edit_by_push(scene: "Scene", path: str, change: Callable[[str], str]) -> None:
-    """Change a file in another clone, commit the change and push it."""
+    """Change a file in another clone, commit the change and push it.
+
+    The machines push several times a second, so a slow client could lose every race. After the tenth lost
+    race, the writers pause until this client has pushed.
+    """
     clone = scene.clone
-    for left in reversed(range(100)):
-        git(clone, "fetch", "-q")
-        git(clone, "reset", "-q", "--hard", "origin/main")
-        (clone / path).write_text(change((clone / path).read_text()))
-        git(clone, "commit", "-qam", f"Change {path}")
-        try:
-            git(clone, "push", "-q", "origin", "HEAD:main")
-        except subprocess.CalledProcessError:  # Another client pushed first.
-            if not left:
-                raise
+    try:
+        for left in reversed(range(100)):
+            git(clone, "fetch", "-q")
+            git(clone, "reset", "-q", "--hard", "origin/main")
+            (clone / path).write_text(change((clone / path).read_text()))
+            git(clone, "commit", "-qam", f"Change {path}")
+            try:
+                git(clone, "push", "-q", "origin", "HEAD:main")
+                return
+            except subprocess.CalledProcessError:  # Another client pushed first.
+                if not left:
+                    raise
+            if left <= 90:
+                scene.writers_paused.set()
             time.sleep(0.1)
-        else:
-            return
+    finally:
+        scene.writers_paused.clear()

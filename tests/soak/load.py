@@ -51,6 +51,7 @@ class SoakWriter(Writer):
 
     model: Model = field(default_factory=Model)
     ledger: Ledger = field(default_factory=lambda: Ledger(0))
+    paused: threading.Event = field(default_factory=threading.Event)
 
     def run(self, stopped: threading.Event) -> None:
         """Send random writes."""
@@ -65,7 +66,8 @@ class SoakWriter(Writer):
         weights = [weight for weight, _ in actions]
         while not stopped.is_set():
             [(_, action)] = self.random.choices(actions, weights)
-            action()
+            if not self.paused.is_set():
+                action()
             time.sleep(self.random.random() * LONGEST_PAUSE_S)
 
     def write(self, kind: str, token: str, document: str, method: str, path: str, body: Any) -> Answer:

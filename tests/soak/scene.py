@@ -105,6 +105,7 @@ class Scene:
     # After each round: the time, and the memory in bytes.
     memory: list[tuple[float, int]] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
+    writers_paused: threading.Event = field(default_factory=threading.Event)
 
     def prepare(self) -> None:
         """Start the machines and create the load."""
@@ -125,6 +126,7 @@ class Scene:
                     apart=True,
                     model=self.model,
                     ledger=self.ledger,
+                    paused=self.writers_paused,
                 )
                 self.runs.append(writer.run)
             editor = HandEditor(machine, random.Random(dice.random()), self.record, commits)
