@@ -99,6 +99,11 @@ def test_find_filters_sorts_and_pages(agent: Agent) -> None:
     assert "next" not in agent.call("find", type="article", **page.content["next"]).content
 
 
+def test_find_searches_for_words(agent: Agent) -> None:
+    called = agent.call("find", type="article", q="turns twice")
+    assert [document["title"] for document in called.data] == ["Tide"]
+
+
 def test_a_read_is_that_of_the_rest_api(agent: Agent, api: Api) -> None:
     got = agent.call("get", type="article", documentId="fog", populate={"tags": {"fields": ["name"]}})
     shown = api.get("/api/articles/fog?populate[tags][fields]=name")

@@ -191,7 +191,9 @@ def _with_local_references(value: Any, referenced: list[str]) -> Any:
 def find(call: Call) -> Result:
     """Run the tool find."""
     type_ = type_of(call)
-    query = call.values("filters", "fields", "populate", "sort", "status", "locale", "at", "q")
+    query = call.values("filters", "fields", "populate", "sort", "status", "locale", "at")
+    if call.text("q"):
+        query["_q"] = call.text("q")
     pages = call.values("page", "pageSize")
     if pages:
         query["pagination"] = pages
