@@ -12,7 +12,7 @@ from server.config.model import Settings
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.path_rules import Layout
 from server.documents.timestamps import now
-from server.errors import BusyError, ConflictError, NotFoundError, ValidationError
+from server.errors import BusyError, ConflictError, NotFoundError, PreconditionError, ValidationError
 from server.formats.normal_form import normalize
 from server.history.commit_files import Blobs
 from server.history.differences import Difference, Values, differences
@@ -44,6 +44,7 @@ from server.storage.intent import Write
 from server.storage.read import MAX_FILE_BYTES
 from server.storage.store import Store
 from server.write.context import Context
+from server.write.precondition import MAX_IF_MATCH_CHARS
 
 # --- branches -------------------------------------------------------------------------------------
 
@@ -113,13 +114,15 @@ class Branches:
             raise ConflictError(f'The branch "{name[:100]}" conflicts with the name of an existing branch')
         return self.get(name)
 
-    def delete(self, name: str) -> None:
+    def delete(self, name: str, if_match: str | None = None) -> None:
         """Delete a branch, even if it has not been merged.
 
-        Raises NotFoundError if there is no such branch, and ConflictError if it is checked out or git refuses
-        to delete it.
+        Raises NotFoundError if there is no such branch, PreconditionError if `if_match` does not contain its
+        last commit, and ConflictError if it is checked out or git refuses to delete it.
         """
-        if self.get(name).worktree or name == self.served():
+        branch = self.get(name)
+        require_last_commit(if_match, name, branch.commit)
+        if branch.worktree or name == self.served():
             raise ConflictError(
                 f'The branch "{name[:100]}" can\'t be deleted while it is checked out; check out a '
                 "different branch first"
@@ -128,6 +131,16 @@ class Branches:
             raise ConflictError(
                 f'git refused to delete the branch "{name[:100]}"; check whether it is being rebased'
             )
+
+
+def require_last_commit(if_match: str | None, name: str, commit: str) -> None:
+    """Raise PreconditionError if the `If-Match` header does not contain the last commit of a branch."""
+    if if_match is None or if_match.strip() == "*":
+        return
+    if commit not in (tag.strip().strip('"') for tag in if_match[:MAX_IF_MATCH_CHARS].split(",")):
+        raise PreconditionError(
+            f'The branch "{name[:100]}" has changed; read its changes again', {"commit": commit}
+        )
 
 
 def _folded(name: str) -> str:

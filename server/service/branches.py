@@ -79,13 +79,14 @@ class SiteBranches:
             raise ForbiddenError()
         return self._branches.create(name, commit)
 
-    def delete(self, caller: Caller, name: str) -> None:
+    def delete(self, caller: Caller, name: str, if_match: str | None = None) -> None:
         """Delete a branch, even if it has not been merged.
 
-        Raises NotFoundError, or ConflictError if the branch is checked out.
+        Raises NotFoundError, ConflictError if the branch is checked out, or PreconditionError if its last
+        commit is not in `if_match`.
         """
         self.permit(caller, "delete")
-        self._branches.delete(name)
+        self._branches.delete(name, if_match)
 
     def changes(self, caller: Caller, name: str) -> BranchChanges:
         """Return the documents that changed on a branch and that the caller is allowed to read.
@@ -101,18 +102,25 @@ class SiteBranches:
         return BranchChanges(fork, head, documents)
 
     def merge(
-        self, caller: Caller, name: str, resolution: Resolution, into: str = "", message: str = ""
+        self,
+        caller: Caller,
+        name: str,
+        resolution: Resolution,
+        into: str = "",
+        message: str = "",
+        if_match: str | None = None,
     ) -> Merge:
         """Merge a branch into the branch `into`, which is the served branch by default.
 
-        Raises UnmergedError if conflicts remain.
+        Raises UnmergedError if conflicts remain, or PreconditionError if the branch's last commit is not in
+        `if_match`.
         """
         self.permit(caller, "merge")
         authorship = self._writes.authorship(caller, message=message)
         take_json_texts(_resolved_values(resolution, caller.state.schema), caller.state.schema, caller.budget)
         self._past.require_commits()
         caller.budget.take_turn()
-        request = MergeRequest(name, into, caller.actor, authorship, resolution)
+        request = MergeRequest(name, into, caller.actor, authorship, resolution, if_match)
         return self._merger.merge(request, caller.state.settings)
 
 

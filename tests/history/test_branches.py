@@ -228,6 +228,19 @@ def test_a_branch_that_can_not_be_compared_has_no_count(api: Api) -> None:
     assert (count(api, "alone"), count(api, "broken"), count(api, "main")) == (None, None, 0)
 
 
+@pytest.mark.parametrize(("method", "path"), [("DELETE", "/branches/next"), ("POST", "/branches/next/merge")])
+def test_a_branch_that_has_changed_is_neither_merged_nor_deleted(method: str, path: str, api: Api) -> None:
+    assert new(api, "next") == 201
+    put(api, "notes/one", title="Uno")
+    seen = api.get("/branches/next/changes").body["meta"]["to"]
+    put(api, "notes/one", title="Une")
+    refused = api.ask(method, path, headers={"If-Match": f'"{seen}"'})
+    last = git(api.root, "rev-parse", "next").strip()
+    assert (refused.status, refused.error["details"]) == (412, {"commit": last})
+    assert api.get("/api/notes/one").data["title"] == "One"
+    assert api.ask(method, path, headers={"If-Match": f'"{last}"'}).status in (200, 204)
+
+
 @pytest.mark.parametrize("name", ODD)
 def test_odd_names_can_be_used(api: Api, name: str) -> None:
     assert new(api, name) == 201

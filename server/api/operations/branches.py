@@ -12,6 +12,7 @@ from server.api.operations.json_schema import (
     JsonSchema,
     answer,
     body_of,
+    in_header,
     in_path,
     list_of,
     object_of,
@@ -107,6 +108,9 @@ _CHANGES = object_of(
     }
 )
 _NAME = in_path("name", "Branch name; may contain slashes.")
+_LAST_COMMIT = in_header(
+    "If-Match", "Last commit of the branch, in quotation marks; 412 if the branch has another."
+)
 _ONE = "/branches/{name:path}"
 
 OF_REPOSITORY = Area(
@@ -136,7 +140,7 @@ OF_REPOSITORY = Area(
             "deleteBranch", "DELETE", _ONE, may(BRANCH, "delete"),
             Docs(
                 "Delete a branch that is not checked out", {204: answer("Deleted.")},
-                [_NAME], errors=(*WRITE, 404),
+                [_NAME, _LAST_COMMIT], errors=(*WRITE, 404, 412),
             ),
             slash=False,
         ),
@@ -145,7 +149,7 @@ OF_REPOSITORY = Area(
             Docs(
                 "Merge a branch into the served branch or another one",
                 {200: answer("The result of the merge.", object_of({"data": _MERGED}))},
-                [_NAME], body_of(_MERGE, required=False), (*WRITE, 404),
+                [_NAME, _LAST_COMMIT], body_of(_MERGE, required=False), (*WRITE, 404, 412),
             ),
             MAX_BODY_BYTES, commits="always", slash=False,
         ),

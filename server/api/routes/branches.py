@@ -61,7 +61,7 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
 
     @handles("deleteBranch")
     def delete(name: str) -> Response:
-        branches.delete(permitted("delete"), name)
+        branches.delete(permitted("delete"), name, request.headers.get("If-Match"))
         return Response(status=204)
 
     @handles("findBranchChanges")
@@ -83,7 +83,8 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
     def merge(name: str) -> Response:
         caller = permitted("merge")
         into, message, resolution = _read_merge(read_body(request))
-        made = branches.merge(caller, name, resolution, into, message_of(request, message))
+        if_match = request.headers.get("If-Match")
+        made = branches.merge(caller, name, resolution, into, message_of(request, message), if_match)
         shown = {"branch": name, "into": made.into, "result": made.result, "commit": made.commit}
         counted: dict[str, Any] = {"documents": made.documents, "files": made.files}
         if made.migrations:

@@ -15,7 +15,7 @@ from server.auth.permissions import Actor
 from server.config.model import Settings
 from server.documents.document import Document
 from server.errors import ApiError, BusyError, CommitError, ConflictError, SetupError, ValidationError
-from server.history.branching import Branches, CommittedFiles, differing
+from server.history.branching import Branches, CommittedFiles, differing, require_last_commit
 from server.history.merging.check import require_fit, require_valid
 from server.history.merging.conflicts import Resolution
 from server.history.merging.late_migrations import label_counts
@@ -110,13 +110,17 @@ _MAX_NAMED_FILES = 20  # limit for the files that an error names
 
 @dataclass(frozen=True, slots=True)
 class MergeRequest:
-    """A request to merge the branch `name` into the branch `into` ("" for the served branch)."""
+    """A request to merge the branch `name` into the branch `into` ("" for the served branch).
+
+    If `if_match` is given, it must contain the last commit of the branch `name`.
+    """
 
     name: str
     into: str
     actor: Actor
     by: Authorship
     resolution: Resolution
+    if_match: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,11 +198,13 @@ class Merger:
     def merge(self, request: MergeRequest, today: Settings) -> Merge:
         """Merge a branch into another branch. If this raises an error, nothing has changed.
 
-        Raises UnmergedError if there are conflicts, and ValidationError if the result would be invalid.
+        Raises UnmergedError if there are conflicts, PreconditionError if the branch has changed, and
+        ValidationError if the result would be invalid.
         """
         served = self.branches.served()
         into = request.into or served
         theirs = self.branches.commit(request.name)
+        require_last_commit(request.if_match, request.name, theirs)
         if not into:
             raise ConflictError('No branch is checked out; specify the target branch in "into"')
         if into == request.name:
