@@ -3,6 +3,7 @@
 import hashlib
 import os
 import posixpath
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -178,7 +179,7 @@ class Images:
         self, width: int, key: str, parameters: Mapping[str, Any], *, is_signed: bool
     ) -> Mapping[str, str]:
         """Return the parameters with another width, and with a new signature if the URL was signed."""
-        changed = {n: str(value) for n, value in parameters.items() if n != SIGNATURE and value is not None}
+        changed = {n: value for n, value in parameters.items() if n != SIGNATURE and isinstance(value, str)}
         names = [name for name in ("width", "w", "max-w") if name in changed] or ["width"]
         changed.update(dict.fromkeys(names, str(width)))
         if is_signed:
@@ -192,13 +193,14 @@ class Images:
             found = self._derivatives.find(request.key)
             if found:
                 break
+        began = time.monotonic()
         if found is None and request.shared:
             caller.admit_search()
             found = self._derivatives.fetch(request)
         if found is None:
             caller.admit()
             try:
-                found = self._derivatives.make(request)
+                found = self._derivatives.make(request, began)
             except UntransformableError as error:
                 raise ValidationError(f"The image {error}") from error
         for better in requests[: requests.index(request)]:

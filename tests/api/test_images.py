@@ -352,6 +352,7 @@ def test_a_width_that_is_not_listed_keeps_its_version(other: Api) -> None:
     answer = fetch(other, f"/uploads/a.png?w=100&v={version('a.png')}")
     assert (answer.status, answer.headers["Cache-Control"]) == (302, "public, max-age=300")
     assert fetch(other, answer.headers["Location"]).headers["Cache-Control"] == IMMUTABLE
+    assert fetch(other, "/uploads/a.png?w=100&v=1&v=2").headers["Location"] == "/uploads/a.png?w=160"
 
 
 def test_a_transformation_is_not_immutable_while_transformations_are_disabled(other: Api) -> None:

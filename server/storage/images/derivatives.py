@@ -150,11 +150,13 @@ class Derivatives:
         """Return a transformed image that another machine has made, or None. Raises like `make`."""
         if request.shared is None or self._unusable.get(request.key):
             return None
-        self._share(f"fetch {request.key}", self._fetch, replace(request, is_remote=True))
+        self._share(f"fetch {request.key}", self._fetch, replace(request, is_remote=True), None)
         return self.find(request.key)
 
-    def make(self, request: Request) -> Derivative:
+    def make(self, request: Request, began: float | None = None) -> Derivative:
         """Return a transformed image, after making it if necessary.
+
+        `began` is the time at which the caller began to wait, on the clock of time.monotonic().
 
         Threads that request the same image share one transformation. Raises UntransformableError, BusyError
         if too many images are being transformed, and StorageError if the result can't be stored.
@@ -163,7 +165,7 @@ class Derivatives:
             return found
         if reason := self._unusable.get(request.key):
             raise UntransformableError(reason)
-        self._share(request.key, self._make, request)
+        self._share(request.key, self._make, request, began)
         if found := self.find(request.key):
             return found
         raise BusyError(_BUSY)  # evicted already, because the cache is smaller than the images in use
@@ -186,15 +188,19 @@ class Derivatives:
             with self._lock:
                 self._waiting_later -= 1
 
-    def _share(self, name: str, work: Callable[[Request], None], request: Request) -> None:
+    def _share(
+        self, name: str, work: Callable[[Request], None], request: Request, began: float | None
+    ) -> None:
         """Do some work in another thread, which all requests for the same work wait for. Raises BusyError.
 
         The work goes on if a request has waited for too long, so a later request finds the result.
         """
         with self._waiting(request):
             future = self._running_work(name, work, request)
+            waited_s = time.monotonic() - began if began else 0.0
+            timeout_s = self._download_timeout_s if request.is_remote else QUEUE_TIMEOUT_S
             try:
-                future.result(self._download_timeout_s if request.is_remote else QUEUE_TIMEOUT_S)
+                future.result(max(0.0, timeout_s - waited_s))
             except TimeoutError as error:
                 raise BusyError(_BUSY) from error
 

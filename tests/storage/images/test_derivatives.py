@@ -298,3 +298,13 @@ def test_an_image_is_made_in_the_background(images: Derivatives) -> None:
     again = Derivatives(images.root, 2).find(KEY)
     assert again is not None
     again.file.close()
+
+
+def test_a_request_that_has_waited_for_the_bucket_does_not_wait_as_long_again(images: Derivatives) -> None:
+    release = threading.Event()
+    wanted = request(opened=lambda: release.wait(30) and None)
+    with pytest.raises(BusyError):
+        images.make(wanted, time.monotonic() - 60)
+    assert files(images) == []
+    release.set()
+    until(lambda: files(images) != [])
