@@ -13,6 +13,7 @@ from typing import Any
 from docs.licences import LICENCES, bundled_packages
 from docs.messages import SOURCES, messages_of
 from docs.packages import LAZY, PACKAGES, about, modules
+from server.api.mcp.prompting import PROMPTS
 from server.api.mcp.tools.table import TOOLS
 from server.api.mcp.tools.tool import Tool
 from server.config.model import ACTIONS, DEFAULTS, KEYS, value_of
@@ -187,6 +188,14 @@ def _code(text: str) -> str:
     return f"`` {text} ``" if "`" in text else f"`{text}`"
 
 
+def _prompts() -> str:
+    rows = (
+        [f"`{one.name}`", " ".join(f"`{argument.name}`" for argument in one.arguments), f"{one.description}."]
+        for one in PROMPTS.values()
+    )
+    return _table(["prompt", "arguments", "what the agent does"], rows)
+
+
 def _tools() -> str:
     rows = ([f"`{tool.name}`", _arguments(tool), tool.description] for tool in TOOLS)
     return _table(["tool", "arguments", "what it does"], rows)
@@ -214,6 +223,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "lazy": _lazy,
     "events": _events,
     "licences": _licences,
+    "prompts": _prompts,
     "tools": _tools,
     "bundled packages": _bundled,
     **{table: partial(_messages, table) for table in SOURCES},

@@ -41,7 +41,7 @@ def headers_of(method: str, params: Mapping[str, Any], version: str) -> dict[str
     headers = {"MCP-Protocol-Version": version}
     if version == MODERN:
         headers["Mcp-Method"] = method
-        if name := params.get("name"):
+        if name := params.get("name", params.get("uri")):
             headers["Mcp-Name"] = name
     return headers
 

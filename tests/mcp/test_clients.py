@@ -11,6 +11,7 @@ import httpx2
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from mcp_types import ResourceTemplateReference, TextContent, TextResourceContents
 
 from server.auth.accounts import Accounts
 from tests.mcp.agents import LEGACY, MODERN
@@ -66,12 +67,31 @@ async def use(client: Client, version: str) -> dict[str, Any]:
     failed = await client.call_tool("get", {"type": "article", "documentId": "none"})
     info = await client.call_tool("site_info", {})
     assert not info.is_error
+    await use_resources(client)
     return {
         "tools": [tool.name for tool in tools.tools],
         "titles": [one["title"] for one in found.structured_content["data"]],
         "failed": failed.is_error,
         "caller": info.structured_content["caller"],
     }
+
+
+async def use_resources(client: Client) -> None:
+    """List and read resources, complete an id, and fetch a prompt."""
+    listed = [str(one.uri) for one in (await client.list_resources()).resources]
+    assert {"bifolio://article/fog", "bifolio://schema/article"} <= {*listed}
+    [content] = (await client.read_resource("bifolio://article/fog")).contents
+    assert isinstance(content, TextResourceContents)
+    assert '"title": "Fog"' in content.text
+    [template, _] = (await client.list_resource_templates()).resource_templates
+    reference = ResourceTemplateReference(uri=template.uri_template)
+    argument = {"name": "documentId", "value": "t"}
+    completed = await client.complete(reference, argument, {"type": "article"})
+    assert completed.completion.values == ["tide"]
+    arguments = {"type": "article", "documentId": "fog", "locale": "fr"}
+    [message] = (await client.get_prompt("translate", arguments)).messages
+    assert isinstance(message.content, TextContent)
+    assert 'into the locale "fr"' in message.content.text
 
 
 def check(used: dict[str, Any], caller: dict[str, str]) -> None:

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Mapping
 
-from server.api.mcp import calling, lifecycle
+from server.api.mcp import calling, completion, lifecycle, prompting, resources
 from server.api.mcp.gateway import Gateway
 from server.api.mcp.json_rpc import (
     INTERNAL_ERROR,
@@ -26,6 +26,12 @@ METHODS: Mapping[str, Method] = {
     "ping": Method(lifecycle.ping, stateless=False),
     "tools/list": Method(calling.list_tools),
     "tools/call": Method(calling.call_tool),
+    "resources/list": Method(resources.list_resources),
+    "resources/templates/list": Method(resources.list_templates),
+    "resources/read": Method(resources.read_resource),
+    "prompts/list": Method(prompting.list_prompts),
+    "prompts/get": Method(prompting.get_prompt),
+    "completion/complete": Method(completion.complete),
 }
 
 

@@ -6,6 +6,7 @@ from contextvars import Context
 from dataclasses import dataclass
 from http import HTTPStatus
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -88,6 +89,11 @@ class Gateway:
             environ |= {"CONTENT_TYPE": sent.media_type, "CONTENT_LENGTH": str(len(sent.content))}
         # The new context keeps Flask's `g` and `request` of the served request out of the inner one.
         return Context().run(_send, self._app, environ)
+
+    @property
+    def root(self) -> Path:
+        """The site's folder."""
+        return self._app.site.root
 
     def type_named(self, name: str) -> Type | None:
         """Return a content type by its API id or uid, even if the caller can't see the type."""

@@ -7,7 +7,7 @@ from server.api.mcp.protocol import VERSIONS, server_info
 from server.api.mcp.request import Request, cached
 
 # What the server supports. Modules that add methods add a row.
-CAPABILITIES: Mapping[str, Json] = {"tools": {}}
+CAPABILITIES: Mapping[str, Json] = {"tools": {}, "resources": {}, "prompts": {}, "completions": {}}
 INSTRUCTIONS = (
     "Tools for one site whose documents are files in git. Call site_info first, then get_schema for a type. "
     "By default, writes go to a branch that a person merges; each write returns its diff and new problems."

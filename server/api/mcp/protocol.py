@@ -28,15 +28,19 @@ class Version:
     - `is_stateless`: whether each request names its version in `_meta`, instead of an `initialize` request.
     - `has_structured_content`: whether results of tools contain JSON; otherwise it is in their text.
     - `unknown_method_status`: the HTTP status of the response to a request whose method does not exist.
+    - `resource_not_found`: the code of the error for a resource that does not exist.
     """
 
     name: str
     is_stateless: bool = False
     has_structured_content: bool = True
     unknown_method_status: int = 200
+    resource_not_found: int = -32002
 
 
-STATELESS = Version("2026-07-28", is_stateless=True, unknown_method_status=404)
+STATELESS = Version(
+    "2026-07-28", is_stateless=True, unknown_method_status=404, resource_not_found=INVALID_PARAMS
+)
 LATEST_WITH_HANDSHAKE = Version("2025-11-25")
 # The version of a client that sends no header. Later versions require the header.
 WITHOUT_HEADER = Version("2025-03-26", has_structured_content=False)

@@ -38,3 +38,8 @@ class Method:
 def cached(result: Json, version: Version) -> Json:
     """Add the cache hints that stateless versions require. The result must be the same for all callers."""
     return {**result, "ttlMs": CACHE_MS, "cacheScope": "public"} if version.is_stateless else result
+
+
+def private(result: Json, version: Version) -> Json:
+    """Add the cache hints for a result that depends on the caller, and must be requested each time."""
+    return {**result, "ttlMs": 0, "cacheScope": "private"} if version.is_stateless else result

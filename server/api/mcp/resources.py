@@ -1,0 +1,195 @@
+"""The methods for resources: the files of documents, and the schemas of content types."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from pathlib import PurePosixPath
+from urllib.parse import unquote
+
+from server.api.mcp.calling import call_tool
+from server.api.mcp.gateway import content_path
+from server.api.mcp.json_rpc import INVALID_PARAMS, Json, RpcError, encode
+from server.api.mcp.protocol import STATELESS
+from server.api.mcp.refusal import refusal, require_success
+from server.api.mcp.request import Request, cached, private
+from server.api.mcp.uris import (
+    DOCUMENT_TEMPLATE,
+    SCHEMA,
+    SCHEMA_TEMPLATE,
+    SCHEME,
+    DocumentUri,
+    SchemaUri,
+    document_uri,
+    read_uri,
+    schema_uri,
+)
+from server.schema.model import Type
+
+PAGE_RESOURCES = 100
+PAGE_TYPES = 20  # content types on a page, each of which takes a request to the REST API
+SCHEMA_MEDIA_TYPE = "application/schema+json"
+_JSON, _MARKDOWN = "application/json", "text/markdown"
+MEDIA_TYPES: Mapping[str, str] = {
+    ".md": _MARKDOWN,
+    ".markdown": _MARKDOWN,
+    ".json": _JSON,
+    ".yaml": "application/yaml",
+    ".yml": "application/yaml",
+    ".toml": "application/toml",
+}
+TEMPLATES: Sequence[Json] = (
+    {
+        "uriTemplate": DOCUMENT_TEMPLATE,
+        "name": "document",
+        "title": "Document",
+        "description": "The text of a document's file",
+    },
+    {
+        "uriTemplate": SCHEMA_TEMPLATE,
+        "name": "schema",
+        "title": "Content type",
+        "description": "JSON Schema of what reads of a content type return and writes accept",
+        "mimeType": SCHEMA_MEDIA_TYPE,
+    },
+)
+NOT_FOUND: Json = {"error": {"status": 404, "name": "NotFoundError", "message": "Resource not found"}}
+
+
+def list_templates(request: Request) -> Json:
+    return cached({"resourceTemplates": list(TEMPLATES)}, request.version)
+
+
+# --- resources/list -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Position:
+    """Where a page of the list begins: the number of a content type, and of one of its resources.
+
+    The first resource of a content type is its schema. Its documents follow.
+    """
+
+    type_number: int = 0
+    start: int = 0
+
+    @classmethod
+    def of(cls, cursor: object) -> "_Position":
+        """Parse a cursor. Raises RpcError."""
+        if cursor is None:
+            return cls()
+        parts = cursor.split(".") if isinstance(cursor, str) else []
+        if len(parts) != 2 or not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
+            raise RpcError(INVALID_PARAMS, "The cursor is invalid")
+        return cls(*map(int, parts))
+
+    @property
+    def cursor(self) -> str:
+        return f"{self.type_number}.{self.start}"
+
+
+def list_resources(request: Request) -> Json:
+    """Return a page of the schemas and published documents that the caller is allowed to see."""
+    position = _Position.of(request.params.get("cursor"))
+    types = require_success(request.gateway.send("GET", "/access")).body["data"]["contentTypes"]
+    found: list[Json] = []
+    end = min(len(types), position.type_number + PAGE_TYPES)
+    while position.type_number < end and (room := PAGE_RESOURCES - len(found)):
+        listed, total = _resources(request, types[position.type_number], position.start, room)
+        found += listed
+        start = position.start + len(listed)
+        has_more = listed and start < total
+        position = _Position(position.type_number, start) if has_more else _Position(position.type_number + 1)
+    more = {"nextCursor": position.cursor} if position.type_number < len(types) else {}
+    return private({"resources": found, **more}, request.version)
+
+
+def _resources(request: Request, described: Json, start: int, limit: int) -> tuple[list[Json], int]:
+    """Return some resources of a content type, and the number of all its resources."""
+    type_ = request.gateway.type_named(described["uid"])
+    if type_ is None:  # It has been removed in the meantime.
+        return [], 0
+    listed = [] if start else [_schema(type_, described["schema"]["displayName"])]
+    title = described["titleAttribute"]
+    title = title if title in described["schema"]["attributes"] else None
+    query: Json = {"fields": [title or "documentId"]}
+    is_single = type_.kind == "singleType"
+    if not is_single:
+        query["pagination"] = {"start": max(start - 1, 0), "limit": max(limit - len(listed), 1)}
+    reply = request.gateway.send("GET", content_path(type_), query)
+    if reply.is_error:  # The caller may only write documents of this type, or there are none.
+        return listed, len(listed)
+    data: list[Json] = [reply.body["data"]] if is_single else reply.body["data"]
+    total = len(data) if is_single else reply.body["meta"]["pagination"]["total"]
+    listed += [_document(type_, item, title) for item in data[: limit - len(listed)]]
+    return listed, total + 1
+
+
+def _schema(type_: Type, title: str) -> Json:
+    return {
+        "uri": schema_uri(type_),
+        "name": f"{SCHEMA}/{type_.singular}",
+        "title": f"{title} (content type)",
+        "mimeType": SCHEMA_MEDIA_TYPE,
+    }
+
+
+def _document(type_: Type, item: Json, title: str | None) -> Json:
+    shown = item.get(title or "")
+    titled = {"title": shown} if isinstance(shown, str) and shown else {}
+    uri = document_uri(type_, item["documentId"])
+    return {"uri": uri, "name": unquote(uri.removeprefix(SCHEME)), **titled}
+
+
+# --- resources/read -------------------------------------------------------------------------------
+
+
+def read_resource(request: Request) -> Json:
+    """Return the text of a resource. Raises RpcError."""
+    uri = request.params.get("uri")
+    match read_uri(uri, request.gateway):
+        case DocumentUri() as document:
+            media_type, text = _text_of_document(request, document)
+        case SchemaUri(type_name):
+            media_type, text = SCHEMA_MEDIA_TYPE, _text_of_schema(request, type_name)
+        case None:
+            raise refusal(NOT_FOUND, request.version)
+    size, most = len(text.encode()), request.settings.mcp.max_bytes
+    if size > most:
+        raise RpcError(
+            INVALID_PARAMS,
+            f"The resource has {size:,} bytes, more than mcp.max_bytes allows ({most:,}); use a tool to "
+            "read a part of it",
+        )
+    contents = [{"uri": uri, "mimeType": media_type, "text": text}]
+    return private({"contents": contents}, request.version)
+
+
+def _text_of_document(request: Request, document: DocumentUri) -> tuple[str, str]:
+    """Return the media type and text of a document's file.
+
+    If the caller may not read files, return what the REST API returns for the document.
+    """
+    path = content_path(document.type, document.document_id)
+    send, query = request.gateway.send, document.version
+    source = send("GET", path.replace("/api/", "/source/", 1), query)
+    if not source.is_error:
+        found = source.body["data"]
+        return MEDIA_TYPES.get(PurePosixPath(found["path"]).suffix, "text/plain"), found["text"]
+    if source.status not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        raise refusal(source.body, request.version)
+    shown = send("GET", path, query, headers={"Accept": f"{_MARKDOWN}, {_JSON};q=0.9"})
+    if shown.is_error:
+        raise refusal(shown.body, request.version)
+    if isinstance(shown.body, bytes):
+        return _MARKDOWN, shown.body.decode()
+    return _JSON, encode(shown.body["data"]).decode()
+
+
+def _text_of_schema(request: Request, type_name: str) -> str:
+    """Return the result of the tool get_schema. Raises RpcError."""
+    params = {"name": "get_schema", "arguments": {"type": type_name}}
+    result = call_tool(replace(request, params=params, version=STATELESS))
+    content: Json = result["structuredContent"]
+    if result["isError"]:
+        raise refusal(content, request.version)
+    return encode(content).decode()
