@@ -37,6 +37,9 @@ from server.storage.images.transform import UnusableImageError, transform
 IDLE_S = 60.0  # Without a worker for this long, the process exits.
 WORKER_IDLE_S = 10.0  # Without a job for this long, a worker exits and frees its memory.
 MAX_JOBS = 100  # for each worker
+# A worker that has used more memory is not reused: its freed memory may be too fragmented for the next large
+# image, and is not available to other processes.
+MAX_REUSED_KB = 250_000
 MAX_CPU_S = 20  # limit on processor time for each image
 MAX_MEMORY_BYTES = 1024 * 1024 * 1024  # limit on the address space of each worker
 MAX_RESULT_BYTES = 64_000_000
@@ -139,7 +142,7 @@ def _serve(connection: socket.socket) -> NoReturn:
             told = _work(message, *descriptors)
             signal.alarm(0)
             _tell(connection, told)
-            if "width" not in told:
+            if "width" not in told or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > MAX_REUSED_KB:
                 break
     finally:
         os._exit(0)

@@ -182,6 +182,18 @@ def test_a_worker_is_reused_until_an_image_is_bad(images: Derivatives) -> None:
     assert worker not in children(fork_server())
 
 
+def test_a_worker_that_needed_much_memory_is_not_reused(images: Derivatives) -> None:
+    image_processes().end()
+    made(images, request())
+    [worker] = children(fork_server())
+    out = io.BytesIO()
+    Image.new("1", (14_000, 10_000)).save(out, "PNG")  # 140 MB when decoded
+    large = request(out.getvalue(), key="01" * 16)
+    made(images, replace(large, job=Job(Transformation(30), "png", 10**9)))
+    assert made(images, request(key="02" * 16))
+    assert children(fork_server()) - {worker}
+
+
 def test_a_frozen_fork_server_is_replaced(images: Derivatives, monkeypatch: pytest.MonkeyPatch) -> None:
     made(images, request())
     monkeypatch.setattr(processes, "START_TIMEOUT_S", 1.0)
