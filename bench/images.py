@@ -1,6 +1,7 @@
 """`python -m bench images`: images by URL, compared with ipx, a server that uses the sharp library."""
 
 import json
+import os
 import subprocess
 import threading
 import time
@@ -75,14 +76,33 @@ def _measure_cold(ours: Serving, ipx: Serving, pictures: Sequence[Path]) -> None
     rows = []
     for format_, amount in COLD.items():
         taken: dict[bool, list[float]] = {True: [], False: []}
+        used: dict[bool, list[float]] = {True: [], False: []}
         for turn in range(ROUNDS):
             for is_ours in (True, False) if turn % 2 else (False, True):
                 paths = [_path(one, WIDTH + turn, format_, is_ours=is_ours) for one in pictures[:amount]]
-                taken[is_ours].append(_seconds(ours if is_ours else ipx, paths) / len(paths))
+                serving = ours if is_ours else ipx
+                before = _processor_ms(serving.pid)
+                taken[is_ours].append(_seconds(serving, paths) / len(paths))
+                used[is_ours].append((_processor_ms(serving.pid) - before) / len(paths))
         own, other = median(taken[True]), median(taken[False])
-        rows.append([format_, count(1 / own), count(1 / other), ratio(own / other)])
+        own_ms, other_ms = median(used[True]), median(used[False])
+        cells = [format_, count(1 / own), count(1 / other), ratio(own / other)]
+        rows.append([*cells, f"{own_ms:.0f} ms", f"{other_ms:.0f} ms", ratio(own_ms / other_ms)])
+    head = ["format", "Bifolio", "ipx", "time", "Bifolio CPU", "ipx CPU", "CPU"]
     note = f"Photographs of 2400 × 1600 pixels, {WIDTH} wide, {CLIENTS} clients, every image new."
-    show("Images by URL: images a second, not cached", ["format", "Bifolio", "ipx", "time"], rows, note)
+    note += " CPU: the processor time of all of a server's processes for each image."
+    show("Images by URL: images a second, not cached", head, rows, note)
+
+
+def _processor_ms(pid: int) -> float:
+    """Return the processor time of a process and of all processes that it started, even if they ended."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        # After the name in parentheses: user and system time of the process, then of children that ended.
+        ticks = map(int, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15])
+        below = [path.read_text().split() for path in Path(f"/proc/{pid}/task").glob("*/children")]
+        own = sum(ticks) / os.sysconf("SC_CLK_TCK") * 1000
+        return own + sum(_processor_ms(int(child)) for children in below for child in children)
+    return 0.0
 
 
 def _seconds(serving: Serving, paths: Sequence[str]) -> float:
