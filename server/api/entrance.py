@@ -7,6 +7,7 @@ from functools import partial
 from importlib import import_module
 from typing import NoReturn, cast
 
+from server.api.accept import MARKDOWN_TYPE, prefers_markdown
 from server.api.caching import MAX_RESPONSE_BYTES, CachedAnswer, answer_cache, key_of, past_answer_cache
 from server.api.commits import AFTER_KEY, COMMIT_HEADER, AnsweredCommit, CommitWaiter, as_of, commit_of
 from server.api.environ import (
@@ -33,12 +34,13 @@ from server.api.error_response import cors_headers, cors_vary, failure, prefligh
 from server.api.hints import WITH_EFFECT, Hints
 from server.api.identities import Identities
 from server.api.limiting.count_table import CountTable
-from server.api.operations.content import content_at
+from server.api.operations.content import content_at, markdown_at
 from server.api.operations.media import FILES
 from server.api.operations.site import HEALTH
 from server.api.operations.table import OPERATIONS, area_of, operations_at
 from server.api.response import (
     CACHE_TAG,
+    JSON,
     NO_STORE,
     READ_METHODS,
     Answer,
@@ -76,7 +78,9 @@ from server.history.remote.wakeup import wake
 from server.index.budget import UNLIMITED, Budget, large_responses, turns
 from server.paths import UPLOADS_URL
 from server.schema.model import Schema, Type
-from server.service.read import Params, Reader
+from server.service.markdown.document import ENDING
+from server.service.markdown.read import read_markdown
+from server.service.read import Params, Reader, Rendering
 from server.site.site import Site, State
 
 # Counts a request from a client's address. Returns whether the client is within the rate limit, and the rate
@@ -95,7 +99,7 @@ MAX_LOOP_QUERY_CHARS = 2000
 READ_ONLY_MESSAGE = "The site is read-only, because it is served as it was at commit {}"
 # Matches the beginning of the parameter `at` in a raw query string, percent-encoded or not.
 AT_PARAMETER = re.compile(r"(?:^|&)(?:a|%61)(?:t|%74)(?:=|\[|%5B)", re.IGNORECASE)
-READ_VARY = ("Authorization", FORMAT, SOURCE_MAPS)
+READ_VARY = ("Authorization", "Accept", FORMAT, SOURCE_MAPS)
 COOKIE_VARY = ("Vary", "Cookie, Bifolio-Studio")
 
 
@@ -198,7 +202,8 @@ class Entrance:
             return False
         if environ.get("HTTP_AUTHORIZATION") or HEADER in environ or area_of(path).may_query_accounts:
             return True
-        return state.schema.knows_users and content_at(path, state.schema) is not None
+        is_content = content_at(path, state.schema) or markdown_at(path, state.schema)
+        return state.schema.knows_users and is_content is not None
 
     def _admit(self, environ: Environ, settings: Settings) -> tuple[bool, tuple[Header, ...]]:
         """Return whether the rate limit allows the request, and the rate limit headers for the response."""
@@ -231,6 +236,9 @@ class Entrance:
             place = content_at(environ["PATH_INFO"], state.schema)
             if place is not None:
                 return self._read(environ, state, *place)
+            place = markdown_at(environ["PATH_INFO"], state.schema)
+            if place is not None:
+                return self._read(environ, state, *place, markdown=True)
             if environ["PATH_INFO"] in LIVENESS_PATHS:
                 return _represent(Answer(b"", 204, cache_control=NO_STORE), environ, state)
         preflight = preflight_headers(state.settings.api.cors, environ)
@@ -301,7 +309,9 @@ class Entrance:
             raise ForbiddenError()
         return commit
 
-    def _read(self, environ: Environ, state: State, type_: Type, document_id: str) -> Representation:
+    def _read(
+        self, environ: Environ, state: State, type_: Type, document_id: str, *, markdown: bool = False
+    ) -> Representation:
         users = self.identities.user_index
         if IN_PLACE in environ and is_server(state.settings.accounts):
             users = _postpone
@@ -311,10 +321,14 @@ class Entrance:
         response_format = response_format_of(environ, state.settings)
         at = environ.get(COMMIT)
         commit = at.id if at else ""
-        key = key_of(environ, actor, commit, response_format=response_format)
+        if accept := environ.get("HTTP_ACCEPT"):
+            markdown = markdown or prefers_markdown(accept)
+        key = key_of(environ, actor, commit, response_format=response_format, markdown=markdown)
         cache = self.past_cache if commit else self.cache.of(state)
-        marked = _wants_marks(environ, response_format=response_format) and has_draft_permission(
-            actor, type_.uid
+        marked = (
+            _wants_marks(environ, response_format=response_format)
+            and not markdown
+            and has_draft_permission(actor, type_.uid)
         )
         kept = None if marked else cache.get(key)
         if kept is not None and (kept.users is None or kept.users == users().version):
@@ -328,21 +342,35 @@ class Entrance:
             state, type_, actor, response_format=response_format, users=users, budget=environ[BUDGET]
         )
         wanted = compose(wsgi_text(document_id)) or None
-        try:
-            read = reader.get(params, wanted)
-        except NotFoundError as error:
-            if wanted and not commit:
-                self._tell_rename(environ, reader, params, wanted, error)
-            raise
-        if marked:  # Responses with source maps are not cached, because only previews request them.
+        read = self._find(environ, reader, params, wanted, markdown=markdown)
+        if marked and not read.is_markdown:  # Not cached, because only previews request source maps.
             body = mark(read.body, type_, state, environ[BUDGET])
             return _represent(Answer(body, cache_control=NO_STORE, vary=READ_VARY), environ, state)
         # Past commits never change, so their responses have no cache tags.
         tags = ((CACHE_TAG, read.cache_tags),) if read.cache_tags and not commit else ()
-        shown = _represent(Answer(read.body, etag=read.etag, vary=READ_VARY, headers=tags), environ, state)
+        kind = MARKDOWN_TYPE if read.is_markdown else JSON
+        answer = Answer(read.body, content_type=kind, etag=read.etag, vary=READ_VARY, headers=tags)
+        shown = _represent(answer, environ, state)
         if shown.body and len(read.body) <= MAX_RESPONSE_BYTES and (at is None or at.complete):
             cache.put(key, CachedAnswer(shown, read.users))
         return shown
+
+    def _find(
+        self, environ: Environ, reader: Reader, params: Params, wanted: str | None, *, markdown: bool
+    ) -> Rendering:
+        """Render the requested document or list. `/api/TYPE/ID.md` is the document ID as Markdown."""
+        try:
+            return read_markdown(reader, params, wanted) if markdown else reader.get(params, wanted)
+        except NotFoundError as error:
+            if not wanted:
+                raise
+            document_id = wanted.removesuffix(ENDING)
+            if document_id and document_id != wanted:
+                with suppress(NotFoundError):
+                    return read_markdown(reader, params, document_id)
+            if COMMIT not in environ:
+                self._tell_rename(environ, reader, params, document_id, error)
+            raise
 
     def _tell_rename(
         self, environ: Environ, reader: Reader, params: Params, document_id: str, error: NotFoundError

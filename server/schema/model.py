@@ -438,6 +438,14 @@ def title_of(type_: Type) -> str | None:
     return next((name for name in (*targets, *_TITLE_NAMES, *shown) if name in shown), None)
 
 
+def content_of(type_: Type) -> str | None:
+    """Return the name of the attribute with a document's main text, or None if there is none."""
+    if type_.body and type_.attributes[type_.body].visible:
+        return type_.body
+    long = (name for name, a in type_.attributes.items() if a.visible and a.type in ("richtext", "blocks"))
+    return next(long, None)
+
+
 def key_of(type_: Type) -> str:
     """Return the name by which requests refer to a type, such as `article` or `shared.seo`."""
     return type_.uid if type_.kind == "component" or type_.uid in BUILT_IN else type_.singular

@@ -27,16 +27,18 @@ Params = Mapping[str, Any]
 
 
 class Rendering(NamedTuple):
-    """A response's JSON body and entity tag.
+    """A response's body and entity tag.
 
     - `users`: the version of the user index on which the body depends, or None.
     - `cache_tags`: the value of the cache tags header, or "".
+    - `is_markdown`: whether the body is Markdown instead of JSON.
     """
 
     body: bytes
     etag: str
     users: int | None = None
     cache_tags: str = ""
+    is_markdown: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +112,18 @@ class Reader(NamedTuple):
         require(self.actor, self.type, "find")
         query = self.query(params)
         view = self.view(query)
-        return self.show(view, query, find_single(view, query), params)
+        return self.show(view, query, self.find(view, query), params)
 
     def document(self, params: Params, document_id: str) -> Rendering:
         require(self.actor, self.type, "findOne")
         query = self.query(params)
         view = self.view(query)
+        return self.show(view, query, self.find(view, query, document_id), params)
+
+    def find(self, view: View, query: Query, document_id: str | None = None) -> Document | None:
+        """Return one document, or the document of a single type. This does not check permissions."""
+        if document_id is None:
+            return find_single(view, query)
         document = find_one(view, query, document_id)
         if (
             document is None
@@ -123,7 +131,7 @@ class Reader(NamedTuple):
             and document_id.isdecimal()
         ):
             document = find_numbered(view, query, int(document_id))
-        return self.show(view, query, document, params)
+        return document
 
     def show(self, view: View, query: Query, document: Document | None, params: Params) -> Rendering:
         """Render one document. Raises NotFoundError if `document` is None."""
@@ -131,6 +139,10 @@ class Reader(NamedTuple):
             raise NotFoundError()
         cache_key = self._cache_key(query, params)
         body = render_one(view, document, query, response_format=self.response_format, cache_key=cache_key)
+        return self.rendering(view, query, document, body)
+
+    def rendering(self, view: View, query: Query, document: Document, body: bytes) -> Rendering:
+        """Return a rendered document with its tags."""
         tags = header_value(tags_of_document(view, document, query.selection)) if self._tagged else ""
         return Rendering(body, self._tag(view, document, body), view.snapshot.users, tags)
 

@@ -193,6 +193,14 @@ _SECRETLY = {"title": "New title", "vault": "v1", "box": {"label": "New label"}}
 
 def _of_content() -> Iterator[Case]:
     article, articles = "/api/articles/a1", "/api/articles"
+    parameters = ("", "?status=draft", "?locale=fr", "?populate=*", "?at=main~1")
+    yield from _of("findOneDocument", *(f"{article}.md{more}" for more in parameters))
+    yield from _of(
+        "findOneDocument", *(f"/api/{path}.md" for path in ("tags/t1", "vaults/v1", "articles/d1"))
+    )
+    yield from _of("findOneDocument", article, "/api/tags/t1", headers={"Accept": "text/markdown"})
+    yield from _of("findDocument", *(f"{articles}.md{more}" for more in parameters), "/api/vaults.md")
+    yield from _of("findOneSingle", "/api/home.md", "/api/home.md?status=draft")
     yield _send("createDocument", articles, {"data": {"title": "New", "tag": "t1"}})
     yield _send("createDocument", f"{articles}?status=draft", {"data": {"title": "New"}}, headers=_UNDO)
     yield _send("createDocument", "/api/tags", {"data": {"name": "New"}})

@@ -161,6 +161,8 @@ _HEADERS: Sequence[Mapping[str, str]] = (
     {"Accept-Encoding": "br"},
     {"Strapi-Response-Format": "v4"},
     {"strapi-encode-source-maps": "true"},
+    {"Accept": "text/markdown"},
+    {"Accept": "text/markdown"},
     {"Origin": "https://example.org"},
     {"X-HTTP-Method-Override": "DELETE"},
 )

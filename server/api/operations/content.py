@@ -4,10 +4,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from server.api.accept import MARKDOWN
 from server.api.operations.json_schema import (
     JSON,
     READ_ONE,
     TAG,
+    TEXT,
     WRITE,
     JsonSchema,
     answer,
@@ -19,6 +21,7 @@ from server.api.operations.operation import Area, Audience, Docs, Operation, Typ
 from server.api.operations.permission import MayOfType
 from server.api.serving.bodies import MAX_BODY_BYTES
 from server.schema.model import Schema, Type
+from server.service.markdown.document import ENDING
 
 COLLECTION, SINGLE = "collectionType", "singleType"
 UNPUBLISH, DISCARD = "unpublish", "discard"
@@ -35,7 +38,7 @@ def _list(audience: Audience) -> Docs:
         pagination = {"page": 1, "pageSize": 1, "pageCount": 1, "total": 1}
         return {"data": [document], "meta": {"pagination": pagination}}
 
-    found = _answer(view, f"{view.name}List", "A page of documents.", listed)
+    found = _with_markdown(_answer(view, f"{view.name}List", "A page of documents.", listed))
     parameters = [*_reading(view, many=True), *shared_parameters("pagination")]
     return Docs(f"List {view.type.plural}", {200: found}, parameters)
 
@@ -49,7 +52,8 @@ def _create(audience: Audience) -> Docs:
 def _find_one(audience: Audience) -> Docs:
     view = _view(audience)
     parameters = [*_path_parameters(view), *_reading(view, many=False)]
-    return Docs(f"Get a {view.type.singular}", {200: _document(view)}, parameters, errors=READ_ONE)
+    found = _with_markdown(_document(view))
+    return Docs(f"Get a {view.type.singular}", {200: found}, parameters, errors=READ_ONE)
 
 
 def _update(audience: Audience) -> Docs:
@@ -137,6 +141,10 @@ def _answer(view: TypeView, schema: str, description: str, wrap: Callable[[Any],
     return made
 
 
+def _with_markdown(answer: JsonSchema) -> JsonSchema:
+    return {**answer, "content": {**answer["content"], MARKDOWN: {"schema": TEXT}}}
+
+
 # --- the rows ------------------------------------------------------------------------------------
 
 
@@ -187,3 +195,11 @@ def content_at(path: str, schema: Schema) -> tuple[Type, str] | None:
     if document_id and type_.kind == "singleType":
         return None
     return type_, document_id
+
+
+def markdown_at(path: str, schema: Schema) -> tuple[Type, str] | None:
+    """Return the type and no document id for `/api/NAME.md`: a list or single type as Markdown."""
+    if not path.startswith("/api/") or not path.endswith(ENDING):
+        return None
+    type_ = schema.endpoints.get(path.removeprefix("/api/").removesuffix(ENDING))
+    return (type_, "") if type_ else None

@@ -20,7 +20,7 @@ from server.index.find import find
 from server.query import qs
 from server.query.ast import Page
 from server.query.serialize import query_string
-from server.schema.model import Attribute, Schema, Type, title_of
+from server.schema.model import Attribute, Schema, Type, content_of, title_of
 from server.service.public_site.blocks_html import blocks_to_html
 from server.service.public_site.clean_html import clean, resolver
 from server.service.public_site.public_reader import PublicSite
@@ -127,19 +127,12 @@ def _with_addresses(site: PublicSite, documents: Sequence[Document], feed: Feed)
 def field_names(feed: Feed, type_: Type, site: PublicSite) -> dict[str, str]:
     """Return the attribute path for each part of an item, such as "title" or "summary"."""
     names = {key: name for key, name in feed.item.items() if name != NO_FIELD}
-    title, body = title_of(type_), _content_of(type_)
+    title, body = title_of(type_), content_of(type_)
     defaults = {"title": title, "content": body} | {
         key: next((n for n in wanted if _fits(type_.attributes.get(n), key, site)), None)
         for key, wanted in _DEFAULTS.items()
     }
     return {**{key: name for key, name in defaults.items() if name and key not in feed.item}, **names}
-
-
-def _content_of(type_: Type) -> str | None:
-    if type_.body and type_.attributes[type_.body].visible:
-        return type_.body
-    long = (n for n, a in type_.attributes.items() if a.visible and a.type in ("richtext", "blocks"))
-    return next(long, None)
 
 
 def _fits(attribute: Attribute | None, key: str, site: PublicSite) -> bool:

@@ -1,0 +1,1 @@
+"""Markdown versions of documents and lists (docs/markdown.md)."""

@@ -1,0 +1,150 @@
+"""A document as Markdown: its attributes in YAML front matter, and its main text."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from server.auth.permissions import Actor
+from server.formats.tree import Plain
+from server.formats.yaml.writer import yaml_mapping
+from server.index.budget import Budget
+from server.query.serialize import query_string
+from server.schema.model import UPLOAD, Attribute, Schema, Type, content_of, title_of
+from server.service.markdown.blocks import blocks_to_markdown
+from server.service.markdown.syntax import image, link, one_line, plain_line
+
+ENDING = ".md"  # of an address whose response is always Markdown
+LOCALIZATIONS = "localizations"
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d+)?Z)?")
+_DATES = frozenset({"date", "datetime", "timestamp"})
+_OMITTED: tuple[Any, ...] = (None, [], {})
+
+
+class Links(NamedTuple):
+    """Makes the links of one response: to documents in the caller's locale, and only to readable ones."""
+
+    schema: Schema
+    actor: Actor
+    default_locale: str
+    status: str = ""  # the `status` parameter of the request
+
+    def address(self, type_: Type, document_id: str = "", locale: str = "", **more: str) -> str:
+        """Return the address of a document or list as Markdown."""
+        single = type_.kind == "singleType"
+        path = f"/api/{type_.singular if single else type_.plural}"
+        if document_id and not single:
+            path += f"/{quote(document_id, safe='')}"
+        params = {
+            "locale": locale if type_.localized and locale != self.default_locale else "",
+            "status": self.status if type_.draft_publish else "",
+            **more,
+        }
+        query = query_string({name: value for name, value in params.items() if value})
+        return f"{path}{ENDING}?{query}" if query else path + ENDING
+
+    def document(self, type_: Type, value: Mapping[str, Any], text: str = "") -> str:
+        """Return a link to a document, or only its title if the caller may not request it by itself."""
+        document_id = str(value.get("documentId") or "")
+        text = text or text_of(type_, value)
+        action = "find" if type_.kind == "singleType" else "findOne"
+        has_address = self.schema.subjects.get(type_.singular) is type_ and document_id
+        if not has_address or not self.actor.may(type_.singular, action):
+            return one_line(text)
+        return link(text, self.address(type_, document_id, str(value.get("locale") or "")))
+
+
+def text_of(type_: Type, value: Mapping[str, Any]) -> str:
+    """Return a document's title as plain text, or its id if it has no title."""
+    title = value.get(title_of(type_) or "")
+    return (plain_line(title) if isinstance(title, str) else "") or str(value.get("documentId") or "")
+
+
+def document_markdown(type_: Type, body: bytes, links: Links, budget: Budget) -> bytes:
+    """Convert a document from JSON, as the reader renders it, to Markdown."""
+    # Decimals keep all their digits.
+    data = json.loads(body, parse_float=Decimal)
+    budget.spend(_count(data))
+    name = content_of(type_)
+    text = _text(type_.attributes[name], data.pop(name, None)) if name else ""
+    matter = yaml_mapping({"documentId": data.get("documentId"), **_values(type_, data, links)})
+    budget.write(len(matter) + len(text))
+    return "".join(("---\n", matter, "---\n", *(("\n", text, "\n") if text else ()))).encode()
+
+
+def _text(attribute: Attribute, value: Any) -> str:
+    if attribute.type == "blocks":
+        return blocks_to_markdown(value)
+    return value if isinstance(value, str) else ""
+
+
+def _values(type_: Type, data: Mapping[str, Any], links: Links) -> dict[str, Any]:
+    """Return the values for the front matter, in the order of the schema. Empty values are omitted."""
+    found = {}
+    for name, attribute in type_.columns.items():
+        if name in data and name not in ("id", "documentId"):
+            found[name] = _value(attribute, data[name], links)
+    if LOCALIZATIONS in data:
+        found[LOCALIZATIONS] = _localizations(type_, data[LOCALIZATIONS], links)
+    return {name: value for name, value in found.items() if value not in _OMITTED}
+
+
+def _value(attribute: Attribute, value: Any, links: Links) -> Any:
+    if value is None or attribute.scalar:
+        return _scalar(attribute, value)
+    if isinstance(value, list):
+        return [_item(attribute, item, links) for item in value]
+    return _item(attribute, value, links)
+
+
+def _scalar(attribute: Attribute, value: Any) -> Any:
+    if attribute.type == "blocks":
+        return blocks_to_markdown(value) or None
+    if attribute.type in _DATES and isinstance(value, str) and _DATE.fullmatch(value):
+        return Plain(value)
+    return value
+
+
+def _item(attribute: Attribute, value: Any, links: Links) -> Any:
+    """Return one target of a relation, media file or component."""
+    if not isinstance(value, Mapping) or value.keys() == {"count"}:
+        return value  # populate[x][count]=true
+    uid = value.get("__component") or value.get("__type") or attribute.component or attribute.target
+    type_ = links.schema.types.get(UPLOAD if attribute.type == "media" else str(uid))
+    if type_ is None:
+        return None
+    if attribute.holds_components:
+        kind = {"__component": type_.uid} if attribute.type == "dynamiczone" else {}
+        return {**kind, **_values(type_, value, links)}
+    return _file(value) if type_.uid == UPLOAD else links.document(type_, value)
+
+
+def _file(value: Mapping[str, Any]) -> str:
+    name, url = str(value.get("name") or ""), str(value.get("url") or "")
+    if str(value.get("mime") or "").startswith("image/"):
+        return image(str(value.get("alternativeText") or name), url)
+    return link(name or url, url)
+
+
+def _localizations(type_: Type, value: Any, links: Links) -> Any:
+    if not isinstance(value, list):
+        return value
+    return [links.document(type_, item, str(item.get("locale") or "")) for item in value]
+
+
+def _count(value: Any) -> int:
+    """Return the number of values in parsed JSON."""
+    return sum(1 for _ in _walk(value))
+
+
+def _walk(value: Any) -> Iterator[Any]:
+    waiting = [value]
+    while waiting:
+        current = waiting.pop()
+        yield current
+        if isinstance(current, dict):
+            waiting.extend(current.values())
+        elif isinstance(current, list):
+            waiting.extend(current)

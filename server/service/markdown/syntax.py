@@ -1,0 +1,71 @@
+"""Markdown syntax: plain text, links and images that can't be mistaken for other syntax."""
+
+import re
+from urllib.parse import quote
+
+# In CommonMark, a backslash before punctuation removes its meaning. These characters have a meaning inside a
+# line, some of them only beside certain others.
+_INLINE = re.compile(
+    r"[\\`*\[\]~|]"
+    r"|(?<![^\W_])_|_(?![^\W_])"  # An underscore inside a word has no meaning.
+    r"|<(?=[A-Za-z/!?])|&(?=#?\w+;)|!(?=\[|\Z)"
+)
+# At the start of a line, these begin a heading, a quote, a list, a table, or the underline of a heading.
+_LINE_START = re.compile(r"\A(\d{1,9}(?=[.)])|(?=[-+=:#>]))")
+# At the end of a heading, these are left out, unless they are escaped.
+_CLOSING = re.compile(r"(?<!\S)(?=#+\Z)")
+_BACKSLASH = r"\\"
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
+_SCHEME = re.compile(r"\s*([a-z][a-z0-9+.-]*):", re.IGNORECASE)
+_SCHEMES = frozenset(("http", "https", "mailto", "tel"))
+# All other characters are percent-encoded: parentheses, spaces and angle brackets could end a link's URL, and
+# with a semicolon, a parameter could become an entity such as `&copy;`.
+_URL_CHARS = "/:?#[]@!$&'*+,=%~"
+
+
+def escape(text: str) -> str:
+    """Escape plain text for use within a line of Markdown."""
+    return _INLINE.sub(r"\\\g<0>", _CONTROL.sub(" ", text))
+
+
+def escape_start(line: str) -> str:
+    """Escape the start of a line of escaped text that begins a line in the document."""
+    return _LINE_START.sub(r"\1\\", line)
+
+
+def plain_line(text: str) -> str:
+    """Put text on one line, without control characters."""
+    return " ".join(_CONTROL.sub(" ", text).split())
+
+
+def one_line(text: str, most: int = 0) -> str:
+    """Escape plain text and put it on one line. Text of more than `most` characters is truncated."""
+    line = plain_line(text)
+    if most and len(line) > most:
+        line = line[: most - 1].rstrip() + "…"
+    return escape(line)
+
+
+def heading(level: int, line: str) -> str:
+    """Return a heading. `line` is escaped text."""
+    return f"{'#' * level} {_CLOSING.sub(_BACKSLASH, line)}"
+
+
+def safe_url(url: str) -> str:
+    """Return a URL that can't end a link early, or "" if opening it could run a script."""
+    scheme = _SCHEME.match(_CONTROL.sub("", url))
+    if scheme and scheme[1].lower() not in _SCHEMES:
+        return ""
+    return quote(url.strip(), safe=_URL_CHARS, errors="replace")
+
+
+def link(text: str, url: str) -> str:
+    """Return a link. `text` is plain text."""
+    safe = safe_url(url)
+    return f"[{one_line(text)}]({safe})" if safe else one_line(text)
+
+
+def image(text: str, url: str) -> str:
+    """Return an image with an alternative text."""
+    safe = safe_url(url)
+    return f"![{one_line(text)}]({safe})" if safe else one_line(text)
