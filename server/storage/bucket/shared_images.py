@@ -189,13 +189,19 @@ class SharedImages:
             self._added = sys.maxsize
 
     def _evict(self, bucket: "Bucket", most: int) -> None:
-        """Delete the least recently used objects if all together have more than `most` bytes."""
+        """Delete the least recently used objects if all together have more than `most` bytes.
+
+        Those that may have been used within USE_INTERVAL_S are kept up to twice that size, because clients
+        may have been redirected to them.
+        """
         try:
             listed = [one for one in bucket.listed(PREFIX.rstrip("/")) if _KEY.fullmatch(one.key)]
             total, victims = sum(one.size for one in listed), []
+            in_use = datetime.now(UTC) - timedelta(seconds=USE_INTERVAL_S)
             if total > most:
                 for one in sorted(listed, key=lambda one: (one.modified, one.key))[:-1]:
-                    if total <= most - most // _EVICTED_DIVISOR:
+                    least = 2 * most if one.modified > in_use else most - most // _EVICTED_DIVISOR
+                    if total <= least:
                         break
                     victims.append(one.key)
                     total -= one.size
