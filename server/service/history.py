@@ -9,6 +9,7 @@ from server.auth.draft_visibility import has_draft_permission, may_read_drafts
 from server.auth.permissions import may_find, require
 from server.documents.document import DRAFT, PUBLISHED
 from server.errors import ConflictError, ForbiddenError, NotFoundError
+from server.formats.json import read_json
 from server.history.blame import MAX_VERSIONS, Blame, blame
 from server.history.differences import (
     Content,
@@ -40,6 +41,7 @@ from server.service.change_visibility import ChangeFilter, change_filter
 from server.service.commit_visibility import message_for
 from server.service.document_write import Operation, Verb, permit
 from server.service.read import Caller, Params
+from server.service.render import dumps
 from server.service.write import Command, Result, Writes
 from server.site.site import Site, State
 from server.storage.git.branches import merge_base
@@ -342,7 +344,8 @@ class Histories:
         history, (content,) = self._contents(history, (self.past.resolve(at), status))
         if content is None:
             raise NotFoundError(f'The document had no version with this locale and status at "{at}"')
-        data: dict[str, Any] = restore_values(history.attributes, content.values, fields, history.viewer)
+        values = restore_values(history.attributes, content.values, fields, history.viewer)
+        data: Any = read_json(dumps(values).decode())  # as in a request body, where numbers are texts
         document_id = history.document_id if history.type.kind != "singleType" else None
         expected_tag = if_match if verb is Verb.UPDATE else None
         operation = Operation(history.type, verb, document_id, history.params, data, expected_tag)

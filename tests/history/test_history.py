@@ -337,6 +337,16 @@ def test_a_version_is_restored_whole_or_in_some_attributes(api: Api) -> None:
     assert api.get("/api/notes/one?fields=title").data["title"] == "One"
 
 
+def test_numbers_with_a_fraction_are_restored(make_api: MakeApi, tmp_path: Path) -> None:
+    numbers = {"tall": "float", "price": "decimal", "data": "json"}
+    write(tmp_path, {**collection("note", numbers), "content/notes/one.yaml": "tall: 1.5\nprice: 2.50\n"})
+    commit_all(tmp_path)
+    api = make_api({})
+    assert api.put("/api/notes/one", {"tall": 3.5, "price": 4, "data": {"a": 0.5}}).status == 200
+    restored = api.ask("POST", "/history/notes/one/restore", json={"at": "main"})
+    assert (restored.data["tall"], restored.data["price"], restored.data["data"]) == (1.5, 2.5, None)
+
+
 def test_a_published_version_is_restored_as_a_draft(api: Api) -> None:
     before = text(api)
     body = {"at": "main", "status": "published", "fields": ["title"]}
