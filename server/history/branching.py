@@ -31,6 +31,7 @@ from server.storage.git.branches import (
     delete_branch,
     is_branch_name,
     merge_base,
+    merged_branches,
     move_branch,
 )
 from server.storage.git.checkout import folders_above
@@ -62,6 +63,9 @@ class Branches:
     def all(self) -> list[Branch]:
         self.past.require_commits()
         return branches(self.root)
+
+    def merged(self) -> frozenset[str]:
+        return merged_branches(self.root)
 
     def served(self) -> str:
         """Return the name of the checked-out branch, or "" if there is none."""

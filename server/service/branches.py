@@ -5,17 +5,19 @@ from dataclasses import dataclass
 
 from server.auth.permissions import require_branch
 from server.documents.path_rules import Layout
-from server.errors import ForbiddenError
+from server.errors import ForbiddenError, ValidationError
 from server.history.branch_documents import BranchDocuments
 from server.history.branching import Branches, DocumentChange, changed_documents, fork_of
 from server.history.merging.conflicts import Resolution
 from server.history.merging.merge import Merge, Merger, MergeRequest
 from server.history.past import PastStates
 from server.schema.model import Schema
+from server.service.branch_problems import BranchProblems, branch_problems
 from server.service.document_write import Body, take_json_texts
 from server.service.read import Caller
 from server.service.write import Writes
-from server.storage.git.branches import Branch
+from server.storage.git.branches import Branch, merge_base
+from server.storage.git.refs import COMMIT_ID
 
 HEAD = "HEAD"  # value of `origin` that stands for the commit that is checked out
 
@@ -62,6 +64,10 @@ class SiteBranches:
         today = Layout(caller.state.schema, caller.state.settings)
         return [self._documents.count(branch.commit, caller.actor, today) for branch in branches]
 
+    def merged(self) -> frozenset[str]:
+        """Return the names of the branches whose commits are all in the served branch."""
+        return self._branches.merged()
+
     def create(self, caller: Caller, name: str, origin: str = HEAD) -> Branch:
         """Create a branch that starts at `origin`: a commit, tag, branch or time.
 
@@ -100,6 +106,18 @@ class SiteBranches:
         documents = changed_documents(past.at(fork), past.at(head), caller.actor, caller.state.schema)
         caller.budget.spend(len(documents))
         return BranchChanges(fork, head, documents)
+
+    def problems(self, caller: Caller, name: str, since: str = "") -> BranchProblems:
+        """Check the files that changed on a branch since a commit (by default, since the branch was created).
+
+        Raises NotFoundError, and ValidationError if `since` is not a commit of the branch.
+        """
+        self.permit(caller, "find")
+        past, head = self._past, self._branches.commit(name)
+        is_id = COMMIT_ID.fullmatch(since)
+        if since and not (is_id and merge_base(past.site.root, since, head) == since):
+            raise ValidationError(f'"since" must be the id of a commit on the branch (found "{since[:100]}")')
+        return branch_problems(past, caller, since or fork_of(past, head), head)
 
     def merge(
         self,

@@ -12,14 +12,15 @@ from server.formats.tree import SyntaxProblem
 from server.index.dangling import Key
 from server.index.snapshot import Snapshot
 from server.query.parse import read_status, written_locale
-from server.schema.model import Type
+from server.schema.model import Schema, Type
 from server.service.document_write import Verb, permit
 from server.service.dry_run import FileChange
 from server.service.read import Caller, Params
 from server.service.write import Writes
 from server.site.site import Site, State
 from server.storage.files import MISSING_FILE_ERRORS
-from server.storage.read import decode, parse, read_bytes
+from server.storage.git.tree import read_named
+from server.storage.read import MAX_FILE_BYTES, decode, parse, read_bytes
 from server.write.request import Address
 from server.write.source import SourceRequest, mask_text, other_keys, text_of_keys
 from server.write.source import replace_source as prepare
@@ -69,25 +70,27 @@ class NewSource:
 
 
 def find_source(
-    caller: Caller, api_id: str, document_id: str, params: Params, *, to_write: bool = False
+    caller: Caller, api_id: str, document_id: str, params: Params, today: Schema, *, to_write: bool = False
 ) -> SourceFile:
     """Return the file of a document version. `document_id` is "" for a single type.
 
-    If `to_write` is set, also requires permission to change the file.
+    `today` is the served schema. If the caller reads or writes a branch or a past commit, the permissions for
+    both schemas are required. If `to_write` is set, also requires permission to change the file.
 
-    Raises ForbiddenError, NotFoundError or ValidationError. Raises ConflictError for a past commit.
+    Raises ForbiddenError, NotFoundError or ValidationError.
     """
     state, actor = caller.state, caller.actor
     require_source(actor, "read", state.schema)
     type_ = state.schema.endpoints.get(api_id)
     if type_ is None or (type_.kind == "singleType") != (document_id == ""):
         raise NotFoundError()
+    served = today.types.get(type_.uid, type_)
     require_source_of(actor, type_, state.schema, draft=False)
-    if caller.commit:
-        raise ConflictError("Source files are only available in their current state, not at a past commit")
+    require_source_of(actor, served, today, draft=False)
     locale = written_locale(params.get("locale"), type_, state.settings)
     status = read_status(params.get("status"))
     require_source_of(actor, type_, state.schema, draft=status == DRAFT)
+    require_source_of(actor, served, today, draft=status == DRAFT)
     document = _document(state.snapshot, type_, compose(document_id), locale, status)
     if to_write:
         require_source(actor, "write", state.schema)
@@ -95,13 +98,13 @@ def find_source(
     return SourceFile(caller, type_, document, status == DRAFT)
 
 
-def read_source(site: Site, file: SourceFile) -> Source:
-    """Return the text of a file, with its passwords masked.
+def read_source(site: Site, file: SourceFile, commit: str = "") -> Source:
+    """Return the text of a file, with its passwords masked. If `commit` is "", the file on disk is read.
 
     Raises NotFoundError, ConflictError, StorageError or LimitError.
     """
     document, type_ = file.document, file.type
-    text = _read(site, document.path)
+    text = _read_at(site, document.path, commit) if commit else _read(site, document.path)
     file.caller.budget.allow(len(text))
     source = mask_text(file.caller.state.schema, type_, document.path, text)
     problem, others = None, ""
@@ -159,6 +162,17 @@ def _document(snapshot: Snapshot, type_: Type, document_id: str, locale: str, st
     if document is None:
         raise NotFoundError()
     return document
+
+
+def _read_at(site: Site, path: str, commit: str) -> str:
+    """Return the text of a file in a commit. Raises NotFoundError or ConflictError."""
+    data = next(read_named(site.root, [f"{commit}:./{path}"], MAX_FILE_BYTES))
+    if data is None:
+        raise NotFoundError()
+    try:
+        return decode(data)
+    except SyntaxProblem as error:
+        raise ConflictError(f"{path}: {error.message}") from error
 
 
 def _read(site: Site, path: str) -> str:

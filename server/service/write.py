@@ -54,6 +54,7 @@ class Command:
 
     - `is_batch`: whether operations can refer to earlier operations.
     - `dry_run`: whether to report the changes without saving anything.
+    - `diff`: whether the result also contains the changes that the write made.
     - `undo`: whether the caller wants to be able to undo the write.
     """
 
@@ -61,6 +62,7 @@ class Command:
     operations: Iterable[Operation]
     is_batch: bool = False
     dry_run: bool = False
+    diff: bool = False
     undo: bool = False
     message: str = ""
 
@@ -100,6 +102,8 @@ class Written:
 @dataclass(frozen=True, slots=True)
 class Result:
     """The result of a command: the written documents or, for a dry run, the changes in `files`.
+
+    If `Command.diff` is set, there are both.
 
     `commit` is "pending" if the write will be committed later, and "" if writes are not committed.
     """
@@ -153,7 +157,9 @@ class Writes:
         error of `make`.
         """
         caller = command.caller
-        if command.dry_run:  # This check comes first, because hashing passwords (below) is slow.
+        if (
+            command.dry_run or command.diff
+        ):  # This check comes first, because hashing passwords (below) is slow.
             require_source(caller.actor, "read", caller.state.schema)
         writes = _read(command)
         take_json_texts(bodies_of(writes), caller.state.schema, caller.budget)
@@ -167,13 +173,17 @@ class Writes:
             pairs = zip(writes, results, strict=True)
             return [key for write, (written, _) in pairs for key in write.addressed(written)]
 
+        made: list[Write] = []
+        if command.diff:
+            act = _noting(act, made)
         permits = tuple(map(_permit, writes)) if command.undo else ()
         outcome = self.make(caller, act, batch, addressed, message=command.message, permits=permits)
         documents = [
             Written(write, outcome.state, document_id, merged)
             for write, (document_id, merged) in zip(writes, outcome.made, strict=True)
         ]
-        return Result(outcome.state, documents, outcome.commit, outcome.undo)
+        files = list(file_changes(made, caller)) if command.diff else None
+        return Result(outcome.state, documents, outcome.commit, outcome.undo, files)
 
     def make(
         self,
@@ -271,6 +281,17 @@ def _limited(prepare: Prepare[Request, Made], budget: Budget) -> Prepare[Request
         return prepare(request, replace(context, budget=budget.of_write()))
 
     return limited
+
+
+def _noting(prepare: Prepare[Request, Made], made: list[Write]) -> Prepare[Request, Made]:
+    """Return `prepare`, which then also stores the files of the last attempt in `made`."""
+
+    def noting(request: Request, context: Context) -> Made:
+        result = prepare(request, context)
+        made[:] = context.changeset.writes()
+        return result
+
+    return noting
 
 
 def _permit(write: DocumentWrite) -> Permit:

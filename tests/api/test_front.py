@@ -90,6 +90,7 @@ READS = {
     "/docs/<name>": ("/docs/page.css", 200),
     "/branches": ("/branches", 409),  # the site is not in a git repository
     "/branches/<path:name>/changes": ("/branches/main/changes", 409),
+    "/branches/<path:name>/problems": ("/branches/main/problems", 409),
     "/events": ("/events", 200),
     "/events/tags": ("/events/tags?of=/api/notes", 200),
     "/events/reload.js": ("/events/reload.js", 200),

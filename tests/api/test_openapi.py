@@ -332,10 +332,10 @@ def test_writes_say_that_they_become_commits_where_they_do(make_api: MakeApi) ->
     files = {"/api/upload": {"post"}, "/api/upload/files/{id}": {"delete"}}
     restored = {"/history/{type}/restore": {"post"}, "/history/{type}/{documentId}/restore": {"post"}}
     merged = {"/branches/{name}/merge": {"post"}}
-    branched = {(p, m) for p, ms in {**tag, **files, **restored, **merged}.items() for m in ms}
+    sources = {"/source/{type}": {"put"}, "/source/{type}/{documentId}": {"put"}}
+    branched = {(p, m) for p, ms in {**tag, **files, **restored, **merged, **sources}.items() for m in ms}
     # These writes always go to the served branch.
-    served = {("/source/{type}", "put"), ("/source/{type}/{documentId}", "put")}
-    served |= {("/batch/undo/{id}", "post"), ("/problems/fix", "post")}
+    served = {("/batch/undo/{id}", "post"), ("/problems/fix", "post")}
 
     def committing(api: Api, who: str) -> set[tuple[str, str]]:
         found = set()

@@ -158,7 +158,7 @@ def test_nothing_but_documents_is_shown(api: Api, path: str) -> None:
 
 
 def test_parameters_that_it_does_not_have_are_refused(api: Api) -> None:
-    assert api.get("/source/posts/one?at=main").status == 400
+    assert api.get("/source/posts/one?branch=main").status == 400
     # The content type is not localized, so the locale is ignored.
     assert api.get("/source/posts/one?locale=xx").status == 200
     assert api.get("/source/places/a?locale=xx").status == 400

@@ -61,6 +61,7 @@ def test_branches_are_listed_created_and_deleted(api: Api) -> None:
         "served": False,
         "checkedOut": False,
         "documents": 0,
+        "merged": True,
     }
     assert made.data == spring
     main = {**spring, "name": "main", "served": True, "checkedOut": True}

@@ -17,7 +17,7 @@ from tests.service.sites import Service
 
 
 def test_a_text_is_read_tried_and_replaced(service: Service) -> None:
-    file = find_source(service.caller(), "notes", "fog", {}, to_write=True)
+    file = find_source(service.caller(), "notes", "fog", {}, service.site.state.schema, to_write=True)
     source = read_source(service.site, file)
     assert (file.document.path, source.problem) == ("content/notes/fog.json", None)
     assert [document.path for document in sibling_files(file)] == ["content/notes/fog.json"]
@@ -36,7 +36,7 @@ def test_a_text_is_read_tried_and_replaced(service: Service) -> None:
 
 
 def test_a_text_that_is_not_the_document_is_refused(service: Service) -> None:
-    file = find_source(service.caller(), "notes", "fog", {}, to_write=True)
+    file = find_source(service.caller(), "notes", "fog", {}, service.site.state.schema, to_write=True)
     with pytest.raises(ValidationError):
         replace_source(service.writes, file, NewSource("*", text="{"))
     assert git(service.root, "status", "--short") == ""
@@ -44,11 +44,11 @@ def test_a_text_that_is_not_the_document_is_refused(service: Service) -> None:
 
 def test_a_text_is_for_who_may_read_and_write_it(service: Service) -> None:
     reader = service.caller(Actor("token:read", frozenset({"source.read", "note.findOne"})))
-    find_source(reader, "notes", "fog", {})
+    find_source(reader, "notes", "fog", {}, service.site.state.schema)
     for params, to_write in (({}, True), ({"status": "draft"}, False)):
         with pytest.raises(ForbiddenError):
-            find_source(reader, "notes", "fog", params, to_write=to_write)
+            find_source(reader, "notes", "fog", params, service.site.state.schema, to_write=to_write)
     with pytest.raises(ForbiddenError):
-        find_source(service.caller(Actor("public")), "notes", "fog", {})
+        find_source(service.caller(Actor("public")), "notes", "fog", {}, service.site.state.schema)
     with pytest.raises(NotFoundError):
-        find_source(service.caller(), "notes", "rain", {})
+        find_source(service.caller(), "notes", "rain", {}, service.site.state.schema)

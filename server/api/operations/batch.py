@@ -2,6 +2,7 @@
 
 from server.api.operations.json_schema import (
     COUNT,
+    FLAG,
     TEXT,
     TEXT_OR_NULL,
     TIMESTAMP,
@@ -10,6 +11,7 @@ from server.api.operations.json_schema import (
     answer,
     body_of,
     in_path,
+    in_query,
     list_of,
     object_of,
     shared_parameters,
@@ -21,6 +23,7 @@ from server.api.serving.bodies import MAX_BODY_BYTES
 BATCH = Tag("Batch", "Several writes in one request.")
 MAX_OPERATIONS = 100
 MAX_MESSAGE_CHARS = 10_000
+DIFF = "diff"  # query parameter
 MERGE = "merge"  # `prefer` in a request body means the same as the `Prefer` header
 
 _OPERATION: JsonSchema = {
@@ -70,11 +73,17 @@ _OFFER = {
 }
 
 
-def _undoable(data: JsonSchema) -> JsonSchema:
-    return object_of({"data": data, "undo": _OFFER}, optional=("undo",))
+_FILE = object_of({"path": TEXT, "action": {"enum": ["create", "update", "delete"]}, "lines": list_of(TEXT)})
+
+
+def _undoable(data: JsonSchema, **more: JsonSchema) -> JsonSchema:
+    return object_of({"data": data, "undo": _OFFER, **more}, optional=("undo", *more))
 
 
 _UNDONE = _undoable(object_of({"files": COUNT}))
+_FILES = {**list_of(_FILE), "description": "Only with `diff=true`: the changed files, as unified diffs."}
+_DIFF_MEANING = "Whether the response also contains the changed files. Requires the permission source.read."
+_RESULTS = _undoable(list_of(_RESULT), files=_FILES)
 WRITES = Area(
     "batch",
     parts=("batch",),
@@ -84,8 +93,9 @@ WRITES = Area(
             "batch", "POST", "/batch", may_write_any,
             Docs(
                 "Make several writes, all of them or none",
-                {200: answer("The result of each operation, in order.", _undoable(list_of(_RESULT)))},
-                shared_parameters("prefer"), body_of(_BODY), (*WRITE, 404, 412),
+                {200: answer("The result of each operation, in order.", _RESULTS)},
+                [in_query(DIFF, FLAG, _DIFF_MEANING), *shared_parameters("prefer")],
+                body_of(_BODY), (*WRITE, 404, 412),
             ),
             MAX_BODY_BYTES, branch=True, dry_run=True, commits="maybe",
         ),

@@ -1,6 +1,8 @@
 """Operations under `/branches`: list, create, delete, compare and merge branches (docs/branches.md)."""
 
+from server.api.operations.history import PAGES
 from server.api.operations.json_schema import (
+    COUNT,
     FLAG,
     NUMBER,
     READ,
@@ -14,12 +16,14 @@ from server.api.operations.json_schema import (
     body_of,
     in_header,
     in_path,
+    in_query,
     list_of,
     object_of,
     ref,
 )
 from server.api.operations.operation import Area, Docs, Operation, Tag
-from server.api.operations.permission import may
+from server.api.operations.permission import may, may_check_branches
+from server.api.operations.source import PROBLEM
 from server.api.serving.bodies import MAX_BODY_BYTES
 from server.auth.permissions import BRANCH
 
@@ -37,6 +41,7 @@ _BRANCH = object_of(
             "description": "Number of documents that the branch has changed and that the caller may find; "
             "null if the branch can't be compared with the served branch.",
         },
+        "merged": {**FLAG, "description": "Whether the served branch contains all its commits."},
     }
 )
 _NEW = object_of(
@@ -107,6 +112,21 @@ _CHANGES = object_of(
         "meta": object_of({"from": TEXT, "to": TEXT, "pagination": ref("Pagination")}),
     }
 )
+_OF_BRANCH = object_of({**PROBLEM["properties"], "new": {**FLAG, "description": "Absent at `meta.from`."}})
+_PROBLEMS = object_of(
+    {
+        "data": list_of(_OF_BRANCH),
+        "meta": object_of(
+            {
+                "from": TEXT,
+                "to": TEXT,
+                **dict.fromkeys(("errors", "warnings"), COUNT),
+                "pagination": ref("Pagination"),
+            }
+        ),
+    }
+)
+_SINCE = "A commit of the branch; default: the one where the branch was created."
 _NAME = in_path("name", "Branch name; may contain slashes.")
 _LAST_COMMIT = in_header(
     "If-Match", "Last commit of the branch, in quotation marks; 412 if the branch has another."
@@ -152,6 +172,15 @@ OF_REPOSITORY = Area(
                 [_NAME, _LAST_COMMIT], body_of(_MERGE, required=False), (*WRITE, 404, 412),
             ),
             MAX_BODY_BYTES, commits="always", slash=False,
+        ),
+        Operation(
+            "findBranchProblems", "GET", f"{_ONE}/problems", may_check_branches,
+            Docs(
+                "List problems in the files that a branch changed, and problems that it causes in others",
+                {200: answer("The problems, by file and line.", _PROBLEMS)},
+                [_NAME, in_query("since", TEXT, _SINCE), *PAGES], errors=(*READ, 404, 409, 503),
+            ),
+            slash=False,
         ),
         Operation(
             "findBranchChanges", "GET", f"{_ONE}/changes", may(BRANCH, "find"),

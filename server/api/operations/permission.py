@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from server.auth.permissions import SITE_SUBJECTS, Actor, may_draft, may_of_site, may_write
+from server.auth.permissions import BRANCH, PROBLEMS, SITE_SUBJECTS, Actor, may_draft, may_of_site, may_write
 from server.errors import ForbiddenError
 from server.events.presence import PUBLIC_ACTOR, types_to_attend
 from server.events.reading import subjects_of
@@ -58,6 +58,10 @@ def anyone(actor: Actor, schema: Schema, type_: Type | None) -> bool:
 
 def may_write_any(actor: Actor, schema: Schema, type_: Type | None) -> bool:
     return may_write(actor, schema.content_types)
+
+
+def may_check_branches(actor: Actor, schema: Schema, type_: Type | None) -> bool:
+    return may(BRANCH, "find")(actor, schema, type_) and may(PROBLEMS, "find")(actor, schema, type_)
 
 
 def may_send_files(actor: Actor, schema: Schema, type_: Type | None) -> bool:

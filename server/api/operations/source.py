@@ -78,6 +78,7 @@ def _operations(name: str, path: str, variables: list[JsonSchema]) -> tuple[Oper
             writes,
             written,
             MEDIUM_BODY_BYTES,
+            branch=True,
             dry_run=True,
             commits="maybe",
         ),
@@ -88,6 +89,7 @@ SOURCES = Area(
     "source",
     parts=("source",),
     tag=OF_SOURCE,
+    takes_at=True,
     varies_by_commit=True,
     operations=(
         *_operations("Single", "/source/{type}", [TYPE]),
@@ -98,7 +100,7 @@ SOURCES = Area(
 _NUMBER_OR_NULL: JsonSchema = {"type": ["integer", "null"]}
 _NAMED = {"path": TEXT, "key": TEXT, "before": TEXT_OR_NULL, "after": TEXT_OR_NULL}
 _FIX = object_of(_NAMED)
-_PROBLEM = object_of(
+PROBLEM = object_of(
     {
         "path": {**TEXT, "description": "Path of the file, relative to the site."},
         "line": _NUMBER_OR_NULL,
@@ -120,7 +122,7 @@ _META = object_of(
         "pagination": ref("Pagination"),
     }
 )
-_LISTED = object_of({"data": list_of(_PROBLEM), "meta": _META})
+_LISTED = object_of({"data": list_of(PROBLEM), "meta": _META})
 _FIXED = object_of({"fixed": list_of(_FIX), "refused": list_of(object_of({**_NAMED, "reason": TEXT}))})
 _FIXES = object_of({"fixes": list_of(_FIX, minItems=1, maxItems=MAX_FIXES)})
 

@@ -8,9 +8,9 @@ from urllib.parse import unquote
 import orjson
 from flask import Response, request
 
-from server.api.operations.batch import MAX_MESSAGE_CHARS, MAX_OPERATIONS, MERGE
+from server.api.operations.batch import DIFF, MAX_MESSAGE_CHARS, MAX_OPERATIONS, MERGE
 from server.api.operations.content import content_at
-from server.api.request import answer, caller_of, prefers, read_body, tell_commit
+from server.api.request import answer, caller_of, parameters, prefers, read_body, tell_commit
 from server.api.routes.handlers import Handlers
 from server.api.routes.write_requests import (
     DRY_RUN,
@@ -20,6 +20,7 @@ from server.api.routes.write_requests import (
     WRITE_METHODS,
     answer_files,
     data_of,
+    files_json,
     is_dry_run,
     is_like_dry_run,
     message_of,
@@ -64,14 +65,24 @@ def bind(handles: Handlers, writes: Writes) -> None:
             _operations(wanted, caller),
             is_batch=True,
             dry_run=is_dry_run(),
+            diff=_wants_diff(),
             undo=prefers(request, UNDO),
             message=message_of(request, message),
         )
         result = writes.write(command)
-        if result.files is not None:
-            return answer_files(result.files)
+        if command.dry_run:
+            return answer_files(result.files or ())
         body = {"data": [_result_json(written) for written in result.documents], **undo_of(result.undo)}
+        if result.files is not None:
+            body["files"] = files_json(result.files)
         return tell_commit(tell_undo(answer(dumps(body)), result.undo), result.commit)
+
+
+def _wants_diff() -> bool:
+    wanted = parameters(request).get(DIFF, "false")
+    if wanted not in ("true", "false"):
+        raise ValidationError(f'"{DIFF}" must be "true" or "false"')
+    return wanted == "true"
 
 
 def _read_batch(body: Any) -> tuple[Sequence[Any], str]:

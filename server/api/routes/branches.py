@@ -9,6 +9,7 @@ from orjson import Fragment
 
 from server.api.request import (
     answer,
+    answer_within,
     caller_of,
     parameters,
     read_body,
@@ -17,6 +18,7 @@ from server.api.request import (
 from server.api.response import PRIVATE_REVALIDATE
 from server.api.routes.handlers import Handlers
 from server.api.routes.history.document import shown_differences
+from server.api.routes.problems import problem_json
 from server.api.routes.write_requests import MAX_MESSAGE_CHARS, message_of
 from server.documents.timestamps import from_seconds
 from server.errors import ValidationError
@@ -45,7 +47,11 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
 
     def shown(caller: Caller, found: Sequence[Branch]) -> list[dict[str, Any]]:
         counts, served = branches.count_documents(caller, found), branches.served
-        return [_branch_json(branch, served, count) for branch, count in zip(found, counts, strict=True)]
+        merged = branches.merged()
+        return [
+            {**_branch_json(branch, served, count), "merged": branch.name in merged}
+            for branch, count in zip(found, counts, strict=True)
+        ]
 
     @handles("findBranches")
     def listed() -> Response:
@@ -78,6 +84,26 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
         }
         data = [_change(each, caller.budget) for each in part]
         return answer(dumps({"data": data, "meta": meta}), cache_control=PRIVATE_REVALIDATE)
+
+    @handles("findBranchProblems")
+    def problems(name: str) -> Response:
+        caller, params = permitted("find"), parameters(request)
+        page = read_page({key: params[key] for key in _PAGE_KEYS if key in params}, caller.state.settings)
+        since = params.get("since", "")
+        if not isinstance(since, str):
+            raise ValidationError('"since" must be a single commit id')
+        found = branches.problems(caller, name, since)
+        part = found.problems[page.start : page.start + page.limit]
+        errors = sum(one.problem.severity == "error" for one, _ in found.problems)
+        meta = {
+            "from": found.since,
+            "to": found.head,
+            "errors": errors,
+            "warnings": len(found.problems) - errors,
+            "pagination": pagination(page, len(found.problems)),
+        }
+        data = [{**problem_json(one, caller.state.schema), "new": is_new} for one, is_new in part]
+        return answer_within(request, {"data": data, "meta": meta}, PRIVATE_REVALIDATE)
 
     @handles("mergeBranch")
     def merge(name: str) -> Response:

@@ -46,7 +46,7 @@ def bind(handles: Handlers, site: Site, identities: Identities, writes: Writes) 
             "more": told.check.more,
             "pagination": pagination(page, len(told.found)),
         }
-        data = [_problem_json(one, schema) for one in part]
+        data = [problem_json(one, schema) for one in part]
         return answer_within(request, {"data": data, "meta": meta}, PRIVATE_REVALIDATE)
 
     @handles("fixProblems")
@@ -59,7 +59,8 @@ def bind(handles: Handlers, site: Site, identities: Identities, writes: Writes) 
         return tell_commit(answer(body), done.commit)
 
 
-def _problem_json(found: Found, schema: Schema) -> dict[str, Any]:
+def problem_json(found: Found, schema: Schema) -> dict[str, Any]:
+    """Return the JSON for a problem, with the document that has it."""
     problem, type_ = found.problem, schema.types.get(found.uid)
     return {
         **problem.as_json(),

@@ -1,11 +1,11 @@
 """Handlers for `/source`, which return and change the text of a document's file."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from flask import Response, request
 
-from server.api.request import answer, budget_of, caller_of, parameters, read_body, tell_commit
+from server.api.request import answer, budget_of, caller_of, commit_of, parameters, read_body, tell_commit
 from server.api.response import PRIVATE_REVALIDATE
 from server.api.routes.handlers import Handlers
 from server.api.routes.write_requests import DRY_RUN, answer_files, is_dry_run, message_of
@@ -32,8 +32,9 @@ def bind(handles: Handlers, site: Site, writes: Writes) -> None:
 
     def find(api_id: str, document_id: str, *, to_write: bool = False) -> SourceFile:
         params = parameters(request)
-        found = find_source(caller_of(request), api_id, document_id, params, to_write=to_write)
-        _require_known(params)
+        caller, today = caller_of(request), site.state.schema
+        found = find_source(caller, api_id, document_id, params, today, to_write=to_write)
+        _require_known(params, (*_PARAMETERS, "branch") if to_write else _PARAMETERS)
         return found
 
     @handles("replaceSingleSource")
@@ -50,7 +51,7 @@ def bind(handles: Handlers, site: Site, writes: Writes) -> None:
         if is_dry_run():
             return answer_files(try_source(writes, file, new))
         file, commit = replace_source(writes, file, new, message_of(request))
-        return tell_commit(shown(file), commit)
+        return tell_commit(shown(file, commit if file.caller.branch else ""), commit)
 
     @handles("findSingleSource")
     def single(api_id: str) -> Response:
@@ -60,8 +61,8 @@ def bind(handles: Handlers, site: Site, writes: Writes) -> None:
     def one(api_id: str, document_id: str) -> Response:
         return shown(find(api_id, document_id))
 
-    def shown(file: SourceFile) -> Response:
-        source, document = read_source(site, file), file.document
+    def shown(file: SourceFile, commit: str = "") -> Response:
+        source, document = read_source(site, file, commit or commit_of(request)), file.document
         problem = source.problem
         data = {
             "path": document.path,
@@ -79,10 +80,10 @@ def bind(handles: Handlers, site: Site, writes: Writes) -> None:
         return response
 
 
-def _require_known(names: Iterable[str]) -> None:
+def _require_known(names: Iterable[str], known: Sequence[str]) -> None:
     for name in names:
-        if name not in _PARAMETERS:
-            raise ValidationError(f'Unknown parameter "{name[:100]}"; use {" or ".join(_PARAMETERS)}')
+        if name not in known:
+            raise ValidationError(f'Unknown parameter "{name[:100]}"; use {" or ".join(known)}')
 
 
 def _new_source(body: Any, if_match: str | None) -> NewSource:

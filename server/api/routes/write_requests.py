@@ -127,8 +127,11 @@ def answer_write(result: Result) -> Response:
 
 
 def answer_files(files: Sequence[FileChange]) -> Response:
-    shown = [{"path": file.path, "action": file.action, "lines": file.lines} for file in files]
-    return answer_within(request, {"data": {"files": shown}})
+    return answer_within(request, {"data": {"files": files_json(files)}})
+
+
+def files_json(files: Sequence[FileChange]) -> list[dict[str, Any]]:
+    return [{"path": file.path, "action": file.action, "lines": file.lines} for file in files]
 
 
 def undo_of(offer: UndoOffer | None) -> dict[str, Any]:

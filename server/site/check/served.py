@@ -172,11 +172,12 @@ def check(
     survey = look_at(audit, in_order({*known, *problems_between(audit.parsed, snapshot)}), joined)
     kept = survey.problems[:MAX_PROBLEMS]
     fixes = survey.fixes
-    found = tuple(_with_document(audit, problem, fixes.get(problem)) for problem in kept)
+    found = tuple(with_document(audit, problem, fixes.get(problem)) for problem in kept)
     return found, len(survey.problems) - len(kept)
 
 
-def _with_document(audit: Audit, problem: Problem, fix: Fix | None) -> Found:
+def with_document(audit: Audit, problem: Problem, fix: Fix | None) -> Found:
+    """Return a problem with the document that has it."""
     change = Change.of(fix) if fix else None
     if is_upload(problem.path):
         return Found(problem, UPLOAD, fix=change)

@@ -40,6 +40,14 @@ def branches(root: Path) -> list[Branch]:
     return result
 
 
+def merged_branches(root: Path) -> frozenset[str]:
+    """Return the names of the local branches that are merged into the checked-out one. Raises GitError."""
+    if place_mark(root) is None:
+        return frozenset()
+    output = git_or_fail(root, "for-each-ref", "--merged=HEAD", "--format=%(refname)", BRANCH_PREFIX)
+    return frozenset(_readable(line.removeprefix(BRANCH_PREFIX)) for line in output.splitlines())
+
+
 def _readable(text: str) -> str:
     return text.encode(errors="surrogateescape").decode(errors="replace")
 
