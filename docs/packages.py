@@ -61,6 +61,7 @@ LAZY = {
     "server.documents.email": "email-validator takes 13 ms. Loaded to check the first e-mail address.",
     "server.schema.patterns": "regex takes 6 ms and 1 MB. Loaded when a schema contains a pattern.",
     "server.api.app": "Flask and the handlers take 150 ms and 10 MB. Content reads do not need them.",
+    "server.api.mcp.fetch": "TLS takes 10 ms and 2 MB. Loaded when an agent uploads a file by its URL.",
     "server.api.mcp.http": "The tools for agents take 1 MB. Loaded only for a site with `mcp.enabled`.",
     "server.auth.directory": "argon2 and PyJWT take 80 ms and 5 MB. Loaded to check tokens or read users.",
     "server.database.postgres": "psycopg is an optional dependency, needed only for accounts in PostgreSQL.",

@@ -9,7 +9,7 @@ from server.formats.config_file import ConfigFile
 from server.schema.spelling import suggestion
 
 CALLER = "{token}"
-MIN_BYTES = 4_000
+MIN_BYTES = 16_000
 
 
 class WriteMode(StrEnum):

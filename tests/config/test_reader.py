@@ -110,7 +110,7 @@ WRONG = {
     "mcp: {write: brunch}": [(1, 'mcp.write must be "branch", "direct" or "none" (found "brunch")')],
     "mcp: {branch: agent}": [(1, 'mcp.branch must contain {token} (found "agent")')],
     "mcp: {branch: '{token}..'}": [(1, 'mcp.branch must be a valid branch name (found "{token}..")')],
-    "mcp:\n  max_bytes: 100": [(2, 'mcp.max_bytes must be at least 4 kB (found "100")')],
+    "mcp:\n  max_bytes: 100": [(2, 'mcp.max_bytes must be at least 16 kB (found "100")')],
     "api: {page_size: {max: 0}}": [(1, 'api.page_size.max must be a whole number above 0 (found "0")')],
     "api: {page_size: {max: .inf}}": [(1, "api.page_size.max: .inf can't be written in JSON")],
     "auth: {session: 30}": [(1, 'auth.session must be a duration (found "30")')],

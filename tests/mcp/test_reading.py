@@ -54,7 +54,7 @@ def test_results_fit_their_schema(agent: Agent, name: str) -> None:
 def test_site_info_describes_what_the_caller_may_do(agent: Agent, api: Api) -> None:
     called = agent.call("site_info")
     assert called.content["site"]["locales"] == ["en", "fr"]
-    assert called.content["writes"] == {"to": "branch", "branch": "agent/full"}
+    assert "git init" in called.content["writes"]["obstacle"]
     article = next(one for one in called.data if one["name"] == "article")
     assert (article["documents"], article["drafts"], article["single"]) == (3, True, False)
     public = Agent(api, "public").call("site_info")
@@ -156,18 +156,18 @@ def test_who_may_not_read_may_not_read(api: Api) -> None:
 
 
 def test_lists_are_cut_by_whole_documents(tmp_path_factory: pytest.TempPathFactory) -> None:
-    texts = {f"n{i:02d}": {"text": "x" * 700} for i in range(30)}
+    texts = {f"n{i:02d}": {"text": "x" * 1500} for i in range(30)}
     files = {
-        "site.yaml": "mcp: {enabled: true, max_bytes: 6 kB}\n",
+        "site.yaml": "mcp: {enabled: true, max_bytes: 16 kB}\n",
         **collection("note", {"text": "text"}),
-        **documents("notes", **texts, long={"text": "y" * 9000}),
+        **documents("notes", **texts, long={"text": "y" * 20_000}),
     }
     api = make(tmp_path_factory.mktemp("site"), files)
     agent, seen, pages = Agent(api), [], {"pageSize": 25}
     while pages:
         answer = agent.post("tools/call", {"name": "find", "arguments": {"type": "note", "filters": {
             "documentId": {"$ne": "long"}}, **pages}})  # fmt: skip
-        assert len(answer.raw) <= 6000
+        assert len(answer.raw) <= 16_000
         content = answer.body["result"]["structuredContent"]
         seen += [one["documentId"] for one in content["data"]]
         assert content["total"] == 30

@@ -108,9 +108,9 @@ def test_who_may_not_read_a_document_may_not_read_its_file(api: Api) -> None:
 
 def test_a_text_that_is_too_long_is_refused(tmp_path_factory: pytest.TempPathFactory) -> None:
     files = {
-        "site.yaml": "mcp: {enabled: true, max_bytes: 6 kB}\n",
+        "site.yaml": "mcp: {enabled: true, max_bytes: 16 kB}\n",
         **collection("note", {"text": "text"}),
-        **documents("notes", long={"text": "y" * 9000}),
+        **documents("notes", long={"text": "y" * 20_000}),
     }
     api = make(tmp_path_factory.mktemp("site"), files)
     answer = Agent(api).post("resources/read", {"uri": "bifolio://note/long"})

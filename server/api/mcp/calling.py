@@ -1,13 +1,15 @@
 """The methods `tools/list` and `tools/call`."""
 
 import json
+from http import HTTPStatus
+from typing import Any
 
 from server.api.error_response import failure
 from server.api.mcp.arguments import check_arguments
 from server.api.mcp.json_rpc import INVALID_PARAMS, Json, RpcError, encode
 from server.api.mcp.request import Request, cached
 from server.api.mcp.tools.table import DESCRIBED, tool_named
-from server.api.mcp.tools.tool import Call, Result, Tool, too_large
+from server.api.mcp.tools.tool import Call, RefusedError, Result, Tool, too_large
 from server.errors import ApiError
 
 
@@ -37,16 +39,21 @@ def _run(tool: Tool, call: Call) -> Result:
         if size > call.max_bytes:
             raise too_large(size)
         return result
+    except RefusedError as error:
+        return _failed(error.reply.body)
     except ApiError as error:
-        return _failed(error)
+        shown = failure(error).body
+        assert isinstance(shown, bytes)
+        return _failed(json.loads(shown))
 
 
-def _failed(error: ApiError) -> Result:
+def _failed(body: Any) -> Result:
     """Return an error as the REST API returns it, with its message as the text."""
-    shown = failure(error).body
-    assert isinstance(shown, bytes)
-    line = " ".join(f"{error.message} ({error.status} {error.name})".split())
-    return Result(line, json.loads(shown), is_error=True)
+    error = body["error"]
+    line = " ".join(f"{error['message']} ({error['status']} {error['name']})".split())
+    if error["status"] == HTTPStatus.FORBIDDEN:
+        line += ". site_info lists your permissions"
+    return Result(line, body, is_error=True)
 
 
 def _text(line: str) -> Json:

@@ -11,8 +11,9 @@ from typing import Any
 from urllib.parse import quote
 
 from server.api.entrance import Entrance
-from server.api.environ import ADMITTED, FORMAT, GONE
+from server.api.environ import ADMITTED, GONE
 from server.api.mcp.json_rpc import encode
+from server.documents.path_rules import Layout
 from server.formats.tree import Plain
 from server.query.serialize import query_string
 from server.schema.model import Type
@@ -25,7 +26,7 @@ _DEFAULTS: Mapping[str, Any] = {
     "SERVER_PROTOCOL": "HTTP/1.1",
     "REMOTE_ADDR": "127.0.0.1",
     "wsgi.url_scheme": "http",
-    f"HTTP_{FORMAT.upper().replace('-', '_')}": "v5",
+    "HTTP_STRAPI_RESPONSE_FORMAT": "v5",
 }
 
 
@@ -48,6 +49,16 @@ class Upload:
 
     content: bytes
     media_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A document version, as the REST API addresses it."""
+
+    type: Type
+    document_id: str
+    locale: str
+    status: str
 
 
 class Gateway:
@@ -83,7 +94,7 @@ class Gateway:
             "wsgi.multithread": True,
             "wsgi.multiprocess": True,
             "wsgi.run_once": False,
-            **{f"HTTP_{name.upper().replace('-', '_')}": value for name, value in (headers or {}).items()},
+            **{_key(name): value.encode().decode("latin-1") for name, value in (headers or {}).items()},
         }
         if body is not None:
             environ |= {"CONTENT_TYPE": sent.media_type, "CONTENT_LENGTH": str(len(sent.content))}
@@ -95,10 +106,36 @@ class Gateway:
         """The site's folder."""
         return self._app.site.root
 
+    @property
+    def origin(self) -> str:
+        """The URL of the server as the client addressed it, or "" if there is no server."""
+        host = self._environ.get("HTTP_HOST", "")
+        return f"{self._environ['wsgi.url_scheme']}://{host}" if host else ""
+
+    def address_of(self, path: str, branch: str) -> Address | None:
+        """Return the document version that a file contains, on a branch or (if it is "") as served.
+
+        The caller might not have permission to see the document.
+        """
+        app = self._app
+        state = app.site.current()
+        if branch and (commit := app.past.branch(branch)):
+            state = app.past.answered(commit, state.settings)
+        claim = Layout(state.schema, state.settings).claim(path)
+        if claim is None:
+            return None
+        versions = state.snapshot.tables[claim.type.uid].versions.values()
+        document_id = next((d.document_id for d in versions if d.path == path), claim.document_id)
+        return Address(claim.type, document_id, claim.locale, "draft" if claim.draft else "published")
+
     def type_named(self, name: str) -> Type | None:
         """Return a content type by its API id or uid, even if the caller can't see the type."""
         types = self._app.site.state.schema.content_types
         return next((t for t in types if name in (t.singular, t.plural, t.uid)), None)
+
+
+def _key(header: str) -> str:
+    return f"HTTP_{header.upper().replace('-', '_')}"
 
 
 def content_path(type_: Type, document_id: str = "", action: str = "") -> str:

@@ -8,8 +8,8 @@ import ssl
 import threading
 import time
 from base64 import b64decode, b64encode
-from collections.abc import Collection, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -228,6 +228,21 @@ def brief(error: str) -> str:
 def _exchange(
     url: str, headers: Mapping[str, str], body: bytes, allowed: Collection[str], deadline: float
 ) -> Outcome:
+    with connected("POST", url, allowed, deadline) as connection:
+        for name, value in {**headers, "Content-Length": str(len(body)), "Connection": "close"}.items():
+            connection.putheader(name, value)
+        # The receiver may respond before it has read the whole body.
+        with suppress(BrokenPipeError, ConnectionResetError):
+            connection.endheaders(body)
+        return _read(connection.getresponse(), url)
+
+
+@contextmanager
+def connected(method: str, url: str, allowed: Collection[str], deadline: float) -> Iterator[HTTPConnection]:
+    """Context manager that connects to the server of a URL, and yields a connection to send headers to.
+
+    See `connect` for the parameters and errors.
+    """
     parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port or DEFAULT_PORTS[parts.scheme]
     with connect(host, port, allowed, deadline) as plain:
@@ -235,14 +250,9 @@ def _exchange(
         with channel:
             connection = HTTPConnection(host, port)
             connection.sock = cast(socket.socket, _Channel(channel, deadline))
-            connection.putrequest("POST", _target(url), skip_host=True, skip_accept_encoding=True)
+            connection.putrequest(method, _target(url), skip_host=True, skip_accept_encoding=True)
             connection.putheader("Host", parts.netloc)
-            for name, value in {**headers, "Content-Length": str(len(body)), "Connection": "close"}.items():
-                connection.putheader(name, value)
-            # The receiver may respond before it has read the whole body.
-            with suppress(BrokenPipeError, ConnectionResetError):
-                connection.endheaders(body)
-            return _read(connection.getresponse(), url)
+            yield connection
 
 
 def _encrypt(plain: socket.socket, host: str, deadline: float) -> ssl.SSLSocket:

@@ -1,44 +1,154 @@
 """Where an agent's writes go: to a branch of its own, to the served branch, or nowhere."""
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
+from itertools import count
+from typing import Any
+from urllib.parse import quote
 
 from server.api.mcp.json_rpc import Json
-from server.api.mcp.tools.tool import Call, body_of
-from server.config.mcp import WriteMode
+from server.api.mcp.tools.tool import Call, RefusedError, body_of
+from server.config.mcp import CALLER, WriteMode
+from server.errors import ConflictError, NotAllowedBySettingError
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _MAX_NAME_CHARS = 60
+_OFF = "Writes are turned off for agents (mcp.write in site.yaml is none)"
+_ON_SERVED = "Agents can't write to the served branch (mcp.write in site.yaml is branch); omit branch"
 
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where writes go that don't name a branch. `branch` is "" unless the mode is `branch`."""
+    """Where writes go. `branch` is "" for the served branch, or if the caller can't have a branch.
+
+    - `exists`: whether the branch exists. If not, the first write creates it.
+    - `commit`: the branch's last commit before the write, or "" if unknown.
+    - `obstacle`: why the caller can't have a branch, or "".
+    """
 
     mode: WriteMode
-    branch: str
+    branch: str = ""
+    exists: bool = False
+    commit: str = ""
+    obstacle: str = ""
 
     @property
     def sentence(self) -> str:
-        return {
-            WriteMode.BRANCH: f"Writes go to the branch {self.branch}; a person merges it.",
-            WriteMode.DIRECT: "Writes change the served content.",
-            WriteMode.NONE: "Writes are turned off (mcp.write: none).",
-        }[self.mode]
+        if self.mode is WriteMode.NONE:
+            return f"{_OFF}."
+        if self.mode is WriteMode.DIRECT:
+            return "Writes change the served content."
+        if self.obstacle:
+            return f"You can't write to a branch: {self.obstacle}."
+        return f"Writes go to the branch {self.branch}, which a person merges."
 
     def describe(self) -> Json:
-        return {"to": self.mode.value, **({"branch": self.branch} if self.branch else {})}
+        found: Json = {"to": "served" if self.mode is WriteMode.DIRECT else self.mode.value}
+        if self.branch:
+            found |= {"branch": self.branch, "exists": self.exists}
+        return {**found, **({"obstacle": self.obstacle} if self.obstacle else {})}
 
 
 def destination_of(call: Call) -> Destination:
+    """Return where the caller's writes go that don't name a branch. Reads only."""
     mode = call.settings.mcp.write
     if mode is not WriteMode.BRANCH:
-        return Destination(mode, "")
+        return Destination(mode)
+    try:
+        branches = _branches(call)
+    except RefusedError as error:
+        message = error.reply.body["error"]["message"]
+        needed = " (it needs branch: [find, create, update])" if error.reply.status == 403 else ""
+        return Destination(mode, obstacle=f"{message}{needed}")
     caller = body_of(call.gateway.send("GET", "/access"))["data"]["caller"]
-    return Destination(mode, branch_name(call.settings.mcp.branch, str(caller["name"])))
+    return _own_branch(branch_name(call.settings.mcp.branch, caller), branches)
 
 
-def branch_name(pattern: str, caller: str) -> str:
-    """Return the name of the caller's branch. `{token}` in the pattern stands for the caller's name."""
-    safe = _UNSAFE.sub("-", caller).strip("-")[:_MAX_NAME_CHARS] or "public"
-    return pattern.replace("{token}", safe)
+def _branches(call: Call) -> Mapping[str, Json]:
+    listed = body_of(call.gateway.send("GET", "/branches"))["data"]
+    return {branch["name"]: branch for branch in listed}
+
+
+def _own_branch(name: str, branches: Mapping[str, Json]) -> Destination:
+    """Return the caller's branch: the last one, or a new one if the last one is merged or checked out."""
+    served = next((one["commit"] for one in branches.values() if one["served"]), "")
+    last = ""
+    for each in _names(name):
+        if each not in branches:
+            break
+        last = each
+    found = branches.get(last)
+    if found and not found["checkedOut"] and (not found["merged"] or found["commit"] == served):
+        return Destination(WriteMode.BRANCH, last, exists=True, commit=found["commit"])
+    return Destination(WriteMode.BRANCH, each, commit=served)
+
+
+def _names(name: str) -> Iterator[str]:
+    yield name
+    yield from (f"{name}.{number}" for number in count(2))
+
+
+def branch_name(pattern: str, caller: Mapping[str, Any]) -> str:
+    """Return the name of a caller's branch. Different callers get different names.
+
+    `{token}` in the pattern stands for the name of the token, or for the kind and name of another caller.
+    """
+    name = str(caller["name"])
+    safe = _UNSAFE.sub("-", name).strip("-")[:_MAX_NAME_CHARS]
+    if safe != name:
+        safe = "-".join(filter(None, (safe, sha256(name.encode()).hexdigest()[:6])))
+    kind = "" if caller["kind"] == "token" else f"{caller['kind']}."
+    return pattern.replace(CALLER, f"{kind}{safe}")
+
+
+# --- writes ---------------------------------------------------------------------------------------
+
+
+def destination_of_write(call: Call) -> Destination:
+    """Return where a write goes, which may name a branch.
+
+    Raises NotAllowedBySettingError, RefusedError, or ConflictError if the caller can't have a branch.
+    """
+    mode, branch = call.settings.mcp.write, call.text("branch")
+    if mode is WriteMode.NONE:
+        raise NotAllowedBySettingError(_OFF)
+    if mode is WriteMode.DIRECT:
+        return Destination(mode, branch, exists=True)
+    if branch:
+        found = _branches(call).get(branch, {})
+        if found.get("served"):
+            raise NotAllowedBySettingError(_ON_SERVED)
+        return Destination(mode, branch, exists=True, commit=found.get("commit", ""))
+    destination = destination_of(call)
+    if destination.obstacle:
+        raise NotAllowedBySettingError(destination.sentence)
+    return destination
+
+
+def create_branch(call: Call, destination: Destination) -> None:
+    """Create the branch from the served commit, if it does not exist yet. Raises RefusedError."""
+    if destination.branch and not destination.exists:
+        reply = call.gateway.send("POST", "/branches", body={"name": destination.branch})
+        if reply.status != ConflictError.status or destination.branch not in _branches(call):
+            body_of(reply)
+
+
+def query_of(destination: Destination, *, dry_run: bool) -> Json:
+    """Return the query parameters of a write. A dry run of a new branch is one of the served branch."""
+    on_branch = destination.branch and (destination.exists or not dry_run)
+    branch = {"branch": destination.branch} if on_branch else {}
+    return {**branch, **({"dryRun": "true"} if dry_run else {})}
+
+
+def about_write(call: Call, destination: Destination, commit: str) -> Json:
+    """Return where a write went, and how a person goes on."""
+    found: Json = {"commit": commit} if commit else {}
+    if not destination.branch:
+        return found
+    name = destination.branch
+    steps = {"command": f"git merge {name}"}
+    if call.gateway.origin:
+        steps["url"] = f"{call.gateway.origin}/studio/changes?branch={quote(name)}"
+    return {**found, "branch": name, "goOn": steps}

@@ -6,38 +6,22 @@ from typing import Any
 from server.api.mcp.gateway import content_path
 from server.api.mcp.json_rpc import Json
 from server.api.mcp.tools.destination import destination_of
+from server.api.mcp.tools.schemas import AT, ID, LISTED, NAMES, OBJECT, PAGES, POPULATE, STATUS, TEXT, TYPE
 from server.api.mcp.tools.tool import (
     Call,
     Result,
     Tool,
     body_of,
-    fit,
-    page_that_fits,
+    line_of,
+    listing,
+    required_id,
     type_of,
 )
 from server.errors import NotFoundError
-from server.schema.model import Type
 
 METASCHEMA = "https://json-schema.org/draft/2020-12/schema"
 _REFERENCE = "#/components/schemas/"
 _TYPES_PER_PAGE = 200
-
-# --- schemas of arguments and results ------------------------------------------------------------
-
-TEXT: Json = {"type": "string"}
-COUNT: Json = {"type": "integer"}
-OBJECT: Json = {"type": "object"}
-LIST: Json = {"type": "array"}
-POSITIVE: Json = {"type": "integer", "minimum": 1}
-STATUS: Json = {"enum": ["draft", "published"]}
-NAMES: Json = {"type": ["string", "array"]}
-AT: Json = {"type": "string", "description": "Commit, tag, branch or time to read from"}
-TYPE: Json = {"type": "string", "description": "Content type, as site_info names it"}
-ID: Json = {"type": "string", "description": "Omit for a single type"}
-POPULATE: Json = {"type": ["string", "array", "object"]}
-PAGES: Json = {"page": POSITIVE, "pageSize": POSITIVE}
-_LISTED: Json = {"data": LIST, "total": COUNT, "returned": COUNT, "next": OBJECT}
-
 
 # --- site_info ------------------------------------------------------------------------------------
 
@@ -50,6 +34,7 @@ def site_info(call: Call) -> Result:
     types = [_summary(each, access["permissions"], counts) for each in access["contentTypes"]]
     names = {each["name"] for each in types}
     site = access["site"]
+    destination = destination_of(call)
     about = {
         "site": {
             "name": site["name"],
@@ -60,10 +45,10 @@ def site_info(call: Call) -> Result:
         },
         "caller": access["caller"],
         "permissions": {name: may for name, may in access["permissions"].items() if name not in names},
-        "writes": destination_of(call).describe(),
+        "writes": destination.describe(),
     }
     listed = _page(types, call)
-    line = f"{site['name']}: {len(types)} content types. {destination_of(call).sentence}"
+    line = f"{site['name']}: {len(types)} content types. {destination.sentence}"
     return Result(line, {**about, **listed})
 
 
@@ -88,19 +73,7 @@ def _page(items: list[Json], call: Call) -> Json:
     page = int(call.arguments.get("page") or 1)
     size = int(call.arguments.get("pageSize") or _TYPES_PER_PAGE)
     offset = (page - 1) * size
-    return _listing(items[offset : offset + size], len(items), offset, size, call.max_bytes * 2 // 3)
-
-
-def _listing(found: list[Any], total: int, offset: int, size: int, max_bytes: int) -> Json:
-    """Return the part of a page that fits, and how to request the rest."""
-    fitting = fit(found, max_bytes)
-    if fitting < len(found):
-        size = page_that_fits(offset, fitting)
-        found = found[:size]
-    listed: Json = {"data": found, "total": total, "returned": len(found)}
-    if found and offset + len(found) < total:
-        listed["next"] = {"page": offset // size + 2, "pageSize": size}
-    return listed
+    return listing(items[offset : offset + size], len(items), offset, size, call.max_bytes * 2 // 3)
 
 
 # --- get_schema -----------------------------------------------------------------------------------
@@ -200,15 +173,8 @@ def find(call: Call) -> Result:
     body = body_of(call.gateway.send("GET", content_path(type_), query))
     meta = body["meta"]["pagination"]
     offset = (meta["page"] - 1) * meta["pageSize"]
-    listed = _listing(body["data"], meta["total"], offset, meta["pageSize"], call.max_bytes)
-    return Result(_line_of(listed, type_.plural), listed)
-
-
-def _line_of(listed: Json, what: str) -> str:
-    line = f"{listed['returned']} of {listed['total']} {what}."
-    if "next" in listed:
-        line += f" Next: page={listed['next']['page']}, pageSize={listed['next']['pageSize']}."
-    return line
+    listed = listing(body["data"], meta["total"], offset, meta["pageSize"], call.max_bytes)
+    return Result(line_of(listed, type_.plural), listed)
 
 
 def get(call: Call) -> Result:
@@ -222,15 +188,6 @@ def get(call: Call) -> Result:
     return Result(shown, {"data": document, **tag})
 
 
-def required_id(call: Call, type_: Type) -> str:
-    """Return the argument `documentId`, or "" for a single type. Raises NotFoundError if it is missing."""
-    if type_.kind == "singleType":
-        return ""
-    if not call.text("documentId"):
-        raise NotFoundError(f'"documentId" is missing; {type_.singular} is not a single type')
-    return call.text("documentId")
-
-
 def search(call: Call) -> Result:
     """Run the tool search."""
     query = call.values("q", "type", "locale", "status", "at", "page")
@@ -241,11 +198,11 @@ def search(call: Call) -> Result:
     body = body_of(call.gateway.send("GET", "/search", query))
     meta = body["meta"]["pagination"]
     offset = (meta["page"] - 1) * meta["pageSize"]
-    listed = _listing(body["data"], meta["total"], offset, meta["pageSize"], call.max_bytes)
+    listed = listing(body["data"], meta["total"], offset, meta["pageSize"], call.max_bytes)
     suggested: Mapping[str, Any] = body["meta"]
     if suggested.get("didYouMean"):
         listed["didYouMean"] = suggested["didYouMean"]
-    return Result(_line_of(listed, "hits"), listed)
+    return Result(line_of(listed, "hits"), listed)
 
 
 # --- the table ------------------------------------------------------------------------------------
@@ -256,7 +213,7 @@ TOOLS = (
         "Describe the site",
         "Content types, locales, your permissions, and where your writes go. Call this first.",
         PAGES,
-        {"site": OBJECT, "caller": OBJECT, "permissions": OBJECT, "writes": OBJECT, **_LISTED},
+        {"site": OBJECT, "caller": OBJECT, "permissions": OBJECT, "writes": OBJECT, **LISTED},
         site_info,
         optional=("next",),
         is_read_only=True,
@@ -288,7 +245,7 @@ TOOLS = (
             "at": AT,
             **PAGES,
         },
-        _LISTED,
+        LISTED,
         find,
         required=("type",),
         optional=("next",),
@@ -318,7 +275,7 @@ TOOLS = (
         "Search all documents",
         'Ranked full-text search. q: words, "phrases", field:word, -excluded.',
         {"q": TEXT, "type": NAMES, "status": STATUS, "locale": TEXT, "at": AT, **PAGES},
-        {**_LISTED, "didYouMean": TEXT},
+        {**LISTED, "didYouMean": TEXT},
         search,
         required=("q",),
         optional=("next", "didYouMean"),

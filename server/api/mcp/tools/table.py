@@ -3,10 +3,18 @@
 from collections.abc import Mapping
 
 from server.api.mcp.json_rpc import INVALID_PARAMS, Json, RpcError
-from server.api.mcp.tools import reading
+from server.api.mcp.tools import checking, history, reading, sources, uploading, writing
 from server.api.mcp.tools.tool import Tool
 
-TOOLS: tuple[Tool, ...] = (*reading.TOOLS,)
+_MODULES = (reading, writing, history, checking, sources, uploading)
+# The order in which an agent needs them.
+_ORDER = (
+    "site_info", "get_schema", "find", "get", "search", "write", "diff", "check", "history", "restore",
+    "read_file", "write_file", "upload",
+)  # fmt: skip
+TOOLS: tuple[Tool, ...] = tuple(
+    sorted((tool for module in _MODULES for tool in module.TOOLS), key=lambda tool: _ORDER.index(tool.name))
+)
 BY_NAME: Mapping[str, Tool] = {tool.name: tool for tool in TOOLS}
 DESCRIBED: tuple[Json, ...] = tuple(tool.describe() for tool in TOOLS)
 

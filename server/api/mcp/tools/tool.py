@@ -7,12 +7,14 @@ from typing import Any
 from server.api.mcp.gateway import Gateway, Reply
 from server.api.mcp.json_rpc import Json, encode
 from server.config.model import Settings
-from server.errors import ApiError, LimitError, NotFoundError
+from server.errors import BifolioError, LimitError, NotFoundError
 from server.schema.model import Type
 from server.schema.spelling import suggestion
 
 # Bytes of a result beside its structured content and its text.
 ENVELOPE_BYTES = 700
+# Room for sentences that say what is left out.
+_NOTE_BYTES = 200
 _MAX_NAME_CHARS = 100
 
 
@@ -90,13 +92,12 @@ class Tool:
         }
 
 
-class RefusedError(ApiError):
+class RefusedError(BifolioError):
     """A request to the REST API failed. The tool's result is the response's own error."""
 
     def __init__(self, reply: Reply) -> None:
-        found = reply.body.get("error", {}) if isinstance(reply.body, dict) else {}
-        super().__init__(str(found.get("message", "")), found.get("details"))
-        self.status, self.name = reply.status, str(found.get("name", ApiError.name))
+        self.reply = reply
+        super().__init__(f"status {reply.status}")
 
 
 def body_of(reply: Reply) -> Any:
@@ -136,6 +137,23 @@ def fit(items: Sequence[Any], max_bytes: int) -> int:
     return len(items)
 
 
+def cut_lists(content: Json, call: Call) -> Json:
+    """Return the result of a write without as many files and problems as necessary, so that it fits.
+
+    A write that succeeded must not fail because its result is too large.
+    """
+    for name in ("files", "problems", "documents"):
+        items = content.get(name) or ()
+        room = call.max_bytes - len(encode({**content, name: []})) - _NOTE_BYTES
+        size = kept = 0
+        while kept < len(items) and (size := size + len(encode(items[kept])) + 1) <= room:
+            kept += 1
+        if kept < len(items):
+            note = f"{content.get('note', '')} Only {kept} of {len(items)} {name} are listed.".strip()
+            content = {**content, name: items[:kept], "note": note}
+    return content
+
+
 def too_large(size: int) -> LimitError:
     return LimitError(
         f"The result would have {size:,} bytes, more than mcp.max_bytes allows; request less, for example "
@@ -147,3 +165,31 @@ def too_large(size: int) -> LimitError:
 def page_that_fits(offset: int, fitting: int) -> int:
     """Return the largest page size up to `fitting` of which `offset` is a multiple."""
     return next(size for size in range(fitting, 0, -1) if offset % size == 0)
+
+
+def listing(found: list[Any], total: int, offset: int, size: int, max_bytes: int) -> Json:
+    """Return the part of a page that fits, and how to request the rest."""
+    fitting = fit(found, max_bytes)
+    if fitting < len(found):
+        size = page_that_fits(offset, fitting)
+        found = found[:size]
+    listed: Json = {"data": found, "total": total, "returned": len(found)}
+    if found and offset + len(found) < total:
+        listed["next"] = {"page": offset // size + 2, "pageSize": size}
+    return listed
+
+
+def line_of(listed: Json, what: str) -> str:
+    line = f"{listed['returned']} of {listed['total']} {what}."
+    if "next" in listed:
+        line += f" Next: page={listed['next']['page']}, pageSize={listed['next']['pageSize']}."
+    return line
+
+
+def required_id(call: Call, type_: Type) -> str:
+    """Return the argument `documentId`, or "" for a single type. Raises NotFoundError if it is missing."""
+    if type_.kind == "singleType":
+        return ""
+    if not call.text("documentId"):
+        raise NotFoundError(f'"documentId" is missing; {type_.singular} is not a single type')
+    return call.text("documentId")

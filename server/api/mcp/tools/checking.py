@@ -1,0 +1,122 @@
+"""The tool check, and the problems that a write causes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from server.api.mcp.gateway import Reply
+from server.api.mcp.json_rpc import Json
+from server.api.mcp.tools.destination import Destination
+from server.api.mcp.tools.schemas import BRANCH, COUNT, LISTED, NAMES, PAGES
+from server.api.mcp.tools.tool import Call, Result, Tool, body_of, line_of, listing
+
+# A write's result has at most this many problems.
+MAX_NEW_PROBLEMS = 20
+_KEYS = (
+    "path",
+    "line",
+    "column",
+    "severity",
+    "rule",
+    "message",
+    "fix",
+    "type",
+    "documentId",
+    "locale",
+    "new",
+)
+_MAX_PAGE = 100
+
+
+def check(call: Call) -> Result:
+    """Run the tool check."""
+    branch = call.text("branch")
+    query = call.values("severity") if not branch else {}
+    path = f"/branches/{branch}/problems" if branch else "/problems"
+    paths = call.arguments.get("paths")
+    wanted = [paths] if isinstance(paths, str) else paths
+    if wanted is None:
+        pages = call.values("page", "pageSize")
+        body = body_of(call.gateway.send("GET", path, query | pages))
+        meta = body["meta"]["pagination"]
+        found, total, offset = body["data"], meta["total"], (meta["page"] - 1) * meta["pageSize"]
+        size = meta["pageSize"]
+    else:
+        found = [one for one in _every(call, path, query) if one["path"] in wanted]
+        size = int(call.arguments.get("pageSize") or _MAX_PAGE)
+        offset, total = (int(call.arguments.get("page") or 1) - 1) * size, len(found)
+        found = found[offset : offset + size]
+    listed = listing([_short(one) for one in found], total, offset, size, call.max_bytes)
+    return Result(line_of(listed, f"problems on {branch or 'the served branch'}"), listed)
+
+
+def _every(call: Call, path: str, query: Json) -> list[Json]:
+    """Return the problems of all pages."""
+    found: list[Json] = []
+    page, pages = 1, 1
+    while page <= pages:
+        body = body_of(call.gateway.send("GET", path, {**query, "page": page, "pageSize": _MAX_PAGE}))
+        found += body["data"]
+        pages, page = body["meta"]["pagination"]["pageCount"], page + 1
+    return found
+
+
+def _short(problem: Mapping[str, Any]) -> Json:
+    return {key: problem[key] for key in _KEYS if problem.get(key) not in (None, "")}
+
+
+# --- writes ---------------------------------------------------------------------------------------
+
+_Key = tuple[str, str, str]
+
+
+def problems_before(call: Call, destination: Destination) -> frozenset[_Key] | None:
+    """Return the problems of the served site before a write, or None if the write is to a branch."""
+    if destination.branch:
+        return None
+    reply = _problems(call)
+    return frozenset() if reply.is_error else frozenset(map(_key_of, reply.body["data"]))
+
+
+def new_problems(call: Call, destination: Destination, before: frozenset[_Key] | None) -> list[Json] | None:
+    """Return the problems that a write caused, or None if the caller can't list problems."""
+    if not destination.branch:
+        reply = _problems(call)
+        if reply.is_error or not reply.body["meta"]["current"]:
+            return None
+        found = [one for one in reply.body["data"] if _key_of(one) not in (before or ())]
+    else:
+        since = {"since": destination.commit} if destination.commit else {}
+        path = f"/branches/{destination.branch}/problems"
+        reply = call.gateway.send("GET", path, {**since, "pageSize": _MAX_PAGE})
+        if reply.is_error:
+            return None
+        found = [one for one in reply.body["data"] if one["new"]]
+    return [_short(one) for one in found[:MAX_NEW_PROBLEMS]]
+
+
+def _problems(call: Call) -> Reply:
+    return call.gateway.send("GET", "/problems", {"pageSize": _MAX_PAGE})
+
+
+def _key_of(problem: Mapping[str, Any]) -> _Key:
+    return problem["path"], problem["rule"], problem["message"]
+
+
+TOOLS = (
+    Tool(
+        "check",
+        "Check for problems",
+        "Problems such as dangling relations, broken links and invalid values, in the served content or "
+        "in what a branch changed.",
+        {
+            "branch": {**BRANCH, "description": "Default: the served content"},
+            "paths": NAMES,
+            "severity": {"enum": ["error", "warning"]},
+            **PAGES,
+        },
+        {**LISTED, "total": COUNT},
+        check,
+        optional=("next",),
+        is_read_only=True,
+    ),
+)

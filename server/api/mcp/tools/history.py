@@ -1,0 +1,90 @@
+"""Tools that compare and list versions: diff and history."""
+
+from server.api.mcp.json_rpc import Json
+from server.api.mcp.tools.destination import destination_of
+from server.api.mcp.tools.schemas import AT, COUNT, ID, LISTED, OBJECT, PAGES, STATUS, TEXT, TYPE
+from server.api.mcp.tools.tool import Call, Result, Tool, body_of, line_of, listing, required_id, type_of
+from server.errors import ValidationError
+from server.schema.model import Type
+
+
+def diff(call: Call) -> Result:
+    """Run the tool diff."""
+    if call.text("type"):
+        return _diff_of_document(call)
+    branch = call.text("branch") or destination_of(call).branch
+    if not branch:
+        raise ValidationError('Name a "branch", or a "type" and "documentId"')
+    pages = call.values("page", "pageSize")
+    body = body_of(call.gateway.send("GET", f"/branches/{branch}/changes", pages))
+    listed = _listed(body, call)
+    return Result(line_of(listed, f"changed versions on {branch}"), {"branch": branch, **listed})
+
+
+def _diff_of_document(call: Call) -> Result:
+    type_ = type_of(call)
+    query = call.values("from", "to", "locale", "status")
+    body = body_of(call.gateway.send("GET", f"{history_path(call, type_)}/diff", query))
+    changed = body["data"]
+    content = {"attributes": changed, "from": body["meta"]["from"], "to": body["meta"]["to"]}
+    return Result(f"{len(changed)} changed attributes: {', '.join(changed) or 'none'}.", content)
+
+
+def history_path(call: Call, type_: Type) -> str:
+    """Return the path of a document's history, not percent-encoded."""
+    name = type_.plural if type_.kind == "collectionType" else type_.singular
+    document_id = required_id(call, type_).replace("/", "%2F")
+    return "/".join(filter(None, ("/history", name, document_id)))
+
+
+def history(call: Call) -> Result:
+    """Run the tool history."""
+    pages = call.values("page", "pageSize")
+    query = {"pagination": pages} if pages else {}
+    path = "/history"
+    if call.text("type"):
+        type_ = type_of(call)
+        query |= call.values("locale", "status")
+        path = history_path(call, type_)
+    body = body_of(call.gateway.send("GET", path, query))
+    listed = _listed(body, call)
+    return Result(line_of(listed, "commits"), listed)
+
+
+def _listed(body: Json, call: Call) -> Json:
+    meta = body["meta"]["pagination"]
+    offset = (meta["page"] - 1) * meta["pageSize"]
+    return listing(body["data"], meta["total"], offset, meta["pageSize"], call.max_bytes)
+
+
+TOOLS = (
+    Tool(
+        "diff",
+        "Compare versions",
+        "What a branch changed, by document and attribute; or one document between two commits.",
+        {
+            "branch": {"type": "string", "description": "Default: your own branch"},
+            "type": TYPE,
+            "documentId": ID,
+            "from": AT,
+            "to": AT,
+            "locale": TEXT,
+            "status": STATUS,
+            **PAGES,
+        },
+        {**LISTED, "branch": TEXT, "attributes": OBJECT},
+        diff,
+        optional=(*LISTED, "branch", "attributes"),
+        is_read_only=True,
+    ),
+    Tool(
+        "history",
+        "List commits",
+        "Commits of a document, newest first, with the changed attributes. Without a type: of the site.",
+        {"type": TYPE, "documentId": ID, "locale": TEXT, "status": STATUS, **PAGES},
+        {**LISTED, "total": COUNT},
+        history,
+        optional=("next",),
+        is_read_only=True,
+    ),
+)

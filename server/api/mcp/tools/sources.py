@@ -1,0 +1,128 @@
+"""Tools for the text of documents' files: read_file and write_file."""
+
+from server.api.mcp.gateway import Address, Reply, content_path
+from server.api.mcp.json_rpc import Json
+from server.api.mcp.tools.checking import new_problems, problems_before
+from server.api.mcp.tools.destination import (
+    about_write,
+    create_branch,
+    destination_of_write,
+    query_of,
+)
+from server.api.mcp.tools.schemas import (
+    BRANCH,
+    COUNT,
+    FLAG,
+    LIST,
+    LIST_OR_NULL,
+    MESSAGE,
+    POSITIVE,
+    TEXT,
+    WRITTEN,
+)
+from server.api.mcp.tools.tool import Call, Result, Tool, body_of, cut_lists, fit
+from server.errors import NotFoundError
+
+
+def read_file(call: Call) -> Result:
+    """Run the tool read_file."""
+    branch = call.text("branch")
+    address = _address(call, branch)
+    query = _query(address) | ({"at": branch} if branch else {})
+    reply = call.gateway.send("GET", _path(address), query)
+    source = body_of(reply)["data"]
+    lines = [f"{line}\n" for line in source["text"].split("\n")]
+    lines[-1] = lines[-1][:-1]
+    first = min(int(call.arguments.get("from") or 1), max(len(lines), 1))
+    last = min(int(call.arguments.get("to") or len(lines)), len(lines))
+    wanted = lines[first - 1 : last]
+    wanted = wanted[: fit(wanted, call.max_bytes - 500)]
+    content: Json = {"path": source["path"], "text": "".join(wanted), "etag": reply.headers["etag"]}
+    content |= {"lines": len(lines), "problem": source["problem"]}
+    end = first + len(wanted) - 1
+    if end < len(lines):
+        content["next"] = {"from": end + 1}
+    return Result(f"{source['path']}, lines {first} to {end} of {len(lines)}.", content)
+
+
+def write_file(call: Call) -> Result:
+    """Run the tool write_file."""
+    destination = destination_of_write(call)
+    address = _address(call, destination.branch if destination.exists else "")
+    dry_run = bool(call.arguments.get("dryRun"))
+    if not dry_run:
+        create_branch(call, destination)
+    before = problems_before(call, destination)
+    headers, body = {"If-Match": call.text("ifMatch")}, {"data": {"text": call.arguments["text"]}}
+    if call.text("message"):
+        headers["Bifolio-Message"] = call.text("message")
+
+    def send(*, dry_run: bool) -> Reply:
+        query = _query(address) | query_of(destination, dry_run=dry_run)
+        return call.gateway.send("PUT", _path(address), query, body, headers)
+
+    changed = body_of(send(dry_run=True))["data"]["files"]
+    if dry_run:
+        return Result(f"Dry run: {len(changed)} files would change.", cut_lists({"files": changed}, call))
+    reply = send(dry_run=False)
+    body_of(reply)
+    content = {
+        "files": changed,
+        "etag": reply.headers["etag"],
+        "problems": new_problems(call, destination, before),
+        **about_write(call, destination, reply.headers.get("bifolio-commit", "")),
+    }
+    return Result(f"Written to {destination.branch or 'the served branch'}.", cut_lists(content, call))
+
+
+def _address(call: Call, branch: str) -> Address:
+    path = call.text("path")
+    found = call.gateway.address_of(path, branch)
+    if found is None:
+        raise NotFoundError(f'"{path[:200]}" is not the path of a document\'s file')
+    return found
+
+
+def _path(address: Address) -> str:
+    return content_path(address.type, address.document_id).replace("/api/", "/source/", 1)
+
+
+def _query(address: Address) -> Json:
+    return {"locale": address.locale, "status": address.status}
+
+
+TOOLS = (
+    Tool(
+        "read_file",
+        "Read a document's file",
+        "The text of a file such as content/articles/fog.md, whole or a range of lines.",
+        {
+            "path": TEXT,
+            "from": POSITIVE,
+            "to": POSITIVE,
+            "branch": {"type": "string", "description": "Default: the served branch"},
+        },
+        {"path": TEXT, "text": TEXT, "etag": TEXT, "lines": COUNT},
+        read_file,
+        required=("path",),
+        is_read_only=True,
+    ),
+    Tool(
+        "write_file",
+        "Replace a document's file",
+        "Replace the whole text of an existing file. For values, prefer write.",
+        {
+            "path": TEXT,
+            "text": TEXT,
+            "ifMatch": {"type": "string", "description": "The etag of read_file"},
+            "message": MESSAGE,
+            "branch": BRANCH,
+            "dryRun": FLAG,
+        },
+        {"files": LIST, "etag": TEXT, "problems": LIST_OR_NULL, **WRITTEN},
+        write_file,
+        required=("path", "text", "ifMatch"),
+        optional=("etag", "problems", *WRITTEN),
+        is_destructive=True,
+    ),
+)

@@ -1,0 +1,180 @@
+"""Tools that write documents: write and restore."""
+
+from typing import Any
+
+from server.api.mcp.gateway import content_path, quoted
+from server.api.mcp.json_rpc import Json
+from server.api.mcp.tools.checking import new_problems, problems_before
+from server.api.mcp.tools.destination import (
+    Destination,
+    about_write,
+    create_branch,
+    destination_of_write,
+    query_of,
+)
+from server.api.mcp.tools.history import history_path
+from server.api.mcp.tools.schemas import (
+    BRANCH,
+    FLAG,
+    ID,
+    LIST,
+    LIST_OR_NULL,
+    MESSAGE,
+    NAMES,
+    OBJECT,
+    STATUS,
+    TEXT,
+    TYPE,
+    WRITTEN,
+)
+from server.api.mcp.tools.tool import Call, Result, Tool, body_of, cut_lists, required_id, type_of
+from server.api.operations.batch import DIFF, MAX_OPERATIONS
+from server.errors import ValidationError, of_operation
+from server.query.serialize import query_string
+
+_ACTIONS = ("create", "update", "delete", "publish", "unpublish", "discard")
+_METHODS = {"create": "POST", "update": "PUT", "publish": "PUT", "delete": "DELETE"}
+
+
+def write(call: Call) -> Result:
+    """Run the tool write, which sends one batch."""
+    operations = [_operation(call, number, one) for number, one in enumerate(call.arguments["operations"])]
+    body = {"operations": operations, **call.values("message")}
+    destination = destination_of_write(call)
+    if call.arguments.get("dryRun"):
+        query = query_of(destination, dry_run=True)
+        reply = call.gateway.send("POST", "/batch", query, body)
+        files = body_of(reply)["data"]["files"]
+        return Result(_line_of_dry_run(files), cut_lists({"documents": [], "files": files}, call))
+    create_branch(call, destination)
+    before = problems_before(call, destination)
+    query = query_of(destination, dry_run=False)
+    shows_files = _may_read_sources(call)
+    reply = call.gateway.send("POST", "/batch", {**query, **({DIFF: "true"} if shows_files else {})}, body)
+    done = body_of(reply)
+    content = {
+        "documents": [_document(result) for result in done["data"]],
+        "files": done.get("files"),
+        "problems": new_problems(call, destination, before),
+        **about_write(call, destination, reply.headers.get("bifolio-commit", "")),
+    }
+    return Result(_line_of_write(content, destination), cut_lists(content, call))
+
+
+def _operation(call: Call, number: int, wanted: Json) -> Json:
+    """Return an operation as POST /batch expects it. Raises ValidationError or NotFoundError."""
+    with of_operation(number):
+        action, inner = wanted["action"], Call(wanted, call.gateway, call.settings)
+        type_ = type_of(inner)
+        document_id = "" if action == "create" else required_id(inner, type_)
+        if action == "create" and type_.kind == "singleType":
+            raise ValidationError(f"{type_.singular} is a single type: use the action update")
+        if "data" in wanted and action not in ("create", "update"):
+            raise ValidationError(f'The action {action} has no "data"')
+        method = _METHODS.get(action, "POST")
+        path = quoted(content_path(type_, document_id, "" if action in _METHODS else action))
+    query = inner.values("locale", "status") | ({"status": "published"} if action == "publish" else {})
+    body = {} if action == "delete" else {"body": {"data": wanted.get("data", {})}}
+    found = {"method": method, "path": f"{path}?{query_string(query)}" if query else path, **body}
+    return found | inner.values("ifMatch")
+
+
+def _may_read_sources(call: Call) -> bool:
+    permissions = body_of(call.gateway.send("GET", "/access"))["data"]["permissions"]
+    return "read" in permissions.get("source", ())
+
+
+def _document(result: Json) -> Json:
+    return {key: result[key] for key in ("documentId", "status", "etag")}
+
+
+def _line_of_dry_run(files: list[Any]) -> str:
+    return f"Dry run: {len(files)} files would change. Nothing was written."
+
+
+def _line_of_write(content: Json, destination: Destination) -> str:
+    problems, where = content["problems"], destination.branch or "the served branch"
+    found = "problems were not checked" if problems is None else f"{len(problems)} new problems"
+    line = f"{len(content['documents'])} operations written to {where}; {found}."
+    return f"{line} A person reviews and merges the branch." if destination.branch else line
+
+
+def restore(call: Call) -> Result:
+    """Run the tool restore."""
+    type_ = type_of(call)
+    path = f"{history_path(call, type_)}/restore"
+    destination = destination_of_write(call)
+    dry_run = bool(call.arguments.get("dryRun"))
+    if not dry_run:
+        create_branch(call, destination)
+    query = query_of(destination, dry_run=dry_run) | call.values("locale", "status")
+    headers = {"Bifolio-Message": call.text("message")} if call.text("message") else {}
+    fields = call.arguments.get("fields")
+    body = call.values("at") | ({"fields": [fields] if isinstance(fields, str) else fields} if fields else {})
+    reply = call.gateway.send("POST", path, query, body, headers)
+    done = body_of(reply)
+    if dry_run:
+        files = done["data"]["files"]
+        return Result(_line_of_dry_run(files), cut_lists({"files": files}, call))
+    where = destination.branch or "the served branch"
+    content = about_write(call, destination, reply.headers.get("bifolio-commit", ""))
+    data = {key: done["data"].get(key) for key in ("documentId", "locale")}
+    return Result(f"{type_.singular} restored on {where}.", {"data": data, **content})
+
+
+_OPERATION: Json = {
+    "type": "object",
+    "properties": {
+        "action": {"enum": list(_ACTIONS)},
+        "type": TEXT,
+        "documentId": TEXT,
+        "data": OBJECT,
+        "locale": TEXT,
+        "status": {**STATUS, "description": "draft: change only the draft. Default: publish"},
+        "ifMatch": {"type": "string", "description": "The etag that you read"},
+    },
+    "required": ["action", "type"],
+    "additionalProperties": False,
+}
+
+TOOLS = (
+    Tool(
+        "write",
+        "Write documents",
+        "Create, update, delete, publish, unpublish or discard the draft of documents: all or none. Omitted "
+        "attributes keep their values, null clears them. {{0.documentId}} is the id of an earlier operation.",
+        {
+            "operations": {"type": "array", "items": _OPERATION, "minItems": 1, "maxItems": MAX_OPERATIONS},
+            "message": MESSAGE,
+            "branch": BRANCH,
+            "dryRun": FLAG,
+        },
+        {"documents": LIST, "files": LIST_OR_NULL, "problems": LIST_OR_NULL, **WRITTEN},
+        write,
+        required=("operations",),
+        optional=("problems", *WRITTEN),
+        is_destructive=True,
+    ),
+    Tool(
+        "restore",
+        "Restore an earlier version",
+        "Write an earlier version of a document, or some of its fields.",
+        {
+            "type": TYPE,
+            "documentId": ID,
+            "at": {"type": "string", "description": "Commit or time, from history"},
+            "fields": NAMES,
+            "status": STATUS,
+            "locale": TEXT,
+            "message": MESSAGE,
+            "branch": BRANCH,
+            "dryRun": FLAG,
+        },
+        {"data": OBJECT, "files": LIST, **WRITTEN},
+        restore,
+        required=("type", "at"),
+        optional=("data", "files", *WRITTEN),
+        is_destructive=True,
+        is_idempotent=True,
+    ),
+)

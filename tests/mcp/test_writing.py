@@ -1,0 +1,427 @@
+"""Tests of the tools that write, and of where their writes go."""
+
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from server.api.mcp.tools.destination import branch_name
+from server.api.mcp.tools.table import BY_NAME
+from tests.git import commit_all, git
+from tests.mcp.agents import Agent, Called
+from tests.mcp.sites import FILES, SETTINGS
+from tests.sites import Api, opened
+from tests.sites import write as write_files
+
+GIF = b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7")
+EDITOR = ("article.find", "article.findOne", "article.create", "article.update", "article.delete", "tag.find")
+
+Make = Callable[..., Api]
+
+
+@pytest.fixture
+def make_site(tmp_path: Path) -> Iterator[Make]:
+    """Return a function that creates a site in a git repository, with `more` in the section `mcp`."""
+    made: list[Api] = []
+
+    def build(more: str = "", rest: str = "") -> Api:
+        settings = SETTINGS.replace("mcp: {enabled: true}", f"mcp: {{enabled: true{more}}}") + rest
+        write_files(tmp_path, {**FILES, "site.yaml": settings, ".gitignore": ".bifolio/\n"})
+        commit_all(tmp_path)
+        made.append(Api.of(opened(tmp_path)))
+        return made[-1]
+
+    yield build
+    for api in made:
+        api.accounts.close()
+
+
+@pytest.fixture
+def api(make_site: Make) -> Api:
+    return make_site()
+
+
+@pytest.fixture
+def agent(api: Api) -> Agent:
+    return Agent(api)
+
+
+def valid(tool: str, called: Called) -> Called:
+    """Return the result of a tool, which must match the tool's schema."""
+    assert not called.is_error, called.line
+    Draft202012Validator(BY_NAME[tool].output_schema).validate(called.content)
+    return called
+
+
+def write(agent: Agent, *operations: dict[str, Any], **arguments: Any) -> Called:
+    return valid("write", agent.call("write", operations=list(operations), **arguments))
+
+
+def retitle(title: str, document_id: str = "fog") -> dict[str, Any]:
+    return {"action": "update", "type": "article", "documentId": document_id, "data": {"title": title}}
+
+
+# --- branches -------------------------------------------------------------------------------------
+
+
+def test_a_write_goes_to_a_branch_and_tells_how_to_go_on(agent: Agent, api: Api) -> None:
+    called = write(agent, retitle("Mist"), message="Retitle fog")
+    content = called.content
+    assert content["branch"] == "agent/full"
+    assert content["goOn"] == {
+        "command": "git merge agent/full",
+        "url": "http://localhost/studio/changes?branch=agent/full",
+    }
+    assert content["documents"][0]["documentId"] == "fog"
+    [file] = content["files"]
+    assert file["path"] == "content/articles/fog.json"
+    assert any(line.startswith("+") and "Mist" in line for line in file["lines"])
+    assert content["problems"] == []
+    assert api.get("/api/articles/fog").data["title"] == "Fog"
+    assert agent.call("get", type="article", documentId="fog", at="agent/full").data["title"] == "Mist"
+    assert git(api.root, "log", "-1", "--format=%H %an %s", "agent/full").split(" ", 1) == [
+        content["commit"], "full Retitle fog\n",
+    ]  # fmt: skip
+    assert git(api.root, "status", "--short") == ""
+
+
+def test_the_branch_is_reused_until_it_is_merged(agent: Agent, api: Api) -> None:
+    write(agent, retitle("Mist"))
+    assert write(agent, retitle("Gale", "wind")).content["branch"] == "agent/full"
+    git(api.root, "merge", "-q", "--no-ff", "-m", "Merge", "agent/full")
+    api.site.refresh()
+    second = write(agent, retitle("Haze")).content
+    assert second["branch"] == "agent/full.2"
+    assert api.get("/api/articles/fog").data["title"] == "Mist"
+    assert write(agent, retitle("Smoke")).content["branch"] == "agent/full.2"
+    api.ask("DELETE", "/branches/agent/full.2")
+    assert agent.call("site_info").content["writes"] == {
+        "to": "branch", "branch": "agent/full.2", "exists": False,
+    }  # fmt: skip
+
+
+def test_two_callers_have_two_branches(agent: Agent, api: Api) -> None:
+    api.token("a b", "full-access")
+    api.token("a-b", "full-access")
+    branches = {write(Agent(api, who), retitle("Mist")).content["branch"] for who in ("full", "a b", "a-b")}
+    assert len(branches) == 3
+    names = {branch_name("{token}", {"kind": kind, "name": "x"}) for kind in ("token", "user", "agent")}
+    assert names == {"x", "user.x", "agent.x"}
+    assert branch_name("{token}", {"kind": "public", "name": ""}) == "public."
+
+
+def test_the_served_branch_is_out_of_reach(agent: Agent, api: Api) -> None:
+    refused = agent.call("write", operations=[retitle("Mist")], branch="main")
+    assert refused.error["status"] == 400
+    assert "mcp.write" in refused.line
+    git(api.root, "checkout", "-qb", "agent/full")
+    api.site.refresh()
+    assert write(agent, retitle("Mist")).content["branch"] == "agent/full.2"
+    assert api.get("/api/articles/fog").data["title"] == "Fog"
+
+
+def test_a_write_may_name_another_branch(agent: Agent, api: Api) -> None:
+    git(api.root, "branch", "spring")
+    assert write(agent, retitle("Mist"), branch="spring").content["branch"] == "spring"
+    assert "agent/full" not in git(api.root, "branch")
+    assert agent.call("write", operations=[retitle("Mist")], branch="none").is_error
+
+
+def test_direct_writes_change_what_is_served(make_site: Make) -> None:
+    api = make_site(", write: direct")
+    agent = Agent(api)
+    assert agent.call("site_info").content["writes"] == {"to": "served"}
+    content = write(
+        agent, retitle("Mist"), {"action": "delete", "type": "article", "documentId": "tide"}
+    ).content
+    assert "branch" not in content
+    assert api.get("/api/articles/fog").data["title"] == "Mist"
+    assert api.get("/api/articles/tide").status == 404
+
+
+@pytest.mark.parametrize("tool", ["write", "restore", "write_file", "upload"])
+def test_no_writes_at_all(make_site: Make, tool: str) -> None:
+    api = make_site(", write: none")
+    arguments = {
+        "write": {"operations": [retitle("Mist")]},
+        "restore": {"type": "article", "documentId": "fog", "at": "main"},
+        "write_file": {"path": "content/articles/fog.json", "text": "{}", "ifMatch": "x"},
+        "upload": {"data": b64encode(GIF).decode(), "name": "a.gif"},
+    }[tool]
+    called = Agent(api).call(tool, **arguments)
+    assert "mcp.write" in called.line
+    assert called.is_error
+    assert git(api.root, "branch", "--format=%(refname:short)").split() == ["main"]
+    assert git(api.root, "status", "--short") == ""
+
+
+def test_who_may_not_branch_is_told_so(api: Api) -> None:
+    api.token("editor", may=EDITOR)
+    editor = Agent(api, "editor")
+    assert "branch: [find, create, update]" in editor.call("site_info").content["writes"]["obstacle"]
+    assert "branch: [find, create, update]" in editor.call("write", operations=[retitle("Mist")]).line
+    api.token("lister", may=[*EDITOR, "branch.find"])
+    assert Agent(api, "lister").call("write", operations=[retitle("Mist")]).error["status"] == 403
+
+
+def test_a_role_without_sources_and_problems_writes_without_a_diff(api: Api) -> None:
+    api.token("editor", may=[*EDITOR, "branch.find", "branch.create", "branch.update"])
+    content = write(Agent(api, "editor"), retitle("Mist")).content
+    assert (content["files"], content["problems"]) == (None, None)
+    refused = Agent(api, "editor").call("write", operations=[retitle("Mist")], dryRun=True)
+    assert refused.error["status"] == 403
+
+
+# --- write ----------------------------------------------------------------------------------------
+
+
+def test_all_actions_in_one_batch(agent: Agent, api: Api) -> None:
+    done = write(
+        agent,
+        {"action": "create", "type": "tag", "data": {"name": "Rain"}},
+        {"action": "update", "type": "article", "documentId": "fog", "data": {"tags": ["{{0.documentId}}"]}},
+        {
+            "action": "update",
+            "type": "article",
+            "documentId": "tide",
+            "data": {"title": "New"},
+            "status": "draft",
+        },
+        {"action": "publish", "type": "article", "documentId": "tide"},
+        {"action": "unpublish", "type": "article", "documentId": "wind"},
+        {"action": "update", "type": "home", "data": {"title": "Start"}},
+        {"action": "delete", "type": "tag", "documentId": "sky"},
+    )
+    assert [one["status"] for one in done.content["documents"]] == [201, 200, 200, 200, 200, 200, 204]
+    at = {"at": done.content["branch"]}
+    fog = agent.call("get", type="article", documentId="fog", populate="tags", **at).data
+    assert [tag["name"] for tag in fog["tags"]] == ["Rain"]
+    created = done.content["documents"][0]["documentId"]
+    assert any(created in file["path"] for file in done.content["files"])
+    assert agent.call("get", type="article", documentId="tide", **at).data["title"] == "New"
+    assert agent.call("get", type="article", documentId="wind", **at).error["status"] == 404
+    assert agent.call("get", type="home", **at).data["title"] == "Start"
+
+
+def test_a_batch_is_all_or_nothing(agent: Agent, api: Api) -> None:
+    called = agent.call("write", operations=[retitle("Mist"), retitle("x" * 61, "tide")])
+    assert called.error["details"]["operation"] == 1
+    assert "at most 60" in called.line
+    assert api.get("/api/articles/fog?at=agent/full").data["title"] == "Fog"
+
+
+def test_a_dry_run_writes_nothing(agent: Agent, api: Api) -> None:
+    called = write(agent, retitle("Mist"), dryRun=True)
+    assert called.content["files"][0]["action"] == "update"
+    assert "agent/full" not in git(api.root, "branch")
+    write(agent, retitle("Haze"))
+    lines = write(agent, retitle("Mist"), dryRun=True).content["files"][0]["lines"]
+    assert any(line.startswith("-") and "Haze" in line for line in lines)
+
+
+def test_an_etag_keeps_an_agent_from_overwriting_others(agent: Agent) -> None:
+    tag = agent.call("get", type="article", documentId="fog").content["etag"]
+    write(agent, {**retitle("Mist"), "ifMatch": tag})
+    assert agent.call("write", operations=[{**retitle("Haze"), "ifMatch": tag}]).error["status"] == 412
+
+
+def test_new_problems_are_in_the_answer(agent: Agent) -> None:
+    made = write(agent, {"action": "delete", "type": "tag", "documentId": "sea"}).content
+    [problem] = made["problems"]
+    assert (problem["rule"], problem["path"]) == ("dangling", "content/articles/fog.json")
+    assert write(agent, retitle("Mist")).content["problems"] == []  # It is not new any more.
+    found = valid("check", agent.call("check", branch="agent/full"))
+    assert [one["rule"] for one in found.data] == ["dangling"]
+
+
+@pytest.mark.parametrize(
+    ("operation", "says"),
+    [
+        ({"action": "destroy", "type": "tag"}, "must be one of create, update"),
+        ({"action": "update", "type": "tag", "data": {}}, '"documentId" is missing'),
+        ({"action": "update", "type": "taag", "documentId": "sea"}, 'did you mean "tag"?'),
+        ({"action": "create", "type": "home", "data": {}}, "use the action update"),
+        ({"action": "publish", "type": "article", "documentId": "fog", "data": {}}, 'has no "data"'),
+        ({"action": "update", "type": "article", "documentId": "none", "data": {"title": "a"}}, "Not Found"),
+        ({"action": "delete", "type": "tag", "documentId": "x", "where": 1}, 'unknown key "where"'),
+        ({"action": "update", "type": "article", "documentId": "fog", "data": {"titel": "a"}}, "titel"),
+    ],
+)
+def test_a_wrong_operation_is_told_what_is_allowed(
+    agent: Agent, operation: dict[str, Any], says: str
+) -> None:
+    called = agent.call("write", operations=[operation])
+    assert called.is_error
+    assert says in called.line
+
+
+def test_many_changed_files_are_cut(make_site: Make) -> None:
+    agent = Agent(make_site(", max_bytes: 16 kB"))
+    created = [{"action": "create", "type": "tag", "data": {"name": "x" * 200}} for _ in range(100)]
+    called = write(agent, *created)
+    assert len(called.content["documents"]) == 100
+    assert "of 100 files" in called.content["note"]
+    assert len(json.dumps(called.content)) < 16_500
+
+
+# --- the other tools ------------------------------------------------------------------------------
+
+
+def test_history_diff_and_restore(make_site: Make) -> None:
+    api = make_site(", write: direct", "git: {commit: each}\n")
+    agent = Agent(api)
+    first = git(api.root, "rev-parse", "HEAD").strip()
+    write(agent, retitle("Mist"), message="Bad edit")
+    listed = valid("history", agent.call("history", type="article", documentId="fog"))
+    assert [one["message"].splitlines()[0] for one in listed.data] == ["Bad edit", "first"]
+    assert listed.data[0]["attributes"] == ["title"]
+    compared = valid("diff", agent.call("diff", type="article", documentId="fog", **{"from": first}))
+    assert compared.content["attributes"]["title"] == {"from": "Fog", "to": "Mist"}
+    dry = valid("restore", agent.call("restore", type="article", documentId="fog", at=first, dryRun=True))
+    assert dry.content["files"][0]["path"] == "content/articles/fog.json"
+    valid("restore", agent.call("restore", type="article", documentId="fog", at=first, fields="title"))
+    assert api.get("/api/articles/fog").data["title"] == "Fog"
+    assert agent.call("history").content["total"] == 3
+
+
+def test_the_diff_of_a_branch(agent: Agent) -> None:
+    write(agent, retitle("Mist"))
+    found = valid("diff", agent.call("diff"))
+    assert found.data[0]["attributes"]["title"] == {"from": "Fog", "to": "Mist"}
+    assert found.content["branch"] == "agent/full"
+
+
+def test_a_file_is_read_and_written(agent: Agent, api: Api) -> None:
+    path = "content/articles/fog.json"
+    read = valid("read_file", agent.call("read_file", path=path)).content
+    assert read["text"] == api.read(path)
+    text = read["text"].replace("Fog comes", "Fog creeps")
+    dry = valid(
+        "write_file", agent.call("write_file", path=path, text=text, ifMatch=read["etag"], dryRun=True)
+    )
+    assert "creeps" in "".join(dry.content["files"][0]["lines"])
+    assert "agent/full" not in git(api.root, "branch")
+    done = valid(
+        "write_file", agent.call("write_file", path=path, text=text, ifMatch=read["etag"], message="é")
+    )
+    assert done.content["branch"] == "agent/full"
+    assert git(api.root, "log", "-1", "--format=%s", "agent/full") == "é\n"
+    assert api.read(path) == read["text"]
+    again = valid("read_file", agent.call("read_file", path=path, branch="agent/full")).content
+    assert (again["text"], again["etag"]) == (text, done.content["etag"])
+    assert agent.call("write_file", path=path, text="{}", ifMatch=read["etag"]).error["status"] == 412
+
+
+def test_a_part_of_a_file(agent: Agent, api: Api) -> None:
+    (api.root / "content/articles/long.md").write_text("---\ntitle: Long\n---\n" + "line\n" * 20_000)
+    api.site.refresh()
+    path = "content/articles/long.md"
+    read = agent.call("read_file", path=path, **{"from": 2, "to": 2}).content
+    assert (read["text"], read["next"], read["lines"]) == ("title: Long\n", {"from": 3}, 20_004)
+    whole = agent.call("read_file", path=path).content
+    assert whole["next"]["from"] > 5000
+    assert len(json.dumps(whole)) < 64_000
+
+
+@pytest.mark.parametrize("path", ["site.yaml", "../x", "content/articles/none.json", "/etc/passwd", ""])
+def test_other_files_are_not_read(agent: Agent, path: str) -> None:
+    assert agent.call("read_file", path=path).error["status"] == 404
+
+
+def test_who_may_not_read_sources_reads_none(api: Api) -> None:
+    api.token("editor", may=EDITOR)
+    assert Agent(api, "editor").call("read_file", path="content/articles/fog.json").error["status"] == 403
+
+
+def test_check_finds_problems_of_the_served_content(agent: Agent, api: Api) -> None:
+    (api.root / "content/tags/sea.json").unlink()
+    api.site.refresh()
+    found = valid("check", agent.call("check"))
+    assert ("dangling", "content/articles/fog.json") in {(one["rule"], one["path"]) for one in found.data}
+    assert agent.call("check", paths=["content/articles/fog.json"]).content["total"] == 1
+    assert agent.call("check", paths="content/articles/tide.json").data == []
+
+
+# --- upload ---------------------------------------------------------------------------------------
+
+
+class _Images(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        if self.path.startswith("/moved"):
+            self.send_response(302)
+            self.send_header("Location", "/fog.gif")
+            self.end_headers()
+            return
+        self.send_response(200)
+        self.send_header("Content-Type", "image/gif")
+        self.end_headers()
+        self.wfile.write(GIF)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def images() -> Iterator[str]:
+    """A web server with an image, on 127.0.0.1."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Images)
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_file_is_uploaded_to_the_branch(agent: Agent, api: Api) -> None:
+    data = b64encode(GIF).decode()
+    called = agent.call("upload", data=data, name='a "dot".gif', alternativeText="A dot")
+    made = valid("upload", called)
+    assert made.data["mime"] == "image/gif"
+    assert made.data["alternativeText"] == "A dot"
+    assert made.content["branch"] == "agent/full"
+    assert git(api.root, "ls-tree", "-r", "--name-only", "agent/full", "content/uploads") != ""
+    assert not (api.root / "content/uploads").exists()
+
+
+def test_a_file_is_fetched_from_an_allowed_host_only(make_site: Make, images: str) -> None:
+    private = "webhooks_allow: 127.0.0.1\n"
+    agent = Agent(make_site(", upload_from: [127.0.0.1]", private))
+    assert valid("upload", agent.call("upload", url=f"{images}/fog.gif")).data["name"] == "fog.gif"
+    assert "status 302" in agent.call("upload", url=f"{images}/moved.gif").line
+    localhost = images.replace("127.0.0.1", "localhost")
+    assert "mcp.upload_from are: 127.0.0.1" in agent.call("upload", url=f"{localhost}/fog.gif").line
+
+
+def test_a_private_address_needs_webhooks_allow(make_site: Make, images: str) -> None:
+    agent = Agent(make_site(", upload_from: [127.0.0.1]"))
+    assert "not a public address" in agent.call("upload", url=f"{images}/fog.gif").line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({}, 'either "data" or "url"'),
+        ({"data": "!", "name": "a.gif"}, "not base64"),
+        ({"data": "aa=="}, '"name" is missing'),
+        ({"url": "file:///etc/passwd"}, "must be an address"),
+        ({"url": "http://me@127.0.0.1/"}, "must be an address"),
+        ({"url": "http://127.0.0.1/a b"}, "must be an address"),
+        ({"url": "http://[/"}, "not a URL"),
+        ({"url": "https://evil.example/x.gif"}, "mcp.upload_from"),
+    ],
+)
+def test_a_wrong_upload_is_told_why(agent: Agent, arguments: dict[str, Any], says: str) -> None:
+    called = agent.call("upload", **arguments)
+    assert called.is_error
+    assert says in called.line
+
+
+def test_who_may_not_upload_does_not_make_the_server_fetch(make_site: Make, images: str) -> None:
+    api = make_site(", write: direct, upload_from: [127.0.0.1]", "webhooks_allow: 127.0.0.1\n")
+    api.token("editor", may=EDITOR)
+    assert Agent(api, "editor").call("upload", url=f"{images}/fog.gif").error["status"] == 403
