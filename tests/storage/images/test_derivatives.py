@@ -3,6 +3,7 @@
 import hashlib
 import io
 import os
+import re
 import signal
 import threading
 import time
@@ -238,6 +239,31 @@ def test_an_image_whose_process_was_killed_can_be_tried_again(images: Derivative
             made(images, SLOW)
         killing.result()
     assert made(images, replace(SLOW, job=Job(Transformation(20), "avif", 10**8)))
+
+
+def processor_ticks(pid: int) -> int:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def test_a_worker_that_a_limit_ends_is_not_tried_again(images: Derivatives) -> None:
+    image_processes().end()
+    made(images, request())
+    [worker] = children(fork_server())
+    limits = Path(f"/proc/{worker}/limits").read_text()
+    assert re.search(r"^Max address space +1073741824 ", limits, re.MULTILINE)
+    assert re.search(r"^Max file size +64000000 ", limits, re.MULTILINE)
+    assert re.search(r"^Max cpu time +2\d ", limits, re.MULTILINE)
+    before = processor_ticks(worker)
+    with ThreadPoolExecutor(1) as pool:
+        slow = pool.submit(made, images, SLOW)
+        until(lambda: processor_ticks(worker) > before + 5)
+        os.kill(worker, signal.SIGXCPU)
+        with pytest.raises(UntransformableError, match="takes too much time"):
+            slow.result()
+    with pytest.raises(UntransformableError, match="takes too much time"):
+        images.make(SLOW)
+    assert made(images, request(key="01" * 16))
 
 
 def test_a_worker_that_freezes_while_it_works_is_killed(
