@@ -14,6 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import ResourceTemplateReference, TextContent, TextResourceContents
 
 from server.auth.accounts import Accounts
+from tests.git import commit_all, git
 from tests.mcp.agents import LEGACY, MODERN
 from tests.mcp.sites import FILES
 from tests.servers import ROOT, free_port, serving
@@ -25,7 +26,8 @@ MODES = {MODERN: MODERN, LEGACY: "legacy"}
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("site")
-    write(root, FILES)
+    write(root, {**FILES, ".gitignore": ".bifolio/\n"})
+    commit_all(root)
     return root
 
 
@@ -130,3 +132,30 @@ def test_over_stdio_with_a_token_beside_a_server(root: Path, token: str, url: st
             return used
 
     check(asyncio.run(run()), {"kind": "token", "name": "agent"})
+
+
+@pytest.mark.parametrize("version", MODES)
+def test_both_doors_write_to_branches_of_one_site(root: Path, token: str, url: str, version: str) -> None:
+    served = (root / "content/articles/fog.json").read_text()
+
+    async def retitle(client: Client, title: str) -> Any:
+        operation = {"action": "update", "type": "article", "documentId": "fog", "data": {"title": title}}
+        done = await client.call_tool("write", {"operations": [operation]})
+        assert not done.is_error, done.content
+        return done.structured_content
+
+    async def run() -> tuple[str, str]:
+        local = Client(command(root, "--as", "full-access"), mode=MODES[version])
+        async with by_http(url, token, version) as http, local as stdio:
+            ours, theirs = await retitle(http, f"A {version}"), await retitle(stdio, f"B {version}")
+            assert "url" in ours["goOn"]
+            assert "url" not in theirs["goOn"]
+            for client, branch, title in ((stdio, ours, "A"), (http, theirs, "B")):
+                arguments = {"type": "article", "documentId": "fog", "at": branch["branch"]}
+                found = await client.call_tool("get", arguments)
+                assert found.structured_content["data"]["title"] == f"{title} {version}"
+            return ours["branch"], theirs["branch"]
+
+    assert asyncio.run(run()) == ("agent/agent", "agent/agent.full-access")
+    assert (root / "content/articles/fog.json").read_text() == served
+    assert git(root, "log", "-1", "--format=%an", "agent/agent.full-access") == "agent (full-access)\n"

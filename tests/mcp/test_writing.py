@@ -113,7 +113,7 @@ def test_two_callers_have_two_branches(agent: Agent, api: Api) -> None:
     assert len(branches) == 3
     names = {branch_name("{token}", {"kind": kind, "name": "x"}) for kind in ("token", "user", "agent")}
     assert names == {"x", "user.x", "agent.x"}
-    assert branch_name("{token}", {"kind": "public", "name": ""}) == "public."
+    assert branch_name("{token}", {"kind": "public", "name": ""}) == "public.anyone"
 
 
 def test_the_served_branch_is_out_of_reach(agent: Agent, api: Api) -> None:
@@ -131,6 +131,9 @@ def test_a_write_may_name_another_branch(agent: Agent, api: Api) -> None:
     assert write(agent, retitle("Mist"), branch="spring").content["branch"] == "spring"
     assert "agent/full" not in git(api.root, "branch")
     assert agent.call("write", operations=[retitle("Mist")], branch="none").is_error
+    git(api.root, "branch", "a;touch${IFS}x")  # A person may copy the command into a shell.
+    go_on = write(agent, retitle("Mist"), branch="a;touch${IFS}x").content["goOn"]
+    assert go_on["command"] == "git merge 'a;touch${IFS}x'"
 
 
 def test_direct_writes_change_what_is_served(make_site: Make) -> None:

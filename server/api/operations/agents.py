@@ -17,6 +17,7 @@ MCP = Area(
             may_send_files,  # Other callers have a lower limit on the size of their messages.
             "A protocol of its own, whose clients ask it for a description.",
             MAX_BODY_BYTES,
+            waits=True,  # as uploads do
         ),
     ),
 )

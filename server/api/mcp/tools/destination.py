@@ -1,6 +1,7 @@
 """Where an agent's writes go: to a branch of its own, to the served branch, or nowhere."""
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -100,7 +101,7 @@ def branch_name(pattern: str, caller: Mapping[str, Any]) -> str:
     if safe != name:
         safe = "-".join(filter(None, (safe, sha256(name.encode()).hexdigest()[:6])))
     kind = "" if caller["kind"] == "token" else f"{caller['kind']}."
-    return pattern.replace(CALLER, f"{kind}{safe}")
+    return pattern.replace(CALLER, f"{kind}{safe or 'anyone'}")
 
 
 # --- writes ---------------------------------------------------------------------------------------
@@ -148,7 +149,7 @@ def about_write(call: Call, destination: Destination, commit: str) -> Json:
     if not destination.branch:
         return found
     name = destination.branch
-    steps = {"command": f"git merge {name}"}
+    steps = {"command": f"git merge {shlex.quote(name)}"}
     if call.gateway.origin:
         steps["url"] = f"{call.gateway.origin}/studio/changes?branch={quote(name)}"
     return {**found, "branch": name, "goOn": steps}

@@ -96,7 +96,9 @@ def _line_of_write(content: Json, destination: Destination) -> str:
     problems, where = content["problems"], destination.branch or "the served branch"
     found = "problems were not checked" if problems is None else f"{len(problems)} new problems"
     line = f"{len(content['documents'])} operations written to {where}; {found}."
-    return f"{line} A person reviews and merges the branch." if destination.branch else line
+    if not destination.branch:
+        return line
+    return f"{line} Read it with at={destination.branch}; a person merges it."
 
 
 def restore(call: Call) -> Result:
