@@ -25,7 +25,7 @@ from server.config.model import with_values
 from server.documents.document import PUBLISHED
 from server.events.presence import Presence, PresenceSource, PresenceTable
 from server.events.reading import Selection
-from server.events.stream import Source
+from server.events.stream import EVENT_FRAMES, Source
 from server.history.remote.following import Follower
 from server.history.remote.remote_status import CURRENT
 from server.index.find import prepare_texts
@@ -214,7 +214,7 @@ def _events(opened: OpenSite, during: During) -> None:
     with during("an event to one stream", max(1, len(events) * PEOPLE)):
         for event in events:
             for reader in readers:
-                source.sent("log", event, reader, Selection())
+                source.sent("log", event, reader, Selection(), EVENT_FRAMES)
     table, state = PresenceTable(), opened.site.state
     presence = PresenceSource(table, lambda: state)
     with during("a person who moves", PEOPLE * PEOPLE):

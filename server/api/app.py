@@ -133,7 +133,7 @@ def _make(site: Site, identities: Identities, past: PastStates, watched: Watched
     events.bind(handles, watched.recorder.database)
     git_hook.bind(handles, site, watched.notices)
     presence.bind(handles, watched.presence)
-    agents.bind(handles)
+    agents.bind(handles, watched.recorder.database)
     monitoring.bind(handles, site, identities, watched, bucket)
     start_page.bind(handles)
     _add_rules(app, handles)

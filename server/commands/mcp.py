@@ -47,7 +47,8 @@ def mcp(root: Path, variable: str | None, role: str | None) -> None:
     if role is not None:
         _check_role(role, site.state.settings)
         identities = RoleIdentities(role, site.folder, site.state.settings, key=key)
-    serve(make_app(site, key, opened.past, identities=identities), authorization, source, target)
+    app = make_app(site, key, opened.past, identities=identities)
+    serve(app, authorization, opened.recorder.database, source, target)
 
 
 def _authorization(variable: str | None, role: str | None) -> str:

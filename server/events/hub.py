@@ -12,12 +12,11 @@ from typing import Protocol, TypeVar
 
 from server.auth.permissions import Actor
 from server.errors import ApiError, GoneError, UnavailableError
-from server.events import stream as frames
 from server.events.model import Event
 from server.events.presence import PresenceSource
 from server.events.reading import Selection
 from server.events.resume import id_of
-from server.events.stream import Client, Stream, StreamCounts
+from server.events.stream import Client, Frames, Stream, StreamCounts
 
 log = logging.getLogger("bifolio")
 T = TypeVar("T")
@@ -54,7 +53,7 @@ class Source(Protocol):
         have been deleted.
         """
 
-    def sent(self, log_id: str, event: Event, actor: Actor, selection: Selection) -> bytes:
+    def sent(self, log_id: str, event: Event, actor: Actor, selection: Selection, frames: Frames) -> bytes:
         """Return the message for an event, or b"" if it is not selected or the actor can't see it."""
 
     def identify(self, authorization: str) -> Actor:
@@ -72,13 +71,13 @@ class Sockets(Protocol):
 
 
 class _Audience:
-    """A caller and a selection of events, which several streams can share."""
+    """A caller, a selection of events and their encoding, which several streams can share."""
 
-    __slots__ = ("actor", "authorization", "checked", "selection", "streams")
+    __slots__ = ("actor", "authorization", "checked", "frames", "selection", "streams")
 
     def __init__(self, stream: Stream) -> None:
         self.authorization, self.actor = stream.authorization, stream.actor
-        self.selection = stream.selection
+        self.selection, self.frames = stream.selection, stream.frames
         self.streams, self.checked = 0, 0.0  # number of streams, and when the actor was last re-identified
 
 
@@ -120,7 +119,7 @@ class Hub:
         self._source, self._counts, self._sockets = source, counts, sockets
         self._presence = presence
         self._streams: set[_Open] = set()
-        self._audiences: dict[tuple[str, Actor, Selection], _Audience] = {}
+        self._audiences: dict[tuple[str, Actor, Selection, Frames], _Audience] = {}
         self._behind: set[_Open] = set()  # streams with events that can be sent now
         self._slow: set[_Open] = set()  # streams with a full window
         self._watching: set[_Open] = set()  # streams that include the presence of a document
@@ -154,7 +153,7 @@ class Hub:
             self._log_id, self._number = stream.log_id, -1
             self._recent, self._floor, self._head = [], stream.newest, stream.newest
         client.send(stream.opening)
-        key = stream.authorization, stream.actor, stream.selection
+        key = stream.authorization, stream.actor, stream.selection, stream.frames
         audience = self._audiences.setdefault(key, _Audience(stream))
         audience.streams += 1
         opened = _Open(client, audience, stream.position, stream.sender)
@@ -215,7 +214,8 @@ class Hub:
                     continue
                 if stream not in self._slow:
                     is_current = stream.known_position == stream.position
-                    self._send(stream, frames.heartbeat("" if is_current else self._id(stream.position)))
+                    id_ = "" if is_current else id_of(self._log_id, stream.position)
+                    self._send(stream, stream.audience.frames.heartbeat(id_))
                     stream.known_position = stream.position
                 stream.beat = now + HEARTBEAT_INTERVAL_S
                 self._beats.append(stream)
@@ -288,7 +288,7 @@ class Hub:
         # The clients must fetch all data again. Their streams continue after the newest event.
         for stream in streams:
             stream.position = stream.known_position = self._head
-            self._send(stream, frames.notice("restart", {"last": self._head}, self._id(self._head)))
+            self._send(stream, stream.audience.frames.restart(self._log_id, self._head))
 
     async def _send_recent(self) -> None:
         parts: dict[tuple[_Audience, int], tuple[bytes, int, int]] = {}
@@ -342,7 +342,7 @@ class Hub:
         parts, size, last_sent, last_examined = list[bytes](), 0, position, position
         for event in events[bisect_right(events, position, key=_number) :]:
             last_examined = event.seq
-            part = self._source.sent(self._log_id, event, audience.actor, audience.selection)
+            part = self._source.sent(self._log_id, event, audience.actor, audience.selection, audience.frames)
             if part:
                 parts.append(part)
                 last_sent, size = last_examined, size + len(part)
@@ -389,7 +389,8 @@ class Hub:
 
     def _disconnect(self, streams: Iterable[_Open], reason: str) -> None:
         for stream in streams:
-            stream.client.send(frames.goaway(reason, random.randint(*RECONNECT_DELAYS_MS)))
+            delay_ms = random.randint(*RECONNECT_DELAYS_MS)
+            stream.client.send(stream.audience.frames.goaway(reason, delay_ms))
             self._drop(stream)
 
     def _drop(self, stream: _Open) -> None:
@@ -400,15 +401,13 @@ class Hub:
         audience = stream.audience
         audience.streams -= 1
         if not audience.streams:
-            del self._audiences[audience.authorization, audience.actor, audience.selection]
+            key = audience.authorization, audience.actor, audience.selection, audience.frames
+            del self._audiences[key]
         self._counts.set(len(self._streams))
         self._counts.add(stream.sender, -1)
         if not self._streams:
             self._busy.clear()
         stream.client.end()
-
-    def _id(self, number: int) -> str:
-        return id_of(self._log_id, number)
 
     async def _run(self, work: Callable[..., T], *args: object) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._pool, work, *args)

@@ -18,13 +18,77 @@ from server.events.reading import Selection, shown, visible
 from server.events.resume import id_of, require_kept
 from server.schema.model import Schema
 
+# --- frames ---------------------------------------------------------------------------------------
+
+CONTENT_TYPE = "text/event-stream; charset=utf-8"
+RECONNECT_DELAY_MS = 2000  # before clients reconnect
+
+
+def frame(event: str, data: str, id_: str = "") -> bytes:
+    """Return a frame, which is one message of an event stream. `data` must not contain line breaks."""
+    head = f"id: {id_}\n" if id_ else ""
+    return f"{head}event: {event}\ndata: {data}\n\n".encode()
+
+
+def notice(event: str, data: Mapping[str, object], id_: str = "") -> bytes:
+    return frame(event, json.dumps(data, separators=(",", ":")), id_)
+
+
+class Frames(Protocol):
+    """Encoder of what a stream's client receives. Frames that are equal must encode the same."""
+
+    def opening(self, log: str, number: int, newest: int, *, restarted: bool) -> bytes:
+        """Return the first frames of a stream.
+
+        If `restarted` is set, the frames tell the client to fetch all data again.
+        """
+
+    def event(self, log: str, event: Event, actor: Actor) -> bytes:
+        """Return the frames for an event that the actor can see, or b"" if it does not concern the client."""
+
+    def restart(self, log: str, newest: int) -> bytes:
+        """Return the frames that tell the client to fetch all data again."""
+
+    def goaway(self, reason: str, retry_ms: int) -> bytes:
+        """Return the last frames of a stream. `retry_ms` is the delay before the client reconnects."""
+
+    def heartbeat(self, id_: str = "") -> bytes:
+        """Return a heartbeat. If `id_` is set, a reconnected stream resumes after this event."""
+
+
+class EventFrames:
+    """The frames of `GET /events`."""
+
+    def opening(self, log: str, number: int, newest: int, *, restarted: bool) -> bytes:
+        first = notice("welcome", {"last": newest}, id_of(log, number))
+        again = notice("restart", {"last": newest}) if restarted else b""
+        return b"retry: %d\n\n" % RECONNECT_DELAY_MS + first + again
+
+    def event(self, log: str, event: Event, actor: Actor) -> bytes:
+        data = json.dumps(shown(event, actor), ensure_ascii=False, separators=(",", ":"))
+        return frame(event.kind, data, id_of(log, event.seq))
+
+    def restart(self, log: str, newest: int) -> bytes:
+        return notice("restart", {"last": newest}, id_of(log, newest))
+
+    def goaway(self, reason: str, retry_ms: int) -> bytes:
+        return b"retry: %d\n" % retry_ms + notice("goaway", {"reason": reason, "retry": retry_ms})
+
+    def heartbeat(self, id_: str = "") -> bytes:
+        return b": heartbeat\n\n" if not id_ else f": heartbeat\nid: {id_}\n\n".encode()
+
+
+EVENT_FRAMES = EventFrames()
+
+# --- streams ---------------------------------------------------------------------------------------
+
 
 @dataclass(frozen=True, slots=True)
 class Stream:
     """A requested event stream, which starts after event `position`.
 
-    `sender` is the client's address. As a response body, the stream yields only its opening frames. The hub
-    sends the rest.
+    `sender` is the client's address, and `frames` encodes what the client receives. As a response body, the
+    stream yields only its opening frames. The hub sends the rest.
     """
 
     authorization: str
@@ -35,10 +99,11 @@ class Stream:
     newest: int
     restarted: bool = False
     sender: str = ""
+    frames: Frames = EVENT_FRAMES
 
     @property
     def opening(self) -> bytes:
-        return opening(self.log_id, self.position, self.newest, restarted=self.restarted)
+        return self.frames.opening(self.log_id, self.position, self.newest, restarted=self.restarted)
 
     def __iter__(self) -> Iterator[bytes]:
         yield self.opening
@@ -56,42 +121,6 @@ class Client(Protocol):
 
     def end(self) -> None:
         """End the response after all queued bytes."""
-
-
-# --- frames ---------------------------------------------------------------------------------------
-
-CONTENT_TYPE = "text/event-stream; charset=utf-8"
-RECONNECT_DELAY_MS = 2000  # before clients reconnect
-
-
-def frame(event: str, data: str, id_: str = "") -> bytes:
-    """Return a frame, which is one message of an event stream. `data` must not contain line breaks."""
-    head = f"id: {id_}\n" if id_ else ""
-    return f"{head}event: {event}\ndata: {data}\n\n".encode()
-
-
-def notice(event: str, data: Mapping[str, object], id_: str = "") -> bytes:
-    return frame(event, json.dumps(data, separators=(",", ":")), id_)
-
-
-def opening(log: str, number: int, newest: int, *, restarted: bool) -> bytes:
-    """Return the first frames of a stream.
-
-    If `restarted` is set, the frames tell the client to fetch all data again.
-    """
-    first = notice("welcome", {"last": newest}, id_of(log, number))
-    again = notice("restart", {"last": newest}) if restarted else b""
-    return b"retry: %d\n\n" % RECONNECT_DELAY_MS + first + again
-
-
-def goaway(reason: str, retry_ms: int) -> bytes:
-    """Return the last frame of a stream. `retry_ms` is the delay before the client reconnects."""
-    return b"retry: %d\n" % retry_ms + notice("goaway", {"reason": reason, "retry": retry_ms})
-
-
-def heartbeat(id_: str = "") -> bytes:
-    """Return a heartbeat frame. If `id_` is set, a reconnected stream resumes after this event."""
-    return b": heartbeat\n\n" if not id_ else f": heartbeat\nid: {id_}\n\n".encode()
 
 
 # --- source ---------------------------------------------------------------------------------------
@@ -112,7 +141,7 @@ class Source:
         self._database, self.newest, self.identify = database, newest, identify
         self._schema = schema
         # Saves 12 µs of the 15 µs for sending an event to one of 50 streams.
-        self._encode = lru_cache(MAX_CACHED_FRAMES)(_encode)
+        self._encode = lru_cache(MAX_CACHED_FRAMES)(EVENT_FRAMES.event)
 
     def read(self, log_id: str, position: int, limit: int) -> tuple[str, list[Event]]:
         bounds = self._database.bounds()
@@ -121,21 +150,16 @@ class Source:
         require_kept(bounds, position)
         return bounds.id, self._database.read(position, limit, with_public=True)
 
-    def sent(self, log_id: str, event: Event, actor: Actor, selection: Selection) -> bytes:
+    def sent(self, log_id: str, event: Event, actor: Actor, selection: Selection, frames: Frames) -> bytes:
         seen = visible(event, actor, self._schema())
         if seen is None or not selection.has(seen):
             return b""
-        if seen.counts is not None or actor.may("history", "read"):
-            return _encode(log_id, seen, actor)
+        if frames is not EVENT_FRAMES or seen.counts is not None or actor.may("history", "read"):
+            return frames.event(log_id, seen, actor)
         return self._encode(log_id, seen, _READER)
 
 
 _READER = Actor("reader")  # any actor without the permission `history.read`
-
-
-def _encode(log_id: str, event: Event, actor: Actor) -> bytes:
-    data = json.dumps(shown(event, actor), ensure_ascii=False, separators=(",", ":"))
-    return frame(event.kind, data, id_of(log_id, event.seq))
 
 
 # --- stream counts --------------------------------------------------------------------------------

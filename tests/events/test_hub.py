@@ -18,7 +18,7 @@ from server.events.model import Event
 from server.events.presence import PresenceSource, PresenceTable
 from server.events.reading import Selection
 from server.events.resume import id_of
-from server.events.stream import Stream, StreamCounts, frame
+from server.events.stream import Frames, Stream, StreamCounts, frame
 from server.index.snapshot import build
 from server.schema.model import Schema
 from server.site.site import State
@@ -49,7 +49,7 @@ class Log:
             raise GoneError
         return self.id, [event for event in self.events if event.seq > position][:limit]
 
-    def sent(self, log_id: str, event: Event, actor: Actor, selection: Selection) -> bytes:
+    def sent(self, log_id: str, event: Event, actor: Actor, selection: Selection, frames: Frames) -> bytes:
         if not actor.everything and event.seq % 2:
             return b""
         return frame(event.kind, "x" * self.size, id_of(log_id, event.seq))

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Mapping
 
-from server.api.mcp import calling, completion, lifecycle, prompting, resources
+from server.api.mcp import calling, completion, lifecycle, prompting, resources, subscribing
 from server.api.mcp.gateway import Gateway
 from server.api.mcp.json_rpc import (
     INTERNAL_ERROR,
@@ -15,6 +15,7 @@ from server.api.mcp.json_rpc import (
 )
 from server.api.mcp.protocol import INITIALIZE, SERVER_KEY, Version, server_info
 from server.api.mcp.request import Method, Request
+from server.api.mcp.subscription import Subscription, Watched
 from server.config.model import Settings
 from server.errors import ClientGone
 
@@ -31,12 +32,23 @@ METHODS: Mapping[str, Method] = {
     "resources/read": Method(resources.read_resource),
     "prompts/list": Method(prompting.list_prompts),
     "prompts/get": Method(prompting.get_prompt),
+    "subscriptions/listen": Method(subscribing.listen, with_handshake=False),
+    "resources/subscribe": Method(subscribing.subscribe, stateless=False),
+    "resources/unsubscribe": Method(subscribing.unsubscribe, stateless=False),
     "completion/complete": Method(completion.complete),
 }
 
 
-def respond(message: Message, version: Version, gateway: Gateway, settings: Settings) -> Json | None:
+def respond(
+    message: Message,
+    version: Version,
+    gateway: Gateway,
+    settings: Settings,
+    subscribed: dict[str, Watched] | None = None,
+) -> Json | Subscription | None:
     """Return the response to a message, or None for notifications and responses.
+
+    For `subscriptions/listen`, return the subscription. The door sends its notifications.
 
     Raises RpcError, and ClientGone if the client has disconnected.
     """
@@ -46,7 +58,7 @@ def respond(message: Message, version: Version, gateway: Gateway, settings: Sett
     if method is None or not method.exists_in(version):
         raise RpcError(METHOD_NOT_FOUND, f"Unknown method: {message.method[:100]}", id_=message.id)
     try:
-        result = method.run(Request(message.params, version, gateway, settings))
+        result = method.run(Request(message.id, message.params, version, gateway, settings, subscribed))
     except RpcError as error:
         raise RpcError(error.code, error.message, error.data, message.id) from error
     except ClientGone:
@@ -54,6 +66,8 @@ def respond(message: Message, version: Version, gateway: Gateway, settings: Sett
     except Exception as error:
         log.exception("a request of the Model Context Protocol failed with an unexpected error")
         raise RpcError(INTERNAL_ERROR, "Internal error", id_=message.id) from error
+    if isinstance(result, Subscription):
+        return result
     if version.is_stateless:
         meta = {**result.get("_meta", {}), SERVER_KEY: server_info()}
         result = {"resultType": "complete", **result, "_meta": meta}

@@ -29,6 +29,7 @@ from server.api.mcp.protocol import (
     supported,
     version_of,
 )
+from server.api.mcp.subscription import Subscription, SubscriptionFrames
 from server.config.model import Settings
 
 # The parameter that the header Mcp-Name repeats, by method.
@@ -37,8 +38,13 @@ JSON_TYPE = "application/json"
 _ENCODED = ("=?base64?", "?=")
 
 
-def answer(app: Entrance, environ: Mapping[str, Any], data: bytes, settings: Settings) -> tuple[int, bytes]:
-    """Return the HTTP status and the body of the response to a request. A notification has no body."""
+def answer(
+    app: Entrance, environ: Mapping[str, Any], data: bytes, settings: Settings
+) -> tuple[int, bytes | SubscriptionFrames]:
+    """Return the HTTP status and the body of the response to a request.
+
+    A notification has no body. For `subscriptions/listen`, the body is an event stream with these frames.
+    """
     try:
         check_origin(environ, settings)
         if environ.get("CONTENT_TYPE", "").partition(";")[0].strip().lower() != JSON_TYPE:
@@ -56,6 +62,8 @@ def answer(app: Entrance, environ: Mapping[str, Any], data: bytes, settings: Set
     except RpcError as error:
         status = version.unknown_method_status if error.code == METHOD_NOT_FOUND else 200
         return status, encode(error_of(error))
+    if isinstance(response, Subscription):
+        return 200, SubscriptionFrames(response)
     return (202, b"") if response is None else (200, encode(response))
 
 

@@ -5,19 +5,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from server.api.mcp.gateway import Gateway
-from server.api.mcp.json_rpc import Json
+from server.api.mcp.json_rpc import Json, RequestId
 from server.api.mcp.protocol import CACHE_MS, Version
+from server.api.mcp.subscription import Subscription, Watched
 from server.config.model import Settings
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request: its parameters and version, and what its method may use."""
+    """A request: its id, parameters and version, and what its method may use.
 
+    `subscribed` contains the resources that the connection's client watches, by URI. It is None if the server
+    can't send notifications on this connection.
+    """
+
+    id: RequestId
     params: Mapping[str, Any]
     version: Version
     gateway: Gateway
     settings: Settings
+    subscribed: dict[str, Watched] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +34,7 @@ class Method:
     - `stateless`, `with_handshake`: whether versions without and with an `initialize` request have it.
     """
 
-    run: Callable[[Request], Json]
+    run: Callable[[Request], Json | Subscription]
     stateless: bool = True
     with_handshake: bool = True
 

@@ -1,40 +1,148 @@
 """The stdio door: one message on each line of standard input and output."""
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from server.api.entrance import Entrance
 from server.api.environ import ADMITTED
+from server.api.mcp.changes import Changes
 from server.api.mcp.dispatcher import respond
 from server.api.mcp.gateway import Gateway
-from server.api.mcp.json_rpc import INVALID_REQUEST, Json, RpcError, encode, error_of, parse
+from server.api.mcp.json_rpc import (
+    INVALID_REQUEST,
+    Json,
+    Message,
+    RequestId,
+    RpcError,
+    encode,
+    error_of,
+    parse,
+)
 from server.api.mcp.protocol import INITIALIZE, LATEST_WITH_HANDSHAKE, version_of
+from server.api.mcp.subscription import Subscription, Watched
 from server.api.serving.bodies import MAX_BODY_BYTES
+from server.events.database import EventDatabase
 
+MAX_SUBSCRIPTIONS = 20
+_SUBSCRIBING = ("subscriptions/listen", "resources/subscribe")
 _PIECE_BYTES = 1024 * 1024
 
 
-def serve(app: Entrance, authorization: str, source: BinaryIO, target: BinaryIO) -> None:
-    """Respond to messages until the end of input, with the identity that `authorization` stands for."""
-    environ = {ADMITTED: (True, ()), **({"HTTP_AUTHORIZATION": authorization} if authorization else {})}
-    gateway, default = Gateway(app, environ), LATEST_WITH_HANDSHAKE
-    for line in _lines(source):
-        response: Json | None
-        try:
-            if line is None:
-                raise RpcError(INVALID_REQUEST, f"A message must not exceed {MAX_BODY_BYTES:,} bytes")
-            app.site.refresh()  # Other processes may have changed the files.
-            settings = app.site.current().settings
-            message = parse(line, settings.api.limits.values)
-            version = version_of(message, default)
-            response = respond(message, version, gateway, settings)
-            if message.method == INITIALIZE:
-                default = version
-        except RpcError as error:
-            response = error_of(error)
-        if response is not None:
-            target.write(encode(response) + b"\n")
-            target.flush()
+def serve(
+    app: Entrance, authorization: str, database: EventDatabase, source: BinaryIO, target: BinaryIO
+) -> None:
+    """Respond to messages until the end of input, with the identity that `authorization` stands for.
+
+    `database` contains the event log, from which subscriptions are served.
+    """
+    connection = _Connection(app, authorization, database, target)
+    try:
+        for line in _lines(source):
+            connection.receive(line)
+    finally:
+        connection.end()
+
+
+class _Connection:
+    """The connection to a client, with its version of the protocol and its subscriptions."""
+
+    def __init__(self, app: Entrance, authorization: str, database: EventDatabase, target: BinaryIO) -> None:
+        environ = {ADMITTED: (True, ()), **({"HTTP_AUTHORIZATION": authorization} if authorization else {})}
+        self._app, self._gateway, self._target = app, Gateway(app, environ), target
+        self._default = LATEST_WITH_HANDSHAKE
+        self._changes = Changes(app, authorization, database)
+        self._listening: dict[RequestId, Subscription] = {}
+        self._subscribed: dict[str, Watched] = {}  # with resources/subscribe
+        # Held while a message is processed, and while notifications are sent.
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def receive(self, line: bytes | None) -> None:
+        """Process a message. `line` is None if it was too long."""
+        with self._lock:
+            try:
+                if line is None:
+                    raise RpcError(INVALID_REQUEST, f"A message must not exceed {MAX_BODY_BYTES:,} bytes")
+                self._process(line)
+            except RpcError as error:
+                self._send([error_of(error)])
+
+    def end(self) -> None:
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _process(self, line: bytes) -> None:
+        self._app.site.refresh()  # Other processes may have changed the files.
+        settings = self._app.site.current().settings
+        message = parse(line, settings.api.limits.values)
+        if message.method == "notifications/cancelled":
+            self._cancel(message)
+        version = version_of(message, self._default)
+        if message.method in _SUBSCRIBING:
+            self._notify()  # A new subscription begins after the changes until now.
+        response = respond(message, version, self._gateway, settings, self._subscribed)
+        if message.method == INITIALIZE:
+            self._default = version
+        if isinstance(response, Subscription):
+            self._listen(message, response)
+        elif response is not None:
+            self._send([response])
+        self._follow()
+
+    def _listen(self, message: Message, subscription: Subscription) -> None:
+        assert message.id is not None
+        if message.id in self._listening:
+            raise RpcError(INVALID_REQUEST, "There is a subscription with this id", id_=message.id)
+        if len(self._listening) >= MAX_SUBSCRIPTIONS:
+            limit = f"There are {MAX_SUBSCRIPTIONS} subscriptions, which is the limit"
+            raise RpcError(INVALID_REQUEST, limit, id_=message.id)
+        self._listening[message.id] = subscription
+        self._send([subscription.acknowledged()])
+
+    def _cancel(self, message: Message) -> None:
+        id_ = message.params.get("requestId")
+        if isinstance(id_, int | str):
+            self._listening.pop(id_, None)
+
+    # --- notifications -------------------------------------------------------------------------
+
+    def _follow(self) -> None:
+        """Start sending notifications if there are subscriptions."""
+        if self._thread is None and (self._listening or self._subscribed):
+            self._thread = threading.Thread(target=self._send_notifications, daemon=True)
+            self._thread.start()
+
+    def _send_notifications(self) -> None:
+        while not self._ended.wait(self._changes.pause_s):
+            with self._lock:
+                if not (self._listening or self._subscribed):
+                    continue
+                try:
+                    self._notify()
+                except OSError:  # The client has closed its input.
+                    return
+
+    def _notify(self) -> None:
+        subscriptions = [*self._listening.values(), Subscription(watched=tuple(self._subscribed.values()))]
+        found = self._changes.read()
+        if found is None:  # The caller's permissions have changed.
+            self._send(one.closed() for one in self._listening.values())
+            self._listening.clear()
+            self._subscribed.clear()
+        elif found.is_incomplete:
+            self._send(message for one in subscriptions for message in one.everything())
+        else:
+            events = found.events
+            self._send(m for event in events for one in subscriptions for m in one.notifications(event))
+
+    def _send(self, messages: Iterable[Json]) -> None:
+        # One edit can cause several events, such as entry.update and entry.publish.
+        for line in dict.fromkeys(map(encode, messages)):
+            self._target.write(line + b"\n")
+        self._target.flush()
 
 
 def _lines(source: BinaryIO) -> Iterator[bytes | None]:

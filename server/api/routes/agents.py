@@ -5,14 +5,16 @@ from importlib import import_module
 from flask import Response, request
 
 from server.api.environ import ENTRANCE
-from server.api.request import operation_of, state_of
+from server.api.request import actor_of, operation_of, state_of
 from server.api.response import JSON
+from server.api.routes.event_stream import stream
 from server.api.routes.handlers import Handlers
 from server.api.serving.bodies import SMALL_BODY_BYTES
 from server.errors import NotFoundError, PayloadTooLargeError
+from server.events.database import EventDatabase
 
 
-def bind(handles: Handlers) -> None:
+def bind(handles: Handlers, database: EventDatabase) -> None:
     """Register the handler."""
 
     @handles("mcp")
@@ -27,4 +29,6 @@ def bind(handles: Handlers) -> None:
         # Imported here, because most sites have no agents.
         door = import_module("server.api.mcp.http")
         status, body = door.answer(environ[ENTRANCE], environ, data, settings)
+        if not isinstance(body, bytes):
+            return stream(request, database, actor_of(request), body.selection, frames=body)
         return Response(body, status, content_type=JSON if body else None)

@@ -11,7 +11,7 @@ from server.events.database import EventDatabase
 from server.events.hub import Hub
 from server.events.reading import Selection
 from server.events.resume import start_position
-from server.events.stream import CONTENT_TYPE, Stream
+from server.events.stream import CONTENT_TYPE, EVENT_FRAMES, Frames, Stream
 
 # X-Accel-Buffering disables buffering in nginx and similar proxies.
 HEADERS = {"Content-Type": CONTENT_TYPE, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -24,7 +24,12 @@ def wants_stream(request: Request) -> bool:
 
 
 def stream(
-    request: Request, database: EventDatabase, actor: Actor, selection: Selection, since: int | None
+    request: Request,
+    database: EventDatabase,
+    actor: Actor,
+    selection: Selection,
+    since: int | None = None,
+    frames: Frames = EVENT_FRAMES,
 ) -> Response:
     """Return an event stream that continues after `Last-Event-ID` or `since`, or starts with the next event.
 
@@ -41,12 +46,20 @@ def stream(
         raise BusyError(TOO_MANY_OF_CLIENT_MESSAGE)
     bounds = database.bounds()
     newest = (hub.newest if hub is not None else 0) or bounds.last
-    begun = start_position(
-        request.headers.get("Last-Event-ID", ""), newest if since is None else since, bounds
-    )
+    last_id = request.headers.get("Last-Event-ID", "") if frames is EVENT_FRAMES else ""
+    begun = start_position(last_id, newest if since is None else since, bounds)
     asked, position = request.headers.get("Authorization", ""), newest if begun is None else begun
-    restarted = begun is None
-    body = Stream(asked, actor, selection, bounds.id, position, newest, restarted=restarted, sender=sender)
+    body = Stream(
+        asked,
+        actor,
+        selection,
+        bounds.id,
+        position,
+        newest,
+        restarted=begun is None,
+        sender=sender,
+        frames=frames,
+    )
     response = Response(body, headers=HEADERS, direct_passthrough=True)
     response.vary.add("Accept")
     return response

@@ -273,12 +273,12 @@ class HttpServer:
             environ[COSTLY] = True
         if postponed.accounts:
             environ[ACCOUNTS] = True
-        environ[STREAMS], environ[CLIENT] = self._hub, exchange.name
         await self._answer_soon(exchange)
 
     async def _answer_soon(self, exchange: Exchange) -> None:
         environ = exchange.environ
         environ[GONE] = lambda: exchange.is_left
+        environ[STREAMS], environ[CLIENT] = self._hub, exchange.name
         response = await self._in_thread(environ, self._answer, environ)
         # Clients that retry immediately would increase the load.
         if NO_TURN in environ:

@@ -1,0 +1,87 @@
+"""Reading of new events from the event log, for the subscriptions of a local agent."""
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from server.api.entrance import Entrance
+from server.api.mcp.subscription import SELECTION
+from server.auth.permissions import Actor
+from server.errors import ApiError, GoneError, UnauthorizedError
+from server.events.database import EventDatabase
+from server.events.model import Event
+from server.events.reading import visible
+from server.events.resume import require_kept
+
+log = logging.getLogger("bifolio")
+
+MIN_POLL_INTERVAL_S = 0.5
+# Finding changed files takes longer on a large site. It may take this part of the time.
+MAX_POLL_SHARE = 0.05
+BATCH_EVENTS = 500  # per database read
+MAX_EVENTS = 2000  # If there are more, they count as missed.
+
+
+@dataclass(frozen=True, slots=True)
+class NewEvents:
+    """Events that the caller is allowed to see, or `is_incomplete` if some have been missed."""
+
+    events: Sequence[Event] = ()
+    is_incomplete: bool = False
+
+
+class Changes:
+    """A position in the event log. Another process may write to the log."""
+
+    def __init__(self, app: Entrance, authorization: str, database: EventDatabase) -> None:
+        self._app, self._authorization, self._database = app, authorization, database
+        self._log_id, self._position = "", 0
+        self._actor: Actor | None = None
+        self.pause_s = MIN_POLL_INTERVAL_S
+
+    def read(self) -> NewEvents | None:
+        """Return the events since the last call, or None if the caller's permissions have changed.
+
+        The first call returns no events.
+        """
+        began = time.monotonic()
+        try:
+            self._app.site.refresh()  # This also adds changes to the log, if no server is running.
+            return self._read()
+        except UnauthorizedError:
+            self._log_id = ""
+            return None
+        except (ApiError, OSError) as error:
+            log.warning("changes can't be read: %s", error)
+            return NewEvents()
+        finally:
+            self.pause_s = max(MIN_POLL_INTERVAL_S, (time.monotonic() - began) / MAX_POLL_SHARE)
+
+    def _read(self) -> NewEvents | None:
+        state = self._app.site.current()
+        actor = self._app.identities.identify(self._authorization, state.settings)
+        bounds = self._database.bounds()
+        log_id, position = self._log_id, self._position
+        was_other, self._actor = self._actor not in (None, actor), actor
+        self._log_id, self._position = bounds.id, bounds.last
+        if was_other:
+            self._log_id = ""
+            return None
+        if not log_id:
+            return NewEvents()
+        if log_id != bounds.id or bounds.last - position > MAX_EVENTS:
+            return NewEvents(is_incomplete=True)
+        try:
+            require_kept(bounds, position)
+        except GoneError:
+            return NewEvents(is_incomplete=True)
+        found: list[Event] = []
+        while position < bounds.last and (
+            part := self._database.read(position, BATCH_EVENTS, with_public=True)
+        ):
+            found += part
+            position = part[-1].seq
+        self._position = max(position, bounds.last)
+        shown = (visible(event, actor, state.schema) for event in found)
+        return NewEvents(tuple(event for event in shown if event and SELECTION.has(event)))

@@ -1,0 +1,166 @@
+"""Subscriptions to changes: what a client wants to know, and the notifications that it receives."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from server.api.mcp.gateway import Gateway
+from server.api.mcp.json_rpc import INVALID_PARAMS, Json, RequestId, RpcError, encode, result_of
+from server.api.mcp.protocol import SERVER_KEY, SUBSCRIPTION_KEY, server_info
+from server.api.mcp.refusal import require_success
+from server.api.mcp.uris import DocumentUri, read_uri
+from server.auth.permissions import Actor
+from server.config.model import Settings
+from server.events.model import Event
+from server.events.reading import Selection
+
+MAX_URIS = 100  # in one subscription
+SELECTION = Selection(events=frozenset({"entry.*", "schema.update", "site.update"}))
+# Events after which a document or content type may have been added to the list of resources, or removed.
+_LIST_KINDS = {
+    "entry.create",
+    "entry.delete",
+    "entry.publish",
+    "entry.unpublish",
+    "schema.update",
+    "site.update",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A resource whose changes a client wants to know. `document_id` is "" for single types and schemas."""
+
+    uri: str
+    uid: str
+    document_id: str = ""
+    locale: str = ""
+    is_schema: bool = False
+
+    def is_changed_by(self, event: Event) -> bool:
+        if event.counts is not None:
+            return not self.is_schema and self.uid in event.counts
+        if event.kind == "schema.update":
+            return self.is_schema and (event.uid == self.uid or "::" not in event.uid)  # or a component
+        if self.is_schema or event.uid != self.uid:
+            return False
+        is_same = not self.document_id or event.document_id == self.document_id
+        return is_same and event.locale in ("", self.locale)
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """The resources that a client watches, and whether it watches the list of resources.
+
+    `id` is that of the request `subscriptions/listen`, or None if the client has sent `resources/subscribe`.
+    """
+
+    id: RequestId | None = None
+    watched: Sequence[Watched] = ()
+    has_list: bool = False
+
+    def acknowledged(self) -> Json:
+        found: Json = {}
+        if self.has_list:
+            found["resourcesListChanged"] = True
+        if self.watched:
+            found["resourceSubscriptions"] = [one.uri for one in self.watched]
+        return self._notification("subscriptions/acknowledged", {"notifications": found})
+
+    def notifications(self, event: Event) -> Iterator[Json]:
+        """Yield the notifications about an event that the caller is allowed to see."""
+        if self.has_list and event.kind in _LIST_KINDS:
+            yield self._list_changed()
+        for one in self.watched:
+            if one.is_changed_by(event):
+                yield self._updated(one)
+
+    def everything(self) -> Iterator[Json]:
+        """Yield the notifications for a client that has missed events."""
+        if self.has_list:
+            yield self._list_changed()
+        yield from map(self._updated, self.watched)
+
+    def closed(self) -> Json:
+        """Return the response to the request `subscriptions/listen`, which ends the subscription."""
+        assert self.id is not None
+        meta = {SUBSCRIPTION_KEY: self.id, SERVER_KEY: server_info()}
+        return result_of(self.id, {"resultType": "complete", "_meta": meta})
+
+    def _updated(self, watched: Watched) -> Json:
+        return self._notification("resources/updated", {"uri": watched.uri})
+
+    def _list_changed(self) -> Json:
+        return self._notification("resources/list_changed", {})
+
+    def _notification(self, name: str, params: Json) -> Json:
+        meta = {} if self.id is None else {"_meta": {SUBSCRIPTION_KEY: self.id}}
+        return {"jsonrpc": "2.0", "method": f"notifications/{name}", "params": {**meta, **params}}
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionFrames:
+    """Encoder of a subscription's notifications for a stream of the hub (server.events.stream.Frames)."""
+
+    subscription: Subscription
+    selection: Selection = SELECTION
+
+    def opening(self, log: str, number: int, newest: int, *, restarted: bool) -> bytes:
+        return _frame(self.subscription.acknowledged())
+
+    def event(self, log: str, event: Event, actor: Actor) -> bytes:
+        return b"".join(map(_frame, self.subscription.notifications(event)))
+
+    def restart(self, log: str, newest: int) -> bytes:
+        return b"".join(map(_frame, self.subscription.everything()))
+
+    def goaway(self, reason: str, retry_ms: int) -> bytes:
+        return _frame(self.subscription.closed())
+
+    def heartbeat(self, id_: str = "") -> bytes:
+        return b": heartbeat\n\n"
+
+
+def _frame(message: Json) -> bytes:
+    return b"event: message\ndata: " + encode(message) + b"\n\n"
+
+
+# --- requests -------------------------------------------------------------------------------------
+
+
+def read_subscription(id_: RequestId, wanted: Any, gateway: Gateway, settings: Settings) -> Subscription:
+    """Parse the parameter `notifications` of `subscriptions/listen`. Raises RpcError.
+
+    Like kinds of notifications that the server does not have, resources that can't exist and those of types
+    that the caller can't see are left out.
+    """
+    if not isinstance(wanted, dict):
+        raise RpcError(INVALID_PARAMS, '"notifications" must be an object')
+    has_list = wanted.get("resourcesListChanged", False)
+    uris = wanted.get("resourceSubscriptions", [])
+    if not isinstance(has_list, bool):
+        raise RpcError(INVALID_PARAMS, '"resourcesListChanged" must be true or false')
+    if not isinstance(uris, list) or len(uris) > MAX_URIS or not all(isinstance(uri, str) for uri in uris):
+        raise RpcError(INVALID_PARAMS, f'"resourceSubscriptions" must be a list of at most {MAX_URIS} URIs')
+    visible = visible_types(gateway)
+    found = (watched_of(uri, gateway, settings) for uri in dict.fromkeys(uris))
+    watched = tuple(one for one in found if one and one.uid in visible)
+    return Subscription(id_, watched, has_list)
+
+
+def watched_of(uri: object, gateway: Gateway, settings: Settings) -> Watched | None:
+    """Return the resource to watch, or None if there can't be such a resource. Raises RpcError."""
+    found = read_uri(uri, gateway)
+    if found is None:
+        return None
+    if isinstance(found, DocumentUri):
+        locale = found.version.get("locale") or settings.locales.default
+        return Watched(str(uri), found.type.uid, found.document_id, locale)
+    type_ = gateway.type_named(found.type_name)
+    return Watched(str(uri), type_.uid, is_schema=True) if type_ else None
+
+
+def visible_types(gateway: Gateway) -> set[str]:
+    """Return the uids of the content types that the caller can see. Raises RpcError."""
+    access = require_success(gateway.send("GET", "/access")).body["data"]
+    return {each["uid"] for each in access["contentTypes"]}

@@ -1,0 +1,285 @@
+"""Tests of subscriptions to changes, over both doors and in both versions of the protocol."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp_types import ResourceUpdatedNotification
+
+from server.api.mcp import changes
+from server.api.mcp.changes import Changes, NewEvents
+from server.api.mcp.json_rpc import INVALID_PARAMS, METHOD_NOT_FOUND
+from server.api.mcp.protocol import SUBSCRIPTION_KEY
+from server.api.mcp.subscription import MAX_URIS, Subscription, Watched
+from server.api.wsgi_server import make_app
+from server.auth.accounts import Accounts
+from server.auth.session_key import session_key
+from server.events.model import Event
+from server.service.opening import Mode, open_site
+from tests.mcp.agents import LEGACY, MODERN, Agent, headers_of, message
+from tests.mcp.sites import FILES, SETTINGS
+from tests.mcp.test_clients import by_http, command
+from tests.servers import free_port, serving
+from tests.sites import Api, make, write
+
+ARTICLE, TAG = "api::article.article", "api::tag.tag"
+FOG, SCHEMA = "bifolio://article/fog", "bifolio://schema/article"
+TIMEOUT_S = 20
+
+
+# --- requests -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    api = make(tmp_path_factory.mktemp("site"), FILES)
+    yield api
+    api.accounts.close()
+
+
+def first_message(agent: Agent, **wanted: Any) -> Any:
+    """Subscribe and return the first message of the stream."""
+    answer = agent.post("subscriptions/listen", {"notifications": wanted})
+    assert (answer.status, answer.headers["Content-Type"]) == (200, "text/event-stream; charset=utf-8")
+    head, _, data = answer.raw.decode().strip().partition("\ndata: ")
+    assert head == "event: message"
+    return json.loads(data)
+
+
+def test_a_subscription_is_acknowledged_first(api: Api) -> None:
+    wanted = [FOG, "bifolio://none/x", SCHEMA, "file:///etc/passwd", FOG, "bifolio://article/later"]
+    found = first_message(
+        Agent(api), resourcesListChanged=True, toolsListChanged=True, resourceSubscriptions=wanted
+    )
+    assert found == {
+        "jsonrpc": "2.0",
+        "method": "notifications/subscriptions/acknowledged",
+        "params": {
+            "_meta": {SUBSCRIPTION_KEY: 1},
+            "notifications": {
+                "resourcesListChanged": True,
+                "resourceSubscriptions": [FOG, SCHEMA, "bifolio://article/later"],
+            },
+        },
+    }
+
+
+def test_resources_of_types_that_the_caller_can_not_see_are_left_out(api: Api) -> None:
+    found = first_message(Agent(api, "public"), resourceSubscriptions=[FOG, SCHEMA, "bifolio://tag/sea"])
+    assert found["params"]["notifications"] == {"resourceSubscriptions": ["bifolio://tag/sea"]}
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        None,
+        [],
+        {"resourcesListChanged": 1},
+        {"resourceSubscriptions": FOG},
+        {"resourceSubscriptions": [7]},
+        {"resourceSubscriptions": [FOG] * (MAX_URIS + 1)},
+        {"resourceSubscriptions": ["bifolio://article/" + "a" * 3000]},
+    ],
+)
+def test_a_wrong_subscription_is_refused(api: Api, wanted: Any) -> None:
+    answer = Agent(api).post("subscriptions/listen", {"notifications": wanted})
+    assert answer.body["error"]["code"] == INVALID_PARAMS
+
+
+def test_who_is_not_known_can_not_listen(api: Api) -> None:
+    answer = Agent(api, "nonsense").post("subscriptions/listen", {"notifications": {}})
+    assert answer.body["error"]["data"]["error"]["status"] == 401
+
+
+def test_the_older_versions_have_no_subscriptions_over_http(api: Api) -> None:
+    agent = Agent(api, version=LEGACY)
+    for method in ("subscriptions/listen", "resources/subscribe", "resources/unsubscribe"):
+        answer = agent.post(method, {"uri": FOG, "notifications": {}})
+        assert answer.body["error"]["code"] == METHOD_NOT_FOUND
+    about = {"capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    assert agent.ask("initialize", {"protocolVersion": LEGACY, **about})["capabilities"]["resources"] == {}
+    found = Agent(api).ask("server/discover")["capabilities"]["resources"]
+    assert found == {"subscribe": True, "listChanged": True}
+
+
+# --- events ---------------------------------------------------------------------------------------
+
+DOCUMENT, TYPE = Watched(FOG, ARTICLE, "fog", "en"), Watched(SCHEMA, ARTICLE, is_schema=True)
+
+
+@pytest.mark.parametrize(
+    ("event", "changed"),
+    [
+        (Event("entry.update", ARTICLE, "fog", "en"), [DOCUMENT]),
+        (Event("entry.delete", ARTICLE, "fog"), [DOCUMENT]),
+        (Event("entry.update", ARTICLE, "fog", "fr"), []),
+        (Event("entry.update", ARTICLE, "tide", "en"), []),
+        (Event("entry.update", TAG, "fog", "en"), []),
+        (Event("schema.update", ARTICLE), [TYPE]),
+        (Event("schema.update", "shared.quote"), [TYPE]),
+        (Event("schema.update", TAG), []),
+        (Event("site.update", "", counts={ARTICLE: {}}), [DOCUMENT]),
+        (Event("site.update", "", counts={TAG: {}}), []),
+    ],
+)
+def test_an_event_concerns_some_resources(event: Event, changed: list[Watched]) -> None:
+    assert [one for one in (DOCUMENT, TYPE) if one.is_changed_by(event)] == changed
+
+
+def test_only_some_events_change_the_list() -> None:
+    listening = Subscription(7, has_list=True)
+    assert [*listening.notifications(Event("entry.update", ARTICLE, "fog"))] == []
+    [changed] = listening.notifications(Event("entry.create", ARTICLE, "new"))
+    assert changed["method"] == "notifications/resources/list_changed"
+    assert changed["params"]["_meta"] == {SUBSCRIPTION_KEY: 7}
+    assert [*Subscription(7).notifications(Event("entry.create", ARTICLE, "new"))] == []
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    write(tmp_path / "site", FILES)
+    return tmp_path / "site"
+
+
+def test_a_local_agent_is_told_only_what_it_may_see(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    accounts = Accounts(root)
+    token = accounts.create_token("agent", "full-access")
+    opened = open_site(root, Mode.COMMAND)
+    app, database = make_app(opened.site, session_key(root), opened.past), opened.recorder.database
+    full, public = Changes(app, f"Bearer {token}", database), Changes(app, "", database)
+    assert full.read() == public.read() == NewEvents()
+    edit(root, "fog", "Mist")
+    told, untold = full.read(), public.read()
+    assert told
+    assert {event.document_id for event in told.events} == {"fog"}
+    assert untold == full.read() == NewEvents()
+    monkeypatch.setattr(changes, "MAX_EVENTS", 0)
+    edit(root, "fog", "Haze")
+    assert full.read() == NewEvents(is_incomplete=True)
+    accounts.revoke_token("agent")
+    accounts.close()
+    assert full.read() is None
+
+
+# --- clients --------------------------------------------------------------------------------------
+
+
+def edit(root: Path, name: str, title: str) -> None:
+    """Save an article as text editors do: write a new file, then rename it."""
+    beside = root / "content/articles" / f".{name}.new"
+    beside.write_text(json.dumps({"title": title}))
+    beside.replace(root / "content/articles" / f"{name}.json")
+
+
+async def watch(connecting: AbstractAsyncContextManager[Client], root: Path) -> list[str]:
+    """Return the changes of which a client is notified after two edits and a new document."""
+    found = []
+    async with connecting as client, asyncio.timeout(TIMEOUT_S):
+        uris = [FOG, "bifolio://none/x"]
+        async with client.listen(resources_list_changed=True, resource_subscriptions=uris) as subscription:
+            assert subscription.honored.resource_subscriptions == [FOG]
+            edit(root, "tide", "Not watched")
+            edit(root, "fog", "Mist")
+            events = aiter(subscription)
+            found.append(repr(await anext(events)))
+            [content] = (await client.read_resource(FOG)).contents
+            assert "Mist" in content.text
+            edit(root, "new", "New")
+            while "ListChanged" not in found[-1]:
+                found.append(repr(await anext(events)))
+    return found
+
+
+def check_watched(found: list[str]) -> None:
+    assert len([one for one in found if FOG in one]) >= 1
+    assert not [one for one in found if "tide" in one]
+    assert "ListChanged" in found[-1]
+
+
+def test_a_client_listens_over_http(root: Path) -> None:
+    accounts = Accounts(root)
+    token = accounts.create_token("agent", "full-access")
+    accounts.close()
+    with serving(root, free_port()) as url:
+        check_watched(asyncio.run(watch(by_http(url, token, MODERN), root)))
+
+
+def test_a_client_listens_over_stdio(root: Path) -> None:
+    check_watched(asyncio.run(watch(Client(command(root, "--as", "full-access"), mode=MODERN), root)))
+
+
+@pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+def test_a_client_subscribes_over_stdio(root: Path) -> None:
+    """In the older version, a client subscribes to each resource."""
+    received: asyncio.Queue[str] = asyncio.Queue()
+
+    async def note(message: Any) -> None:
+        if isinstance(message, ResourceUpdatedNotification):
+            await received.put(str(message.params.uri))
+
+    async def run() -> None:
+        parameters = command(root, "--as", "full-access")
+        async with Client(parameters, mode="legacy", message_handler=note) as client:
+            async with asyncio.timeout(TIMEOUT_S):
+                await client.session.subscribe_resource(FOG)
+                await client.session.subscribe_resource(SCHEMA)
+                edit(root, "fog", "Mist")
+                assert await received.get() == FOG
+                await client.session.unsubscribe_resource(FOG)
+                edit(root, "fog", "Haze")
+                kind = root / "content-types/article.json"
+                kind.write_text(kind.read_text().replace('"maxLength": 60', '"maxLength": 61'))
+                assert await received.get() == SCHEMA
+            assert received.empty()
+
+    asyncio.run(run())
+
+
+class Listener:
+    """A client that reads a stream of notifications over HTTP."""
+
+    def __init__(self, port: int, **wanted: Any) -> None:
+        params = {"notifications": wanted}
+        headers = {"Content-Type": "application/json", **headers_of("subscriptions/listen", params, MODERN)}
+        sent = message("subscriptions/listen", params, MODERN, "me")
+        self.connection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
+        self.connection.request("POST", "/mcp", json.dumps(sent), headers)
+        self.answer = self.connection.getresponse()
+
+    def messages(self) -> Iterator[Any]:
+        for line in self.answer:
+            if line.startswith(b"data: "):
+                yield json.loads(line[6:])
+
+    def close(self) -> None:
+        self.answer.close()
+        self.connection.close()
+
+
+def test_a_server_that_ends_tells_its_listeners(root: Path) -> None:
+    port = free_port()
+    with serving(root, port):
+        listener = Listener(port, resourcesListChanged=True)
+        messages = listener.messages()
+        assert next(messages)["method"] == "notifications/subscriptions/acknowledged"
+    ended = list(messages)
+    listener.close()
+    assert ended[-1]["id"] == "me"
+    assert ended[-1]["result"]["resultType"] == "complete"
+    assert ended[-1]["result"]["_meta"][SUBSCRIPTION_KEY] == "me"
+
+
+def test_the_limit_of_streams_includes_subscriptions(root: Path) -> None:
+    (root / "site.yaml").write_text(SETTINGS + "events: {streams: 2}\n")
+    port = free_port()
+    with serving(root, port, "--workers=1"):
+        listeners = [Listener(port) for _ in range(3)]
+        assert [one.answer.status for one in listeners] == [200, 200, 503]
+        for one in listeners:
+            one.close()
