@@ -104,6 +104,23 @@ def test_a_source_on_a_branch_needs_the_permissions_of_both_schemas(api: Api) ->
     assert api.get("/source/posts/one?at=HEAD", "reader").status == 403  # needs history.read
 
 
+def test_a_source_that_the_served_schema_hides_is_hidden_on_a_branch(tmp_path: Path) -> None:
+    write(tmp_path, FILES)
+    commit_all(tmp_path)
+    git(tmp_path, "branch", "next")
+    marked = collection("post", {"title": STRING}, drafts=True, draftWhen={"draft": True})
+    write(tmp_path, marked)
+    git(tmp_path, "commit", "-qam", "Mark drafts")
+    api = Api.of(opened(tmp_path))
+    may = ["source.read", "branch.find", "post.find", "post.findOne", "tag.find", "tag.findOne"]
+    api.token("reader", may=may)
+    assert api.get("/source/posts/one", "reader").status == 403  # Any file may contain a draft.
+    assert api.get("/source/posts/one?at=next", "reader").status == 403
+    api.token("drafter", may=[*may, "post.readDraft"])
+    assert api.get("/source/posts/one?at=next", "drafter").status == 200
+    api.accounts.close()
+
+
 def test_the_list_tells_which_branches_are_merged(api: Api) -> None:
     def merged() -> dict[str, bool]:
         return {one["name"]: one["merged"] for one in api.get("/branches").data}
