@@ -13,6 +13,7 @@ from tests.vendor.studio import bundle
 
 # The limit for the first page, including lists and forms; without bundling, it loads about a hundred files.
 FIRST_FILES = 16
+MOST_BYTES = 310_000  # of all files, compressed
 USE = "import pathlib, server.api.studio.routes as routes; routes.PAGE = pathlib.Path({!r})"
 
 
@@ -52,12 +53,22 @@ def test_every_part_that_is_loaded_late_is_there(owner: Page, site: Studio) -> N
     open_form(owner, site, "article/2025--goemon?panel=file")
     owner.get_by_role("complementary", name="File").get_by_text("Current file").wait_for()
     owner.locator(".cm-content").first.wait_for()
-    for path, heading in (("site/-/problems", "Problems"), ("site/-/changes", "Changes")):
+    for path, heading in (
+        ("site/-/problems", "Problems"),
+        ("site/-/changes", "Changes"),
+        ("site/-/branches", "Branches"),
+        ("site/-/branches/next", "next"),
+    ):
         owner.goto(f"{site.url}/{path}")
         owner.get_by_role("heading", level=1, name=heading).wait_for()
     licences = owner.request.get(f"{site.url}/-/x/vendor/licences.txt")
     assert licences.ok
     assert "codemirror" in licences.text()
+
+
+def test_the_whole_page_weighs_less_than_310_kb(site: Studio) -> None:
+    files = list(Path(site.root.parent / "page").rglob("*.br"))
+    assert 200_000 < sum(path.stat().st_size for path in files) < MOST_BYTES
 
 
 def test_what_a_browser_is_sent_is_compressed_as_packaged(site: Studio) -> None:

@@ -1,7 +1,8 @@
 /**
  * The table of URLs: the name of each page, and its path in the studio.
  *
- * A path segment that begins with a colon is a variable. All links to pages are made with `addressTo`, so no link can
+ * A path segment that begins with a colon is a variable; with an asterisk at its end, it stands for all remaining
+ * segments, because names of branches can contain slashes. All links to pages are made with `addressTo`, so no link can
  * lead to a page that does not exist. pages.js has the component for each page.
  */
 
@@ -12,6 +13,8 @@ const PATHS = {
   home: "",
   problems: "site/-/problems",
   changes: "site/-/changes",
+  branches: "site/-/branches",
+  branch: "site/-/branches/:name*",
   list: ":type",
   create: ":type/-/new",
   deleted: ":type/-/deleted",
@@ -29,9 +32,13 @@ const partsOf = (name) => PATHS[name].split("/").filter(Boolean);
 export function placeAt(parts) {
   for (const name of Object.keys(PATHS)) {
     const wanted = partsOf(name);
-    if (wanted.length !== parts.length) continue;
+    const hasRest = wanted.at(-1)?.endsWith("*") ?? false;
+    if (hasRest ? wanted.length > parts.length : wanted.length !== parts.length) continue;
     if (!wanted.every((part, i) => part[0] === ":" || part === parts[i])) continue;
-    const values = wanted.flatMap((part, i) => (part[0] === ":" ? [[part.slice(1), parts[i]]] : []));
+    const values = wanted.flatMap((part, i) => {
+      if (part[0] !== ":") return [];
+      return [part.endsWith("*") ? [part.slice(1, -1), parts.slice(i).join("/")] : [part.slice(1), parts[i]]];
+    });
     return { name, values: Object.fromEntries(values) };
   }
   return null;
@@ -42,8 +49,13 @@ export function placeAt(parts) {
  * @param {string} name
  * @param {Record<string, string>} [values]
  * @param {Record<string, string> | URLSearchParams} [params]
+ * @param {import("./router.js").Version} [version]  The version of the site; by default, the one that is shown.
  */
-export function addressTo(name, values = {}, params = {}) {
+export function addressTo(name, values = {}, params = {}, version = undefined) {
   if (!(name in PATHS)) return "";
-  return addressOf(partsOf(name).map((part) => (part[0] === ":" ? values[part.slice(1)] : part)), params);
+  const parts = partsOf(name).flatMap((part) => {
+    if (part[0] !== ":") return [part];
+    return part.endsWith("*") ? values[part.slice(1, -1)].split("/") : [values[part.slice(1)]];
+  });
+  return addressOf(parts, params, version);
 }

@@ -1,6 +1,6 @@
 /**
  * Client for the server's public REST API (see GET /openapi.json). All requests use the version of the site that is
- * shown.
+ * shown, unless their query names another one.
  */
 
 import { SITE } from "./base.js";
@@ -74,7 +74,9 @@ export function whenSessionEnds(listener) {
 export async function ask(path, { method = "GET", query, body, headers = {}, exact = false, ...how } = {}) {
   const url = new URL(path.replace(/^\//, ""), SITE);
   url.search = query ? queryString(query) : url.search;
-  for (const [name, value] of Object.entries(versionParams(path, method))) url.searchParams.set(name, value);
+  for (const [name, value] of Object.entries(versionParams(path, method))) {
+    if (!url.searchParams.has(name)) url.searchParams.set(name, value);
+  }
   const json = body !== undefined && !(body instanceof FormData);
   const { response, answered } = await send(url, {
     method,

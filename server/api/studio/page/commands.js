@@ -30,7 +30,7 @@ export function commandsFor({ model, signOut }) {
     note: type.single ? "Single page" : "List",
     run: () => navigate(addressTo("list", { type: type.name })),
   }));
-  const site = sitePages(model).map(({ name, label, note }) => ({
+  const site = sitePages(model).filter(({ off }) => !off).map(({ name, label, note }) => ({
     id: name,
     label,
     note,

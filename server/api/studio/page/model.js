@@ -110,7 +110,26 @@ export class Model {
     if (!this.permissions[subject]?.includes(action)) return false;
     if (this.isServed) return true;
     if (OF_SERVED.includes(subject)) return false;
-    return !CHANGES.includes(action) || (this.version.branch !== "" && this.#mayWriteBranch);
+    return !CHANGES.includes(action) || (this.version.branch !== "" && this.mayBranch("update"));
+  }
+
+  /**
+   * Return whether the caller has a permission in the served version, whatever version is shown.
+   * @param {string} subject
+   * @param {string} action
+   */
+  mayServed(subject, action) {
+    return this.permissions[subject]?.includes(action) ?? false;
+  }
+
+  /**
+   * Return whether the caller has a permission for git branches. If a content type is called `branch`, the permission
+   * refers to its documents, and only the owner may use git branches.
+   * @param {string} action
+   */
+  mayBranch(action) {
+    if (this.types.some((type) => type.name === "branch")) return this.caller.kind === "owner";
+    return this.mayServed("branch", action);
   }
 
   /** Whether this is the served version, and not another branch or a past commit. */
@@ -121,10 +140,6 @@ export class Model {
   /** Whether this is a past state of the site, which can't be changed. */
   get isPast() {
     return this.servedAt !== null || this.version.at !== "";
-  }
-
-  get #mayWriteBranch() {
-    return this.permissions.branch?.includes("update") ?? false;
   }
 
   /**

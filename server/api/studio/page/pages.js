@@ -16,6 +16,8 @@ export const PAGES = {
   home: Home,
   problems: later("site/problems-page.js", "ProblemsPage"),
   changes: later("site/changes-page.js", "ChangesPage"),
+  branches: later("branches/branches-page.js", "BranchesPage"),
+  branch: later("branches/branch-page.js", "BranchPage"),
   list: later("documents/list-page.js", "ListPage"),
   create: DocumentPage,
   deleted: later("deleted/deleted-page.js", "DeletedPage"),

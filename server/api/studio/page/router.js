@@ -19,6 +19,9 @@ const BASE = STUDIO.pathname;
  * @property {string} at  A past commit, given as an id, tag or time. It is read-only.
  */
 
+/** The version that the server serves. @type {Version} */
+export const SERVED = { branch: "", at: "" };
+
 /** Return the version in the URL. All URLs of the studio preserve it, and api.js sends it. @returns {Version} */
 export function currentVersion() {
   const params = new URLSearchParams(location.search);
@@ -43,15 +46,25 @@ function decoded(part) {
 }
 
 /**
- * Return the URL of a page in the version that is shown.
+ * Return the URL of a page.
  * @param {string[]} parts
  * @param {Record<string, string> | URLSearchParams} [params]
+ * @param {Version} [version]  The version of the site; by default, the one that is shown.
  */
-export function addressOf(parts, params) {
+export function addressOf(parts, params, version = currentVersion()) {
   const path = parts.map(encodeURIComponent).join("/");
   const query = new URLSearchParams(params);
-  for (const [name, value] of Object.entries(currentVersion())) if (value) query.set(name, value);
+  for (const [name, value] of Object.entries(version)) {
+    if (value) query.set(name, value);
+    else query.delete(name);
+  }
   return (path ? BASE + path : BASE.slice(0, -1)) + (query.size ? `?${query}` : "");
+}
+
+/** Return the URL of the current page in another version of the site. @param {Version} version */
+export function addressHere(version) {
+  const { parts, params } = currentPlace();
+  return addressOf(parts, params, version);
 }
 
 /**
@@ -78,11 +91,15 @@ const [GONE, STAYED] = [{}, {}]; // the states of events that follow on a `navig
 /** @type {Set<Guard>} */
 const guards = new Set();
 let shown = location.href;
+let isConfirmed = false; // whether the page is reloaded after the user has confirmed that it may be left
 const loadedVersion = JSON.stringify(currentVersion());
 addEventListener("popstate", (event) => {
   const target = location.href;
-  if (JSON.stringify(currentVersion()) !== loadedVersion) return location.reload();
   const isOurs = event.state === GONE || event.state === STAYED;
+  if (JSON.stringify(currentVersion()) !== loadedVersion) {
+    isConfirmed = isOurs;
+    return location.reload();
+  }
   if (!isOurs && shown !== target && !mayLeave(() => navigate(target, { unguarded: true }))) {
     event.stopImmediatePropagation(); // before any page sees it, since this listener is the first
     history.pushState(null, "", shown);
@@ -100,6 +117,9 @@ export function guardLeaving(guard) {
     guards.delete(guard);
   };
 }
+
+/** Return whether the user has already confirmed that the page is left, so that the browser need not ask again. */
+export const isLeaveConfirmed = () => isConfirmed;
 
 /** Return whether the current page has unsaved changes. */
 export const hasUnsavedWork = () => guards.size > 0;

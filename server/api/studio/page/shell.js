@@ -4,6 +4,7 @@
 
 import { addressTo, placeAt } from "./addresses.js";
 import { loadAhead } from "./ahead.js";
+import { VersionNotice, VersionSwitch } from "./branches/switch.js";
 import { useStudio } from "./context.js";
 import { ConnectionNotice } from "./connection/notice.js";
 import { Icon } from "./icons.js";
@@ -30,7 +31,7 @@ export function Shell() {
   useEffect(() => setOpen(false), [path]);
   useEffect(loadAhead, []); // The frame is painted by then.
   useTitle(main, page, `${path} ${loaded}`, model.siteName);
-  return html`<div class="shell">
+  return html`<div class=${`shell ${model.version.branch ? "is-branch" : ""}`}>
     <a class="skip" href="#main" onClick=${(/** @type {Event} */ e) => skipTo(e, main.current)}>Skip to content</a>
     <header class="bar">
       <button class="icon-button" type="button" aria-expanded=${open} aria-controls="side"
@@ -38,6 +39,7 @@ export function Shell() {
         <${Icon} name=${open ? "close" : "menu"} />
       </button>
       <span class="bar-name">${model.siteName}</span>
+      <${VersionSwitch} />
     </header>
     <${Side} open=${open} current=${place.parts[0]} page=${found?.name ?? ""} close=${() => setOpen(false)}
       find=${() => setFinding(true)} />
@@ -45,7 +47,7 @@ export function Shell() {
       ${model.servedAt && html`<p class="past-notice">This is the site as it was on
         <time datetime=${model.servedAt.date} title=${model.servedAt.commit}> ${timestamp(model.servedAt.date)}</time>.
         It is read-only.</p>`}
-      ${!model.isServed && html`<${VersionNotice} version=${model.version} />`}
+      ${!model.isServed && html`<${VersionNotice} />`}
       ${found
         ? html`<${PAGES[found.name]} ...${found.values} params=${place.params} key=${page}
             onLoaded=${() => setLoaded((times) => times + 1)} />`
@@ -68,6 +70,7 @@ function Side({ open, current, page, close, find }) {
     <${Link} class="side-name" to=${addressTo("home")} aria-current=${current ? undefined : "page"}>
       ${model.siteName}
     <//>
+    <${VersionSwitch} />
     <button class="side-find" type="button" onClick=${find} aria-keyshortcuts="Control+K">
       <${Icon} name="search" />
       <span class="side-text">Go to</span>
@@ -111,16 +114,6 @@ const countOf = (count) => (count === undefined ? "" : counted(count));
 
 /** @param {string} locale */
 const countedIn = (locale) => (locale ? `Documents in ${locale}` : undefined);
-
-/**
- * The message that names the version that is shown, unless this is the served version.
- * @param {{version: import("./router.js").Version}} props
- */
-function VersionNotice({ version: { branch, at } }) {
-  return html`<p class="past-notice">${branch
-    ? html`You are working on the branch <strong>${branch}</strong>. Visitors do not see it.`
-    : html`This is the site at <strong>${at}</strong>. It is read-only.`}</p>`;
-}
 
 function NoPage() {
   return html`<div class="page">

@@ -30,7 +30,9 @@ export function DeletedPage({ type: name }) {
     </header>
     ${mayRestore(model, type)
       ? html`<${Documents} type=${type} />`
-      : html`<${Empty} title="Your role can't restore documents">
+      : !model.isServed
+        ? html`<${Empty} title="Not available here">Documents can be restored only on the live site.<//>`
+        : html`<${Empty} title="Your role can't restore documents">
           Restoring needs the permissions history: [read, restore] and create for this type.<//>`}
   </div>`;
 }

@@ -22,6 +22,8 @@ import { rightsOf } from "./rights.js";
  *   document.
  * @property {(subject: import("./form.js").Subject) => boolean} [explained]  Whether the URL opens the panel even if it
  *   is not available, so that it explains why.
+ * @property {(subject: import("./form.js").Subject) => boolean} [servedOnly]  Whether the panel would be available for
+ *   the document on the live site, but is not in the version that is shown.
  * @property {boolean} [forNew]  Whether the panel is available for a new document.
  */
 
@@ -52,12 +54,14 @@ const PANELS = [
     content: later("history/panel.js", "History"),
     offered: ({ model, id }) => id !== "" && model.allows("history", "read"),
     explained: ({ id }) => id !== "",
+    servedOnly: ({ model, id }) => id !== "" && !model.isServed && model.mayServed("history", "read"),
   },
   {
     name: "file",
     label: "File",
     content: later("file/file-panel.js", "FilePanel"),
     offered: ({ model }) => mayReadFiles(model),
+    servedOnly: ({ model }) => !model.isServed && model.mayServed("source", "read"),
     forNew: true,
   },
 ];
@@ -84,7 +88,16 @@ export function PanelButtons({ subject, open, isThere }) {
     ${offeredFor(subject, isThere).map(({ name, label }) => html`<button class="button quiet" type="button" key=${name}
       id=${`panel-button-${name}`} aria-expanded=${open?.name === name} aria-controls="panel"
       onClick=${() => openPanel(open?.name === name ? "" : name)}>${label}</button>`)}
+    <${ServedOnly} labels=${PANELS.filter((panel) => panel.servedOnly?.(subject)).map(({ label }) => label)} />
   </div>`;
+}
+
+/** Disabled buttons, and why they are disabled. @param {{labels: string[]}} props */
+function ServedOnly({ labels }) {
+  if (!labels.length) return null;
+  return html`${labels.map((label) => html`<button class="button quiet" type="button" key=${label} aria-disabled="true"
+      aria-describedby="panels-off">${label}</button>`)}
+    <span class="hint panels-off" id="panels-off">only on the live site</span>`;
 }
 
 /**

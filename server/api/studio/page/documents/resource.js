@@ -71,13 +71,19 @@ function described(model, type) {
       const to = addressTo("create", { type: type.name }, localeIn(state));
       return { label: `New ${type.label.toLowerCase()}`, to };
     },
-    links: !type.single && mayRestore(model, type)
-      ? [{ label: "Deleted documents", to: addressTo("deleted", { type: type.name }) }]
-      : [],
+    links: type.single ? [] : linksOf(model, type),
     actions: actionsOf(model, type),
     query: (state, shown) => queryOf(model, type, filters, state, shown),
     load: (query, shown, signal) => loadRows(model, type, query, shown, signal),
   };
+}
+
+/** @param {Model} model @param {Type} type */
+function linksOf(model, type) {
+  const to = addressTo("deleted", { type: type.name });
+  if (mayRestore(model, type)) return [{ label: "Deleted documents", to }];
+  const isElsewhere = !model.isServed && ["read", "restore"].every((action) => model.mayServed("history", action));
+  return isElsewhere ? [{ label: "Deleted documents: only on the live site", to: "" }] : [];
 }
 
 /** @param {Model} model @param {Type} type @returns {Choice[]} */

@@ -2,7 +2,7 @@
  * Functions for the page of every form: confirm leaving with unsaved changes, save on Ctrl-S, and show the first error.
  */
 
-import { guardLeaving } from "../router.js";
+import { guardLeaving, isLeaveConfirmed } from "../router.js";
 import { useEffect, useLayoutEffect, useState } from "../vendor/preact.js";
 import { idOf } from "./field.js";
 
@@ -18,7 +18,7 @@ export function useGuard(unsaved) {
   const [asking, set] = useState(/** @type {{go: () => void} | null} */ (null));
   useLayoutEffect(() => {
     if (!unsaved) return;
-    const leaving = (/** @type {BeforeUnloadEvent} */ event) => event.preventDefault();
+    const leaving = (/** @type {BeforeUnloadEvent} */ event) => isLeaveConfirmed() || event.preventDefault();
     addEventListener("beforeunload", leaving);
     const done = guardLeaving((go) => {
       set({ go });

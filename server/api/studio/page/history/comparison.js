@@ -43,24 +43,35 @@ export async function compare(subject, left, right, signal) {
     ...(left ? { fromStatus: left.status, from: left.commit === right.commit ? "" : left.commit } : {}),
   };
   const { data, meta } = await ask(`${historyPath(subject)}/diff`, { query, signal, exact: true });
-  const known = await namedIn(subject, data, signal);
+  const { model, type, locale } = subject;
+  const known = await referencesIn(model, [{ type, differences: data }], { locale, signal });
   return { differences: data, unread: meta.unread, known };
 }
 
 /**
- * @param {import("../documents/form.js").Subject} subject
- * @param {Record<string, {from: any, to: any}>} differences
- * @param {AbortSignal} [signal]
+ * @typedef {object} Reading
+ * @property {string} [locale]  The preferred locale of the titles.
+ * @property {string} [at]  The version of the site from which the titles are read, unless it is the one that is shown.
+ * @property {AbortSignal} [signal]
+ */
+
+/**
+ * Return the documents and files to which values refer, for the differences in documents of some content types.
+ * @param {Model} model
+ * @param {{type: import("../model.js").Type, differences: Record<string, {from: any, to: any}>}[]} compared
+ * @param {Reading} reading
  * @returns {Promise<Known>}
  */
-async function namedIn({ model, type, locale }, differences, signal) {
+export async function referencesIn(model, compared, reading) {
   /** @type {Named} */
   const named = { documents: new Map(), files: new Set() };
-  for (const [name, { from, to }] of Object.entries(differences)) {
-    for (const value of [from, to]) gather(model, type.attributes[name], value, named);
+  for (const { type, differences } of compared) {
+    for (const [name, { from, to }] of Object.entries(differences)) {
+      for (const value of [from, to]) gather(model, type.attributes[name], value, named);
+    }
   }
-  const asked = [...named.documents].map(([uid, ids]) => documentsOf(model, uid, [...ids], locale, signal));
-  const [files, ...documents] = await Promise.all([filesOf(model, [...named.files], signal), ...asked]);
+  const asked = [...named.documents].map(([uid, ids]) => documentsOf(model, uid, [...ids], reading));
+  const [files, ...documents] = await Promise.all([filesOf(model, [...named.files], reading), ...asked]);
   return { documents: new Map(documents.flat()), files: new Map(files) };
 }
 
@@ -92,16 +103,15 @@ export const documentKey = (uid, id) => `${uid}/${id}`;
  * @param {Model} model
  * @param {string} uid
  * @param {string[]} ids
- * @param {string} locale
- * @param {AbortSignal} [signal]
+ * @param {Reading} reading
  * @returns {Promise<[string, any][]>}
  */
-async function documentsOf(model, uid, ids, locale, signal) {
+async function documentsOf(model, uid, ids, { locale = model.defaultLocale, at, signal }) {
   const type = model.types.find((one) => one.uid === uid);
   if (!type || type.single) return [];
   const title = titleField(model, /** @type {Attribute} */ ({ type: "relation", target: uid }));
   const everywhere = type.localized ? { locale: "*" } : {};
-  const common = { ...model.statusParam(type), ...everywhere, fields: [title ?? "documentId"] };
+  const common = { ...model.statusParam(type), ...everywhere, fields: [title ?? "documentId"], at };
   const found = new Map(ids.map((id) => [documentKey(uid, id), /** @type {any} */ (null)]));
   const most = Math.min(MOST, model.pageSize.max);
   for (const some of parts(ids, Math.max(1, Math.floor(most / (type.localized ? model.locales.length : 1))))) {
@@ -118,15 +128,15 @@ async function documentsOf(model, uid, ids, locale, signal) {
  * Return the existing files with the given paths in /uploads. If the user may not list files, return none.
  * @param {Model} model
  * @param {string[]} paths
- * @param {AbortSignal} [signal]
+ * @param {Reading} reading
  * @returns {Promise<[string, any][]>}
  */
-async function filesOf(model, paths, signal) {
+async function filesOf(model, paths, { at, signal }) {
   if (!model.allows("upload", "find")) return [];
   const found = new Map(paths.map((path) => [path, /** @type {any} */ (null)]));
   for (const some of parts(paths, MOST)) {
     const filters = { url: { $in: some.map(urlOf) } };
-    const { body } = await ask("api/upload/files", { query: { fields: OF_FILES, filters, limit: MOST }, signal });
+    const { body } = await ask("api/upload/files", { query: { fields: OF_FILES, filters, limit: MOST, at }, signal });
     for (const file of body) found.set(some.find((path) => urlOf(path) === file.url) ?? "", file);
   }
   return [...found];

@@ -15,6 +15,9 @@ import { keyOf, useVersions } from "./versions.js";
 /** @param {import("../documents/panels.js").PanelProps} props */
 export function History({ subject, editing }) {
   if (subject.model.allows("history", "read")) return html`<${Versions} subject=${subject} editing=${editing} />`;
+  if (!subject.model.isServed && subject.model.mayServed("history", "read")) {
+    return html`<${Empty} title="No history here">The history is available only on the live site.<//>`;
+  }
   return html`<${Empty} title="Your role can't see the history">
     An administrator can grant it with history: [read] in site.yaml.<//>`;
 }

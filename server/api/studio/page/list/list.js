@@ -59,7 +59,9 @@ export function List({ resource, params }) {
             selection=${selects ? selection : undefined} />`}
     ${page && !error && html`<${Pages} address=${resource.address} params=${params} pages=${page.pages}>
       <span role="status">${countOf(resource, page.total)}${resource.placeNote(state)}</span>
-      ${resource.links.map(({ label, to }) => html`<${Link} key=${to} class="paging-deleted" to=${to}>${label}<//>`)}
+      ${resource.links.map(({ label, to }) => to
+        ? html`<${Link} key=${label} class="paging-deleted" to=${to}>${label}<//>`
+        : html`<span key=${label}>${label}</span>`)}
     <//>`}
     ${selects && html`<${BulkBar} ...${{ resource, state, done: written }} rows=${selected}
       clear=${() => selection.toggleAll(false)} />`}

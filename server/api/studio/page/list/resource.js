@@ -73,7 +73,7 @@
  * @property {(params?: URLSearchParams) => string} address  Return the URL of the list.
  * @property {(row: Row, state: ListState) => string} addressOf  Return the URL of a row's page, or "" if it has none.
  * @property {(state: ListState) => {label: string, to: string} | null} create  Return the link for creating a row.
- * @property {{label: string, to: string}[]} links  The links below the list.
+ * @property {{label: string, to: string}[]} links  The links below the list. One that is not available has no URL.
  * @property {BulkAction[]} actions
  * @property {(state: ListState, columns: Column[]) => object} query  Return the parameters for requesting a page.
  * @property {(query: object, columns: Column[], signal: AbortSignal) => Promise<Rows>} load

@@ -10,30 +10,45 @@ import { html } from "../vendor/preact.js";
 const EVERY_MS = 20_000;
 const SHOWN_MS = 3_000; // of the page that is shown, as often as that itself
 
-/** Return the pages that the user may see. @param {import("../model.js").Model} model */
+/**
+ * @typedef {object} SitePage
+ * @property {string} name
+ * @property {string} label
+ * @property {string} note
+ * @property {string} off  Why the page is not available in the version that is shown, or "" if it is.
+ */
+
+/** Return the pages that the user may see. @param {import("../model.js").Model} model @returns {SitePage[]} */
 export function sitePages(model) {
+  const off = model.isServed ? "" : "Live site only";
   return [
-    { name: "problems", label: "Problems", note: "Problems in files", may: model.allows("problems", "find") },
-    { name: "changes", label: "Changes", note: "Uncommitted changes", may: model.allows("history", "read") },
+    { name: "branches", label: "Branches", note: "Prepared changes", off: "", may: model.mayBranch("find") },
+    { name: "problems", label: "Problems", note: "Problems in files", off, may: model.mayServed("problems", "find") },
+    { name: "changes", label: "Changes", note: "Uncommitted changes", off, may: model.mayServed("history", "read") },
   ].filter((page) => page.may);
 }
 
 /** @param {{model: import("../model.js").Model, current: string}} props */
 export function SiteLinks({ model, current }) {
   const pages = sitePages(model);
-  const shows = (/** @type {string} */ name) => pages.some((page) => page.name === name);
+  const shows = (/** @type {string} */ name) => pages.some((page) => page.name === name && !page.off);
   const everyMs = (/** @type {string} */ name) => (name === current ? SHOWN_MS : EVERY_MS);
   const problems = useCount(shows("problems") ? "problems" : "", everyMs("problems"));
   const changes = useCount(shows("changes") ? "history/uncommitted" : "", everyMs("changes"));
   if (!pages.length) return null;
+  /** @type {Record<string, string>} */
   const counts = { problems, changes };
+  const shown = current === "branch" ? "branches" : current;
   return html`<h2 class="side-label">Site</h2>
     <ul class="side-list">
-      ${pages.map(({ name, label }) => html`<li key=${name}>
-        <${Link} class="side-link" to=${addressTo(name)} aria-current=${current === name ? "page" : undefined}>
-          <span class="side-text">${label}</span>
-          <span class="side-count">${counts[/** @type {"problems" | "changes"} */ (name)]}</span>
-        <//>
+      ${pages.map(({ name, label, off }) => html`<li key=${name}>
+        ${off
+          ? html`<span class="side-link is-off"><span class="side-text">${label}</span>
+              <span class="side-count">${off}</span></span>`
+          : html`<${Link} class="side-link" to=${addressTo(name)} aria-current=${shown === name ? "page" : undefined}>
+              <span class="side-text">${label}</span>
+              <span class="side-count">${counts[name]}</span>
+            <//>`}
       </li>`)}
     </ul>`;
 }

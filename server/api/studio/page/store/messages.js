@@ -11,6 +11,7 @@ import { useEffect, useState } from "../vendor/preact.js";
  */
 
 /** Places that exist only once. Other places are named by the id of the element to which they belong. */
+export const BRANCHES = "branches";
 export const BULK = "bulk";
 export const FORM = "form";
 export const PAGE = "page";

@@ -1,0 +1,123 @@
+/** The page of a branch: what it changes, and how to merge or discard it. */
+
+import { addressTo } from "../addresses.js";
+import { useStudio } from "../context.js";
+import { Link, SERVED, addressOf } from "../router.js";
+import { useHeading } from "../site/heading.js";
+import { Empty, Failure, Loading } from "../states.js";
+import { PAGE, useMessage } from "../store/messages.js";
+import { ago, counted, timestamp } from "../text.js";
+import { html, useState } from "../vendor/preact.js";
+import { NoBranches, mayDiscard } from "./branches-page.js";
+import { ChangeList } from "./change-list.js";
+import { useBranchChanges } from "./changes.js";
+import { ConflictForm } from "./conflicts.js";
+import { Discard } from "./discard.js";
+import { MergeDialog } from "./merge-dialog.js";
+import { useMerging } from "./merging.js";
+import { useBranches } from "./requests.js";
+
+/**
+ * @typedef {import("./requests.js").Branch} Branch
+ */
+
+/** @param {{name: string}} props */
+export function BranchPage({ name }) {
+  const { model } = useStudio();
+  useHeading(model, name);
+  const may = model.mayBranch("find");
+  const { list, served, error, retry } = useBranches(may);
+  const branch = list?.find((one) => one.name === name);
+  return html`<div class="page site-page branch-page">
+    <header class="page-head branch-head">
+      <p class="document-type"><${Link} to=${addressTo("branches")}>Branches<//></p>
+      <h1 tabindex="-1">${name}</h1>
+      ${branch && html`<p class="branch-note">Last change by ${branch.author.name},
+        <time datetime=${branch.date} title=${timestamp(branch.date)}> ${ago(branch.date)}</time></p>`}
+    </header>
+    ${!may && html`<${NoBranches} />`}
+    ${may && !list && (error
+      ? html`<${Failure} error=${error} again=${retry} />`
+      : html`<${Loading} />`)}
+    ${list && !branch && html`<${Empty} title="This branch does not exist">
+      It may have been merged and discarded. <${Link} to=${addressTo("branches")}>Go to the list of branches<//><//>`}
+    ${branch?.served && html`<${Empty} title="This is the live site">
+      Its changes are public. To prepare changes, create another branch.<//>`}
+    ${branch && !branch.served && html`<${Content} branch=${branch} served=${served}
+      mark=${list?.find((one) => one.served)?.commit ?? "none"} />`}
+  </div>`;
+}
+
+/**
+ * @param {{branch: Branch, served: string, mark: string}} props  `mark` is the last commit of the served branch.
+ */
+function Content({ branch, served, mark }) {
+  const { model } = useStudio();
+  const { name, commit } = branch;
+  const message = useMessage(PAGE);
+  const { items, hasMore, error, more, retry } = useBranchChanges(model, name, `${mark} ${commit}`);
+  const compared = items?.[0].compared;
+  const merging = useMerging(name, compared?.to ?? commit);
+  const { phase, conflicts } = merging;
+  const isMerged = compared !== undefined && compared.from === compared.to;
+  return html`
+    <${Actions} ...${{ branch, served, merging, isMerged }} isReady=${compared !== undefined} />
+    <p class=${`branch-told ${message.isError ? "is-wrong" : ""}`} role=${message.isError ? "alert" : "status"}>
+      ${phase === "unsure"
+        ? "The connection was lost during the merge. When the server is back, this page checks whether it succeeded."
+        : message.text}</p>
+    ${conflicts && html`<${ConflictForm} found=${conflicts} branch=${name}
+      isBusy=${phase !== "ready"} cancel=${merging.cancel}
+      merge=${merging.resolve} />`}
+    ${!conflicts && !items && (error
+      ? html`<${Failure} error=${error} again=${retry} />`
+      : html`<${Loading} />`)}
+    ${!conflicts && items && html`<${Changes} ...${{ items, isMerged, hasMore, more }} branch=${name} />`}`;
+}
+
+/**
+ * @param {{branch: Branch, served: string, merging: import("./merging.js").Merging, isMerged: boolean,
+ *   isReady: boolean}} props
+ */
+function Actions({ branch, served, merging, isMerged, isReady }) {
+  const { model } = useStudio();
+  const [open, setOpen] = useState(/** @type {"" | "merge" | "discard"} */ (""));
+  const close = () => setOpen("");
+  const { name } = branch;
+  const off = !isReady || isMerged || merging.phase !== "ready";
+  const isHere = model.version.branch === name;
+  return html`<div class="branch-page-actions">
+    ${model.mayBranch("merge") && served && !merging.conflicts && html`<button class="button primary" type="button"
+      aria-disabled=${off ? "true" : undefined} onClick=${() => off || setOpen("merge")}>
+      ${merging.phase === "busy" ? "Merging…" : "Merge into the live site"}</button>`}
+    ${isHere
+      ? html`<${Link} class="button" to=${addressTo("branch", { name }, {}, SERVED)}>Go to the live site<//>`
+      : html`<${Link} class="button" to=${addressOf([], {}, { branch: name, at: "" })}>Work on this branch<//>`}
+    ${mayDiscard(model, branch) && html`<button class="button" type="button" onClick=${() => setOpen("discard")}>
+      Discard</button>`}
+    ${branch.checkedOut && html`<span class="hint">This branch is checked out in another folder, so it can only be
+      changed and discarded there.</span>`}
+    ${open === "merge" && html`<${MergeDialog} name=${name} close=${close} merge=${merging.merge} />`}
+    ${open === "discard" && html`<${Discard} name=${name} close=${close} />`}
+  </div>`;
+}
+
+/**
+ * @param {{items: any[], isMerged: boolean, hasMore: boolean, more: () => void, branch: string}} props
+ */
+function Changes({ items, isMerged, hasMore, more, branch }) {
+  const { total } = items[0].compared;
+  if (isMerged) {
+    return html`<${Empty} title="Nothing to merge">The live site already has everything on this branch.<//>`;
+  }
+  const entries = items.filter(({ change }) => change);
+  if (!entries.length) {
+    return html`<${Empty} title="No changed documents that you can see">
+      The branch has other changes, for example to content types, settings or files.<//>`;
+  }
+  return html`
+    <p class="site-note">${total === 1 ? "1 change" : `${counted(total)} changes`}, compared with the live site when the
+      branch began</p>
+    <${ChangeList} entries=${entries} branch=${branch} />
+    ${hasMore && html`<p><button class="button" type="button" onClick=${more}>Show more changes</button></p>`}`;
+}

@@ -1,0 +1,83 @@
+/** The dialog that asks for confirmation before a branch is discarded, and lists what is lost. */
+
+import { addressTo } from "../addresses.js";
+import { ApiError, ask } from "../api.js";
+import { useStudio } from "../context.js";
+import { Dialog } from "../dialog.js";
+import { SERVED, navigate } from "../router.js";
+import { Loading } from "../states.js";
+import { BRANCHES, clearMessage, showError, showNotice, useMessage } from "../store/messages.js";
+import { reloadContent, useRequest } from "../store/requests.js";
+import { html, useState } from "../vendor/preact.js";
+import { branchPath, countOf, ifUnchanged } from "./requests.js";
+
+const DIALOG = "discard"; // the place of messages
+const NAMED = 8; // documents that are listed
+const FROM_STATUS = /** @type {Record<number, string>} */ ({
+  0: "The server can't be reached. Discard the branch when it is back.",
+  404: "Someone else has already discarded this branch.",
+  412: "Someone has changed this branch since you opened this dialog. Look at what would be lost now.",
+});
+
+/** @param {{name: string, close: () => void}} props */
+export function Discard({ name, close }) {
+  const { model } = useStudio();
+  const [busy, setBusy] = useState(false);
+  const message = useMessage(DIALOG);
+  const { value, error, reload } = useRequest(`discard ${name}`, (signal) => {
+    return ask(`${branchPath(name)}/changes`, { query: { pageSize: NAMED }, signal });
+  });
+  // A branch without a common ancestor has no list of changes, but can be discarded.
+  const isReady = value || (error && error.status === 409);
+  const discard = async () => {
+    setBusy(true);
+    clearMessage(DIALOG);
+    try {
+      const headers = value ? ifUnchanged(value.meta.to) : {};
+      await ask(branchPath(name), { method: "DELETE", headers });
+      close();
+      showNotice(BRANCHES, `The branch ${name} was discarded.`);
+      reloadContent();
+      const version = model.version.branch === name ? SERVED : undefined;
+      navigate(addressTo("branches", {}, {}, version), { unguarded: true });
+    } catch (refused) {
+      if (!(refused instanceof ApiError)) throw refused;
+      setBusy(false);
+      showError(DIALOG, FROM_STATUS[refused.status] ?? `${refused.message}.`);
+      if (refused.status === 412) reload();
+    }
+  };
+  return html`<${Dialog} label=${`Discard ${name}?`} close=${close}>
+    <h2 class="dialog-title">Discard ${name}?</h2>
+    ${value
+      ? html`<${Lost} changes=${value.data} meta=${value.meta} />`
+      : isReady
+        ? html`<p>The branch can't be compared with the live site. Everything on it will be lost.</p>`
+        : !error && html`<${Loading} />`}
+    <p class="field-error" role="alert">${message.text || (!isReady && error ? `${error.message}.` : "")}</p>
+    <div class="dialog-actions">
+      <button class="button" type="button" onClick=${close}>Cancel</button>
+      <button class="button danger" type="button" disabled=${busy || !isReady} onClick=${discard}>
+        Discard branch</button>
+    </div>
+  <//>`;
+}
+
+/** @param {{changes: any[], meta: any}} props */
+function Lost({ changes, meta }) {
+  const { total } = meta.pagination;
+  if (meta.from === meta.to) {
+    return html`<p>All changes on this branch are already on the live site. Nothing is lost.</p>`;
+  }
+  if (!total) {
+    return html`<p>This branch has changes that are not on the live site, but none in documents that you can see.
+      These changes will be lost. The studio can't bring them back.</p>`;
+  }
+  return html`
+    <p>The changes to ${countOf(total)} on this branch will be lost, because they are not on the live site. The studio
+      can't bring them back.</p>
+    <ul class="dialog-list">
+      ${changes.map((one, i) => html`<li key=${i}>${one.title || one.documentId}</li>`)}
+      ${total > changes.length && html`<li>and ${total - changes.length} more</li>`}
+    </ul>`;
+}

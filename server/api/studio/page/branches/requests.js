@@ -1,0 +1,52 @@
+/** The site's branches, as returned by GET /branches, and the texts that describe them. */
+
+import { ask } from "../api.js";
+import { useRequest } from "../store/requests.js";
+import { counted } from "../text.js";
+import { useMemo } from "../vendor/preact.js";
+
+/**
+ * @typedef {object} Branch
+ * @property {string} name
+ * @property {string} commit  The id of the last commit.
+ * @property {{name: string, email: string}} author  The author of the last commit.
+ * @property {string} date
+ * @property {boolean} served
+ * @property {boolean} checkedOut
+ * @property {number | null} documents  The number of changed documents, or null if it is not known.
+ */
+
+const EVERY_MS = 10_000;
+
+/**
+ * Return the branches: the served one first, then those with the newest commits. They are requested again at regular
+ * intervals, and after each write.
+ * @param {boolean} isWanted  Whether to request them.
+ */
+export function useBranches(isWanted) {
+  const load = (/** @type {AbortSignal} */ signal) => ask("branches", { signal });
+  const { value, ...rest } = useRequest(isWanted ? "branches" : "", load, { everyMs: EVERY_MS, isContent: true });
+  const list = useMemo(() => value && /** @type {Branch[]} */ ([...value.data]).sort(inOrder), [value]);
+  return { list, served: list?.find(({ served }) => served)?.name ?? "", ...rest };
+}
+
+/** @param {Branch} a @param {Branch} b */
+function inOrder(a, b) {
+  return Number(b.served) - Number(a.served) || b.date.localeCompare(a.date) || a.name.localeCompare(b.name);
+}
+
+/** Return the API's path for a branch. @param {string} name */
+export const branchPath = (name) => `branches/${name.split("/").map(encodeURIComponent).join("/")}`;
+
+/** Return the header that makes the server reject a request if the branch has changed. @param {string} commit */
+export const ifUnchanged = (commit) => ({ "If-Match": `"${commit}"` });
+
+/** @param {number | null} count */
+export function documentsText(count) {
+  if (count === null) return "Can't be compared with the live site";
+  if (count === 0) return "No changed documents";
+  return count === 1 ? "1 changed document" : `${counted(count)} changed documents`;
+}
+
+/** Return how many documents a merge changes. @param {number} count */
+export const countOf = (count) => (count === 1 ? "1 document" : `${counted(count)} documents`);

@@ -1,0 +1,63 @@
+/** The switch between the live site and branches, and the notice on every page while a branch is shown. */
+
+import { addressTo } from "../addresses.js";
+import { useStudio } from "../context.js";
+import { Icon } from "../icons.js";
+import { later } from "../later.js";
+import { Link, SERVED, addressHere, navigate } from "../router.js";
+import { html, useEffect, useState } from "../vendor/preact.js";
+import { documentsText, useBranches } from "./requests.js";
+
+const SwitchDialog = later("branches/switch-dialog.js", "SwitchDialog");
+
+export function VersionSwitch() {
+  const { model } = useStudio();
+  const [open, setOpen] = useState(false);
+  if (!model.mayBranch("find") || model.servedAt) return null;
+  const { branch, at } = model.version;
+  return html`<button class=${`switch ${branch ? "is-branch" : ""}`} type="button" aria-haspopup="dialog"
+      onClick=${() => setOpen(true)}>
+      <${Icon} name="branch" />
+      <span class="side-text"><span class="unseen">Switch branch, now: </span>${branch || at || "Live site"}</span>
+      <${Icon} name="expand" />
+    </button>
+    ${open && html`<${SwitchDialog} close=${() => setOpen(false)} />`}`;
+}
+
+/** The notice that names the version that is shown. It is not shown for the live site. */
+export function VersionNotice() {
+  const { model } = useStudio();
+  const { branch, at } = model.version;
+  if (at) {
+    return html`<p class="past-notice">This is the site at <strong>${at}</strong>. It is read-only.
+      ${" "}<${Link} class="past-link" to=${addressHere(SERVED)}>Go to the live site<//></p>`;
+  }
+  return branch && html`<${BranchNotice} name=${branch} />`;
+}
+
+/** @param {{name: string}} props */
+function BranchNotice({ name }) {
+  const { model } = useStudio();
+  const may = model.mayBranch("find");
+  const { list } = useBranches(may);
+  const found = list?.find((branch) => branch.name === name);
+  useEffect(() => {
+    if (found?.served) navigate(addressHere(SERVED), { replace: true, unguarded: true });
+  }, [found?.served]);
+  const isGone = list !== undefined && !found;
+  return html`<div class="branch-notice" role="region" aria-label="Branch">
+    <${Icon} name="branch" />
+    <p class="branch-notice-text">${isGone
+      ? html`The branch <strong>${name}</strong> does not exist anymore. It may have been merged and discarded.`
+      : html`You are working on the branch <strong>${name}</strong>. Visitors do not see it.${!mayWrite(model) &&
+          " Your role can't change it."}`}</p>
+    <p class="branch-notice-links">
+      ${may && !isGone && html`<${Link} to=${addressTo("branch", { name })}>
+        ${found?.documents === undefined ? "Changes" : documentsText(found.documents)}<//>`}
+      <${Link} to=${addressHere(SERVED)}>Go to the live site<//>
+    </p>
+  </div>`;
+}
+
+/** @param {import("../model.js").Model} model */
+const mayWrite = (model) => model.mayBranch("update");

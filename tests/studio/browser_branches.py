@@ -1,0 +1,522 @@
+"""Branches in the studio: the list, changes, merges with conflicts, and working on a branch."""
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.git import commit_all, git
+from tests.servers import stop
+from tests.sites import schema, write
+from tests.studio.browser_form import told
+from tests.studio.browser_pages import SHOWN, SIZES, picture
+from tests.studio.browser_sign_in import add_user
+from tests.studio.conftest import Page, Studio, expect, sign_in
+from tests.waiting import until
+
+pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
+
+CONTENT = {
+    "content/papers/harbour.md": """---
+title: The harbour at night
+summary: Lamps on the quay, seen from the water.
+tags: [fog]
+---
+The harbour lies open to the west.
+
+Boats come in with the tide, and leave with it.
+
+Nobody rings the bell.
+""",
+    "content/papers/tides.md": "---\ntitle: Tides\nsummary: Twice a day.\n---\nThe tide comes in.\n",
+    "content/papers/weirs.md": "---\ntitle: Weirs\nsummary: Out of the water.\ntags: [fog]\n---\nFish.\n",
+    "content/tags/fog.yaml": "name: Fog\n",
+    "content/tags/night.yaml": "name: Night\n",
+}
+FILES = {
+    ".gitignore": ".bifolio/\n",
+    "content-types/paper.json": schema(
+        "paper",
+        {
+            "title": "string",
+            "summary": "text",
+            "body": "richtext",
+            "tags": {"type": "relation", "relation": "manyToMany", "target": "api::tag.tag"},
+        },
+        drafts=True,
+    ),
+    "content-types/tag.json": schema("tag", {"name": "string"}),
+    **CONTENT,
+    "site.yaml": """
+name: Papers
+roles:
+  public: {auth: [callback]}
+  merger:
+    paper: [find, findOne, readDraft, create, update, delete]
+    tag: [find, findOne, create, update, delete]
+    branch: [find, create, update, delete, merge]
+    history: [read]
+  writer:
+    paper: [find, findOne, readDraft, create, update, delete]
+    tag: [find, findOne]
+    branch: [find, update]
+  finder: {paper: [find, findOne], tag: [find, findOne], branch: [find]}
+  nobody: {paper: [find, findOne], tag: [find, findOne]}
+""",
+}
+ROLES = ("merger", "writer", "finder", "nobody")
+BODY_OF_BRANCH = (
+    "The harbour lies open to the north-west.\n\nBoats come in with the tide.\n\nNobody rings the bell.\n"
+)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
+    """A server of a site in a git repository, with a user in each role."""
+    studio = Studio(tmp_path_factory.mktemp("branches"), files=FILES)
+    for role in ROLES:
+        add_user(studio, f"a-{role}", role)
+    commit_all(studio.root)
+    studio.start()
+    yield studio
+    stop(studio.process)
+
+
+@pytest.fixture(scope="module")
+def sessions(site: Studio, browser: Any) -> dict[str, Any]:
+    """The browser state in which the role's user is signed in, by role."""
+    found = {}
+    for role in ROLES:
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(site.url)
+        sign_in(page, f"a-{role}")
+        page.get_by_role("heading", level=1, name="Recently changed").wait_for()
+        found[role] = context.storage_state()
+        context.close()
+    return found
+
+
+@pytest.fixture
+def enter(site: Studio, sessions: dict[str, Any], new_page: Callable[..., Page]) -> Callable[..., Page]:
+    """A function that opens a page of the studio as the user of a role.
+
+    The site has the branch "next", with three changed documents, and the branch "agent/translate", with one.
+    """
+    first = git(site.root, "rev-list", "--max-parents=0", "HEAD").strip()
+    git(site.root, "checkout", "-q", "-f", "main")
+    git(site.root, "reset", "-q", "--hard", first)
+    git(site.root, "clean", "-qfd", "content")
+    for name in git(site.root, "for-each-ref", "--format=%(refname:short)", "refs/heads").split():
+        if name != "main":
+            git(site.root, "branch", "-qD", name)
+    commit_on(site, "next", NEXT, "Nell")
+    commit_on(site, "agent/translate", {"content/tags/night.yaml": "name: Nacht\n"}, "Translator")
+
+    def enter(role: str, path: str, **options: Any) -> Page:
+        page = new_page(storage_state=sessions[role], **options)
+        page.goto(f"{site.url}/{path}".rstrip("/"))
+        page.locator("main h1").wait_for()
+        page.locator("[aria-busy=true]").wait_for(state="detached")
+        return page
+
+    return enter
+
+
+NEXT = {
+    "content/papers/harbour.md": CONTENT["content/papers/harbour.md"]
+    .replace("at night", "by night")
+    .replace("[fog]", "[fog, night]")
+    .partition("---\nThe")[0]
+    + f"---\n{BODY_OF_BRANCH}",
+    "content/papers/lamps.md": "---\ntitle: Lamps\nsummary: New on the quay.\n---\nLight.\n",
+    "content/papers/weirs.md": None,
+}
+
+
+def commit_on(site: Studio, branch: str, files: dict[str, str | None], author: str) -> str:
+    """Commit changes to a branch, which is created if necessary, in a worktree that is removed afterwards."""
+    folder = site.root.with_name("worktree")
+    known = git(site.root, "branch", "--list", branch).strip()
+    git(
+        site.root, "worktree", "add", "-q", *([str(folder), branch] if known else ["-b", branch, str(folder)])
+    )
+    for path, text in files.items():
+        if text is None:
+            (folder / path).unlink()
+        else:
+            write(folder, {path: text})
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "Change", f"--author={author} <{author.lower()}@example.org>")
+    commit = git(folder, "rev-parse", "HEAD").strip()
+    git(site.root, "worktree", "remove", "--force", str(folder))
+    return commit
+
+
+def change_live(site: Studio, old: str, new: str, path: str = "content/papers/harbour.md") -> None:
+    """Change a document on the live site, and commit it."""
+    file = site.root / path
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new))
+    git(site.root, "commit", "-qam", "Change the live site")
+
+
+def merge(page: Page) -> None:
+    page.get_by_role("button", name="Merge into the live site").click()
+    page.get_by_role("dialog").get_by_role("button", name="Merge", exact=True).click()
+
+
+def live(site: Studio, path: str = "content/papers/harbour.md") -> str:
+    return (site.root / path).read_text()
+
+
+def test_branches_are_listed_with_author_age_and_size(
+    enter: Callable[..., Page], check_access: Callable[[Page], None]
+) -> None:
+    page = enter("merger", "")
+    page.get_by_role("navigation", name="Content").get_by_role("link", name="Branches").click()
+    expect(page.get_by_role("heading", level=1, name="Branches")).to_be_focused()
+    rows = page.locator(".branch-row")
+    expect(rows).to_have_count(2)
+    row = rows.filter(has_text="next")
+    expect(row).to_contain_text("Last change by Nell")
+    expect(row).to_contain_text("3 changed documents")
+    agent = rows.filter(has_text="agent/translate")
+    expect(agent).to_contain_text("1 changed document")
+    check_access(page)
+    agent.get_by_role("link", name="agent/translate", exact=True).click()
+    page.get_by_role("heading", level=1, name="agent/translate").wait_for()
+    assert page.url.endswith("/site/-/branches/agent/translate")
+    expect(page.locator("del, ins")).to_have_text(["Night", "Nacht"], use_inner_text=True)
+    page.reload()
+    page.get_by_role("heading", level=1, name="agent/translate").wait_for()
+
+
+def test_a_branch_shows_what_it_changes(
+    enter: Callable[..., Page], check_access: Callable[[Page], None]
+) -> None:
+    page = enter("finder", "site/-/branches/next")
+    harbour = page.locator("details").filter(has_text="The harbour by night")
+    title = harbour.get_by_role("group", name="Title", exact=True)
+    expect(title.locator("del, ins")).to_have_text(["at", "by"], use_inner_text=True)
+    expect(harbour.get_by_role("group", name="Body").locator("ins")).to_have_text(
+        ["north-"], use_inner_text=True
+    )
+    expect(harbour.get_by_role("group", name="Tags").locator("ins")).to_have_text(
+        ["Night"], use_inner_text=True
+    )
+    expect(page.locator("details[open]")).to_have_count(1)
+    check_access(page)
+    page.get_by_role("heading", name="Lamps").click()
+    lamps = page.locator("details").filter(has_text="Lamps")
+    expect(lamps.locator("ins")).to_have_text(["Lamps", "New on the quay.", "Light."], use_inner_text=True)
+    lamps.get_by_role("link", name="Open on next").click()
+    page.get_by_role("heading", level=1, name="Lamps").wait_for()
+    page.get_by_text("You are working on the branch next").wait_for()
+    assert "/studio/paper/lamps?branch=next" in page.url
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_each_role_is_shown_what_it_may_do(role: str, site: Studio, enter: Callable[..., Page]) -> None:
+    page = enter(role, "")
+    navigation = page.get_by_role("navigation", name="Content")
+    page.get_by_role("link", name="Papers").first.wait_for()
+    expect(navigation.get_by_role("link", name="Branches")).to_have_count(int(role != "nobody"))
+    expect(page.get_by_role("button", name="Switch branch")).to_have_count(int(role != "nobody"))
+    page.keyboard.press("Control+k")
+    page.get_by_role("option", name="Sign out").wait_for()
+    expect(page.get_by_role("option", name="Branches")).to_have_count(int(role != "nobody"))
+    page.keyboard.press("Escape")
+    page.goto(f"{site.url}/site/-/branches/next")
+    if role == "nobody":
+        page.get_by_text("Your role can't see branches").wait_for()
+        assert "harbour" not in page.content()
+        return
+    page.get_by_role("heading", name="The harbour by night").wait_for()
+    for button in ("Merge into the live site", "Discard"):
+        expect(page.get_by_role("button", name=button)).to_have_count(int(role == "merger"))
+    page.goto(f"{site.url}/site/-/branches")
+    page.locator(".branch-row").first.wait_for()
+    for button in ("New branch", "Discard next"):
+        expect(page.get_by_role("button", name=button)).to_have_count(int(role == "merger"))
+    page.goto(f"{site.url}/paper/harbour?branch=next")
+    expect(page.get_by_label("Title")).to_be_editable(editable=role in ("merger", "writer"))
+    cannot = page.get_by_text("Your role can't change it")
+    expect(cannot).to_have_count(int(role == "finder"))
+
+
+def test_the_api_refuses_what_a_role_may_not_do(enter: Callable[..., Page]) -> None:
+    allowed = {"merger": (200, 204), "writer": (403, 403), "finder": (403, 403), "nobody": (403, 403)}
+    for role, expected in reversed(allowed.items()):
+        page = enter(role, "")
+        got = page.evaluate(
+            """async () => {
+              const headers = {"Bifolio-Studio": "1"};
+              const merged = await fetch("/branches/next/merge", {method: "POST", headers});
+              const deleted = await fetch("/branches/next", {method: "DELETE", headers});
+              return [merged.status, deleted.status];
+            }"""
+        )
+        assert tuple(got) == expected, role
+
+
+def test_a_branch_is_created_worked_on_and_merged(
+    site: Studio, enter: Callable[..., Page], check_access: Callable[[Page], None]
+) -> None:
+    page = enter("merger", "paper/tides")
+    page.get_by_role("button", name="Switch branch").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("link", name="Live site")).to_have_attribute("aria-current", "true")
+    check_access(page)
+    dialog.get_by_role("button", name="New branch").click()
+    dialog.get_by_label("Name").fill("spring sale")
+    page.keyboard.press("Enter")
+    dialog.get_by_text("is not a valid branch name").wait_for()
+    dialog.get_by_label("Name").fill("team/spring")
+    page.keyboard.press("Enter")
+    notice = page.get_by_role("region", name="Branch", exact=True)
+    notice.get_by_text("You are working on the branch team/spring. Visitors do not see it.").wait_for()
+    assert page.url.endswith("/paper/tides?branch=team%2Fspring")
+    page.get_by_label("Title").fill("Spring tides")
+    page.get_by_role("button", name="Publish").click()
+    told(page, "Published")
+    assert "Spring tides" in git(site.root, "show", "team/spring:content/papers/tides.md")
+    check_access(page)
+    notice.get_by_role("link", name="1 changed document").click()
+    page.get_by_role("heading", level=1, name="team/spring").wait_for()
+    expect(page.locator("ins")).to_have_text(["Spring tides"], use_inner_text=True)
+    page.get_by_role("button", name="Merge into the live site").click()
+    check_access(page)
+    page.get_by_label("Commit message").fill("Call them spring tides")
+    page.keyboard.press("Enter")
+    page.get_by_text("team/spring was merged into the live site. 1 document changed.").wait_for()
+    page.get_by_text("The live site already has everything on this branch").wait_for()
+    assert "Spring tides" in live(site, "content/papers/tides.md")
+    page.get_by_role("button", name="Discard").click()
+    page.get_by_text("Nothing is lost").wait_for()
+    page.get_by_role("button", name="Discard branch").click()
+    page.get_by_role("heading", level=1, name="Branches").wait_for()
+    expect(page.locator(".branch-row")).to_have_count(2)
+    assert "branch=" not in page.url
+
+
+def test_what_is_lost_is_listed_before_a_branch_is_discarded(
+    site: Studio, enter: Callable[..., Page], check_access: Callable[[Page], None]
+) -> None:
+    page = enter("merger", "site/-/branches")
+    page.get_by_role("button", name="Discard next").click()
+    dialog = page.get_by_role("dialog", name="Discard next?")
+    dialog.get_by_text("The changes to 3 documents on this branch will be lost").wait_for()
+    expect(dialog.get_by_role("listitem")).to_have_text(["The harbour by night", "Lamps", "Weirs"])
+    check_access(page)
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Discard next")).to_be_focused()
+    page.keyboard.press("Enter")
+    dialog.get_by_role("listitem").first.wait_for()
+    # Meanwhile, someone else adds a document to the branch.
+    commit_on(site, "next", {"content/papers/more.md": "---\ntitle: More\n---\n"}, "Bo")
+    dialog.get_by_role("button", name="Discard branch").click()
+    dialog.get_by_text("Someone has changed this branch").wait_for()
+    dialog.get_by_text("The changes to 4 documents").wait_for()
+    dialog.get_by_role("button", name="Discard branch").click()
+    page.get_by_text("The branch next was discarded").wait_for()
+    expect(page.locator(".branch-row")).to_have_count(1)
+    assert git(site.root, "branch", "--list", "next") == ""
+
+
+def in_conflict(site: Studio) -> None:
+    """Change the live site so that a merge of "next" has conflicts in two attributes and a document."""
+    change_live(site, "at night", "in the evening")
+    change_live(site, "the west.", "the south.")
+    change_live(site, "Out of", "Far out of", "content/papers/weirs.md")
+
+
+def test_conflicts_are_solved_side_by_side(
+    site: Studio, enter: Callable[..., Page], check_access: Callable[[Page], None]
+) -> None:
+    in_conflict(site)
+    page = enter("merger", "site/-/branches/next")
+    merge(page)
+    expect(page.get_by_role("heading", name="Conflicts")).to_be_focused()
+    title = page.get_by_role("group", name="Title")
+    expect(title.locator("del, ins")).to_have_text(["in the evening", "by night"])
+    check_access(page)
+    send = page.get_by_role("button", name="Merge with these choices")
+    expect(send).to_be_disabled()
+    title.get_by_label("Another value").check()
+    title.get_by_label("Another value: Title").fill("The harbour after dark")
+    page.get_by_role("group", name="Body").get_by_label("Branch next").check()
+    page.get_by_text("2 of 3 decided").wait_for()
+    page.get_by_role("region", name="Weirs").get_by_label("Live site").check()
+    page.get_by_text("3 of 3 decided").wait_for()
+    before = git(site.root, "rev-parse", "main").strip()
+    send.click()
+    page.get_by_text("next was merged into the live site. 2 documents changed.").wait_for()
+    assert "title: The harbour after dark" in live(site)
+    assert BODY_OF_BRANCH in live(site)
+    assert "Far out of" in live(site, "content/papers/weirs.md")
+    assert before in git(site.root, "log", "-1", "--format=%P")
+
+
+def test_conflicts_are_solved_with_the_keyboard(site: Studio, enter: Callable[..., Page]) -> None:
+    in_conflict(site)
+    page = enter("merger", "site/-/branches/next")
+    page.get_by_role("button", name="Merge into the live site").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")  # in the dialog, the message field has the focus
+    expect(page.get_by_role("heading", name="Conflicts")).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Use all of the branch")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowLeft")
+    expect(page.get_by_role("group", name="Title").get_by_label("Live site")).to_be_checked()
+    page.get_by_role("button", name="Merge with these choices").focus()
+    page.keyboard.press("Enter")
+    page.get_by_text("was merged into the live site").wait_for()
+    assert "title: The harbour in the evening" in live(site)
+    assert not (site.root / "content/papers/weirs.md").exists()
+
+
+def test_two_people_do_not_merge_what_one_of_them_has_not_seen(
+    site: Studio, enter: Callable[..., Page]
+) -> None:
+    reviewer, editor = enter("merger", "site/-/branches/next"), enter("writer", "paper/tides?branch=next")
+    reviewer.get_by_role("heading", name="The harbour by night").wait_for()
+    reviewer.get_by_role("button", name="Merge into the live site").click()
+    editor.get_by_label("Title").fill("Neap tides")
+    editor.get_by_role("button", name="Publish").click()
+    told(editor, "Published")
+    reviewer.get_by_role("dialog").get_by_role("button", name="Merge", exact=True).click()
+    reviewer.get_by_text("Someone has changed this branch since this page was loaded").wait_for()
+    assert "by night" not in live(site)
+    reviewer.get_by_role("heading", name="Neap tides").wait_for()
+    merge(reviewer)
+    reviewer.get_by_text("next was merged into the live site. 4 documents changed.").wait_for()
+    # The editor's page notices that the branch is gone.
+    reviewer.get_by_role("button", name="Discard").click()
+    reviewer.get_by_role("button", name="Discard branch").click()
+    reviewer.get_by_text("The branch next was discarded").wait_for()
+    editor.get_by_text("The branch next does not exist anymore").wait_for()
+    editor.get_by_role("link", name="Go to the live site").click()
+    expect(editor.get_by_label("Title")).to_have_value("Neap tides")
+    assert "branch=" not in editor.url
+
+
+def test_conflicts_that_change_meanwhile_are_shown_again(site: Studio, enter: Callable[..., Page]) -> None:
+    in_conflict(site)
+    page = enter("merger", "site/-/branches/next")
+    merge(page)
+    page.get_by_role("button", name="Use all of the branch").click()
+    # The live site gets the branch's title, so this is no conflict anymore.
+    change_live(site, "in the evening", "by night")
+    page.get_by_role("button", name="Merge with these choices").click()
+    page.get_by_text("Start the merge again").wait_for()
+    page.get_by_role("button", name="Cancel").click()
+    merge(page)
+    page.get_by_text("0 of 2 decided").wait_for()
+
+
+@pytest.mark.parametrize("arrives", [True, False], ids=["arrives", "does not arrive"])
+def test_an_outage_during_a_merge(arrives: bool, site: Studio, enter: Callable[..., Page]) -> None:
+    page = enter("merger", "site/-/branches/next")
+    page.get_by_role("heading", name="The harbour by night").wait_for()
+
+    def lose(route: Any) -> None:
+        if arrives and route.request.method == "POST":
+            route.fetch()
+        route.abort()
+
+    page.route(re.compile("/(branches|_health|api|overview)"), lose)
+    merge(page)
+    page.get_by_text("this page checks whether it succeeded").wait_for()
+    assert ("by night" in live(site)) == arrives
+    page.unroute_all()
+    if arrives:
+        page.get_by_text("next was merged into the live site.").wait_for()
+        page.get_by_text("Nothing to merge").wait_for()
+    else:
+        page.get_by_text("the branch was not merged. Merge it again.").wait_for()
+        merge(page)
+        page.get_by_text("next was merged into the live site. 3 documents changed.").wait_for()
+        assert "by night" in live(site)
+
+
+def test_what_needs_the_live_site_is_disabled_with_the_reason(enter: Callable[..., Page]) -> None:
+    page = enter("merger", "paper/harbour?branch=next")
+    navigation = page.get_by_role("navigation", name="Content")
+    expect(navigation.get_by_text("Live site only")).to_have_count(1)
+    expect(navigation.get_by_role("link", name="Changes")).to_have_count(0)
+    history = page.get_by_role("button", name="History", exact=True)
+    expect(history).to_be_disabled()
+    expect(history).to_have_accessible_description("only on the live site")
+
+
+def test_unsaved_work_is_not_lost_by_switching(site: Studio, enter: Callable[..., Page]) -> None:
+    page = enter("writer", "paper/tides")
+    page.get_by_label("Title").fill("Typed")
+    page.get_by_role("button", name="Switch branch").click()
+    page.get_by_role("dialog").get_by_role("link", name=re.compile("^next")).click()
+    question = page.get_by_role("dialog", name="Leave the page?")
+    question.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_label("Title")).to_have_value("Typed")
+    page.get_by_role("button", name="Switch branch").click()
+    page.get_by_role("dialog").get_by_role("link", name=re.compile("^next")).click()
+    asked: list[str] = []
+    page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
+    question.get_by_role("button", name="Leave").click()
+    page.get_by_role("region", name="Branch", exact=True).wait_for()
+    expect(page.get_by_label("Title")).to_have_value("Tides")
+    assert asked == []  # The browser does not ask again.
+
+
+def test_the_served_branch_is_the_live_site(site: Studio, enter: Callable[..., Page]) -> None:
+    page = enter("writer", "paper/tides?branch=main")
+    until(lambda: page.url.endswith("/paper/tides"))
+    expect(page.get_by_label("Title")).to_have_value("Tides")
+    page.goto(f"{site.url}/site/-/branches/main")
+    page.get_by_text("This is the live site").wait_for()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_are_accessible_in_each_size(
+    scheme: str, site: Studio, enter: Callable[..., Page], check_access: Callable[[Page], None]
+) -> None:
+    in_conflict(site)
+    page = enter("merger", "site/-/branches", color_scheme=scheme)
+    states = {
+        "branches": lambda: page.locator(".branch-row").first.wait_for(),
+        "branch": lambda: page.goto(f"{site.url}/site/-/branches/next"),
+        "conflicts": lambda: merge(page),
+        "on-branch": lambda: page.goto(f"{site.url}/paper?branch=next"),
+    }
+    shown = {
+        "branches": ".branch-row",
+        "branch": ".branch-change",
+        "conflicts": ".conflict",
+        "on-branch": "tbody tr",
+    }
+    for name, go in states.items():
+        page.set_viewport_size({"width": 1280, "height": 800})
+        go()
+        page.locator(shown[name]).first.wait_for()
+        for size, (width, height) in SIZES.items():
+            page.set_viewport_size({"width": width, "height": height})
+            check_access(page)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+            picture(page, f"{name}-{scheme}{SHOWN[size]}")
+
+
+def test_forced_colours_show_the_branch_and_the_choice(site: Studio, enter: Callable[..., Page]) -> None:
+    in_conflict(site)
+    page = enter("merger", "site/-/branches/next?branch=next", forced_colors="active")
+    merge(page)
+    page.get_by_role("group", name="Title").get_by_label("Live site").check()
+    chosen = "e => getComputedStyle(e).borderTopColor"
+    sides = page.get_by_role("group", name="Title").locator(".conflict-side")
+    assert sides.nth(0).evaluate(chosen) != sides.nth(1).evaluate(chosen)
+    notice = page.get_by_role("region", name="Branch", exact=True)
+    assert notice.evaluate("e => getComputedStyle(e).borderTopWidth") == "2px"
