@@ -160,6 +160,12 @@ def test_pythons_own_server_answers_what_a_running_one_does(api: Api, public: Pa
                 assert headers["Content-Type"] == "application/json"
 
 
+def _kind(request: str) -> str:
+    name = request.partition("?")[0].rpartition(".")[2]
+    kind = {"md": "text/markdown", "txt": "text/plain"}.get(name, "application/json")
+    return f"{kind}; charset=utf-8"
+
+
 @needs_nginx
 def test_nginx_answers_what_a_running_server_does(api: Api, plain: Path, tmp_path: Path) -> None:
     asked = list(entries(plain).values())
@@ -168,8 +174,8 @@ def test_nginx_answers_what_a_running_server_does(api: Api, plain: Path, tmp_pat
         for request in asked:
             status, body, headers = ask(address + request)
             assert (status, body) == (200, live(api, request)), request
-            if request.startswith("/api/"):
-                assert headers["Content-Type"] == "application/json; charset=utf-8"
+            if request.startswith(("/api/", "/llms")):
+                assert headers["Content-Type"] == _kind(request)
                 assert headers["Access-Control-Allow-Origin"] == "*"
                 assert ask(address + request, **{"If-None-Match": headers["ETag"]})[0] == 304
         for request in (
@@ -178,6 +184,8 @@ def test_nginx_answers_what_a_running_server_does(api: Api, plain: Path, tmp_pat
             "/api/pages?pagination%5Bpage%5D=1&locale=fr",
             "/api/tags?locale=fr",  # a content type without locales
             "/api/tags/fog?locale=fr",
+            "/api/pages.md?pagination%5Bpage%5D=1&locale=fr",
+            "/api/tags/fog.md?locale=fr",
         ):
             assert ask(address + request)[:2] == (200, live(api, request)), request
 
@@ -194,6 +202,9 @@ def test_nginx_answers_what_a_running_server_does(api: Api, plain: Path, tmp_pat
         "/api/pages?locale=..%2f",
         "/api/pages?pagination[page]=99",
         "/api/nothing",
+        "/api/nothing.md",
+        "/api/pages.md?sort=title",
+        "/api/pages/nothing.md",
         "/api/articles/2024--sixteen-forty-two?locale=fr",
         "/api/articles?sort=publishedOn:asc&pagination[pageSize]=5&fields=title,slug",
         "/bifolio-export.json",

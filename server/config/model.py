@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from functools import reduce
 from typing import Any
 
+from server.config.llms import LlmsSettings
 from server.config.mcp import McpSettings
 from server.config.media import MediaSettings
 from server.config.public_site import Feed, PublicUrl
@@ -441,6 +442,7 @@ class Settings:
         "The feeds at `/feeds/NAME.rss`, `.atom` and `.json`: `NAME: {type: article}`"
         " ([more](feeds.md#feeds)).",
     )
+    llms: LlmsSettings = LlmsSettings()
     webhooks: tuple[Webhook, ...] = setting(
         (),
         "webhooks",

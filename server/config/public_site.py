@@ -250,7 +250,7 @@ def odd_url_names(
             continue
         type_ = schema.subjects.get(name)
         if type_ is None:
-            yield _unknown_type(name, schema, "urls", ("urls", name))
+            yield unknown_type(name, schema, "urls", ("urls", name))
             continue
         for locale in url.patterns:
             if locale != EVERY_LOCALE and locale not in locales:
@@ -275,7 +275,7 @@ def odd_feed_names(
         for subject in feed.types:
             type_ = schema.subjects.get(subject)
             if type_ is None:
-                yield _unknown_type(subject, schema, f"feeds.{name}", ("feeds", name, "type"))
+                yield unknown_type(subject, schema, f"feeds.{name}", ("feeds", name, "type"))
                 continue
             if subject not in urls:
                 what = f"feeds.{name} is empty for {subject}, because urls.{subject} is missing"
@@ -290,7 +290,7 @@ def odd_feed_names(
                     yield what, suggestion(path, type_.columns), ("feeds", name, "item", key)
 
 
-def _unknown_type(name: str, schema: Schema, where: str, at: KeyPath) -> OddName:
+def unknown_type(name: str, schema: Schema, where: str, at: KeyPath) -> OddName:
     fix = suggestion(name, schema.subjects) or "use the singular API id of a content type"
     return f'unknown content type "{name}" in {where}', fix, at
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from server.config import mcp, media, sections, values
+from server.config.llms import odd_llms_names
 from server.config.model import (
     ACTIONS,
     DEFAULTS,
@@ -194,6 +195,7 @@ READERS: Mapping[str, Callable[..., Any]] = {
     "person": values.person,
     "flag": values.flag,
     "hosts": hosts,
+    "names": values.text_or_texts,
     "webhooks": read_webhooks,
     "choice": _one_of("reject", "allow"),
     "alias base": _one_of("folder", "root"),
@@ -350,14 +352,15 @@ def check_named_formats(settings: Settings) -> list[Problem]:
 
 
 def check_publishing(settings: Settings, schema: Schema) -> list[Problem]:
-    """Return warnings about unknown names in the `urls` and `feeds` sections.
+    """Return warnings about unknown names in the `urls`, `feeds` and `llms` sections.
 
-    Also warns about feeds of content types that the role `public` can't `find`.
+    Also warns about content types in feeds and `/llms.txt` that the role `public` can't `find`.
     """
     locales = settings.locales.available
     found = [
         *odd_url_names(settings.urls, schema, locales),
         *odd_feed_names(settings.feeds, settings.urls, schema, locales),
+        *odd_llms_names(settings.llms, settings.roles, schema),
     ]
     for name, feed in settings.feeds.items():
         hidden = [

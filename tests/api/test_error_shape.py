@@ -92,6 +92,7 @@ OPEN = {
     "/git/hook": 404,  # BIFOLIO_GIT_HOOK_SECRET is not set.
     "/access": 200,
     "/mcp": 404,  # `mcp.enabled` is not set.
+    "/llms.txt": 404,  # `llms.enabled` is not set.
     "/openapi.json": 200,
     "/sitemap.xml": 404,  # No type has a URL on the website.
     "/sitemap-none.xml": 404,

@@ -108,6 +108,7 @@ READS = {
     "/openapi.json": ("/openapi.json", 200),
     "/problems": ("/problems", 200),
     "/redirects": ("/redirects", 200),
+    "/llms.txt": ("/llms.txt", 404),
     "/sitemap.xml": ("/sitemap.xml", 404),
     "/sitemap-<number>.xml": ("/sitemap-1.xml", 404),
     "/studio": ("/studio", 200),

@@ -65,6 +65,11 @@ def test_a_wrong_value_is_refused_with_its_place(tmp_path: Path, text: str, mess
             "feeds: {news: {type: memo}}",
             "feeds.news contains no memo documents: the public role lacks the find permission",
         ),
+        ("llms: {types: nite}", 'unknown content type "nite" in llms.types. Did you mean "note"?'),
+        (
+            "llms: {types: [memo]}",
+            "/llms.txt contains no memo documents: the public role lacks the find permission",
+        ),
     ],
 )
 def test_an_unknown_name_is_a_warning(tmp_path: Path, text: str, message: str) -> None:

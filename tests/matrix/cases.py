@@ -376,6 +376,7 @@ def _of_site() -> Iterator[Case]:
     yield from _of("overview", "/overview", "/overview?status=draft", "/overview?locale=fr")
     yield from _of("feed", "/feeds/all.rss", "/feeds/all.atom", "/feeds/all.json", "/feeds/vaults.rss")
     yield from _of("sitemap", "/sitemap.xml")
+    yield from _of("llms", "/llms.txt")
     yield from _of("redirects", "/redirects")
     stream = {"Accept": "text/event-stream"}
     yield from _of("findEvents", "/events?since=0&limit=1000", "/events?types=article&since=0")

@@ -217,6 +217,7 @@ def served(s: Secrets) -> dict[str, str]:
             "vault": "https://example.org/vaults/{title}",
         },
         "feeds": {"all": {"type": ["article", "vault"], "locale": "*"}, "vaults": {"type": "vault"}},
+        "llms": {"enabled": True},
         "auth": {"refresh": True, "access_token": "30d"},
         "locales": {"default": "en", "available": ["en", "fr"]},
         "mail": {"host": "localhost", "user": s.text(Group.NEVER, "mail")},

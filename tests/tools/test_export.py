@@ -21,7 +21,7 @@ from tests.api.test_upload import picture
 from tests.git import commit_all, git
 from tests.service.public_site.sites import FILES as PUBLISHING_FILES
 from tests.service.public_site.sites import SETTINGS as PUBLISHING_SETTINGS
-from tests.sites import STRING, Api, collection, documents, load, opened, relation, translated, write
+from tests.sites import STRING, Api, collection, documents, load, opened, relation, schema, translated, write
 
 ROOT = Path(__file__).parents[2]
 SITE = """\
@@ -448,6 +448,32 @@ def test_feeds_and_sitemaps_are_the_same_as_a_server_s(tmp_path: Path) -> None:
         exported(tmp_path / "site", tmp_path / "other", "--everything", "--drafts")["feeds/news.rss"]
         == files["feeds/news.rss"]
     )
+
+
+def test_markdown_is_the_same_as_a_server_s(tmp_path: Path) -> None:
+    """With `llms.enabled`, there is a Markdown file for each JSON file of a list or document."""
+    settings = PUBLISHING_FILES["site.yaml"] + "llms: {enabled: true}\napi: {page_size: {default: 2}}\n"
+    settings += "export: {types: {article: {fields: slug, sort: slug, page_size: 5}}}\n"
+    home = {"content-types/home.json": schema("home", {"title": "string"}, single=True)}
+    site = {**PUBLISHING_FILES, **home, "content/home.yaml": "title: Start\n"}
+    settings = settings.replace("public:\n", "public:\n    home: [find]\n")
+    write(tmp_path / "site", {**site, "site.yaml": settings})
+    files = exported(tmp_path / "site", tmp_path / "out")
+    requests = json.loads((tmp_path / "out/bifolio-export.json").read_text())["files"]
+    api = Api.of(opened(tmp_path / "site"))
+    paths = {path for path in files if path.endswith((".md", "llms.txt"))}
+    lists = ("api/pages", "api/authors", "api/articles", "locale/fr/api/articles")
+    assert paths == {
+        *("llms.txt", "api/home.md", "api/articles/page/2.md", "locale/fr/api/articles/fog.md"),
+        *(f"{path}.md" for path in lists),
+        *(f"{path}/page/1.md" for path in lists),
+        *(f"api/articles/{name}.md" for name in ("fog", "ferry", "plain")),
+    }
+    for path in paths:
+        answer = api.get(requests[path]["request"], "public")
+        assert (answer.status, answer.raw) == (200, files[path]), path
+    write(tmp_path / "site", {"site.yaml": settings.replace("enabled: true", "enabled: false")})
+    assert not paths & exported(tmp_path / "site", tmp_path / "other").keys()
 
 
 def test_a_sitemap_is_kept_unchanged_and_removed_like_other_files(tmp_path: Path) -> None:

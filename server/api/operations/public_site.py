@@ -1,4 +1,4 @@
-"""Operations for feeds, sitemaps (docs/feeds.md) and redirects (docs/redirects.md)."""
+"""Operations for feeds, sitemaps (docs/feeds.md), `/llms.txt` (docs/markdown.md) and redirects."""
 
 from server.api.operations.json_schema import (
     COUNT,
@@ -14,10 +14,11 @@ from server.api.operations.json_schema import (
 )
 from server.api.operations.operation import Area, Audience, Docs, Operation, Tag
 from server.api.operations.permission import anyone, may
+from server.service.public_site import llms
 from server.service.public_site.feeds import FORMATS
 from server.service.public_site.sitemap import MEDIA_TYPE, NAME
 
-PUBLISHING = Tag("Publishing", "Feeds, sitemaps and redirects for the public website.")
+PUBLISHING = Tag("Publishing", "Feeds, sitemaps, `/llms.txt` and redirects for the public website.")
 
 
 def _text_answer(description: str, *media_types: str) -> JsonSchema:
@@ -68,6 +69,23 @@ SITEMAP = Area(
                 "Get one of several sitemaps",
                 {200: _text_answer("The sitemap.", _XML)},
                 [in_path("number", "The number of the sitemap, from 1.", NUMBER)],
+                errors=READ_ONE,
+            ),
+            slash=False,
+        ),
+    ),
+)  # fmt: skip
+
+LLMS = Area(
+    "llms",
+    parts=(llms.NAME,),
+    tag=PUBLISHING,
+    operations=(
+        Operation(
+            "llms", "GET", f"/{llms.NAME}", anyone,
+            Docs(
+                "Get an overview of the public documents for language models",
+                {200: _text_answer("Links to the documents in Markdown.", llms.MEDIA_TYPE.partition(";")[0])},
                 errors=READ_ONE,
             ),
             slash=False,

@@ -42,6 +42,7 @@ AREAS = (
     search.OVERVIEW,
     public_site.FEEDS,
     public_site.SITEMAP,
+    public_site.LLMS,
     public_site.REDIRECTS,
     source.SOURCES,
     branches.OF_REPOSITORY,

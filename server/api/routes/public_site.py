@@ -1,4 +1,4 @@
-"""Handlers for feeds, sitemaps (docs/feeds.md) and redirects (docs/redirects.md)."""
+"""Handlers for feeds, sitemaps (docs/feeds.md), `/llms.txt` (docs/markdown.md) and redirects."""
 
 from collections.abc import Callable
 from functools import partial
@@ -11,6 +11,7 @@ from server.api.response import PRIVATE_REVALIDATE, PUBLIC_REVALIDATE
 from server.api.routes.handlers import Handlers
 from server.errors import NotFoundError
 from server.service.cache_tags import tags_of_types
+from server.service.public_site import llms
 from server.service.public_site.feeds import FORMATS, feed_text
 from server.service.public_site.public_reader import PublicSite
 from server.service.public_site.redirects import Redirects
@@ -28,7 +29,7 @@ def bind(handles: Handlers, redirects: Redirects) -> None:
     cache: StateCache[str, Texts] = StateCache(MAX_CACHE_BYTES, _size)
 
     def cached(key: str, make: Callable[[PublicSite], Texts]) -> Texts:
-        """Return the cached feeds or sitemaps, or generate and cache them."""
+        """Return the cached texts, or generate and cache them."""
         state = state_of(request)
         texts = cache.of(state).get(key)
         if texts is None:
@@ -63,6 +64,10 @@ def bind(handles: Handlers, redirects: Redirects) -> None:
     def part(number: str) -> Response:
         return send(cached(NAME, _sitemaps), f"sitemap-{number}.xml")
 
+    @handles("llms")
+    def overview() -> Response:
+        return send(cached(llms.NAME, _llms), llms.NAME)
+
     @handles("redirects")
     def listed() -> Response:
         body = redirects.of(caller_of(request)).body
@@ -77,6 +82,10 @@ def _feed(name: str, extension: str, site: PublicSite) -> Texts:
 
 def _sitemaps(site: PublicSite) -> Texts:
     return {name: (MEDIA_TYPE, text) for name, text in sitemaps(site).items()}
+
+
+def _llms(site: PublicSite) -> Texts:
+    return {llms.NAME: (llms.MEDIA_TYPE, llms.llms_text(site.state, site.budget))}
 
 
 def _size(key: str, texts: Texts) -> int:

@@ -30,11 +30,12 @@ class Links(NamedTuple):
     actor: Actor
     default_locale: str
     status: str = ""  # the `status` parameter of the request
+    origin: str = ""  # put in front of addresses
 
     def address(self, type_: Type, document_id: str = "", locale: str = "", **more: str) -> str:
         """Return the address of a document or list as Markdown."""
         single = type_.kind == "singleType"
-        path = f"/api/{type_.singular if single else type_.plural}"
+        path = f"{self.origin}/api/{type_.singular if single else type_.plural}"
         if document_id and not single:
             path += f"/{quote(document_id, safe='')}"
         params = {

@@ -51,6 +51,11 @@ def summary_of(type_: Type) -> str | None:
     )
 
 
+def list_fields(type_: Type) -> list[str]:
+    """Return the names of the attributes that `list_entry` shows."""
+    return [name for name in (*link_fields(type_), summary_of(type_)) if name] or ["documentId"]
+
+
 def list_entry(type_: Type, value: Mapping[str, Any], links: Links) -> str:
     """Return a list item with a link to a document and its summary."""
     summary = value.get(summary_of(type_) or "")
@@ -89,7 +94,7 @@ def link_nodes(schema: Schema, type_: Type, above: tuple[str, ...] = ()) -> tupl
         selections = {
             t.uid: Selection(populate=link_nodes(schema, t, (*above, t.uid)))
             if t.kind == "component"
-            else Selection(fields=_fields(t))
+            else Selection(fields=link_fields(t))
             for t in targets
             if t.uid not in above
         }
@@ -98,7 +103,7 @@ def link_nodes(schema: Schema, type_: Type, above: tuple[str, ...] = ()) -> tupl
     return tuple(nodes)
 
 
-def _fields(type_: Type) -> tuple[str, ...]:
+def link_fields(type_: Type) -> tuple[str, ...]:
     if type_.uid == UPLOAD:
         return _FILE_FIELDS
     names = (title_of(type_), "locale" if type_.localized else None)
@@ -110,8 +115,7 @@ def _fields(type_: Type) -> tuple[str, ...]:
 
 def _list(reader: Reader, params: Params) -> Rendering:
     type_, links = reader.type, _links(reader, params)
-    names = [name for name in (*_fields(type_), summary_of(type_)) if name]
-    asked = params if "fields" in params else {**params, "fields": names or ["documentId"]}
+    asked = params if "fields" in params else {**params, "fields": list_fields(type_)}
     found = reader.collection(asked)
     answer = json.loads(found.body)
     lines = [list_entry(type_, value, links) for value in answer["data"]]

@@ -30,7 +30,7 @@ NAME = "bifolio-export.json"
 TOP_FOLDERS = ("api", "feeds", "locale", "queries", "uploads")
 # the only files directly inside an export
 TOP_FILE = re.compile(
-    "|".join([r"sitemap(-[1-9][0-9]{0,4})?\.xml", *map(re.escape, REDIRECT_FILES.values())])
+    "|".join([r"sitemap(-[1-9][0-9]{0,4})?\.xml", r"llms\.txt", *map(re.escape, REDIRECT_FILES.values())])
 )
 _VERSION = 1
 

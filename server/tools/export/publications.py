@@ -1,6 +1,6 @@
-"""Feeds, sitemaps and redirects in an export.
+"""Feeds, sitemaps, `llms.txt` and redirects in an export.
 
-Feeds and sitemaps are the same as a server's responses, and redirects are the same as the output of
+All but the redirects are the same as a server's responses. Redirects are the same as the output of
 `bifolio redirects`.
 """
 
@@ -11,6 +11,7 @@ from server.auth.owner import OWNER
 from server.config.model import FILE
 from server.config.public_site import REDIRECT_FILES
 from server.errors import ApiError, NotFoundError, SetupError
+from server.service.public_site import llms
 from server.service.public_site.feeds import FORMATS as FEED_FORMATS
 from server.service.public_site.feeds import feed_text, is_public
 from server.service.public_site.public_reader import PublicSite
@@ -23,7 +24,7 @@ from server.tools.export.response import Response
 
 
 def publications(site: PublicSite) -> Iterator[Response]:
-    """Yield all feeds and sitemaps. Raises SetupError if a feed's settings are invalid."""
+    """Yield all feeds, sitemaps and `llms.txt`. Raises SetupError if a feed's settings are invalid."""
     for name, feed in site.state.settings.feeds.items():
         if not is_public(feed, site):
             continue
@@ -35,6 +36,8 @@ def publications(site: PublicSite) -> Iterator[Response]:
         for extension, text in texts.items():
             path = f"feeds/{name}.{extension}"
             yield Response(path, f"/{path}", text.encode())
+    if site.state.settings.llms.enabled:
+        yield Response(llms.NAME, f"/{llms.NAME}", llms.llms_text(site.state))
     try:
         for path, body in sitemaps(site).items():
             yield Response(path, f"/{path}", body)

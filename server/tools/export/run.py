@@ -16,7 +16,6 @@ from server.service.public_site.redirects import Redirects
 from server.site.site import Site, State
 from server.storage.media import media_key
 from server.tools.export.contents import (
-    Access,
     SiteExport,
     Source,
     find_uploads,
@@ -27,6 +26,7 @@ from server.tools.export.contents import (
 )
 from server.tools.export.folder import Folder, Manifest, Tally, check_target, opened
 from server.tools.export.images import ImageMaker, NamedImage, with_images
+from server.tools.export.listings import Access
 from server.tools.export.publications import redirect_files
 
 Progress = Callable[[int, int], None]  # (done, total)

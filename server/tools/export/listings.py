@@ -1,0 +1,150 @@
+"""The lists of documents that an export contains."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import quote
+
+from server.auth.draft_visibility import may_read_drafts
+from server.auth.permissions import Actor
+from server.config.model import FILE, TypeExport, with_values
+from server.documents.document import Document
+from server.errors import ApiError, SetupError
+from server.index.find import find, find_single
+from server.index.snapshot import View
+from server.query import qs
+from server.query.ast import Page, Query
+from server.query.parse import with_default_populate
+from server.query.serialize import query_string
+from server.schema.model import Type
+from server.service.read import Reader
+from server.service.render import Renderer, list_answer, one_answer
+from server.site.site import State
+from server.tools.export.response import Response
+
+MAX_DOCUMENTS = 10**9
+LOCALES = "locale"  # folder for all locales except the default
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The actor whose permissions limit the export.
+
+    If `drafts` is set, the drafts that the actor is allowed to read are exported, too.
+    """
+
+    actor: Actor
+    drafts: bool = False
+
+    def status(self, type_: Type) -> Mapping[str, str]:
+        """Return the `status` parameter for requests for a content type, or {} for published versions."""
+        drafts = self.drafts and may_read_drafts(self.actor, type_)
+        return {"status": "draft"} if drafts else {}
+
+
+@dataclass(frozen=True, slots=True)
+class ListRequest:
+    """A query for one content type's documents in one locale, and its results."""
+
+    access: Access
+    view: View
+    query: Query
+    params: Mapping[str, Any]
+    folder: str
+    documents: Sequence[Document]
+
+    @property
+    def type(self) -> Type:
+        return self.query.type
+
+    @property
+    def pages(self) -> int:
+        return max(1, -(-len(self.documents) // self.query.page.limit))
+
+    @property
+    def one_by_one(self) -> bool:
+        # Each document gets a file of its own if the actor is allowed to request single documents.
+        return self.access.actor.may(self.type.singular, "findOne")
+
+    @property
+    def paths(self) -> Iterator[str]:
+        if self.type.kind == "singleType":
+            yield from (f"{self.folder}/{self.type.singular}.json" for _ in self.documents)
+            return
+        top = f"{self.folder}/{self.type.plural}"
+        yield f"{top}.json"
+        yield from (f"{top}/page/{number}.json" for number in range(1, self.pages + 1))
+        if self.one_by_one:
+            yield from (f"{top}/{document.document_id}.json" for document in self.documents)
+
+    def responses(self) -> Iterator[Response]:
+        """Yield the response for a single type, or for each page and document of a collection type."""
+        renderer = Renderer(self.view, response_format=self.view.settings.api.format)
+        render = renderer.of(self.query.selection)
+        one = {
+            key: self.params[key] for key in ("locale", "status", "fields", "populate") if key in self.params
+        }
+        asked = _query(one)
+        if self.type.kind == "singleType":
+            path, url = f"{self.folder}/{self.type.singular}.json", f"/api/{self.type.singular}{asked}"
+            for document in self.documents:
+                body = one_answer(render(document))
+                yield Response(path, url, body)
+            return
+        top, url = f"{self.folder}/{self.type.plural}", f"/api/{self.type.plural}"
+        for number in range(1, self.pages + 1):
+            page = self.query.page._replace(start=(number - 1) * self.query.page.limit, page=number)
+            shown = self.documents[page.start : page.start + page.limit]
+            rendered = list(map(render, shown))
+            body = list_answer(rendered, page, len(self.documents))
+            if number == 1:
+                yield Response(f"{top}.json", f"{url}{_query(self.params)}", body)
+            pagination = {**self.params.get("pagination", {}), "page": str(number)}
+            query = _query({**self.params, "pagination": pagination})
+            yield Response(f"{top}/page/{number}.json", f"{url}{query}", body)
+            if self.one_by_one:
+                for key, body in zip((d.document_id for d in shown), rendered, strict=True):
+                    request = f"{url}/{quote(key, safe='')}{asked}"
+                    yield Response(f"{top}/{key}.json", request, one_answer(body))
+
+
+def _query(params: Mapping[str, Any]) -> str:
+    query = query_string(params)
+    return f"?{query}" if query else ""
+
+
+def listings(state: State, access: Access) -> Iterator[ListRequest]:
+    """Yield the document lists to export. Raises SetupError if parameters in site.yaml are invalid."""
+    for type_ in state.schema.content_types:
+        wanted = state.settings.export.types.get(type_.singular, TypeExport())
+        if not access.actor.may(type_.singular, "find"):
+            continue
+        for locale in (
+            state.settings.locales.available if type_.localized else (state.settings.locales.default,)
+        ):
+            try:
+                yield _listing(state, access, type_, wanted, locale)
+            except ApiError as error:
+                raise SetupError(
+                    FILE,
+                    wanted.line,
+                    f"the request for export.types.{type_.singular} failed: {error.message}",
+                ) from error
+
+
+def _listing(state: State, access: Access, type_: Type, wanted: TypeExport, locale: str) -> ListRequest:
+    default = locale == state.settings.locales.default
+    params = {**({} if default else {"locale": locale}), **access.status(type_), **wanted.parameters}
+    # Allow `populate` even if site.yaml forbids it together with pagination.
+    settings = with_values(state.settings, {"api.populate_with_pagination": True})
+    reader = Reader(replace(state, settings=settings), type_, access.actor)
+    asked = with_default_populate(qs.parse(query_string(params)), type_, settings)
+    query = reader.query(asked, many=True)
+    view = reader.view(query)
+    if type_.kind == "singleType":
+        found = find_single(view, query)
+        documents: Sequence[Document] = [found] if found else []
+    else:
+        documents = find(view, query._replace(page=Page(0, MAX_DOCUMENTS, 1))).documents
+    folder = "api" if default else f"{LOCALES}/{locale}/api"
+    return ListRequest(access, view, query, params, folder, documents)
