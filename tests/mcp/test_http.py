@@ -111,6 +111,7 @@ def test_an_unsupported_version_is_told_the_supported_ones(api: Api) -> None:
     [
         {"MCP-Protocol-Version": None},
         {"MCP-Protocol-Version": LEGACY},
+        {"MCP-Protocol-Version": "1900-01-01"},
         {"Mcp-Method": None},
         {"Mcp-Method": "tools/list"},
         {"Mcp-Method": "TOOLS/CALL"},
@@ -123,6 +124,12 @@ def test_headers_must_agree_with_the_body(modern: Agent, headers: dict[str, Any]
     answer = modern.post("tools/call", {"name": "site_info", "arguments": {}}, headers=headers)
     assert (answer.status, answer.body["error"]["code"]) == (400, HEADER_MISMATCH)
     assert answer.body["id"] == 1
+
+
+def test_spaces_around_a_header_are_not_part_of_it(modern: Agent) -> None:
+    headers = {"Mcp-Name": " site_info \t", "Mcp-Method": "tools/call "}
+    answer = modern.post("tools/call", {"name": "site_info", "arguments": {}}, headers=headers)
+    assert answer.status == 200
 
 
 def test_a_name_may_be_encoded(modern: Agent) -> None:

@@ -87,6 +87,7 @@ def test_a_schema_is_that_of_the_tool(agent: Agent) -> None:
 def test_a_resource_that_does_not_exist(api: Api, uri: str) -> None:
     answer = Agent(api).post("resources/read", {"uri": uri}, headers={"Mcp-Name": uri})
     assert (answer.status, answer.body["error"]["code"]) == (200, INVALID_PARAMS)
+    assert answer.body["error"]["data"]["uri"] == uri
     old = Agent(api, version=LEGACY).post("resources/read", {"uri": uri})
     assert old.body["error"]["code"] == -32002
 

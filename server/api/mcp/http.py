@@ -24,6 +24,7 @@ from server.api.mcp.protocol import (
     METHOD_HEADER,
     NAME_HEADER,
     VERSION_HEADER,
+    VERSION_KEY,
     WITHOUT_HEADER,
     Version,
     supported,
@@ -50,7 +51,8 @@ def answer(
         if environ.get("CONTENT_TYPE", "").partition(";")[0].strip().lower() != JSON_TYPE:
             raise RpcError(INVALID_REQUEST, f"The Content-Type must be {JSON_TYPE}")
         message = parse(data, settings.api.limits.values)
-        header = environ.get(_key(VERSION_HEADER))
+        check_version_header(message, environ)
+        header = _header(environ, VERSION_HEADER)
         default = WITHOUT_HEADER if header is None else supported(header, message)
         version = version_of(message, default)
         if version.is_stateless and message.id is not None:
@@ -94,19 +96,31 @@ def _host_of(url: str) -> str:
         return ""
 
 
+def check_version_header(message: Message, environ: Mapping[str, Any]) -> None:
+    """Raise RpcError if both the headers and the body name a version, and these differ."""
+    meta, header = message.params.get("_meta"), _header(environ, VERSION_HEADER)
+    named = meta.get(VERSION_KEY) if isinstance(meta, dict) else None
+    if header is not None and isinstance(named, str) and header != named:
+        raise _mismatch(VERSION_HEADER, header, named, message)
+
+
 def check_headers(message: Message, version: Version, environ: Mapping[str, Any]) -> None:
     """Raise RpcError unless the headers repeat the message's version, method and name."""
     wanted = {VERSION_HEADER: version.name, METHOD_HEADER: message.method}
     if message.method in NAMED_BY:
         wanted[NAME_HEADER] = str(message.params.get(NAMED_BY[message.method], ""))
     for name, value in wanted.items():
-        sent = environ.get(_key(name))
+        sent = _header(environ, name)
         if sent is None:
             raise RpcError(HEADER_MISMATCH, f"Header mismatch: {name} is missing", id_=message.id)
         found = _decoded(sent) if name == NAME_HEADER else sent
         if found != value:
-            said = f"{name} is '{str(found)[:100]}', but the body says '{value[:100]}'"
-            raise RpcError(HEADER_MISMATCH, f"Header mismatch: {said}", id_=message.id)
+            raise _mismatch(name, str(found), value, message)
+
+
+def _mismatch(name: str, sent: str, value: str, message: Message) -> RpcError:
+    said = f"{name} is '{sent[:100]}', but the body says '{value[:100]}'"
+    return RpcError(HEADER_MISMATCH, f"Header mismatch: {said}", id_=message.id)
 
 
 def _decoded(value: str) -> str | None:
@@ -120,5 +134,7 @@ def _decoded(value: str) -> str | None:
         return None
 
 
-def _key(header: str) -> str:
-    return f"HTTP_{header.upper().replace('-', '_')}"
+def _header(environ: Mapping[str, Any], name: str) -> str | None:
+    """Return the value of a header, without the spaces around it, which are not part of the value."""
+    found: str | None = environ.get(f"HTTP_{name.upper().replace('-', '_')}")
+    return None if found is None else found.strip(" \t")

@@ -14,15 +14,15 @@ def require_success(reply: Reply) -> Reply:
     return reply
 
 
-def refusal(body: Json, version: Version | None = None) -> RpcError:
-    """Return the error of the protocol for the body of an error response.
-
-    With `version`, the error is about a resource, which has its own code if it does not exist.
-    """
+def refusal(body: Json) -> RpcError:
+    """Return the error of the protocol for the body of an error response."""
     error = body["error"]
-    code = INVALID_PARAMS
-    if error["status"] == HTTPStatus.NOT_FOUND and version is not None:
-        code = version.resource_not_found
-    elif error["status"] >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        code = INTERNAL_ERROR
+    code = INTERNAL_ERROR if error["status"] >= HTTPStatus.INTERNAL_SERVER_ERROR else INVALID_PARAMS
     return RpcError(code, f"{error['message']} ({error['status']} {error['name']})", {"error": error})
+
+
+def refusal_of_resource(body: Json, uri: object, version: Version) -> RpcError:
+    """Return the error for a resource. One that does not exist has a code of its own."""
+    found = refusal(body)
+    code = version.resource_not_found if body["error"]["status"] == HTTPStatus.NOT_FOUND else found.code
+    return RpcError(code, found.message, {**(found.data or {}), "uri": uri})

@@ -10,7 +10,7 @@ from server.api.mcp.calling import call_tool
 from server.api.mcp.gateway import content_path
 from server.api.mcp.json_rpc import INVALID_PARAMS, Json, RpcError, encode
 from server.api.mcp.protocol import STATELESS
-from server.api.mcp.refusal import refusal, require_success
+from server.api.mcp.refusal import refusal_of_resource, require_success
 from server.api.mcp.request import Request, cached, private
 from server.api.mcp.uris import (
     DOCUMENT_TEMPLATE,
@@ -152,7 +152,7 @@ def read_resource(request: Request) -> Json:
         case SchemaUri(type_name):
             media_type, text = SCHEMA_MEDIA_TYPE, _text_of_schema(request, type_name)
         case None:
-            raise refusal(NOT_FOUND, request.version)
+            raise refusal_of(NOT_FOUND, request)
     size, most = len(text.encode()), request.settings.mcp.max_bytes
     if size > most:
         raise RpcError(
@@ -176,10 +176,10 @@ def _text_of_document(request: Request, document: DocumentUri) -> tuple[str, str
         found = source.body["data"]
         return MEDIA_TYPES.get(PurePosixPath(found["path"]).suffix, "text/plain"), found["text"]
     if source.status not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        raise refusal(source.body, request.version)
+        raise refusal_of(source.body, request)
     shown = send("GET", path, query, headers={"Accept": f"{_MARKDOWN}, {_JSON};q=0.9"})
     if shown.is_error:
-        raise refusal(shown.body, request.version)
+        raise refusal_of(shown.body, request)
     if isinstance(shown.body, bytes):
         return _MARKDOWN, shown.body.decode()
     return _JSON, encode(shown.body["data"]).decode()
@@ -191,5 +191,9 @@ def _text_of_schema(request: Request, type_name: str) -> str:
     result = call_tool(replace(request, params=params, version=STATELESS))
     content: Json = result["structuredContent"]
     if result["isError"]:
-        raise refusal(content, request.version)
+        raise refusal_of(content, request)
     return encode(content).decode()
+
+
+def refusal_of(body: Json, request: Request) -> RpcError:
+    return refusal_of_resource(body, request.params.get("uri"), request.version)

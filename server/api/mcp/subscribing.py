@@ -1,9 +1,8 @@
 """The methods with which clients subscribe to changes of resources."""
 
 from server.api.mcp.json_rpc import INVALID_PARAMS, METHOD_NOT_FOUND, Json, RpcError
-from server.api.mcp.refusal import refusal
 from server.api.mcp.request import Request
-from server.api.mcp.resources import NOT_FOUND
+from server.api.mcp.resources import NOT_FOUND, refusal_of
 from server.api.mcp.subscription import (
     MAX_URIS,
     Subscription,
@@ -29,7 +28,7 @@ def subscribe(request: Request) -> Json:
         )
     found = watched_of(request.params.get("uri"), request.gateway, request.settings)
     if found is None or found.uid not in visible_types(request.gateway):
-        raise refusal(NOT_FOUND, request.version)
+        raise refusal_of(NOT_FOUND, request)
     connection[found.uri] = found
     return {}
 
