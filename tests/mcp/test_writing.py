@@ -136,6 +136,26 @@ def test_a_write_may_name_another_branch(agent: Agent, api: Api) -> None:
     assert go_on["command"] == "git merge 'a;touch${IFS}x'"
 
 
+def test_a_token_for_branches_only_writes_to_its_branch_even_if_others_write_directly(
+    make_site: Make,
+) -> None:
+    api = make_site(", write: direct")
+    api.tokens["helper"] = api.accounts.create_token("helper", "full-access", branch_only=True)
+    agent = Agent(api, "helper")
+    assert agent.call("site_info").content["writes"] == {
+        "to": "branch",
+        "branch": "agent/helper",
+        "exists": False,
+    }
+    operation = {"action": "update", "type": "article", "documentId": "fog", "data": {"title": "Mist"}}
+    assert agent.call("write", operations=[operation]).content["branch"] == "agent/helper"
+    assert api.get("/api/articles/fog").data["title"] == "Fog"
+    served = next(one["name"] for one in api.get("/branches").data if one["served"])
+    refused = agent.call("write", operations=[operation], branch=served)
+    assert refused.error["status"] == 403
+    assert api.get("/api/articles/fog").data["title"] == "Fog"
+
+
 def test_direct_writes_change_what_is_served(make_site: Make) -> None:
     api = make_site(", write: direct")
     agent = Agent(api)

@@ -18,6 +18,7 @@ MCP = Area(
             "A protocol of its own, whose clients ask it for a description.",
             MAX_BODY_BYTES,
             waits=True,  # as uploads do
+            branch_only=True,  # The requests of the tools are checked.
         ),
     ),
 )

@@ -54,7 +54,9 @@ class Destination:
 
 def destination_of(call: Call) -> Destination:
     """Return where the caller's writes go that don't name a branch. Reads only."""
-    mode = call.settings.mcp.write
+    mode, caller = call.settings.mcp.write, _caller(call)
+    if mode is WriteMode.DIRECT and caller.get("branchOnly"):
+        mode = WriteMode.BRANCH
     if mode is not WriteMode.BRANCH:
         return Destination(mode)
     try:
@@ -63,8 +65,12 @@ def destination_of(call: Call) -> Destination:
         message = error.reply.body["error"]["message"]
         needed = " (it needs branch: [find, create, update])" if error.reply.status == 403 else ""
         return Destination(mode, obstacle=f"{message}{needed}")
-    caller = body_of(call.gateway.send("GET", "/access"))["data"]["caller"]
     return _own_branch(branch_name(call.settings.mcp.branch, caller), branches)
+
+
+def _caller(call: Call) -> Json:
+    caller: Json = body_of(call.gateway.send("GET", "/access"))["data"]["caller"]
+    return caller
 
 
 def _branches(call: Call) -> Mapping[str, Json]:
@@ -115,7 +121,7 @@ def destination_of_write(call: Call) -> Destination:
     mode, branch = call.settings.mcp.write, call.text("branch")
     if mode is WriteMode.NONE:
         raise NotAllowedBySettingError(_OFF)
-    if mode is WriteMode.DIRECT:
+    if mode is WriteMode.DIRECT and (branch or not _caller(call).get("branchOnly")):
         return Destination(mode, branch, exists=True)
     if branch:
         found = _branches(call).get(branch, {})
