@@ -73,7 +73,7 @@ class Preview:
         return tuple(re.findall(r"\{([^{}]*)\}", self.url))
 
 
-PREVIEW_NAMES = ("documentId", "locale", "status")
+PREVIEW_NAMES = ("documentId", "locale", "status", "branch")
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ def test_what_names_nothing_is_a_warning_with_its_line(tmp_path: Path) -> None:
         **collection("note", {"slug": "uid", "seo": seo, "parts": zone, "secret": secret}),
         **component("shared.seo", {"canonical": {"type": "string"}}),
         "site.yaml": (
-            "preview:\n  note:\n    url: /{slug}/{documentId}/{locale}/{status}/{slugg}?{seo}{secret}\n"
+            "preview:\n  note:\n    url: /{slug}{documentId}{locale}{status}{branch}/{slugg}?{seo}{secret}\n"
             "    unmarked: [slug, seo, seo.canonical, parts.canonical, seo.canonicl, slug.x]\n  nothing: /x\n"
         ),
     }

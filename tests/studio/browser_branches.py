@@ -11,6 +11,7 @@ from tests.git import commit_all, git
 from tests.servers import stop
 from tests.sites import schema, write
 from tests.studio.browser_form import told
+from tests.studio.browser_loading import MOST_MOVED, WATCH
 from tests.studio.browser_pages import SHOWN, SIZES, picture
 from tests.studio.browser_sign_in import add_user
 from tests.studio.conftest import Page, Studio, expect, sign_in
@@ -51,6 +52,9 @@ FILES = {
     **CONTENT,
     "site.yaml": """
 name: Papers
+preview:
+  paper: /page?id={documentId}&branch={branch}
+  tag: /tag?id={documentId}
 roles:
   public: {auth: [callback]}
   merger:
@@ -453,6 +457,43 @@ def test_what_needs_the_live_site_is_disabled_with_the_reason(enter: Callable[..
     history = page.get_by_role("button", name="History", exact=True)
     expect(history).to_be_disabled()
     expect(history).to_have_accessible_description("only on the live site")
+
+
+def test_a_preview_shows_the_branch(enter: Callable[..., Page]) -> None:
+    page = enter("merger", "paper/harbour?branch=next&panel=preview")
+    frame = page.locator(".preview-frame")
+    expect(frame).to_have_attribute("src", re.compile(r"/page\?id=harbour&branch=next"))
+    page.get_by_role("region", name="Branch", exact=True).get_by_role(
+        "link", name="Go to the live site"
+    ).click()
+    expect(frame).to_have_attribute("src", re.compile(r"/page\?id=harbour&branch=(&|$)"))
+
+
+def test_no_preview_is_taken_for_that_of_a_branch(site: Studio, enter: Callable[..., Page]) -> None:
+    page = enter("merger", "tag/fog?branch=next&panel=preview")
+    page.get_by_text("The preview shows only the live site").wait_for()
+    page.goto(f"{site.url}/tag/fog?panel=preview")
+    page.locator(".preview-frame").wait_for()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_nothing_moves_while_a_page_of_a_branch_loads(
+    size: str, site: Studio, enter: Callable[..., Page]
+) -> None:
+    width, height = SIZES[size]
+    page = enter("merger", "", viewport={"width": width, "height": height})
+    page.add_init_script(WATCH)
+    pages = {
+        "site/-/branches": ".branch-row",
+        "site/-/branches/next": ".branch-change",
+        "paper?branch=next": "tr",
+    }
+    for path, shown in pages.items():
+        page.goto(f"{site.url}/{path}")
+        page.locator(shown).first.wait_for()
+        page.wait_for_load_state("networkidle")
+        moved = page.evaluate("moved")
+        assert sum(one[0] for one in moved) < MOST_MOVED, (path, moved)
 
 
 def test_unsaved_work_is_not_lost_by_switching(site: Studio, enter: Callable[..., Page]) -> None:

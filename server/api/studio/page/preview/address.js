@@ -13,12 +13,14 @@
  * @param {Record<string, any>} document  The document, as returned by the API.
  * @param {string} status  Either "draft" or "published".
  * @param {string} locale
+ * @param {string} branch  The branch that is shown, or "" for the live site.
  * @returns {Address}
  */
-export function previewAddress(template, document, status, locale) {
+export function previewAddress(template, document, status, locale, branch) {
   /** @type {string[]} */
   const missing = [];
   const filled = template.replace(/\{([^{}]*)\}/g, (_, /** @type {string} */ name) => {
+    if (name === "branch" && !("branch" in document)) return encodeURIComponent(branch);
     const value = name === "status" ? status : name === "locale" ? locale : document[name];
     const empty = value === null || value === undefined || value === "" || typeof value === "object";
     if (empty) missing.push(name);

@@ -46,8 +46,11 @@ export function Preview({ subject, editing }) {
     clearMessage(PLACE);
     return showField(field);
   };
+  const { branch } = model.version;
+  const namesBranch = type.preview.includes("{branch}") && !type.attributes.branch;
+  if (branch && !namesBranch) return html`<${LiveOnly} />`;
   const document = status === "draft" ? version?.document : version?.published;
-  const address = document && previewAddress(type.preview, document, status, document.locale ?? locale);
+  const address = document && previewAddress(type.preview, document, status, document.locale ?? locale, branch);
   const statuses = subject.drafts && html`<${Statuses} status=${status} choose=${setStatus} />`;
   if (!address?.url) {
     const reason = address ? html`<${Incomplete} missing=${address.missing} />` : html`<${Unpublished} />`;
@@ -91,5 +94,8 @@ function Incomplete({ missing }) {
   return html`<${Empty} title="This document has no address yet">
     The address needs these fields: ${needed}. Fill them in and save.<//>`;
 }
+
+const LiveOnly = () => html`<${Empty} title="The preview shows only the live site">
+  To preview branches, the preview's URL in site.yaml must contain the placeholder {branch}.<//>`;
 
 const Unpublished = () => html`<${Empty} title="Nothing is published yet">Visitors do not see it.<//>`;
