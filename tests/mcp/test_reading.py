@@ -132,6 +132,7 @@ def test_search_finds_documents_of_some_types(agent: Agent) -> None:
         ("find", {"type": "artcle"}, 404, 'did you mean "article"?'),
         ("find", {"type": "zzz"}, 404, "the types are article, home, tag"),
         ("find", {"type": "article", "filters": {"titel": "a"}}, 400, "titel"),
+        ("find", {"type": "home"}, 400, "home is a single type; use get"),
         ("get", {"type": "article"}, 404, '"documentId" is missing'),
         ("get", {"type": "article", "documentId": "none"}, 404, "Not Found"),
         ("get", {"type": "article", "documentId": "fog/../tide"}, 404, "Not Found"),

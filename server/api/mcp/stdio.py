@@ -78,8 +78,10 @@ class _Connection:
         self._app.site.refresh()  # Other processes may have changed the files.
         settings = self._app.site.current().settings
         message = parse(line, settings.api.limits.values)
-        if message.method == "notifications/cancelled":
-            self._cancel(message)
+        if message.id is None:  # Notifications get no response, even if they are invalid.
+            if message.method == "notifications/cancelled":
+                self._cancel(message)
+            return
         version = version_of(message, self._default)
         if message.method in _SUBSCRIBING:
             self._notify()  # A new subscription begins after the changes until now.
@@ -87,19 +89,18 @@ class _Connection:
         if message.method == INITIALIZE:
             self._default = version
         if isinstance(response, Subscription):
-            self._listen(message, response)
+            self._listen(message.id, response)
         elif response is not None:
             self._send([response])
         self._follow()
 
-    def _listen(self, message: Message, subscription: Subscription) -> None:
-        assert message.id is not None
-        if message.id in self._listening:
-            raise RpcError(INVALID_REQUEST, "There is a subscription with this id", id_=message.id)
+    def _listen(self, id_: RequestId, subscription: Subscription) -> None:
+        if id_ in self._listening:
+            raise RpcError(INVALID_REQUEST, "There is a subscription with this id", id_=id_)
         if len(self._listening) >= MAX_SUBSCRIPTIONS:
             limit = f"There are {MAX_SUBSCRIPTIONS} subscriptions, which is the limit"
-            raise RpcError(INVALID_REQUEST, limit, id_=message.id)
-        self._listening[message.id] = subscription
+            raise RpcError(INVALID_REQUEST, limit, id_=id_)
+        self._listening[id_] = subscription
         self._send([subscription.acknowledged()])
 
     def _cancel(self, message: Message) -> None:

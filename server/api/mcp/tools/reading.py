@@ -17,7 +17,7 @@ from server.api.mcp.tools.tool import (
     required_id,
     type_of,
 )
-from server.errors import NotFoundError
+from server.errors import NotFoundError, ValidationError
 
 METASCHEMA = "https://json-schema.org/draft/2020-12/schema"
 _REFERENCE = "#/components/schemas/"
@@ -164,6 +164,8 @@ def _with_local_references(value: Any, referenced: list[str]) -> Any:
 def find(call: Call) -> Result:
     """Run the tool find."""
     type_ = type_of(call)
+    if type_.kind == "singleType":
+        raise ValidationError(f"{type_.singular} is a single type; use get")
     query = call.values("filters", "fields", "populate", "sort", "status", "locale", "at")
     if call.text("q"):
         query["_q"] = call.text("q")
