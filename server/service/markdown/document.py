@@ -18,6 +18,9 @@ from server.service.markdown.syntax import image, link, one_line, plain_line
 
 ENDING = ".md"  # of an address whose response is always Markdown
 LOCALIZATIONS = "localizations"
+# Writing a value as YAML takes about 10 µs, ten times as long as a step.
+STEPS_PER_VALUE = 10
+QUICK_VALUES = 2000  # Documents with more values are converted one at a time.
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d+)?Z)?")
 _DATES = frozenset({"date", "datetime", "timestamp"})
 _OMITTED: tuple[Any, ...] = (None, [], {})
@@ -64,10 +67,16 @@ def text_of(type_: Type, value: Mapping[str, Any]) -> str:
 
 
 def document_markdown(type_: Type, body: bytes, links: Links, budget: Budget) -> bytes:
-    """Convert a document from JSON, as the reader renders it, to Markdown."""
+    """Convert a document from JSON, as the reader renders it, to Markdown.
+
+    Raises LimitError, BusyError or NeedsThreadPool if the document has too many values.
+    """
     # Decimals keep all their digits.
     data = json.loads(body, parse_float=Decimal)
-    budget.spend(_count(data))
+    count = _count(data)
+    budget.spend(STEPS_PER_VALUE * count)
+    if count > QUICK_VALUES:
+        budget.take_turn()
     name = content_of(type_)
     text = _text(type_.attributes[name], data.pop(name, None)) if name else ""
     matter = yaml_mapping({"documentId": data.get("documentId"), **_values(type_, data, links)})
