@@ -35,8 +35,10 @@ V = TypeVar("V")
 # - whether the request has credentials
 # - a digest of the permissions
 # - the content encoding
-# - whether the response is Markdown
-CacheKey = tuple[str, str, str | bytes, ResponseFormat, bool, bytes, str, bool]
+# - MARKDOWN if the request asks for Markdown instead of JSON. Keys for JSON omit it: adding it to each key
+#   would take 0.1 of 6 µs.
+JsonKey = tuple[str, str, str | bytes, ResponseFormat, bool, bytes, str]
+CacheKey = JsonKey | tuple[str, str, str | bytes, ResponseFormat, bool, bytes, str, str]
 
 
 class StateCache(Generic[K, V]):
@@ -77,14 +79,7 @@ def past_answer_cache(most: int = MAX_PAST_BYTES) -> Cache[CacheKey, CachedAnswe
     return Cache(most, _size)  # The cache saves 0.26 of the 0.38 ms that a list at a past commit takes.
 
 
-def key_of(
-    environ: Environ,
-    actor: Actor,
-    commit: str = "",
-    *,
-    response_format: ResponseFormat,
-    markdown: bool = False,
-) -> CacheKey:
+def key_of(environ: Environ, actor: Actor, commit: str = "", *, response_format: ResponseFormat) -> JsonKey:
     """Return the cache key for a content read. Actors with the same permissions share a key."""
     query: str | bytes = environ.get("QUERY_STRING", "")
     if len(query) > MAX_QUERY_CHARS:
@@ -97,7 +92,6 @@ def key_of(
         bool(environ.get("HTTP_AUTHORIZATION")),
         access_digest(actor),
         encoding_for(environ),
-        markdown,
     )
 
 

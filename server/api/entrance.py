@@ -7,8 +7,15 @@ from functools import partial
 from importlib import import_module
 from typing import NoReturn, cast
 
-from server.api.accept import MARKDOWN_TYPE, prefers_markdown
-from server.api.caching import MAX_RESPONSE_BYTES, CachedAnswer, answer_cache, key_of, past_answer_cache
+from server.api.accept import MARKDOWN, MARKDOWN_TYPE, prefers_markdown
+from server.api.caching import (
+    MAX_RESPONSE_BYTES,
+    CachedAnswer,
+    CacheKey,
+    answer_cache,
+    key_of,
+    past_answer_cache,
+)
 from server.api.commits import AFTER_KEY, COMMIT_HEADER, AnsweredCommit, CommitWaiter, as_of, commit_of
 from server.api.environ import (
     ADMITTED,
@@ -321,12 +328,14 @@ class Entrance:
         response_format = response_format_of(environ, state.settings)
         at = environ.get(COMMIT)
         commit = at.id if at else ""
-        if accept := environ.get("HTTP_ACCEPT"):
-            markdown = markdown or prefers_markdown(accept)
-        key = key_of(environ, actor, commit, response_format=response_format, markdown=markdown)
+        key: CacheKey = key_of(environ, actor, commit, response_format=response_format)
+        accept = environ.get("HTTP_ACCEPT")
+        if markdown or (accept and accept != "*/*" and prefers_markdown(accept)):
+            markdown, key = True, (*key, MARKDOWN)
         cache = self.past_cache if commit else self.cache.of(state)
         marked = (
-            _wants_marks(environ, response_format=response_format)
+            "HTTP_STRAPI_ENCODE_SOURCE_MAPS" in environ  # a quick test for most requests
+            and _wants_marks(environ, response_format=response_format)
             and not markdown
             and has_draft_permission(actor, type_.uid)
         )
