@@ -17,6 +17,7 @@
   lsp       the language server: start, completions, memory
   publishing feeds, the sitemap and redirects
   images    images by URL, compared with ipx and sharp
+  agents    tools for agents, compared with the REST API
 
 Everything runs in a temporary folder and on 127.0.0.1. Compared servers alternate within one run, so the
 ratios are reliable even on a busy machine.
@@ -34,6 +35,7 @@ from pathlib import Path
 
 from bench import (
     ablation,
+    agents,
     bystanders,
     caches,
     checking,
@@ -97,6 +99,7 @@ CHOICES = (
     "lsp",
     "publishing",
     "images",
+    "agents",
 )
 BEGAN = time.perf_counter()
 
@@ -156,6 +159,8 @@ def main() -> None:
             publishing.measure(Path(folder), options.articles or PUBLISHED)
         elif options.what == "images":
             images.measure(Path(folder))
+        elif options.what == "agents":
+            agents.measure(Path(folder))
         elif options.what == "history":
             history.measure(Path(folder), options.articles or history.ARTICLES, options.commits)
         else:

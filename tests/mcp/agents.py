@@ -72,4 +72,4 @@ class Agent:
         result = self.ask("tools/call", {"name": tool, "arguments": arguments})
         [text] = result["content"]
         assert "\n" not in text["text"]
-        return Called(text["text"], result["structuredContent"], result["isError"])
+        return Called(text["text"], result["structuredContent"], result.get("isError", False))

@@ -1,7 +1,10 @@
 """Tests of POST /mcp: versions, headers, statuses and origins."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +20,7 @@ from server.api.mcp.json_rpc import (
 from server.api.mcp.protocol import CAPABILITIES_KEY, SERVER_KEY, VERSION_KEY, VERSIONS
 from tests.mcp.agents import LEGACY, MODERN, Agent, message
 from tests.mcp.sites import FILES, SETTINGS
-from tests.sites import Api, make
+from tests.sites import Api, make, write
 
 
 @pytest.fixture(scope="module")
@@ -211,3 +214,23 @@ def test_a_rate_limit_counts_each_message_once(tmp_path_factory: pytest.TempPath
         assert not agent.call("site_info").is_error  # sends two requests
     assert agent.post("tools/list").status == 429
     api.accounts.close()
+
+
+def test_a_site_without_agents_loads_nothing(tmp_path: Path) -> None:
+    write(tmp_path, {**FILES, "site.yaml": ""})
+    done = subprocess.run([sys.executable, "-c", LOADED, str(tmp_path)], capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ("404\n[]\n", 0), done.stderr
+
+
+LOADED = """
+import sys
+from pathlib import Path
+from server.api.app import create_app
+from server.auth.accounts import Accounts
+from server.service.opening import Mode, open_site
+
+root = Path(sys.argv[1])
+client = create_app(open_site(root, Mode.COMMAND).site, Accounts(root)).test_client()
+print(client.post("/mcp", json={}).status_code)
+print([name for name in sys.modules if name.startswith("server.api.mcp")])
+"""

@@ -24,11 +24,11 @@ def call_tool(request: Request) -> Json:
     if not isinstance(arguments, dict):
         raise RpcError(INVALID_PARAMS, '"arguments" must be an object')
     result = _run(tool, Call(arguments, request.gateway, request.settings))
-    content = result.content
+    content, is_error = result.content, {"isError": True} if result.is_error else {}
     if not request.version.has_structured_content:
         text = f"{result.line}\n{encode(content).decode()}"
-        return {"content": [_text(text)], "isError": result.is_error}
-    return {"content": [_text(result.line)], "structuredContent": content, "isError": result.is_error}
+        return {"content": [_text(text)], **is_error}
+    return {"content": [_text(result.line)], "structuredContent": content, **is_error}
 
 
 def _run(tool: Tool, call: Call) -> Result:

@@ -91,4 +91,4 @@ def supported(requested: object, message: Message) -> Version:
 
 
 def server_info() -> Json:
-    return {"name": "bifolio", "title": "Bifolio", "version": __version__}
+    return {"name": "bifolio", "version": __version__}

@@ -190,7 +190,7 @@ def _text_of_schema(request: Request, type_name: str) -> str:
     params = {"name": "get_schema", "arguments": {"type": type_name}}
     result = call_tool(replace(request, params=params, version=STATELESS))
     content: Json = result["structuredContent"]
-    if result["isError"]:
+    if result.get("isError"):
         raise refusal_of(content, request)
     return encode(content).decode()
 
