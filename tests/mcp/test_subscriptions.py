@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from mcp import Client
-from mcp_types import ResourceUpdatedNotification
+from mcp.shared.subscriptions import ResourceUpdated
+from mcp_types import ResourceUpdatedNotification, TextResourceContents
 
 from server.api.mcp import changes
 from server.api.mcp.changes import Changes, NewEvents
@@ -212,6 +213,35 @@ def test_a_client_listens_over_http(root: Path) -> None:
 
 def test_a_client_listens_over_stdio(root: Path) -> None:
     check_watched(asyncio.run(watch(Client(command(root, "--as", "full-access"), mode=MODERN), root)))
+
+
+def test_a_local_client_is_told_of_writes_through_a_server(root: Path) -> None:
+    accounts, port = Accounts(root), free_port()
+    token = accounts.create_token("editor", "full-access")
+    accounts.close()
+
+    def write_title() -> None:
+        connection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        connection.request("PUT", "/api/articles/fog", '{"data": {"title": "Mist"}}', headers)
+        assert connection.getresponse().status == 200
+        connection.close()
+
+    async def run() -> None:
+        connecting = Client(command(root, "--as", "full-access"), mode=MODERN)
+        async with (
+            connecting as client,
+            asyncio.timeout(TIMEOUT_S),
+            client.listen(resource_subscriptions=[FOG]) as subscription,
+        ):
+            await asyncio.to_thread(write_title)
+            assert await anext(aiter(subscription)) == ResourceUpdated(FOG)
+            [content] = (await client.read_resource(FOG)).contents
+            assert isinstance(content, TextResourceContents)
+            assert "Mist" in content.text
+
+    with serving(root, port):
+        asyncio.run(run())
 
 
 @pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")

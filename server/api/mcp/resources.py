@@ -167,7 +167,7 @@ def read_resource(request: Request) -> Json:
 def _text_of_document(request: Request, document: DocumentUri) -> tuple[str, str]:
     """Return the media type and text of a document's file.
 
-    If the caller may not read files, return what the REST API returns for the document.
+    If the caller may not read files, return what the REST API returns for the document as Markdown.
     """
     path = content_path(document.type, document.document_id)
     send, query = request.gateway.send, document.version
@@ -177,12 +177,10 @@ def _text_of_document(request: Request, document: DocumentUri) -> tuple[str, str
         return MEDIA_TYPES.get(PurePosixPath(found["path"]).suffix, "text/plain"), found["text"]
     if source.status not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         raise refusal_of(source.body, request)
-    shown = send("GET", path, query, headers={"Accept": f"{_MARKDOWN}, {_JSON};q=0.9"})
+    shown = send("GET", path, query, headers={"Accept": _MARKDOWN})
     if shown.is_error:
         raise refusal_of(shown.body, request)
-    if isinstance(shown.body, bytes):
-        return _MARKDOWN, shown.body.decode()
-    return _JSON, encode(shown.body["data"]).decode()
+    return _MARKDOWN, shown.body.decode()
 
 
 def _text_of_schema(request: Request, type_name: str) -> str:
