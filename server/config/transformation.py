@@ -101,12 +101,24 @@ class Transformation:
         return None if self.height is None else max(1, round(self.height * self.dpr))
 
     @property
+    def pixel_width_range(self) -> tuple[int, int] | None:
+        return _in_pixels(self.width_range, self.dpr)
+
+    @property
+    def pixel_height_range(self) -> tuple[int, int] | None:
+        return _in_pixels(self.height_range, self.dpr)
+
+    @property
     def uses_focal_point(self) -> bool:
         """Whether the result depends on the focal point that the image's description sets or may set."""
         if self.fit != COVER or self.keeps_detail or (self.focus and None not in self.focus):
             return False
         has_both_sides = self.width is not None and self.height is not None
         return bool(has_both_sides or self.ratio or self.width_range or self.height_range)
+
+
+def _in_pixels(limits: tuple[int, int] | None, dpr: float) -> tuple[int, int] | None:
+    return limits and (max(1, round(limits[0] * dpr)), max(1, round(limits[1] * dpr)))
 
 
 def _whole(name: str, text: str, most: int) -> int:
@@ -313,11 +325,15 @@ def _no_preset(found: str) -> Transformation:
 
 
 def canonical(wanted: Transformation) -> str:
-    """Return a text that is the same for all parameters that request the same transformation."""
-    focus = ",".join("" if side is None else f"{side:.4f}" for side in wanted.focus or ())
+    """Return a text for cache keys. Transformations with the same text give the same result.
+
+    The text contains pixels instead of CSS pixels, so `width=800&dpr=2` has the text of `width=1600`.
+    """
+    focus = ",".join("" if side is None else str(side) for side in wanted.focus or ())
     sides = f"{wanted.pixel_width or ''}x{wanted.pixel_height or ''}"
     quality = wanted.quality or ""
-    parts = (wanted.ratio, wanted.width_range, wanted.height_range, wanted.rectangle, wanted.keeps_detail)
+    ranges = wanted.pixel_width_range, wanted.pixel_height_range
+    parts = (wanted.ratio, *ranges, wanted.rectangle, wanted.keeps_detail)
     rest = " ".join(str(part or "") for part in parts)
     enlarges = "+" if wanted.enlarges else ""
     return f"{sides} {wanted.fit} {wanted.format} q{quality} {focus} {enlarges} {rest}".strip()

@@ -31,7 +31,7 @@ from server.storage.images.processes import (
 )
 
 # Part of each key. Increase it if the same parameters give another result.
-VERSION = 2
+VERSION = 3
 DIGEST_DIGITS = 32
 # Maximum wait of a request. A transformation that has begun goes on without it.
 QUEUE_TIMEOUT_S = 10.0

@@ -75,16 +75,16 @@ def _sides(image: ImageSize, wanted: Transformation) -> tuple[int | None, int | 
             width = max(1, round(height * wanted.ratio))
         elif height is None and width is not None:
             height = max(1, round(width / wanted.ratio))
-    elif width is None and height is not None and wanted.width_range:
-        width = _outside_range(height * image.width / image.height, wanted.width_range, wanted.dpr)
-    elif height is None and width is not None and wanted.height_range:
-        height = _outside_range(width * image.height / image.width, wanted.height_range, wanted.dpr)
+    elif width is None and height is not None and (limits := wanted.pixel_width_range):
+        width = _outside_range(height * image.width / image.height, limits)
+    elif height is None and width is not None and (limits := wanted.pixel_height_range):
+        height = _outside_range(width * image.height / image.width, limits)
     return width, height
 
 
-def _outside_range(side: float, limits: tuple[int, int], dpr: float) -> int | None:
+def _outside_range(side: float, limits: tuple[int, int]) -> int | None:
     """Return the nearest length in a range, or None if the side is in the range already."""
-    least, most = (max(1, round(limit * dpr)) for limit in limits)
+    least, most = limits
     return None if least <= round(side) <= most else least if side < least else most
 
 

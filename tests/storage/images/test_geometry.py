@@ -1,10 +1,12 @@
 """Tests of the geometry of transformations: the shown part of an image, and its size."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.config.transformation import FITS, Transformation
+from server.config.transformation import FITS, Transformation, canonical
 from server.storage.images.geometry import arrange
 from server.storage.images.kinds import ImageSize
 
@@ -60,22 +62,24 @@ def test_a_transformation_is_arranged(
 sides = st.integers(1, 5000)
 
 
-@given(
-    st.builds(ImageSize, sides, sides),
-    st.builds(
-        Transformation,
-        width=st.none() | sides,
-        height=st.none() | sides,
-        fit=st.sampled_from(FITS),
-        dpr=st.sampled_from([0.5, 1.0, 2.0]),
-        focus=st.none() | st.tuples(st.floats(0, 1), st.floats(0, 1)),
-        enlarges=st.booleans(),
-        ratio=st.none() | st.floats(0.01, 100),
-        width_range=st.none() | st.tuples(sides, sides).map(sorted).map(tuple),
-        height_range=st.none() | st.tuples(sides, sides).map(sorted).map(tuple),
-        rectangle=st.none() | st.tuples(sides, sides, sides, sides),
-    ),
+images = st.builds(ImageSize, sides, sides)
+limits = st.none() | st.tuples(sides, sides).map(sorted).map(tuple)
+transformations = st.builds(
+    Transformation,
+    width=st.none() | sides,
+    height=st.none() | sides,
+    fit=st.sampled_from(FITS),
+    dpr=st.sampled_from([0.5, 1.0, 2.0]),
+    focus=st.none() | st.tuples(st.floats(0, 1), st.floats(0, 1)),
+    enlarges=st.booleans(),
+    ratio=st.none() | st.floats(0.01, 100),
+    width_range=limits,
+    height_range=limits,
+    rectangle=st.none() | st.tuples(sides, sides, sides, sides),
 )
+
+
+@given(images, transformations)
 def test_the_shown_part_is_inside_the_image(image: ImageSize, wanted: Transformation) -> None:
     found = arrange(image, wanted)
     left, top, right, bottom = found.box
@@ -88,3 +92,23 @@ def test_the_shown_part_is_inside_the_image(image: ImageSize, wanted: Transforma
         assert found.size.height <= image.height
     if wanted.enlarges and wanted.fit == "cover" and wanted.width and wanted.height:
         assert found.canvas == ImageSize(wanted.pixel_width or 0, wanted.pixel_height or 0)
+
+
+@given(images, transformations, st.booleans(), st.floats(0, 1e-3))
+def test_transformations_with_the_same_text_have_the_same_result(
+    image: ImageSize, one: Transformation, is_scaled: bool, shift: float
+) -> None:
+    x, y = one.focus or (None, None)
+    other = replace(
+        one,
+        width=one.pixel_width,
+        height=one.pixel_height,
+        dpr=1.0,
+        width_range=one.pixel_width_range if is_scaled else one.width_range,
+        height_range=one.pixel_height_range if is_scaled else one.height_range,
+        focus=None if x is None or y is None else (min(1.0, x + shift), y),
+    )
+    if is_scaled and other.focus == one.focus:
+        assert canonical(one) == canonical(other)
+    if canonical(one) == canonical(other):
+        assert arrange(image, one) == arrange(image, other)
