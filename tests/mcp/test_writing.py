@@ -233,6 +233,7 @@ def test_all_actions_in_one_batch(agent: Agent, api: Api) -> None:
 
 
 def test_a_batch_is_all_or_nothing(agent: Agent, api: Api) -> None:
+    write(agent, retitle("Gale", "wind"))
     called = agent.call("write", operations=[retitle("Mist"), retitle("x" * 61, "tide")])
     assert called.error["details"]["operation"] == 1
     assert "at most 60" in called.line

@@ -2,13 +2,14 @@
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import count
 from typing import Any
 from urllib.parse import quote
 
+from server.api.mcp.gateway import Reply
 from server.api.mcp.json_rpc import Json
 from server.api.mcp.tools.tool import Call, RefusedError, body_of
 from server.config.mcp import CALLER, WriteMode
@@ -134,12 +135,23 @@ def destination_of_write(call: Call) -> Destination:
     return destination
 
 
-def create_branch(call: Call, destination: Destination) -> None:
-    """Create the branch from the served commit, if it does not exist yet. Raises RefusedError."""
+def create_branch(call: Call, destination: Destination, rehearse: Callable[[], Reply] | None = None) -> None:
+    """Create the branch from the served commit, if it does not exist yet. Raises RefusedError.
+
+    `rehearse` sends the write as a dry run. If that fails, no branch is created. Dry runs need the permission
+    source.read. For callers without it, the branch remains even if the write fails.
+    """
     if destination.branch and not destination.exists:
+        if rehearse and may_read_sources(call):
+            body_of(rehearse())
         reply = call.gateway.send("POST", "/branches", body={"name": destination.branch})
         if reply.status != ConflictError.status or destination.branch not in _branches(call):
             body_of(reply)
+
+
+def may_read_sources(call: Call) -> bool:
+    permissions = body_of(call.gateway.send("GET", "/access"))["data"]["permissions"]
+    return "read" in permissions.get("source", ())
 
 
 def query_of(destination: Destination, *, dry_run: bool) -> Json:

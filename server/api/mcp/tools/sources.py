@@ -50,9 +50,6 @@ def write_file(call: Call) -> Result:
     destination = destination_of_write(call)
     address = _address(call, destination.branch if destination.exists else "")
     dry_run = bool(call.arguments.get("dryRun"))
-    if not dry_run:
-        create_branch(call, destination)
-    before = problems_before(call, destination)
     headers, body = {"If-Match": call.text("ifMatch")}, {"data": {"text": call.arguments["text"]}}
     if call.text("message"):
         headers["Bifolio-Message"] = call.text("message")
@@ -64,6 +61,8 @@ def write_file(call: Call) -> Result:
     changed = body_of(send(dry_run=True))["data"]["files"]
     if dry_run:
         return Result(f"Dry run: {len(changed)} files would change.", cut_lists({"files": changed}, call))
+    create_branch(call, destination)
+    before = problems_before(call, destination)
     reply = send(dry_run=False)
     body_of(reply)
     content = {

@@ -26,6 +26,9 @@ _BINARY = "application/octet-stream"
 def upload(call: Call) -> Result:
     """Run the tool upload."""
     destination = destination_of_write(call)
+    access = body_of(call.gateway.send("GET", "/access"))["data"]
+    if "upload" not in access["permissions"].get("upload", ()):  # before a branch is made or a URL fetched
+        raise ForbiddenError()
     content, name, media_type = _file(call)
     create_branch(call, destination)
     info = {"name": name, **call.values("alternativeText")}
@@ -50,9 +53,6 @@ def _file(call: Call) -> tuple[bytes, str, str]:
             return b64decode(data, validate=True), name, _BINARY
         except (Base64Error, ValueError) as error:
             raise ValidationError('"data" is not base64') from error
-    access = body_of(call.gateway.send("GET", "/access"))["data"]
-    if "upload" not in access["permissions"].get("upload", ()):  # before a request leaves the server
-        raise ForbiddenError()
     settings = call.settings
     fetch = import_module("server.api.mcp.fetch").fetch
     found, media_type = fetch(

@@ -1,8 +1,9 @@
 """Tools that write documents: write and restore."""
 
+from functools import partial
 from typing import Any
 
-from server.api.mcp.gateway import content_path, quoted
+from server.api.mcp.gateway import Reply, content_path, quoted
 from server.api.mcp.json_rpc import Json
 from server.api.mcp.tools.checking import new_problems, problems_before
 from server.api.mcp.tools.destination import (
@@ -10,6 +11,7 @@ from server.api.mcp.tools.destination import (
     about_write,
     create_branch,
     destination_of_write,
+    may_read_sources,
     query_of,
 )
 from server.api.mcp.tools.history import history_path
@@ -41,15 +43,17 @@ def write(call: Call) -> Result:
     operations = [_operation(call, number, one) for number, one in enumerate(call.arguments["operations"])]
     body = {"operations": operations, **call.values("message")}
     destination = destination_of_write(call)
+
+    def rehearse() -> Reply:
+        return call.gateway.send("POST", "/batch", query_of(destination, dry_run=True), body)
+
     if call.arguments.get("dryRun"):
-        query = query_of(destination, dry_run=True)
-        reply = call.gateway.send("POST", "/batch", query, body)
-        files = body_of(reply)["data"]["files"]
+        files = body_of(rehearse())["data"]["files"]
         return Result(_line_of_dry_run(files), cut_lists({"documents": [], "files": files}, call))
-    create_branch(call, destination)
+    create_branch(call, destination, rehearse)
     before = problems_before(call, destination)
     query = query_of(destination, dry_run=False)
-    shows_files = _may_read_sources(call)
+    shows_files = may_read_sources(call)
     reply = call.gateway.send("POST", "/batch", {**query, **({DIFF: "true"} if shows_files else {})}, body)
     done = body_of(reply)
     content = {
@@ -79,11 +83,6 @@ def _operation(call: Call, number: int, wanted: Json) -> Json:
     return found | inner.values("ifMatch")
 
 
-def _may_read_sources(call: Call) -> bool:
-    permissions = body_of(call.gateway.send("GET", "/access"))["data"]["permissions"]
-    return "read" in permissions.get("source", ())
-
-
 def _document(result: Json) -> Json:
     return {key: result[key] for key in ("documentId", "status", "etag")}
 
@@ -107,13 +106,17 @@ def restore(call: Call) -> Result:
     path = f"{history_path(call, type_)}/restore"
     destination = destination_of_write(call)
     dry_run = bool(call.arguments.get("dryRun"))
-    if not dry_run:
-        create_branch(call, destination)
-    query = query_of(destination, dry_run=dry_run) | call.values("locale", "status")
     headers = {"Bifolio-Message": call.text("message")} if call.text("message") else {}
     fields = call.arguments.get("fields")
     body = call.values("at") | ({"fields": [fields] if isinstance(fields, str) else fields} if fields else {})
-    reply = call.gateway.send("POST", path, query, body, headers)
+
+    def send(*, dry_run: bool) -> Reply:
+        query = query_of(destination, dry_run=dry_run) | call.values("locale", "status")
+        return call.gateway.send("POST", path, query, body, headers)
+
+    if not dry_run:
+        create_branch(call, destination, partial(send, dry_run=True))
+    reply = send(dry_run=dry_run)
     done = body_of(reply)
     if dry_run:
         files = done["data"]["files"]
