@@ -1,5 +1,5 @@
 """A matrix test for leaks: every API operation is called with eight identities, on sites that differ only in
-secrets.
+secrets. So is every tool, resource and prompt of the Model Context Protocol (`agents`).
 
 Such sites are called twins: they differ only in secrets that the identity may not see. Therefore their
 responses, events, webhooks and log lines must be identical and must not contain a secret. Requests that

@@ -11,6 +11,8 @@ from typing import Any
 
 from server.api.operations.table import OPERATIONS
 from server.auth.users import Users
+from server.config.mcp import WriteMode
+from tests.matrix import agents
 from tests.matrix.probes import reads
 from tests.matrix.requests import GUESSES, KNOWN_TAG, Request
 from tests.matrix.secrets import Group, probes
@@ -350,6 +352,7 @@ def _new_name(twin: Twin, identity: Identity, number: int) -> Prepared:
 def _of_branches() -> Iterator[Case]:
     yield from _of("findBranches", "/branches")
     yield from _of("findBranchChanges", "/branches/next/changes")
+    yield from _of("findBranchProblems", "/branches/next/problems")
     yield _send("createBranch", "/branches", {"name": "<branch>", "from": "main~1"}, _branch_name)
     yield _send("deleteBranch", "/branches/<branch>", None, new_branch)
     yield _send("mergeBranch", "/branches/<branch>/merge", {"message": "Merge"}, new_branch)
@@ -421,6 +424,21 @@ def _conditional() -> Iterator[Case]:
             yield replace(case, request=replace(case.request, method="HEAD"))
 
 
+def _of_agents() -> Iterator[Case]:
+    for request in (*agents.other_methods(), *agents.calls()):
+        yield Case(request, tag_of("/source/tags/t1") if "<tag>" in str(request.body) else None)
+    for request in agents.own_branch_calls():
+        yield Case(request, agents_on_branches)
+
+
+def agents_on_branches(twin: Twin, identity: Identity, number: int) -> Prepared:
+    """Make agents write to branches of their own."""
+    direct, branch = b'"write": "direct"', b'"write": "branch"'
+    twin.write({"site.yaml": twin.files["site.yaml"].replace(direct, branch)})
+    assert twin.api.site.state.settings.mcp.write is WriteMode.BRANCH
+    return tag_of("/source/tags/t1")(twin, identity, number)
+
+
 def make_cases() -> list[Case]:
     """Return all cases, reads first.
 
@@ -429,6 +447,7 @@ def make_cases() -> list[Case]:
     made = [Case(request) for request in reads()]
     for part in (
         *(_of_history, _of_files, _of_site, _of_branches, _of_people, _of_content, _guesses, _conditional),
+        _of_agents,
     ):
         made += part()
-    return sorted(made, key=lambda case: case.request.method not in ("GET", "HEAD"))
+    return sorted(made, key=lambda case: not (case.request.is_read or case.request.method in ("GET", "HEAD")))

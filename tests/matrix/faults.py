@@ -14,6 +14,8 @@ from flask import Request
 from server.api import caching, response, webhooks
 from server.api.entrance import Entrance
 from server.api.identities import Identities
+from server.api.mcp import completion
+from server.api.mcp.request import Request as McpRequest
 from server.api.openapi import types as openapi_types
 from server.api.request import identities_of
 from server.api.response import PUBLIC_REVALIDATE
@@ -273,6 +275,14 @@ def _show_files_in_dry_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dry_run, "may_read_source_of", _always)
 
 
+def _complete_hidden_types(monkeypatch: pytest.MonkeyPatch) -> None:
+    def types(request: McpRequest, typed: str, chosen: Any) -> tuple[list[str], int]:
+        names = [t.singular for t in request.gateway._app.site.state.schema.content_types]
+        return names, len(names)
+
+    monkeypatch.setattr(completion, "_SOURCES", {**completion._SOURCES, "type": types})
+
+
 _READS = ("findDocument", "findOneDocument", "findOneSingle")
 _HISTORY = ("findHistory", "findTypeHistory", "findDocumentHistory", "findVersions")
 FAULTS = (
@@ -311,4 +321,5 @@ FAULTS = (
     Fault("private values are merged", ("updateDocument",), _merge_private_values),
     Fault("dry runs show all files", ("updateDocument", "batch"), _show_files_in_dry_runs),
     Fault("OpenAPI describes hidden types", ("openapi",), _describe_hidden_types_in_openapi),
+    Fault("agents complete hidden types", ("mcp",), _complete_hidden_types),
 )

@@ -15,6 +15,7 @@ from server.api.operations.table import OPERATIONS
 from server.api.webhooks import body_of
 from server.events.database import EventDatabase
 from tests.auth.test_attempts import StoppedClock
+from tests.matrix.agents import status_of
 from tests.matrix.cases import GIT_HOOK_SECRET, WHO, Case, filled
 from tests.matrix.compare import LENGTH, TAG, Shown, difference, find_leaks, secrets_in
 from tests.matrix.requests import KNOWN_TAG, KNOWN_UNDO, Request
@@ -88,7 +89,7 @@ def send(twin: Twin, identity: Identity, request: Request, who: str = "") -> Sho
         twin.tags[place] = tag
     if undo := answer.headers.get("Bifolio-Undo"):
         twin.undo[identity.name] = undo
-    twin.written |= request.method not in READS and answer.status < 400
+    twin.written |= request.method not in READS and not request.is_read and answer.status < 400
     return Shown.of(answer)
 
 
@@ -100,6 +101,7 @@ class Matrix:
         self.found: list[str] = []
         self.mailed: set[str] = set()  # words in email addresses to which emails were requested
         self.statuses: dict[tuple[str, str], Counter[int]] = defaultdict(Counter)  # by operation and identity
+        self.parts: set[str] = set()  # the parts of operations that succeeded
         self._number = 0
         self._anonymous = 0  # the status of the response to the public
 
@@ -130,7 +132,10 @@ class Matrix:
                     send(twin, identity, request, values.get(WHO, ""))
                     for twin, request, values in zip(family.twins, requests, prepared, strict=True)
                 ]
-                self.statuses[case.request.operation, identity.name].update(one.status for one in answers)
+                statuses = [status_of(case.request, one) for one in answers]
+                self.statuses[case.request.operation, identity.name].update(statuses)
+                if min(statuses) < 400:
+                    self.parts.add(case.request.part)
                 self._judge(identity, requests[0], family, answers)
         self.judge_log(case.request)
 

@@ -264,6 +264,8 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: Any = None
     form: Mapping[str, str] = field(default_factory=dict)  # sent together with a file, instead of a body
+    part: str = ""  # the part of the operation that is requested, which must succeed for an identity
+    is_read: bool = False  # set for a POST that changes nothing
 
     @property
     def text(self) -> str:
@@ -392,21 +394,23 @@ def _body(random: Random, docs: Docs | None, data: Mapping[str, Any]) -> Any:
     """Make a body: either one that matches the operation's schema, or the data of a document."""
     described = _content_of(docs).get("application/json", {}).get("schema")
     if described is not None and random.random() < 0.9:
-        return _sample(random, described)
+        return sample(random, described)
     return {"data": data}
 
 
-def _sample(random: Random, schema: Any, name: str = "", depth: int = 0) -> Any:
+def sample(random: Random, schema: Any, name: str = "", depth: int = 0) -> Any:
     """Make a value that mostly matches a JSON schema."""
     if not isinstance(schema, Mapping) or depth > 6:
         return random.choice(_TEXTS)
     for key in ("anyOf", "oneOf", "allOf"):
         if key in schema:
-            return _sample(random, random.choice(schema[key]), name, depth + 1)
+            return sample(random, random.choice(schema[key]), name, depth + 1)
     if "const" in schema:
         return schema["const"]
     if "enum" in schema:
         return random.choice(schema["enum"])
+    if name == "filters":
+        return {random.choice(_PATHS): {random.choice(_OPERATORS): random.choice(_WORD_OR_NUMBER)}}
     if name in ("data", "body"):
         return random.choice(_DATA)
     kind = schema.get("type", "object" if "properties" in schema else "string")
@@ -414,13 +418,13 @@ def _sample(random: Random, schema: Any, name: str = "", depth: int = 0) -> Any:
     if kind == "object":
         required = schema.get("required", ())
         return {
-            key: _sample(random, inner, key, depth + 1)
+            key: sample(random, inner, key, depth + 1)
             for key, inner in schema.get("properties", {}).items()
             if key in required or random.random() < 0.5
         }
     if kind == "array":
         return [
-            _sample(random, schema.get("items", {}), name, depth + 1) for _ in range(random.choice([1, 2]))
+            sample(random, schema.get("items", {}), name, depth + 1) for _ in range(random.choice([1, 2]))
         ]
     return _scalar(random, kind, name)
 
@@ -435,7 +439,17 @@ _BY_NAME: Mapping[str, Sequence[str]] = {
     "branch": ("next", "spring"),
     "documentId": (*_ARTICLES, *_VAULTS),
     "type": ("article", "vault", "home"),
-    "path": ("/api/articles/a1", "/api/articles", "/api/vaults/v1", "/api/vaults", "/api/home", "/api/nope"),
+    "path": (
+        "/api/articles/a1",
+        "/api/articles",
+        "/api/vaults/v1",
+        "/api/vaults",
+        "/api/home",
+        "/api/nope",
+        "content/articles/a1.json",
+        "content/articles/d1.draft.json",
+        "content/vaults/v1.json",
+    ),
     "method": ("PUT", "POST", "DELETE"),
     "fields": ("title", "secret", "box", "vault"),
     "identifier": ("user", "clerk", "victim", *probes(Group.HIDDEN)),

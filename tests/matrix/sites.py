@@ -223,6 +223,7 @@ def served(s: Secrets) -> dict[str, str]:
         "mail": {"host": "localhost", "user": s.text(Group.NEVER, "mail")},
         "webhooks": [webhook],
         "roles": ROLES,
+        "mcp": {"enabled": True, "write": "direct"},
     }
     return {
         **types(s),
@@ -393,10 +394,10 @@ class Twin:
 
 
 def _read_files(root: Path) -> dict[str, bytes]:
-    """Return the content files, and the files in which git stores branches and its index."""
+    """Return the content files, the settings, and the files in which git stores branches and its index."""
     folders = ("content", ".git/refs/heads")
     files = [path for folder in folders for path in (root / folder).rglob("*") if path.is_file()]
-    files += [root / ".git/HEAD", root / ".git/index"]
+    files += [root / ".git/HEAD", root / ".git/index", root / "site.yaml"]
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in files}
 
 

@@ -14,6 +14,7 @@ from server.api.operations.operation import Audience, Docs, Operation
 from server.api.operations.permission import anyone
 from server.api.operations.table import OPERATIONS
 from server.auth.permissions import Actor
+from tests.matrix import agents
 from tests.matrix.cases import make_cases
 from tests.matrix.matrix import Logged, Matrix, logging_to, set_up_process
 from tests.matrix.requests import VARIATIONS, Request, make_request, vary
@@ -79,7 +80,12 @@ def plan(random: Random, audience: Audience, rounds: int) -> list[Request]:
         operation = random.choice(_OFTEN if random.random() < 0.7 else _CHOSEN)
         request = make_request(random, operation, audience)
         made.append(vary(request, random.choice(VARIATIONS)) if random.random() < 0.2 else request)
-    made.sort(key=lambda request: request.method not in ("GET", "HEAD") or random.random() < 0.3)
+    made += agents.random_calls(random)
+    made.sort(
+        key=lambda request: (
+            not (request.is_read or request.method in ("GET", "HEAD")) or random.random() < 0.3
+        )
+    )
     return [*made, Request("findEvents", "GET", "/events?since=0&limit=1000")]
 
 
@@ -117,6 +123,7 @@ def test_no_identity_is_told_of_a_secret_that_it_may_not_see(
     assert not matrix.found, "\n".join(matrix.found[:MAX_TOLD])
     assert not never, "These never succeed: correct their requests in tests/matrix/cases.py"
     assert missing == NEVER_SUCCEED.keys(), "Add requests that succeed to tests/matrix/cases.py"
+    assert agents.parts() <= matrix.parts, "Add calls that succeed to tests/matrix/agents.py"
     assert success >= MIN_SUCCESS
     assert matrix.operations == {operation.id for operation in OPERATIONS}
     assert [identity for family in made for identity in family.identities] == [*IDENTITIES]
