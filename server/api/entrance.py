@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from importlib import import_module
 from typing import NoReturn, cast
@@ -64,7 +64,7 @@ from server.api.source_maps import HEADER as SOURCE_MAPS
 from server.api.source_maps import mark
 from server.api.studio.cookie import HEADER, use_cookie
 from server.auth.draft_visibility import has_draft_permission
-from server.auth.permissions import Actor, may_branch
+from server.auth.permissions import Actor, may_branch, require_branch, require_source
 from server.bounded import work_for
 from server.config.model import ResponseFormat, Settings
 from server.database.address import is_server
@@ -193,6 +193,30 @@ class Entrance:
                 return (operation.max_body or state.settings.api.upload_limit) if may else SMALL_BODY_BYTES
         return SMALL_BODY_BYTES
 
+    def state_of_sources(self, environ: Environ, branch: str, *, to_write: bool = False) -> State:
+        """Return the state on a branch, or the served one if `branch` is "" or a new branch to write to.
+
+        The caller needs the same permissions as for requests to `/source` with `at` or `branch`. They are
+        checked before the branch is read.
+
+        Raises UnauthorizedError, ForbiddenError, BusyError, and the errors of PastStates.
+        """
+        state = self.site.current()
+        actor = self.identities.identify(environ.get("HTTP_AUTHORIZATION", ""), state.settings)
+        require_source(actor, "read", state.schema)
+        if not branch:
+            return state
+        if to_write:
+            require_branch(actor, "update", state.schema)
+            commit = self.past.branch(branch)
+        else:
+            commit = self._resolve(branch, actor, state.schema)
+        if not commit:
+            return state
+        with closing(self._budget(environ, state.settings)) as budget:
+            self._await_turn(commit, budget)
+            return self.past.answered(commit, state.settings)
+
     def waits_long(self, environ: Environ) -> bool:
         """Return whether a request might wait a long time for another process, as uploads do."""
         if environ["PATH_INFO"].startswith(UPLOADS_URL):
@@ -286,8 +310,7 @@ class Entrance:
             raise NeedsThreadPool(costly=False)
         actor = self._identify(environ, state)
         commit = self._resolve(name, actor, state.schema)
-        if not self.past.is_kept(commit):
-            environ[BUDGET].take_turn()
+        self._await_turn(commit, environ[BUDGET])
         complete = area is FILES or not self.past.at(commit).lacking
         past = self.past.answered(commit, state.settings)
         uses_current_settings = (
@@ -315,6 +338,11 @@ class Entrance:
         if not commit:
             raise ForbiddenError()
         return commit
+
+    def _await_turn(self, commit: str, budget: Budget) -> None:
+        """Take a turn if the state at a commit has to be built, which is costly."""
+        if not self.past.is_kept(commit):
+            budget.take_turn()
 
     def _read(
         self, environ: Environ, state: State, type_: Type, document_id: str, *, markdown: bool = False

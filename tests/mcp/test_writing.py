@@ -6,17 +6,19 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from jsonschema import Draft202012Validator
 
+from server.api.entrance import Entrance
 from server.api.mcp.tools.destination import branch_name
 from server.api.mcp.tools.table import BY_NAME
+from server.index.budget import turns
 from tests.git import commit_all, git
 from tests.mcp.agents import Agent, Called
 from tests.mcp.sites import FILES, SETTINGS
-from tests.sites import Api, opened
+from tests.sites import STRING, Api, collection, opened
 from tests.sites import write as write_files
 
 GIF = b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7")
@@ -361,6 +363,59 @@ def test_other_files_are_not_read(agent: Agent, path: str) -> None:
 def test_who_may_not_read_sources_reads_none(api: Api) -> None:
     api.token("editor", may=EDITOR)
     assert Agent(api, "editor").call("read_file", path="content/articles/fog.json").error["status"] == 403
+
+
+def _other_branches(root: Path) -> None:
+    """Create a branch with one more content type, and a branch whose schemas can't be read."""
+    git(root, "checkout", "-q", "-b", "more")
+    write_files(root, collection("plan", {"name": STRING}))
+    commit_all(root)
+    git(root, "checkout", "-q", "-b", "broken")
+    write_files(root, {"content-types/plan.json": "{"})
+    commit_all(root)
+    git(root, "checkout", "-q", "main")
+
+
+@pytest.mark.parametrize("who", ["public", "reader", "source"])
+@pytest.mark.parametrize("tool", ["read_file", "write_file"])
+def test_who_may_not_read_a_branch_learns_nothing_of_its_files(make_site: Make, tool: str, who: str) -> None:
+    api = make_site(", write: direct")
+    _other_branches(api.root)
+    api.site.refresh()
+    api.token("reader", may=["article.find"])
+    api.token("source", may=["article.find", "source.read", "source.write"])
+    past = cast(Entrance, api.app.wsgi_app).past
+    text = {"text": "{}", "ifMatch": "x"} if tool == "write_file" else {}
+    for branch in ("broken", "more", "none"):
+        for path in ("content/plans/a.json", "content/articles/fog.json", "site.yaml"):
+            called = Agent(api, who).call(tool, path=path, branch=branch, **text)
+            assert called.error["status"] == 403, (branch, path)
+            assert called.error["message"] == "Forbidden"
+    assert not any(past.is_kept(past.branch(branch)) for branch in ("broken", "more"))
+
+
+@pytest.mark.parametrize("may", ["history.read", "branch.find"])
+def test_who_may_read_branches_reads_files_on_them(api: Api, may: str) -> None:
+    _other_branches(api.root)
+    api.site.refresh()
+    api.token("reader", may=["article.find", "article.findOne", "source.read", may])
+    reader = Agent(api, "reader")
+    assert "Fog" in reader.call("read_file", path="content/articles/fog.json", branch="more").content["text"]
+    assert reader.call("read_file", path="content/plans/a.json", branch="more").is_error
+
+
+def test_a_branch_is_read_only_on_a_turn(api: Api, agent: Agent) -> None:
+    _other_branches(api.root)
+    api.site.refresh()
+    app = cast(Entrance, api.app.wsgi_app)
+    app.turns = turns(waiting=0)
+    app.turns.take()
+    arguments = {"path": "content/articles/fog.json", "branch": "more"}
+    assert agent.call("read_file", **arguments).error["status"] == 503
+    app.turns.leave()
+    assert not agent.call("read_file", **arguments).is_error
+    app.turns.take()  # No request has kept the turn.
+    app.turns.leave()
 
 
 def test_check_finds_problems_of_the_served_content(agent: Agent, api: Api) -> None:

@@ -112,15 +112,14 @@ class Gateway:
         host = self._environ.get("HTTP_HOST", "")
         return f"{self._environ['wsgi.url_scheme']}://{host}" if host else ""
 
-    def address_of(self, path: str, branch: str) -> Address | None:
+    def address_of(self, path: str, branch: str, *, to_write: bool = False) -> Address | None:
         """Return the document version that a file contains, on a branch or (if it is "") as served.
 
-        The caller might not have permission to see the document.
+        The caller might not have permission to see the document. Raises UnauthorizedError or ForbiddenError
+        if the caller may not read files, or not on this branch.
         """
-        app = self._app
-        state = app.site.current()
-        if branch and (commit := app.past.branch(branch)):
-            state = app.past.answered(commit, state.settings)
+        environ = {**self._environ, "REQUEST_METHOD": "PUT" if to_write else "GET"}
+        state = self._app.state_of_sources(environ, branch, to_write=to_write)
         claim = Layout(state.schema, state.settings).claim(path)
         if claim is None:
             return None

@@ -48,7 +48,7 @@ def read_file(call: Call) -> Result:
 def write_file(call: Call) -> Result:
     """Run the tool write_file."""
     destination = destination_of_write(call)
-    address = _address(call, destination.branch if destination.exists else "")
+    address = _address(call, destination.branch if destination.exists else "", to_write=True)
     dry_run = bool(call.arguments.get("dryRun"))
     headers, body = {"If-Match": call.text("ifMatch")}, {"data": {"text": call.arguments["text"]}}
     if call.text("message"):
@@ -74,9 +74,9 @@ def write_file(call: Call) -> Result:
     return Result(f"Written to {destination.branch or 'the served branch'}.", cut_lists(content, call))
 
 
-def _address(call: Call, branch: str) -> Address:
+def _address(call: Call, branch: str, *, to_write: bool = False) -> Address:
     path = call.text("path")
-    found = call.gateway.address_of(path, branch)
+    found = call.gateway.address_of(path, branch, to_write=to_write)
     if found is None:
         raise NotFoundError(f'"{path[:200]}" is not the path of a document\'s file')
     return found
