@@ -78,7 +78,7 @@ def test_a_write_goes_to_a_branch_and_tells_how_to_go_on(agent: Agent, api: Api)
     assert content["branch"] == "agent/full"
     assert content["goOn"] == {
         "command": "git merge agent/full",
-        "url": "http://localhost/studio/changes?branch=agent/full",
+        "url": "http://localhost/studio/site/-/branches/agent/full",
     }
     assert content["documents"][0]["documentId"] == "fog"
     [file] = content["files"]

@@ -15,7 +15,6 @@ from tests.studio.browser_loading import MOST_MOVED, WATCH
 from tests.studio.browser_pages import SHOWN, SIZES, picture
 from tests.studio.browser_sign_in import add_user
 from tests.studio.conftest import Page, Studio, expect, sign_in
-from tests.waiting import until
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 
@@ -41,7 +40,7 @@ FILES = {
     "content-types/paper.json": schema(
         "paper",
         {
-            "title": "string",
+            "title": {"type": "string", "required": True},
             "summary": "text",
             "body": "richtext",
             "tags": {"type": "relation", "relation": "manyToMany", "target": "api::tag.tag"},
@@ -66,11 +65,13 @@ roles:
     paper: [find, findOne, readDraft, create, update, delete]
     tag: [find, findOne]
     branch: [find, update]
+  tagger: {paper: [find, findOne], tag: [find, findOne, update], branch: [find, merge]}
   finder: {paper: [find, findOne], tag: [find, findOne], branch: [find]}
   nobody: {paper: [find, findOne], tag: [find, findOne]}
 """,
 }
 ROLES = ("merger", "writer", "finder", "nobody")
+USERS = (*ROLES, "tagger")
 BODY_OF_BRANCH = (
     "The harbour lies open to the north-west.\n\nBoats come in with the tide.\n\nNobody rings the bell.\n"
 )
@@ -80,7 +81,7 @@ BODY_OF_BRANCH = (
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
     """A server of a site in a git repository, with a user in each role."""
     studio = Studio(tmp_path_factory.mktemp("branches"), files=FILES)
-    for role in ROLES:
+    for role in USERS:
         add_user(studio, f"a-{role}", role)
     commit_all(studio.root)
     studio.start()
@@ -92,7 +93,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
 def sessions(site: Studio, browser: Any) -> dict[str, Any]:
     """The browser state in which the role's user is signed in, by role."""
     found = {}
-    for role in ROLES:
+    for role in USERS:
         context = browser.new_context()
         page = context.new_page()
         page.goto(site.url)
@@ -282,6 +283,7 @@ def test_a_branch_is_created_worked_on_and_merged(
     page.keyboard.press("Enter")
     notice = page.get_by_role("region", name="Branch", exact=True)
     notice.get_by_text("You are working on the branch team/spring. Visitors do not see it.").wait_for()
+    notice.get_by_role("link", name="Nothing to merge").wait_for()
     assert page.url.endswith("/paper/tides?branch=team%2Fspring")
     page.get_by_label("Title").fill("Spring tides")
     page.get_by_role("button", name="Publish").click()
@@ -367,9 +369,12 @@ def test_conflicts_are_solved_side_by_side(
 def test_conflicts_are_solved_with_the_keyboard(site: Studio, enter: Callable[..., Page]) -> None:
     in_conflict(site)
     page = enter("merger", "site/-/branches/next")
-    page.get_by_role("button", name="Merge into the live site").focus()
+    begin = page.get_by_role("button", name="Merge into the live site")
+    expect(begin).to_be_enabled()
+    begin.focus()
     page.keyboard.press("Enter")
-    page.keyboard.press("Enter")  # in the dialog, the message field has the focus
+    expect(page.get_by_label("Commit message")).to_be_focused()
+    page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Conflicts")).to_be_focused()
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
@@ -378,7 +383,9 @@ def test_conflicts_are_solved_with_the_keyboard(site: Studio, enter: Callable[..
     page.keyboard.press("Tab")
     page.keyboard.press("ArrowLeft")
     expect(page.get_by_role("group", name="Title").get_by_label("Live site")).to_be_checked()
-    page.get_by_role("button", name="Merge with these choices").focus()
+    send = page.get_by_role("button", name="Merge with these choices")
+    expect(send).to_be_enabled()
+    send.focus()
     page.keyboard.press("Enter")
     page.get_by_text("was merged into the live site").wait_for()
     assert "title: The harbour in the evening" in live(site)
@@ -422,6 +429,26 @@ def test_conflicts_that_change_meanwhile_are_shown_again(site: Studio, enter: Ca
     page.get_by_role("button", name="Cancel").click()
     merge(page)
     page.get_by_text("0 of 2 decided").wait_for()
+
+
+def test_invalid_documents_are_named_and_nothing_is_merged(site: Studio, enter: Callable[..., Page]) -> None:
+    commit_on(site, "next", {"content/papers/tides.md": "---\nsummary: Untitled\n---\n"}, "Bo")
+    page = enter("merger", "site/-/branches/next")
+    merge(page)
+    page.get_by_text("these documents would be invalid").wait_for()
+    fault = page.locator(".branch-faults li")
+    expect(fault).to_have_text(["tides: title is required"], use_inner_text=True)
+    assert "by night" not in live(site)
+    fault.get_by_role("link", name="tides").click()
+    page.get_by_text("You are working on the branch next").wait_for()
+    assert "/paper/tides?branch=next" in page.url
+
+
+def test_what_a_role_may_not_change_is_not_merged(site: Studio, enter: Callable[..., Page]) -> None:
+    page = enter("tagger", "site/-/branches/next")
+    merge(page)
+    page.get_by_text("your role may not make all of its changes on the live site").wait_for()
+    assert "by night" not in live(site)
 
 
 @pytest.mark.parametrize("arrives", [True, False], ids=["arrives", "does not arrive"])
@@ -516,7 +543,7 @@ def test_unsaved_work_is_not_lost_by_switching(site: Studio, enter: Callable[...
 
 def test_the_served_branch_is_the_live_site(site: Studio, enter: Callable[..., Page]) -> None:
     page = enter("writer", "paper/tides?branch=main")
-    until(lambda: page.url.endswith("/paper/tides"))
+    page.wait_for_url("**/paper/tides")
     expect(page.get_by_label("Title")).to_have_value("Tides")
     page.goto(f"{site.url}/site/-/branches/main")
     page.get_by_text("This is the live site").wait_for()

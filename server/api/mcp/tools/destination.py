@@ -169,5 +169,5 @@ def about_write(call: Call, destination: Destination, commit: str) -> Json:
     name = destination.branch
     steps = {"command": f"git merge {shlex.quote(name)}"}
     if call.gateway.origin:
-        steps["url"] = f"{call.gateway.origin}/studio/changes?branch={quote(name)}"
+        steps["url"] = f"{call.gateway.origin}/studio/site/-/branches/{quote(name)}"
     return {**found, "branch": name, "goOn": steps}

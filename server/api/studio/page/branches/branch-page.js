@@ -9,7 +9,7 @@ import { PAGE, useMessage } from "../store/messages.js";
 import { ago, counted, timestamp } from "../text.js";
 import { html, useState } from "../vendor/preact.js";
 import { NoBranches, mayDiscard } from "./branches-page.js";
-import { ChangeList } from "./change-list.js";
+import { ChangeList, formAddress } from "./change-list.js";
 import { useBranchChanges } from "./changes.js";
 import { ConflictForm } from "./conflicts.js";
 import { Discard } from "./discard.js";
@@ -66,6 +66,7 @@ function Content({ branch, served, mark }) {
       ${phase === "unsure"
         ? "The connection was lost during the merge. When the server is back, this page checks whether it succeeded."
         : message.text}</p>
+    ${merging.faults.length > 0 && html`<${Faults} faults=${merging.faults} branch=${name} />`}
     ${conflicts && html`<${ConflictForm} found=${conflicts} branch=${name}
       isBusy=${phase !== "ready"} cancel=${merging.cancel}
       merge=${merging.resolve} />`}
@@ -73,6 +74,15 @@ function Content({ branch, served, mark }) {
       ? html`<${Failure} error=${error} again=${retry} />`
       : html`<${Loading} />`)}
     ${!conflicts && items && html`<${Changes} ...${{ items, isMerged, hasMore, more }} branch=${name} />`}`;
+}
+
+/** @param {{faults: import("./merging.js").Fault[], branch: string}} props */
+function Faults({ faults, branch }) {
+  const { model } = useStudio();
+  return html`<ul class="branch-faults">${faults.map((fault, i) => html`<li key=${i}>
+    ${model.typeNamed(fault.type)
+      ? html`<${Link} class="branch-change-open" to=${formAddress(model, fault, branch)}>${fault.documentId}<//>`
+      : fault.documentId}: ${fault.text}</li>`)}</ul>`;
 }
 
 /**

@@ -53,7 +53,7 @@ export function NoBranches() {
 function Row({ branch }) {
   const { model } = useStudio();
   const [discarding, discard] = useState(false);
-  const { name, date, author, documents } = branch;
+  const { name, date, author } = branch;
   const isHere = model.version.branch === name;
   return html`<li class="branch-row">
     <div class="branch-what">
@@ -61,7 +61,7 @@ function Row({ branch }) {
       <span class="branch-note">Last change by ${author.name},
         <time datetime=${date} title=${timestamp(date)}> ${ago(date)}</time></span>
     </div>
-    <span class="branch-count">${documentsText(documents)}</span>
+    <span class="branch-count">${documentsText(branch)}</span>
     <div class="branch-actions">
       ${isHere
         ? html`<span class="branch-here">You are here</span>`

@@ -32,7 +32,7 @@ function Changed({ change, known, branch }) {
   const { action, attributes, documentId, title } = change;
   const type = model.types.find((one) => one.name === change.type);
   const names = Object.keys(attributes);
-  const to = type && model.typeNamed(type.name) && action !== "delete" ? addressOf(model, change, branch) : "";
+  const to = type && model.typeNamed(type.name) && action !== "delete" ? formAddress(model, change, branch) : "";
   const name = title || documentId;
   return html`<details class="branch-change" open=${action === "update"}>
     <summary>
@@ -56,7 +56,7 @@ function Changed({ change, known, branch }) {
  * @param {{type: string, documentId: string, locale: string}} document
  * @param {string} branch
  */
-export function addressOf(model, { type, documentId, locale }, branch) {
+export function formAddress(model, { type, documentId, locale }, branch) {
   /** @type {Record<string, string>} */
   const params = locale === model.defaultLocale ? {} : { locale };
   return addressTo("document", { type, id: documentId }, params, { branch, at: "" });

@@ -26,11 +26,14 @@ import { branchPath, countOf, ifUnchanged } from "./requests.js";
 
 /** @typedef {{conflicts: Conflict[], files: string[], total: number}} Conflicts */
 
+/** @typedef {{type: string, documentId: string, locale: string, text: string}} Fault  An invalid document. */
+
 /**
  * @typedef {object} Merging
  * @property {"ready" | "busy" | "unsure"} phase  `unsure`: it is not known whether the branch was merged, because the
  *   connection was lost.
  * @property {Conflicts | null} conflicts  The conflicts that have no choice yet, if there are any.
+ * @property {Fault[]} faults  What has to be corrected on the branch before it can be merged.
  * @property {(message: string) => Promise<void>} merge
  * @property {(choices: Resolution) => Promise<void>} resolve  Merge again, with choices that resolve the conflicts.
  * @property {() => void} cancel  Forget the conflicts and all choices.
@@ -38,6 +41,8 @@ import { branchPath, countOf, ifUnchanged } from "./requests.js";
 
 const LOST = "The connection was lost, and the branch was not merged. Merge it again.";
 const CHANGED = "Someone has changed this branch since this page was loaded. Look at its changes, then merge again.";
+const INVALID = "The branch was not merged, because these documents would be invalid. Correct them on the branch.";
+const FORBIDDEN = "The branch was not merged, because your role may not make all of its changes on the live site.";
 const OUTDATED = "The live site or the branch has changed while you chose. Start the merge again.";
 /** @type {Resolution} */
 const NOTHING = { documents: {}, files: {} };
@@ -52,6 +57,7 @@ export function useMerging(name, commit) {
   const [conflicts, setConflicts] = useState(/** @type {Conflicts | null} */ (null));
   const [chosen, choose] = useState(NOTHING);
   const [message, setMessage] = useState("");
+  const [faults, setFaults] = useState(/** @type {Fault[]} */ ([]));
   const end = (/** @type {string} */ notice) => {
     setPhase("ready");
     setConflicts(null);
@@ -63,6 +69,7 @@ export function useMerging(name, commit) {
     choose(resolve);
     setMessage(message);
     setPhase("busy");
+    setFaults([]);
     clearMessage(PAGE);
     try {
       const body = { resolve, ...(message.trim() ? { message } : {}) };
@@ -74,6 +81,7 @@ export function useMerging(name, commit) {
       setPhase(error.status === 0 ? "unsure" : "ready");
       if (error.details?.conflicts) return setConflicts(error.details);
       if (error.status !== 0) showError(PAGE, reasonOf(error, resolve !== NOTHING));
+      setFaults(faultsOf(error));
       if (error.status === 412) reloadContent();
     }
   };
@@ -99,6 +107,7 @@ export function useMerging(name, commit) {
   return {
     phase,
     conflicts,
+    faults,
     merge: (text) => send(NOTHING, text),
     resolve: (choices) => send(joined(chosen, choices), message),
     cancel,
@@ -123,8 +132,21 @@ function noticeOf({ result, documents, files }, name) {
   return `${name} was merged into the live site. ${countOf(documents)} changed.`;
 }
 
+/** Return the invalid documents that an error names. @param {ApiError} error @returns {Fault[]} */
+function faultsOf({ details }) {
+  return (details?.errors ?? []).flatMap((/** @type {{path: string[], message: string}} */ { path, message }) => {
+    const [document, ...attributes] = path;
+    const [type, documentId, locale] = String(document).split("/");
+    if (!locale) return [];
+    return [{ type, documentId, locale, text: attributes.length ? message.slice(document.length + 1) : message }];
+  });
+}
+
 /** @param {ApiError} error @param {boolean} hasChoices */
-function reasonOf({ status, message }, hasChoices) {
+function reasonOf(error, hasChoices) {
+  const { status, message } = error;
+  if (faultsOf(error).length) return INVALID;
+  if (status === 403 && message === "Forbidden") return FORBIDDEN;
   if (status === 404) return "This branch does not exist anymore. Someone else has discarded it.";
   if (status === 412) return CHANGED;
   if (hasChoices && message.includes("which has no conflict")) return OUTDATED;

@@ -13,6 +13,7 @@ import { useMemo } from "../vendor/preact.js";
  * @property {string} date
  * @property {boolean} served
  * @property {boolean} checkedOut
+ * @property {boolean} merged  Whether the live site has everything on the branch.
  * @property {number | null} documents  The number of changed documents, or null if it is not known.
  */
 
@@ -41,8 +42,9 @@ export const branchPath = (name) => `branches/${name.split("/").map(encodeURICom
 /** Return the header that makes the server reject a request if the branch has changed. @param {string} commit */
 export const ifUnchanged = (commit) => ({ "If-Match": `"${commit}"` });
 
-/** @param {number | null} count */
-export function documentsText(count) {
+/** Return how much a branch changes. @param {{documents: number | null, merged: boolean}} branch */
+export function documentsText({ documents: count, merged }) {
+  if (merged) return "Nothing to merge";
   if (count === null) return "Can't be compared with the live site";
   if (count === 0) return "No changed documents";
   return count === 1 ? "1 changed document" : `${counted(count)} changed documents`;

@@ -53,7 +53,7 @@ function BranchNotice({ name }) {
           " Your role can't change it."}`}</p>
     <p class="branch-notice-links">
       ${may && !isGone && html`<${Link} to=${addressTo("branch", { name })}>
-        ${found?.documents === undefined ? "Changes" : documentsText(found.documents)}<//>`}
+        ${found ? documentsText(found) : "Changes"}<//>`}
       <${Link} to=${addressHere(SERVED)}>Go to the live site<//>
     </p>
   </div>`;
