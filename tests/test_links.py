@@ -265,6 +265,23 @@ def test_what_was_swapped_for_a_link_is_not_opened(tmp_path: Path) -> None:
             open_file(root, path)
 
 
+def test_a_file_that_is_replaced_while_it_is_opened_is_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, real = tmp_path.resolve(), os.readlink
+    write(root, {"content/a.txt": "old", "content/.new": "new"})
+
+    def replaced(path: str) -> str:
+        if (root / "content/.new").exists():
+            os.rename(root / "content/a.txt", root / "content/.old")
+            os.rename(root / "content/.new", root / "content/a.txt")
+        return real(path)
+
+    monkeypatch.setattr(os, "readlink", replaced)
+    with open(open_file(root, "content/a.txt")) as file:
+        assert file.read() == "new"
+
+
 def test_a_link_that_is_replaced_while_it_is_resolved_counts_as_a_link(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

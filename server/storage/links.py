@@ -20,6 +20,7 @@ BROKEN_LINK = (
 )
 # On Linux, each link in this folder shows which file an open descriptor refers to.
 _DESCRIPTOR_FOLDER = "/proc/self/fd"
+_OPEN_ATTEMPTS = 3  # A file that is replaced while it is opened can have another path for a moment.
 _DELETED_SUFFIX = " (deleted)"  # Linux appends this to the path of a file that was deleted or replaced.
 
 
@@ -98,13 +99,13 @@ def inner_path(real: str, top: str) -> str | None:
     return real.removeprefix(above) if real.startswith(above) else None
 
 
-def _check_opened(descriptor: int, full: str, top: str, path: str) -> None:
+def _is_allowed(descriptor: int, full: str, top: str, path: str) -> bool:
+    """Return True if an open file is at `path`, or where a symbolic link at `path` is allowed to point."""
     real = _real_path(descriptor, full)
     if real == full:
-        return
+        return True
     inside = None if real is None else inner_path(real, top)
-    if inside is None or (inside != path and not may_lead(path, inside)):
-        raise OSError(errno.ELOOP, "was replaced by a symbolic link to a file outside the content", path)
+    return inside is not None and (inside == path or may_lead(path, inside))
 
 
 def _real_path(descriptor: int, path: str) -> str | None:
@@ -133,13 +134,17 @@ def open_file(root: Path, path: str) -> int:
     """
     top = str(root)
     full = f"{top.rstrip('/')}/{path}"
-    descriptor = os.open(full, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:  # Check after opening, because a link can replace the file at any time.
-        _check_opened(descriptor, full, top, path)
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor
+    for _ in range(_OPEN_ATTEMPTS):
+        descriptor = os.open(full, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        is_allowed = False
+        try:  # Check after opening, because a link can replace the file at any time.
+            is_allowed = _is_allowed(descriptor, full, top, path)
+        finally:
+            if not is_allowed:
+                os.close(descriptor)
+        if is_allowed:
+            return descriptor
+    raise OSError(errno.ELOOP, "was replaced by a symbolic link to a file outside the content", path)
 
 
 def open_ordinary(root: Path, path: str) -> BufferedReader:
