@@ -42,10 +42,11 @@ from server.storage.images.derivatives import (
 from server.storage.images.formats import format_of
 from server.storage.images.kinds import ImageSize
 from server.storage.images.processes import Job, UntransformableError
-from server.storage.images.results import OWN_FORMATS, UnfitSizeError, result_size
+from server.storage.images.results import OWN_FORMATS, UnfitSizeError, animation_limit, result_size
 from server.storage.media import stored_object
 
 MAX_NOTED_FILES = 10_000
+_WIDTHS = ("width", "w", "min-w", "max-w")  # parameters that set or limit the width
 UNSIGNED_MESSAGE = "The URL has no valid signature, which media.transform.sign requires"
 _Facts = tuple[str, ImageSize | None]  # a file's digest, and the image's dimensions
 
@@ -120,7 +121,7 @@ class Images:
             raise ForbiddenError(UNSIGNED_MESSAGE)
         wanted = _read(asked, settings)
         if width := _nearest_width(wanted, asked, settings.transform):
-            return Redirect(self._with_width(width, key, parameters, is_signed=settings.transform.sign))
+            return self._redirect(key, _with_width(parameters, width, settings), settings.transform)
         key, document = _original(snapshot, key)
         is_own = PRESET not in asked and not wanted.uses_focal_point
         wanted = with_focus(wanted, document)
@@ -132,7 +133,8 @@ class Images:
         formats = _formats(wanted.format, ending, settings.transform, caller.accepts)
         requests = [self._request(snapshot, commit, key, digest, wanted, *pair) for pair in formats]
         stem = posixpath.splitext(posixpath.basename(key))[0]
-        versions = _versions(digest, wanted, is_own=is_own) if read_version(parameters) else ()
+        most = animation_limit(ending, wanted.format, settings.transform)
+        versions = _versions(digest, wanted, most, is_own=is_own) if read_version(parameters) else ()
         return self._result(requests, caller, stem, versions, varies=wanted.format == AUTO)
 
     def _result(
@@ -164,27 +166,23 @@ class Images:
         rivals: tuple[str, ...],
     ) -> Request:
         settings, stored = self._files.site.state.settings, stored_object(snapshot.media, key)
-        name = _key_of(digest, wanted, format_, rivals)
+        most = animation_limit(posixpath.splitext(key)[1].lower(), format_, settings.media.transform)
+        name = _key_of(digest, wanted, format_, rivals, most)
         return Request(
             name,
             Job(wanted, format_, settings.media.transform.max_pixels, rivals),
             lambda: self._files.open(snapshot, commit, key).file,
             settings.media.transform.cache,
-            digest if not commit and not stored else "",
+            "" if stored else digest,
             is_remote=stored is not None and not self._files.bucket.is_local(stored),
             shared=SharedImage(self._shared, settings, name) if stored else None,
         )
 
-    def _with_width(
-        self, width: int, key: str, parameters: Mapping[str, Any], *, is_signed: bool
-    ) -> Mapping[str, str]:
-        """Return the parameters with another width, and with a new signature if the URL was signed."""
-        changed = {n: value for n, value in parameters.items() if n != SIGNATURE and isinstance(value, str)}
-        names = [name for name in ("width", "w", "max-w") if name in changed] or ["width"]
-        changed.update(dict.fromkeys(names, str(width)))
-        if is_signed:
-            changed[SIGNATURE] = signature(session_key(self._files.site.root), key, changed)
-        return changed
+    def _redirect(self, key: str, parameters: Mapping[str, str], settings: TransformSettings) -> Redirect:
+        if not settings.sign:
+            return Redirect(parameters)
+        signed = signature(session_key(self._files.site.root), key, parameters)
+        return Redirect({**parameters, SIGNATURE: signed})
 
     def _answer(self, requests: list[Request], caller: Caller) -> tuple[Derivative, Request]:
         """Return the first image that is cached. Otherwise, make the last one now and the others later."""
@@ -221,7 +219,7 @@ class Images:
             note = (source.digest, file_mark(os.fstat(file.fileno())))
             facts = self._facts.get(note)
             if facts is None:
-                digest = source.digest or _digest_of(file)
+                digest = _digest_of(file)
                 file.seek(0)
                 facts = digest, size_of_image(cast(BufferedReader, file), posixpath.splitext(key)[1])
                 self._facts.put(note, facts)
@@ -250,6 +248,23 @@ def _nearest_width(
     return None if nearest == wanted.width else nearest
 
 
+def _with_width(parameters: Mapping[str, Any], width: int, media: MediaSettings) -> Mapping[str, str]:
+    """Return the parameters for another width, without the signature.
+
+    Limits such as `min-w` are left out if they would lead to a width that is not allowed. Raises
+    ValidationError if the limits of a preset would do so.
+    """
+    kept = {n: value for n, value in parameters.items() if n != SIGNATURE and isinstance(value, str)}
+    names = [name for name in ("width", "w", "max-w") if name in kept] or ["width"]
+    unlimited = {name: value for name, value in kept.items() if name not in _WIDTHS}
+    for changed in (kept | dict.fromkeys(names, str(width)), unlimited | {"width": str(width)}):
+        asked = {name: value for name, value in changed.items() if name in PARAMETERS}
+        if _nearest_width(_read(asked, media), asked, media.transform) is None:
+            return changed
+    allowed = ", ".join(map(str, media.transform.widths))
+    raise ValidationError(f"width must be one of {allowed}, but the preset's limits change it")
+
+
 def _read(asked: Mapping[str, Any], media: MediaSettings) -> Transformation:
     settings = media.transform
     for name, value in asked.items():
@@ -276,12 +291,12 @@ def _read(asked: Mapping[str, Any], media: MediaSettings) -> Transformation:
     return wanted
 
 
-def _versions(digest: str, wanted: Transformation, *, is_own: bool) -> tuple[str, ...]:
-    """Return the hashes that identify a result.
+def _versions(digest: str, wanted: Transformation, most: int, *, is_own: bool) -> tuple[str, ...]:
+    """Return the hashes that identify a result. `most` is the result of `animation_limit`.
 
     `is_own` means that the URL and the original determine it: no preset, and no focal point.
     """
-    version = version_of_image(digest, wanted)
+    version = version_of_image(digest, wanted, most)
     return (version, digest) if is_own else (version,)
 
 
@@ -317,8 +332,8 @@ def _formats(
 
 # The cache saves 10 of the 100 µs that finding a cached image takes.
 @lru_cache(maxsize=4096)
-def _key_of(digest: str, wanted: Transformation, format_: str, rivals: tuple[str, ...]) -> str:
-    text = f"{VERSION} {digest} {' '.join(rivals)} {canonical(replace(wanted, format=format_))}"
+def _key_of(digest: str, wanted: Transformation, format_: str, rivals: tuple[str, ...], most: int) -> str:
+    text = f"{VERSION} {digest} {most} {' '.join(rivals)} {canonical(replace(wanted, format=format_))}"
     return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_DIGITS]
 
 

@@ -26,12 +26,13 @@ def is_version(version: str, digests: tuple[str, ...]) -> bool:
     return bool(version) and any(digest.startswith(version) for digest in digests)
 
 
-def version_of_image(digest: str, wanted: Transformation) -> str:
+def version_of_image(digest: str, wanted: Transformation, most: int) -> str:
     """Return the version of a transformed image: a hash of everything that the result depends on.
 
-    `digest` is the SHA-256 hash of the original. `wanted` contains the focal point of the description.
+    `digest` is the SHA-256 hash of the original. `wanted` contains the focal point of the description. `most`
+    is the result of `animation_limit`.
     """
-    text = f"{VERSION} {digest} {canonical(wanted)}"
+    text = f"{VERSION} {digest} {most} {canonical(wanted)}"
     return hashlib.sha256(text.encode()).hexdigest()[:MIN_VERSION_DIGITS]
 
 

@@ -10,7 +10,7 @@ from server.documents.document import Document
 from server.service.media_versions import VERSION_PARAMETER, version_of_image, with_focus
 from server.storage.bucket.stored import object_of
 from server.storage.images.kinds import ImageSize
-from server.storage.images.results import OWN_FORMATS, UnfitSizeError, result_size
+from server.storage.images.results import OWN_FORMATS, UnfitSizeError, animation_limit, result_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,9 @@ class NamedFormats:
                 size = result_size(ImageSize(width, height), wanted, self.settings.transform)
             except UnfitSizeError:  # Requests for it get a 400.
                 continue
-            described[name] = _describe(file, name, wanted, _format_of(wanted, own), size)
+            most = animation_limit(file.get("ext").lower(), wanted.format, self.settings.transform)
+            url = _address(file, name, wanted, most)
+            described[name] = _describe(file, name, url, _format_of(wanted, own), size)
         if not described:
             return file
         return file.with_values({"formats": {**(file.get("formats") or {}), **described}})
@@ -53,18 +55,16 @@ def _format_of(wanted: Transformation, own: str) -> str:
     return own if wanted.format in ("", AUTO) else wanted.format
 
 
-def _address(file: Document, name: str, wanted: Transformation) -> str:
+def _address(file: Document, name: str, wanted: Transformation, most: int) -> str:
     url = f"{file.get('url')}?{PRESET}={name}"
     # The hash of a file on disk is not known without reading the file.
     if stored := object_of(file.get("provider_metadata")):
-        version = version_of_image(stored.sha256, with_focus(wanted, file))
+        version = version_of_image(stored.sha256, with_focus(wanted, file), most)
         return f"{url}&{VERSION_PARAMETER}={version}"
     return url
 
 
-def _describe(
-    file: Document, name: str, wanted: Transformation, format_: str, size: ImageSize
-) -> Mapping[str, Any]:
+def _describe(file: Document, name: str, url: str, format_: str, size: ImageSize) -> Mapping[str, Any]:
     ext, called = f".{format_}", file.get("name")
     if called.lower().endswith(file.get("ext").lower()):
         called = called[: len(called) - len(file.get("ext"))] + ext
@@ -79,5 +79,5 @@ def _describe(
         # The image is made when it is first requested, so its size is not known yet.
         "size": None,
         "sizeInBytes": None,
-        "url": _address(file, name, wanted),
+        "url": url,
     }

@@ -74,6 +74,19 @@ def test_the_url_of_a_named_format_contains_its_version(api: Api, s3: S3) -> Non
         assert fetch(api, old).headers["Cache-Control"] == "public, max-age=3600"
 
 
+@pytest.mark.parametrize(("format_", "changes"), [("webp", True), ("png", False)])
+def test_the_version_of_a_possible_animation_changes_with_max_pixels(
+    api: Api, s3: S3, format_: str, changes: bool
+) -> None:
+    image(api)
+    urls = set[str]()
+    for most in (1_000_000, 2_000_000):
+        transform = f"{{max_pixels: {most}}}"
+        configure(api, s3, formats=f"{{card: {{w: 80, format: {format_}}}}}", transform=transform)
+        urls.add(str(api.ask("GET", "/api/upload/files").body[0]["formats"]["card"]["url"]))
+    assert len(urls) == (2 if changes else 1)
+
+
 def test_a_file_in_a_bucket_has_its_hash_as_version(api: Api) -> None:
     file = image(api)
     stored = file["provider_metadata"]
@@ -165,6 +178,27 @@ def test_a_damaged_image_in_the_bucket_is_made_again(
     [key] = shared(s3)
     changed = good[:-1] + b"x" if damage is None else damage
     obstore.put(s3.store, key, changed, attributes=attributes(good) if keeps_digest else {})
+    forget(api)
+    assert fetch(api, url).raw == good
+    until(lambda: derivatives(s3) == {key: good})
+
+
+def webp() -> bytes:
+    out = io.BytesIO()
+    Image.new("RGB", (7, 5)).save(out, "WEBP")
+    return out.getvalue()
+
+
+WRONG = {"empty": b"", "text": b"not an image", "another format": webp()}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_an_object_that_is_not_an_image_in_its_format_is_made_again(api: Api, s3: S3, wrong: str) -> None:
+    url = f"{image(api)['url']}?width=100"
+    good = fetch(api, url).raw
+    [key] = shared(s3)
+    data = WRONG[wrong]
+    obstore.put(s3.store, key, data, attributes=attributes(data))
     forget(api)
     assert fetch(api, url).raw == good
     until(lambda: derivatives(s3) == {key: good})

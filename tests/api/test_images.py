@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,12 @@ from typing import Any
 import pytest
 from PIL import Image, ImageFilter
 
+from server.errors import BusyError
+from server.history.past import PastStates
 from server.service.image_signatures import sign_url
+from server.service.images import Caller, Images
+from server.service.media_files import MediaFiles
+from server.storage.bucket.site_bucket import SiteBucket
 from tests.api.test_upload import FILES, fetch, picture
 from tests.git import commit_all, git
 from tests.sites import Answer, Api, make, write
@@ -239,6 +245,71 @@ def test_a_width_that_is_not_listed_is_redirected_to_the_next(other: Api) -> Non
     small(other, widths="[160, 80]", qualities="[50]", formats="[webp]")
     assert "quality must be one of 50" in fetch(other, "/uploads/a.png?q=60&fm=webp").error["message"]
     assert "format must be one of auto, webp" in fetch(other, "/uploads/a.png?fm=avif").error["message"]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("h=40&ar=3:1&max-w=1000", "h=40&ar=3%3A1&width=160"),
+        ("min-w=700&w=100", "width=160"),
+        ("w=100&min-w=120", "w=160&min-w=120"),
+    ],
+)
+def test_a_redirect_leads_to_a_listed_width_whatever_the_limits(
+    other: Api, query: str, expected: str
+) -> None:
+    small(other, widths="[160, 80]")
+    answer = fetch(other, f"/uploads/b/c%20d.png?{query}")
+    assert answer.headers["Location"] == f"/uploads/b/c%20d.png?{expected}"
+    assert fetch(other, answer.headers["Location"]).status == 200
+
+
+def test_a_preset_whose_limits_allow_no_listed_width_is_not_redirected(other: Api) -> None:
+    small(other, widths="[160, 80]", presets="{low: {height: 100, max-w: 50}}")
+    answer = fetch(other, "/uploads/a.png?key=low&w=160")
+    assert answer.status == 400
+    assert answer.error["message"] == "width must be one of 80, 160, but the preset's limits change it"
+
+
+def test_an_animation_moves_again_after_the_limit_is_raised(other: Api) -> None:
+    frames = [Image.new("RGB", (40, 30), (80 * number, 0, 0)) for number in range(3)]
+    frames[0].save(other.root / "content/uploads/moves.gif", save_all=True, append_images=frames[1:])
+
+    def number_of_frames() -> int:
+        image = Image.open(io.BytesIO(fetch(other, "/uploads/moves.gif?width=20").raw))
+        return int(getattr(image, "n_frames", 1))
+
+    small(other, max_pixels="3000")
+    assert number_of_frames() == 1
+    small(other, max_pixels="4000")
+    assert number_of_frames() == 3
+
+
+def test_a_file_that_is_replaced_while_it_is_opened_is_not_cached_as_the_earlier_one(
+    other: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit_all(other.root)
+    other.site.refresh()
+    file, is_due, real = other.root / "content/uploads/a.png", [False], os.open
+    site = other.site
+    files = MediaFiles(site, PastStates(site), SiteBucket(site.root, site.image_cache.folder))
+    commit = git(other.root, "rev-parse", "HEAD").strip()
+
+    def replacing(path: Any, *arguments: Any, **options: Any) -> int:
+        if is_due[0] and str(path) == str(file.resolve()):
+            is_due[0] = False
+            file.write_bytes(picture(30, 30))
+        return real(path, *arguments, **options)
+
+    def admit() -> None:
+        is_due[0] = True
+
+    monkeypatch.setattr(os, "open", replacing)
+    images = Images(files, 1, 10.0)
+    with pytest.raises(BusyError, match="was replaced"):
+        images.find(site.state.snapshot, commit, "a.png", {"width": "20"}, Caller((), admit))
+    assert not is_due[0]
+    assert [*other.root.glob(".bifolio/images/??/*")] == []
 
 
 def test_a_client_can_only_request_so_many_new_images_per_minute(other: Api) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, cast
 
 from server.bounded import Cache
 from server.config.model import Settings
@@ -26,6 +26,7 @@ from server.storage.bucket.opening import open_bucket
 from server.storage.bucket.site_bucket import REDIRECT, SIGN, SIGNED_URL_TTL_S, serving
 from server.storage.file_digests import sha256_of
 from server.storage.images.derivatives import digest_in
+from server.storage.images.kinds import SIGNATURE_BYTES, has_signature
 
 if TYPE_CHECKING:
     from server.storage.bucket.bucket import Bucket
@@ -86,6 +87,17 @@ class _Note:
     seen: float
 
 
+class _Download:
+    """A file that is written to, and its first bytes."""
+
+    def __init__(self, into: IO[bytes]) -> None:
+        self._into, self.head = into, b""
+
+    def write(self, data: bytes) -> int:
+        self.head += bytes(memoryview(data)[: SIGNATURE_BYTES - len(self.head)])
+        return self._into.write(data)
+
+
 class SharedImages:
     """Transformed images in the bucket, as seen by one process. Thread-safe."""
 
@@ -132,12 +144,14 @@ class SharedImages:
             return ""
 
     def _fetch(self, bucket: "Bucket", path: str, into: IO[bytes]) -> str:
-        found = bucket.read(path, into, MAX_IMAGE_BYTES)
+        download = _Download(into)
+        found = bucket.read(path, cast(IO[bytes], download), MAX_IMAGE_BYTES)
         self._notes.remove(path)
         if found is None:
             return ""
         format_ = _FORMATS.get(found.attributes.get("Content-Type", ""), "")
-        if not format_ or found.sha256 != found.attributes.get(DIGEST):
+        is_whole = found.sha256 == found.attributes.get(DIGEST)
+        if not format_ or not is_whole or not has_signature(download.head, format_):
             log.warning("%s in the bucket is damaged, and will be replaced", path)
             return ""
         self._notes.put(path, _Note(found.tag, time.monotonic()))

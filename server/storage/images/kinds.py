@@ -2,6 +2,8 @@
 
 import codecs
 import math
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +12,16 @@ import filetype  # type: ignore[import-untyped]
 # File name extensions of bitmap images whose width and height are read. SVG drawings are measured separately.
 MEASURED_ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".tif", ".tiff", ".avif", ".bmp", ".ico")
 PICTURE_ENDINGS = (*MEASURED_ENDINGS, ".svg")
+
+ANIMATED_FORMATS = frozenset({"webp"})  # formats in which an animation stays an animation
+# How files in each format of transformed images begin, as in server.config.transformation.MEDIA_TYPES.
+_SIGNATURES: Mapping[str, re.Pattern[bytes]] = {
+    "avif": re.compile(rb"....ftypavi[fs]", re.DOTALL),
+    "webp": re.compile(rb"RIFF....WEBP", re.DOTALL),
+    "jpg": re.compile(rb"\xff\xd8\xff"),
+    "png": re.compile(rb"\x89PNG\r\n\x1a\n"),
+}
+SIGNATURE_BYTES = 12  # length of the longest signature
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +47,11 @@ def sniff(path: Path) -> tuple[str, str] | None:
         return None
     ending = "png" if guess.extension == "apng" else guess.extension  # Animated PNGs also use .png.
     return str(guess.mime), f".{ending}"
+
+
+def has_signature(data: bytes, format_: str) -> bool:
+    """Return whether a file's first bytes are those of an image in this format."""
+    return bool(_SIGNATURES[format_].match(data))
 
 
 def is_text(path: Path) -> bool:

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from server.config.media import TransformSettings
-from server.config.transformation import Transformation
+from server.config.transformation import AUTO, Transformation
 from server.storage.images.geometry import arrange
-from server.storage.images.kinds import ImageSize
+from server.storage.images.kinds import ANIMATED_FORMATS, ImageSize
 
 # The format of a result if the request names none, by extension. Files with other extensions can't be
 # transformed.
@@ -13,6 +13,8 @@ OWN_FORMATS: Mapping[str, str] = {
     ".jpg": "jpg", ".jpeg": "jpg", ".png": "png", ".webp": "webp", ".avif": "avif",
     ".gif": "webp", ".tif": "webp", ".tiff": "webp", ".bmp": "webp",
 }  # fmt: skip
+
+_ANIMATED_ENDINGS = frozenset({".gif", ".webp", ".png", ".avif"})  # of originals that can be animations
 
 
 class UnfitSizeError(ValueError):
@@ -33,3 +35,13 @@ def result_size(image: ImageSize, wanted: Transformation, settings: TransformSet
         sides = f"{made.width} × {made.height}"
         raise UnfitSizeError(f"the result would have {sides} pixels, but each side must be at most {most}")
     return made
+
+
+def animation_limit(ending: str, format_: str, settings: TransformSettings) -> int:
+    """Return `max_pixels` if the result may be an animation, otherwise 0.
+
+    An animation with more pixels in all frames together becomes a still image, so cache keys contain this.
+    """
+    made = format_ or OWN_FORMATS[ending]
+    can_move = ending in _ANIMATED_ENDINGS and (made == AUTO or made in ANIMATED_FORMATS)
+    return settings.max_pixels if can_move else 0

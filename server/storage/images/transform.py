@@ -18,10 +18,9 @@ from PIL.PngImagePlugin import PngImageFile
 from server.config.transformation import Transformation
 from server.storage.images.detail import point_of_detail
 from server.storage.images.geometry import Arrangement, arrange, clip_rectangle
-from server.storage.images.kinds import ImageSize, MadeImage
+from server.storage.images.kinds import ANIMATED_FORMATS, ImageSize, MadeImage
 from server.storage.images.measure import PILLOW_FORMATS, orientation
 
-ANIMATED_FORMATS = frozenset({"webp"})  # formats in which an animation stays an animation
 # Pillow's names of the formats whose frames are an animation. Those of other formats are pages or previews.
 _ANIMATIONS = frozenset({"GIF", "WEBP", "PNG", "AVIF"})
 MAX_FRAMES = 300
