@@ -1,5 +1,6 @@
 """Image dimensions, read from file headers without decoding the images."""
 
+import time
 import warnings
 from collections.abc import Callable
 from typing import IO, cast
@@ -7,6 +8,7 @@ from typing import IO, cast
 from PIL import Image
 from PIL.IcoImagePlugin import IcoFile
 
+from server.storage.images.containers import avif_size, is_boxed, is_webp, webp_header
 from server.storage.images.kinds import MEASURED_ENDINGS, ImageSize
 from server.storage.images.svg import svg_size
 
@@ -18,38 +20,54 @@ Image.MAX_IMAGE_PIXELS = None  # MAX_PIXELS replaces Pillow's own limit.
 # A damaged TIFF file would add a line to the log for each of its tags.
 warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
 _ORIENTATION_TAG = 0x0112  # EXIF tag
-# Limits on the bytes read to measure an image. For some formats, Pillow reads the whole file.
-_MAX_HEAD_BYTES, _MAX_FILE_BYTES = 4 * 1024 * 1024, 64 * 1024 * 1024
-_MAX_READS = 20_000  # Pillow calls `read` for each marker, chunk and tag. A photo needs a few hundred reads.
-_WHOLE_FILE_FORMATS = {".webp": ("WEBP",), ".avif": ("AVIF",)}
+# The formats whose headers Pillow reads in Python, without a decoder.
+_HEADER_FORMATS = tuple(name for name in PILLOW_FORMATS if name not in ("WEBP", "AVIF"))
+# Limits on reading a header, for malicious files. A photo takes some dozens of reads and 1 ms. Pillow calls
+# `read` for each marker, chunk and tag, and may decompress 1 MB for each chunk.
+MAX_READS = 1000
+_MAX_HEAD_BYTES = 4 * 1024 * 1024
+_MAX_CPU_S = 0.5
+_CHUNK_HEAD_BYTES = 8  # length and type of a PNG's chunk
 
 
 def measure(file: IO[bytes], ending: str) -> ImageSize | None:
     """Return an image's width and height, or None if they can't be determined."""
     ending = ending.lower()
     try:
+        head = cast(IO[bytes], _Head(file))
         if ending in _READERS:
-            return _READERS[ending](file)
+            return _READERS[ending](head)
         if ending not in MEASURED_ENDINGS:
             return None
-        most = _MAX_FILE_BYTES if ending in _WHOLE_FILE_FORMATS else _MAX_HEAD_BYTES
-        head = cast(IO[bytes], _Head(file, most))
-        image = Image.open(head, formats=_WHOLE_FILE_FORMATS.get(ending, PILLOW_FORMATS))
-        width, height = image.size
-        if width * height > MAX_PIXELS:
-            return None
-        return ImageSize(height, width) if orientation(image) >= 5 else ImageSize(width, height)
+        size = _size(head, ending)
     except Exception:  # Pillow may raise any exception for a damaged file.
         return None
+    return size if 0 < size.width * size.height <= MAX_PIXELS else None
+
+
+def _size(file: IO[bytes], ending: str) -> ImageSize:
+    start = file.read(12)
+    file.seek(0)
+    # Some files have the ending of another format.
+    if ending == ".webp" or is_webp(start):
+        image = Image.Image()
+        (width, height), metadata = webp_header(file)
+        image.info.update(metadata)
+    elif ending == ".avif" or is_boxed(start):
+        return ImageSize(*avif_size(file))
+    else:
+        image = Image.open(file, formats=_HEADER_FORMATS)
+        width, height = image.size
+    return ImageSize(height, width) if orientation(image) >= 5 else ImageSize(width, height)
 
 
 class _Head:
-    """File wrapper that raises ValueError after `most` bytes or _MAX_READS reads, to protect against
-    malicious headers.
-    """
+    """File wrapper that raises ValueError if a header exceeds a limit."""
 
-    def __init__(self, file: IO[bytes], most: int) -> None:
-        self._file, self._left, self._reads_left = file, most, _MAX_READS
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._left, self._reads_left = file, _MAX_HEAD_BYTES, MAX_READS
+        self._until_s = time.thread_time() + _MAX_CPU_S
+        self._has_profile = False
         self.seek, self.tell = file.seek, file.tell
 
     def read(self, size: int = -1) -> bytes:
@@ -57,8 +75,12 @@ class _Head:
         data = self._file.read(min(count, self._left + 1))
         self._left -= len(data)
         self._reads_left -= 1
-        if self._left < 0 or self._reads_left < 0:
+        if self._left < 0 or self._reads_left < 0 or time.thread_time() > self._until_s:
             raise ValueError("the header of an image is too long")
+        if size == _CHUNK_HEAD_BYTES and data.endswith(b"iCCP"):
+            if self._has_profile:  # Each profile of a PNG may expand to 1 MB.
+                raise ValueError("the header of an image contains several color profiles")
+            self._has_profile = True
         return data
 
 
@@ -66,6 +88,8 @@ def orientation(image: Image.Image) -> int:
     """Return an image's EXIF orientation, or 1 if it is invalid or not stored before the pixels."""
     if image.format == "TIFF":  # Pillow rotates these images itself.
         return 1
+    if image.format == "AVIF":  # Its boxes contain the orientation. Pillow would also search the XMP data.
+        image.info.pop("xmp", None)
     # For a PNG, `image.getexif` would decode the image to search for EXIF data after the pixels.
     found = Image.Image.getexif(image).get(_ORIENTATION_TAG, 1)
     return found if found in range(1, 9) else 1
