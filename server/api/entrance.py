@@ -24,6 +24,7 @@ from server.api.environ import (
     COOKIE_USED,
     COSTLY,
     ENTRANCE,
+    EXACT_ID,
     FORMAT,
     GONE,
     IDENTITIES,
@@ -367,7 +368,9 @@ class Entrance:
             and not markdown
             and has_draft_permission(actor, type_.uid)
         )
-        kept = None if marked else cache.get(key)
+        # The response to another client can be the document that ID.md stands for.
+        is_exact = EXACT_ID in environ and document_id.endswith(ENDING)
+        kept = None if marked or is_exact else cache.get(key)
         if kept is not None and (kept.users is None or kept.users == users().version):
             return kept.answer
         if len(environ.get("QUERY_STRING", "")) > MAX_LOOP_QUERY_CHARS:
@@ -395,13 +398,16 @@ class Entrance:
     def _find(
         self, environ: Environ, reader: Reader, params: Params, wanted: str | None, *, markdown: bool
     ) -> Rendering:
-        """Render the requested document or list. `/api/TYPE/ID.md` is the document ID as Markdown."""
+        """Render the requested document or list.
+
+        `/api/TYPE/ID.md` is the document ID as Markdown, unless EXACT_ID is set.
+        """
         try:
             return read_markdown(reader, params, wanted) if markdown else reader.get(params, wanted)
         except NotFoundError as error:
             if not wanted:
                 raise
-            document_id = wanted.removesuffix(ENDING)
+            document_id = wanted if EXACT_ID in environ else wanted.removesuffix(ENDING)
             if document_id and document_id != wanted:
                 with suppress(NotFoundError):
                     return read_markdown(reader, params, document_id)

@@ -27,6 +27,8 @@ STREAMS, CLIENT = "bifolio.streams", "bifolio.client"
 COOKIE_USED = "bifolio.cookie_used"  # set if the studio's cookie authenticated the request
 IDENTITIES = "bifolio.identities"  # the Identities used to authenticate the request
 ENTRANCE = "bifolio.entrance"  # the WSGI app itself, for handlers that send requests to it
+# set if `/api/TYPE/ID.md` must not stand for the document ID as Markdown
+EXACT_ID = "bifolio.exact_id"
 # the result of the rate limit, stored so that each request is counted only once
 ADMITTED = "bifolio.admitted"
 

@@ -206,6 +206,15 @@ def test_a_client_without_structured_content_gets_json_as_text(api: Api) -> None
     assert "structuredContent" not in answer.body["result"]
 
 
+def test_a_message_is_too_large_for_callers_who_may_not_send_files(api: Api) -> None:
+    sent = message("ping", {"a": "x" * 70_000}, LEGACY)
+    api.token("reader", may=["article.find"])
+    for who, status in (("public", 413), ("reader", 413), ("full", 200)):
+        answer = api.ask("POST", "/mcp", who, json=sent)
+        assert answer.status == status, who
+    assert "65,536" in api.ask("POST", "/mcp", "public", json=sent).body["error"]["message"]
+
+
 def test_a_rate_limit_counts_each_message_once(tmp_path_factory: pytest.TempPathFactory) -> None:
     settings = SETTINGS + "api: {rate_limit: 3 per hour}\n"
     api = make(tmp_path_factory.mktemp("site"), {**FILES, "site.yaml": settings})

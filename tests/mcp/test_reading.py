@@ -112,6 +112,14 @@ def test_a_read_is_that_of_the_rest_api(agent: Agent, api: Api) -> None:
     assert "secret" not in json.dumps(agent.call("get", type="tag", documentId="sea").data)
 
 
+def test_an_id_does_not_stand_for_a_document_as_markdown(agent: Agent, api: Api) -> None:
+    for _ in range(2):  # The second time, both responses come from the cache.
+        assert b"Fog comes in" in api.get("/api/articles/fog.md").raw
+        assert agent.call("get", type="article", documentId="fog.md").error["status"] == 404
+    assert agent.call("get", type="article", documentId="tide.md").error["status"] == 404
+    assert b"The tide turns" in api.get("/api/articles/tide.md").raw
+
+
 def test_search_finds_documents_of_some_types(agent: Agent) -> None:
     found = agent.call("search", q="tide", type=["article"], pageSize=2)
     assert found.content["total"] == 3
@@ -178,6 +186,31 @@ def test_lists_are_cut_by_whole_documents(tmp_path_factory: pytest.TempPathFacto
     assert whole.error["details"] == {"limit": "max_bytes"}
     assert not agent.call("get", type="note", documentId="long", fields=["documentId"]).is_error
     assert agent.call("find", type="note", filters={"documentId": "long"}).is_error
+    api.accounts.close()
+
+
+def test_results_as_text_have_a_limit_too(tmp_path_factory: pytest.TempPathFactory) -> None:
+    texts = {f"n{i:02d}": {"text": '"' * 1000} for i in range(30)}
+    files = {
+        "site.yaml": "mcp: {enabled: true, max_bytes: 16 kB}\n",
+        **collection("note", {"text": "text"}),
+        **documents("notes", **texts, long={"text": '"' * 5000}),
+    }
+    api = make(tmp_path_factory.mktemp("site"), files)
+    agent, seen, pages = Agent(api, version="2025-03-26"), [], {"pageSize": 25}
+    while pages:
+        answer = agent.post("tools/call", {"name": "find", "arguments": {"type": "note", "filters": {
+            "documentId": {"$ne": "long"}}, **pages}})  # fmt: skip
+        assert len(answer.raw) <= 16_000
+        content = json.loads(answer.body["result"]["content"][0]["text"].partition("\n")[2])
+        seen += [one["documentId"] for one in content["data"]]
+        pages = content.get("next")
+    assert sorted(seen) == sorted(texts)
+    whole = agent.post("tools/call", {"name": "get", "arguments": {"type": "note", "documentId": "long"}})
+    assert len(whole.raw) <= 16_000
+    assert whole.body["result"]["isError"]
+    assert "more than mcp.max_bytes allows" in whole.body["result"]["content"][0]["text"]
+    assert not Agent(api).call("get", type="note", documentId="long").is_error  # has 10 kB, escaped once
     api.accounts.close()
 
 

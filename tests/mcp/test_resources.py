@@ -11,7 +11,7 @@ from server.api.mcp.resources import PAGE_RESOURCES
 from server.api.mcp.uris import DOCUMENT_TEMPLATE, SCHEMA_TEMPLATE
 from tests.mcp.agents import LEGACY, Agent
 from tests.mcp.sites import FILES, SETTINGS
-from tests.sites import STRING, Api, collection, documents, make
+from tests.sites import STRING, Api, collection, documents, make, schema
 
 FOG = "---\ntitle: Fog\n# a comment\n---\nFog comes in.\n"
 NOTE_FILES = {
@@ -19,6 +19,7 @@ NOTE_FILES = {
     "content/notes/fog.md": FOG,
     "content/notes/a b.md": "---\ntitle: Space\n---\n",
     "content/notes/fog.draft.md": "---\ntitle: Draft\n---\n",
+    "content/notes/dotted.md": "---\ntitle: Dotted\ndocumentId: b.md\n---\n",
 }
 
 
@@ -108,11 +109,30 @@ def test_who_may_not_read_a_document_may_not_read_its_file(api: Api) -> None:
     assert draft.body["error"]["data"]["error"]["status"] == 403
 
 
-def test_a_text_that_is_too_long_is_refused(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_an_id_does_not_stand_for_a_document_as_markdown(api: Api) -> None:
+    answer = Agent(api, "reader").post("resources/read", {"uri": "bifolio://note/fog.md"})
+    assert answer.body["error"]["data"]["error"]["status"] == 404
+    assert "Dotted" in text_of(Agent(api, "reader"), "bifolio://note/b.md")[1]
+
+
+def test_a_title_is_cut(tmp_path_factory: pytest.TempPathFactory) -> None:
+    files = {
+        "site.yaml": SETTINGS,
+        "content-types/note.json": schema("note", {"title": STRING}).replace("Note", "Note" * 100),
+        **documents("notes", a={"title": "x" * 60_000}, b={"title": "y" * 200}),
+    }
+    api = make(tmp_path_factory.mktemp("site"), files)
+    titles = [each["title"] for each in all_resources(Agent(api))]
+    assert titles == ["Note" * 49 + "Not… (content type)", "x" * 199 + "…", "y" * 200]
+    api.accounts.close()
+
+
+@pytest.mark.parametrize("text", ["y" * 20_000, '"' * 6000])
+def test_a_text_that_is_too_long_is_refused(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     files = {
         "site.yaml": "mcp: {enabled: true, max_bytes: 16 kB}\n",
         **collection("note", {"text": "text"}),
-        **documents("notes", long={"text": "y" * 20_000}),
+        **documents("notes", long={"text": text}),
     }
     api = make(tmp_path_factory.mktemp("site"), files)
     answer = Agent(api).post("resources/read", {"uri": "bifolio://note/long"})

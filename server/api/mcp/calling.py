@@ -9,7 +9,7 @@ from server.api.mcp.arguments import check_arguments
 from server.api.mcp.json_rpc import INVALID_PARAMS, Json, RpcError, encode
 from server.api.mcp.request import Request, cached
 from server.api.mcp.tools.table import DESCRIBED, tool_named
-from server.api.mcp.tools.tool import Call, RefusedError, Result, Tool, too_large
+from server.api.mcp.tools.tool import RESPONSE_BYTES, Call, RefusedError, Result, Tool, too_large
 from server.errors import ApiError
 
 
@@ -23,28 +23,33 @@ def call_tool(request: Request) -> Json:
     arguments = request.params.get("arguments", {})
     if not isinstance(arguments, dict):
         raise RpcError(INVALID_PARAMS, '"arguments" must be an object')
-    result = _run(tool, Call(arguments, request.gateway, request.settings))
-    content, is_error = result.content, {"isError": True} if result.is_error else {}
-    if not request.version.has_structured_content:
-        text = f"{result.line}\n{encode(content).decode()}"
-        return {"content": [_text(text)], **is_error}
-    return {"content": [_text(result.line)], "structuredContent": content, **is_error}
+    is_text = not request.version.has_structured_content
+    return _run(tool, Call(arguments, request.gateway, request.settings, is_escaped=is_text))
 
 
-def _run(tool: Tool, call: Call) -> Result:
+def _run(tool: Tool, call: Call) -> Json:
     try:
         check_arguments(call.arguments, tool.input_schema)
-        result = tool.run(call)
-        size = len(encode(result.content)) + len(result.line.encode())
-        if size > call.max_bytes:
+        shown = _shown(tool.run(call), call)
+        size = len(encode(shown)) + RESPONSE_BYTES
+        if size > call.settings.mcp.max_bytes:
             raise too_large(size)
-        return result
+        return shown
     except RefusedError as error:
-        return _failed(error.reply.body)
+        return _shown(_failed(error.reply.body), call)
     except ApiError as error:
-        shown = failure(error).body
-        assert isinstance(shown, bytes)
-        return _failed(json.loads(shown))
+        body = failure(error).body
+        assert isinstance(body, bytes)
+        return _shown(_failed(json.loads(body)), call)
+
+
+def _shown(result: Result, call: Call) -> Json:
+    """Return a result as the client's version of the protocol has it."""
+    is_error = {"isError": True} if result.is_error else {}
+    if call.is_escaped:
+        text = f"{result.line}\n{encode(result.content).decode()}"
+        return {"content": [_text(text)], **is_error}
+    return {"content": [_text(result.line)], "structuredContent": result.content, **is_error}
 
 
 def _failed(body: Any) -> Result:

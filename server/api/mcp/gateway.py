@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from server.api.entrance import Entrance
-from server.api.environ import ADMITTED, GONE
+from server.api.environ import ADMITTED, EXACT_ID, GONE
 from server.api.mcp.json_rpc import encode
 from server.documents.path_rules import Layout
 from server.formats.tree import Plain
@@ -27,6 +27,7 @@ _DEFAULTS: Mapping[str, Any] = {
     "REMOTE_ADDR": "127.0.0.1",
     "wsgi.url_scheme": "http",
     "HTTP_STRAPI_RESPONSE_FORMAT": "v5",
+    EXACT_ID: True,
 }
 
 

@@ -12,6 +12,7 @@ from server.api.mcp.json_rpc import INVALID_PARAMS, Json, RpcError, encode
 from server.api.mcp.protocol import STATELESS
 from server.api.mcp.refusal import refusal_of_resource, require_success
 from server.api.mcp.request import Request, cached, private
+from server.api.mcp.tools.tool import RESPONSE_BYTES
 from server.api.mcp.uris import (
     DOCUMENT_TEMPLATE,
     SCHEMA,
@@ -26,6 +27,7 @@ from server.api.mcp.uris import (
 from server.schema.model import Type
 
 PAGE_RESOURCES = 100
+MAX_TITLE_CHARS = 200
 PAGE_TYPES = 20  # content types on a page, each of which takes a request to the REST API
 SCHEMA_MEDIA_TYPE = "application/schema+json"
 _JSON, _MARKDOWN = "application/json", "text/markdown"
@@ -128,16 +130,20 @@ def _schema(type_: Type, title: str) -> Json:
     return {
         "uri": schema_uri(type_),
         "name": f"{SCHEMA}/{type_.singular}",
-        "title": f"{title} (content type)",
+        "title": f"{_short(title)} (content type)",
         "mimeType": SCHEMA_MEDIA_TYPE,
     }
 
 
 def _document(type_: Type, item: Json, title: str | None) -> Json:
     shown = item.get(title or "")
-    titled = {"title": shown} if isinstance(shown, str) and shown else {}
+    titled = {"title": _short(shown)} if isinstance(shown, str) and shown else {}
     uri = document_uri(type_, item["documentId"])
     return {"uri": uri, "name": unquote(uri.removeprefix(SCHEME)), **titled}
+
+
+def _short(title: str) -> str:
+    return title if len(title) <= MAX_TITLE_CHARS else f"{title[: MAX_TITLE_CHARS - 1]}…"
 
 
 # --- resources/read -------------------------------------------------------------------------------
@@ -153,14 +159,14 @@ def read_resource(request: Request) -> Json:
             media_type, text = SCHEMA_MEDIA_TYPE, _text_of_schema(request, type_name)
         case None:
             raise refusal_of(NOT_FOUND, request)
-    size, most = len(text.encode()), request.settings.mcp.max_bytes
+    contents = [{"uri": uri, "mimeType": media_type, "text": text}]
+    size, most = len(encode(contents)) + RESPONSE_BYTES, request.settings.mcp.max_bytes
     if size > most:
         raise RpcError(
             INVALID_PARAMS,
-            f"The resource has {size:,} bytes, more than mcp.max_bytes allows ({most:,}); use a tool to "
-            "read a part of it",
+            f"The response would have {size:,} bytes, more than mcp.max_bytes allows ({most:,}); use a tool "
+            "to read a part of the resource",
         )
-    contents = [{"uri": uri, "mimeType": media_type, "text": text}]
     return private({"contents": contents}, request.version)
 
 

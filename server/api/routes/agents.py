@@ -5,7 +5,7 @@ from importlib import import_module
 from flask import Response, request
 
 from server.api.environ import ENTRANCE
-from server.api.request import actor_of, operation_of, state_of
+from server.api.request import actor_of, state_of
 from server.api.response import JSON
 from server.api.routes.event_stream import stream
 from server.api.routes.handlers import Handlers
@@ -22,8 +22,9 @@ def bind(handles: Handlers, database: EventDatabase) -> None:
         settings, environ = state_of(request).settings, request.environ
         if not settings.mcp.enabled:
             raise NotFoundError()
-        most = operation_of(request).max_body or SMALL_BODY_BYTES
-        if (request.content_length or 0) > most:
+        length = request.content_length or 0
+        # The HTTP server drops bodies that are larger than the caller's permissions allow.
+        if length > SMALL_BODY_BYTES and length > (most := environ[ENTRANCE].most_bytes(environ)):
             raise PayloadTooLargeError(f"The request body is larger than {most:,} bytes")
         data = request.get_data(cache=False, parse_form_data=False)
         # Imported here, because most sites have no agents.

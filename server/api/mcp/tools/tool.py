@@ -11,8 +11,9 @@ from server.errors import BifolioError, LimitError, NotFoundError
 from server.schema.model import Type
 from server.schema.spelling import suggestion
 
-# Bytes of a result beside its structured content and its text.
+# Bytes of a response beside the lists and texts in its result, and beside the result.
 ENVELOPE_BYTES = 700
+RESPONSE_BYTES = 400
 # Room for sentences that say what is left out.
 _NOTE_BYTES = 200
 _MAX_NAME_CHARS = 100
@@ -20,11 +21,15 @@ _MAX_NAME_CHARS = 100
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a tool: its arguments, and what it may use."""
+    """One call of a tool: its arguments, and what it may use.
+
+    - `is_escaped`: whether the client gets the result's JSON as text, in which each byte can take two.
+    """
 
     arguments: Mapping[str, Any]
     gateway: Gateway
     settings: Settings
+    is_escaped: bool = False
 
     def values(self, *names: str) -> Json:
         """Return the arguments with these names that were given and are not null."""
@@ -35,8 +40,9 @@ class Call:
 
     @property
     def max_bytes(self) -> int:
-        """Return the maximum size of a result's structured content."""
-        return self.settings.mcp.max_bytes - ENVELOPE_BYTES
+        """Return the maximum size of the JSON of lists and texts that a tool cuts to fit."""
+        most = self.settings.mcp.max_bytes - ENVELOPE_BYTES
+        return most // 2 if self.is_escaped else most
 
 
 @dataclass(frozen=True, slots=True)
