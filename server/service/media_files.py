@@ -69,6 +69,11 @@ class MediaFiles:
         past = self._past(snapshot, key, commit) if commit else None
         return past or self._current(snapshot, key)
 
+    def blob_id(self, snapshot: Snapshot, commit: str, key: str) -> str:
+        """Return the id of the blob that `open` reads at a commit, or "" if it reads a current file."""
+        blob = replaced_file(self.past, commit, snapshot.media[key].path) if key in snapshot.media else None
+        return blob.id if blob else ""
+
     def _current(self, snapshot: Snapshot, key: str) -> MediaFile:
         media, format_parts = snapshot.media, format_of(key)
         described_key = key if key in media or format_parts is None else format_parts[1]

@@ -4,9 +4,12 @@ import hashlib
 import io
 import os
 import re
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 from PIL import Image, ImageFilter
@@ -17,6 +20,8 @@ from server.service.image_signatures import sign_url
 from server.service.images import Caller, Images
 from server.service.media_files import MediaFiles
 from server.storage.bucket.site_bucket import SiteBucket
+from server.storage.images.cache import size_of_image
+from server.storage.images.kinds import ImageSize
 from tests.api.test_upload import FILES, fetch, picture
 from tests.git import commit_all, git
 from tests.sites import Answer, Api, make, write
@@ -430,6 +435,50 @@ def test_a_transformation_is_not_immutable_while_transformations_are_disabled(ot
     small(other, enabled="false")
     path = f"/uploads/a.png?width=10&v={version('a.png')}"
     assert "immutable" not in fetch(other, path).headers["Cache-Control"]
+
+
+def measured_keys(monkeypatch: pytest.MonkeyPatch, during: Callable[[], object] = lambda: None) -> list[str]:
+    """Return a list to which each measurement of an image is added."""
+    found: list[str] = []
+
+    def measure(file: BinaryIO, ending: str) -> ImageSize | None:
+        found.append(ending)
+        during()
+        return size_of_image(file, ending)
+
+    monkeypatch.setattr("server.service.images.size_of_image", measure)
+    return found
+
+
+def test_an_image_of_a_past_commit_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, {**FILES, **UPLOADS})
+    commit_all(tmp_path)
+    made, commit = make(tmp_path, {}), git(tmp_path, "rev-parse", "HEAD").strip()
+    (tmp_path / "content/uploads/a.png").write_bytes(picture(30, 30))
+    made.site.refresh()
+    measured = measured_keys(monkeypatch)
+    for width in (20, 20, 40):
+        answer = made.ask("GET", f"/uploads/a.png?w={width}&at={commit}")
+        assert shown(answer) == ((width, round(width * 2 / 3)), "PNG")
+    assert measured == [".png"]
+    assert shown(fetch(made, "/uploads/a.png?w=20")) == ((20, 20), "PNG")
+    made.accounts.close()
+
+
+def test_requests_for_an_image_share_one_measurement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = make(tmp_path, {**FILES, **UPLOADS})
+    another_measures = threading.Barrier(2)
+
+    def meet() -> None:
+        with suppress(threading.BrokenBarrierError):
+            another_measures.wait(0.5)
+
+    measured = measured_keys(monkeypatch, meet)
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda _: fetch(made, "/uploads/a.png?w=20"), range(4)))
+    assert {answer.status for answer in answers} == {200}
+    assert measured == [".png"]
+    made.accounts.close()
 
 
 def test_a_version_of_the_past_is_private(tmp_path: Path) -> None:
