@@ -41,6 +41,7 @@ MAX_QUEUED = 16
 MAX_REMOTE = 12  # how many of these may wait for the bucket
 USE_INTERVAL_S = 3600.0  # how precisely it is known when an image was last used
 MAX_LATER = 100  # transformations without a waiting client, in each process
+RETRY_LATER_S = 60.0  # after such a transformation failed
 IMAGE_LOCKS = 64
 POLL_INTERVAL_S = 0.002  # between attempts to take a place
 MAX_NOTES = 10_000  # verified files and images that can't be transformed, kept in memory
@@ -115,11 +116,13 @@ class Derivatives:
         # Requests that wait, those of them that wait for the bucket, and what they wait for.
         self._queued = self._queued_remote = self._running_remote = 0
         self._later: ThreadPoolExecutor | None = None
-        self._waiting_later = 0
+        self._waiting_later = set[str]()  # keys
         # Saves listing a folder and hashing the file, 0.2 ms for 100 kB.
         self._verified: Cache[str, tuple[Path, FileMark]] = Cache(MAX_NOTES, _one)  # by key
         # Why an image can't be transformed, by key. Saves decoding it again, up to 20 s.
         self._unusable: Cache[str, str] = Cache(MAX_NOTES, _one)
+        # When a transformation in the background failed, by key. Saves repeating it for each request, 20 s.
+        self._failed_later: Cache[str, float] = Cache(MAX_NOTES, _one)
 
     def find(self, key: str) -> Derivative | None:
         """Open a transformed image if it is cached. Delete it and return None if it is damaged."""
@@ -171,22 +174,26 @@ class Derivatives:
         raise BusyError(_BUSY)  # evicted already, because the cache is smaller than the images in use
 
     def make_later(self, request: Request) -> None:
-        """Make a transformed image in the background, unless too many others are waiting."""
+        """Make a transformed image in the background, unless it failed recently or many others wait."""
+        key, failed_at = request.key, self._failed_later.get(request.key)
+        if self._unusable.get(key) or (failed_at and time.monotonic() < failed_at + RETRY_LATER_S):
+            return
         with self._lock:
-            if self._unusable.get(request.key) or self._waiting_later >= MAX_LATER:
+            if key in self._waiting_later or len(self._waiting_later) >= MAX_LATER:
                 return
-            self._waiting_later += 1
+            self._waiting_later.add(key)
             if self._later is None:
                 self._later = ThreadPoolExecutor(1, "images")
         self._later.submit(self._make_quietly, request)
 
     def _make_quietly(self, request: Request) -> None:
         try:
-            with suppress(UntransformableError, BusyError, StorageError, OSError):
-                (self.fetch(request) or self.make(request)).file.close()
+            (self.fetch(request) or self.make(request)).file.close()
+        except (UntransformableError, BusyError, StorageError, OSError):
+            self._failed_later.put(request.key, time.monotonic())
         finally:
             with self._lock:
-                self._waiting_later -= 1
+                self._waiting_later.discard(request.key)
 
     def _share(
         self, name: str, work: Callable[[Request], None], request: Request, began: float | None

@@ -43,7 +43,12 @@ MAX_REUSED_KB = 250_000
 MAX_CPU_S = 20  # limit on processor time for each image
 MAX_MEMORY_BYTES = 1024 * 1024 * 1024  # limit on the address space of each worker
 MAX_RESULT_BYTES = 64_000_000
-_SIGNALS_OF_LIMITS = (signal.SIGXCPU, signal.SIGALRM)
+# What the image did, by the signal that ended its worker. SIGKILL is missing, because others send it, too.
+_ERRORS_OF_SIGNALS: Mapping[int, str] = {
+    **dict.fromkeys((signal.SIGXCPU, signal.SIGALRM), "takes too much time to decode"),
+    # Some encoders crash if they get no memory.
+    **dict.fromkeys((signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT), "can't be decoded or encoded"),
+}
 NICENESS = 5  # Workers have a lower priority than the threads that handle requests.
 
 
@@ -98,7 +103,7 @@ def _wake_at_ends() -> int:
 
 
 def _tell_ends(workers: dict[int, socket.socket], poll: select.poll) -> None:
-    """Close the sockets of workers that have ended. If a limit ended a worker, say so."""
+    """Close the sockets of workers that have ended. If the image ended a worker, say how."""
     while workers:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -107,8 +112,8 @@ def _tell_ends(workers: dict[int, socket.socket], poll: select.poll) -> None:
         if pid == 0:
             return
         with workers.pop(pid) as connection, suppress(OSError, KeyError):
-            if os.WIFSIGNALED(status) and os.WTERMSIG(status) in _SIGNALS_OF_LIMITS:
-                _tell(connection, {"error": "takes too much time to decode"})
+            if os.WIFSIGNALED(status) and (error := _ERRORS_OF_SIGNALS.get(os.WTERMSIG(status))):
+                _tell(connection, {"error": error})
             poll.unregister(connection)
 
 

@@ -1,5 +1,6 @@
 """Tests of the cache of transformed images, and of the processes that make them."""
 
+import errno
 import hashlib
 import io
 import os
@@ -266,6 +267,22 @@ def test_a_worker_that_a_limit_ends_is_not_tried_again(images: Derivatives) -> N
     assert made(images, request(key="01" * 16))
 
 
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT])
+def test_an_image_that_crashes_its_worker_is_not_tried_again(images: Derivatives, number: int) -> None:
+    image_processes().end()
+    made(images, request())
+    [worker] = children(fork_server())
+    before = processor_ticks(worker)
+    with ThreadPoolExecutor(1) as pool:
+        slow = pool.submit(made, images, SLOW)
+        until(lambda: processor_ticks(worker) > before + 5)
+        os.kill(worker, number)
+        with pytest.raises(UntransformableError, match="can't be decoded or encoded"):
+            slow.result()
+    with pytest.raises(UntransformableError, match="can't be decoded or encoded"):
+        images.make(SLOW)
+
+
 def test_a_worker_that_freezes_while_it_works_is_killed(
     images: Derivatives, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -336,6 +353,45 @@ def test_an_image_is_made_in_the_background(images: Derivatives) -> None:
     again = Derivatives(images.root, 2).find(KEY)
     assert again is not None
     again.file.close()
+
+
+def make_last(images: Derivatives, number: int) -> None:
+    """Make an image in the background, and wait for it. All earlier ones are finished then."""
+    key = f"{number:02}" * 16
+    images.make_later(request(key=key))
+    until(lambda: any(path.name.startswith(key) for path in files(images)), 10)
+
+
+def test_an_image_waits_only_once_to_be_made_in_the_background(
+    images: Derivatives, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_LATER", 2)
+    release = threading.Event()
+    wanted = request(opened=lambda: release.wait(30) and None)
+    for _ in range(5):
+        images.make_later(wanted)
+    images.make_later(request(key="01" * 16))
+    release.set()
+    until(lambda: len(files(images)) == 2, 10)
+
+
+def test_an_image_that_failed_in_the_background_is_not_tried_again_at_once(
+    images: Derivatives, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[int] = []
+
+    def fail() -> None:
+        opened.append(1)
+        raise OSError(errno.EIO, "failed")
+
+    for number in (1, 2):
+        images.make_later(request(opened=fail))
+        make_last(images, number)
+    assert len(opened) == 1
+    monkeypatch.setattr(module, "RETRY_LATER_S", 0.0)
+    images.make_later(request(opened=fail))
+    make_last(images, 3)
+    assert len(opened) == 2
 
 
 def test_a_request_that_has_waited_for_the_bucket_does_not_wait_as_long_again(images: Derivatives) -> None:
