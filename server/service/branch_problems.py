@@ -1,6 +1,6 @@
 """Problems in the files that a branch changed, and problems that these changes cause in other files."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -31,18 +31,24 @@ class BranchProblems:
     problems: tuple[tuple[Found, bool], ...]
 
 
-def branch_problems(past: PastStates, caller: Caller, since: str, head: str) -> BranchProblems:
+def branch_problems(
+    past: PastStates, caller: Caller, since: str, head: str, paths: Collection[str] = ()
+) -> BranchProblems:
     """Check the files that differ between two commits. Return the problems that the caller is allowed to see.
 
-    Relations to users are not checked. Raises ForbiddenError or ConflictError.
+    If there are `paths`, return only problems in these files. Relations to users are not checked.
+
+    Raises ForbiddenError or ConflictError.
     """
     require_of_site(caller.actor, PROBLEMS, "find", caller.state.schema)
     caller.budget.take_turn()
-    root, paths = past.site.root, frozenset(past.changed_between(since, head))
+    root, changed = past.site.root, frozenset(past.changed_between(since, head))
     before, after = past.at(since), past.at(head)
-    removed = {key for key in _keys_at(before, paths) if not exists(after.state.snapshot, key)}
-    old = {_identity(found) for found in _check(root, before, paths, set())}
-    found = _check(root, after, paths, removed)
+    removed = {key for key in _keys_at(before, changed) if not exists(after.state.snapshot, key)}
+    old = {_identity(found) for found in _check(root, before, changed, set())}
+    found = _check(root, after, changed, removed)
+    if paths:
+        found = tuple(one for one in found if one.problem.path in paths)
     shown = _visible(caller, past.answered(head, caller.state.settings).schema, found)
     return BranchProblems(since, head, tuple((one, _identity(one) not in old) for one in shown))
 

@@ -1,6 +1,6 @@
 """Branches of a site: listing, creating, deleting, comparing and merging them (docs/branches.md)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from server.auth.permissions import require_branch
@@ -107,8 +107,12 @@ class SiteBranches:
         caller.budget.spend(len(documents))
         return BranchChanges(fork, head, documents)
 
-    def problems(self, caller: Caller, name: str, since: str = "") -> BranchProblems:
+    def problems(
+        self, caller: Caller, name: str, since: str = "", paths: Collection[str] = ()
+    ) -> BranchProblems:
         """Check the files that changed on a branch since a commit (by default, since the branch was created).
+
+        If there are `paths`, return only problems in these files.
 
         Raises NotFoundError, and ValidationError if `since` is not a commit of the branch.
         """
@@ -117,7 +121,7 @@ class SiteBranches:
         is_id = COMMIT_ID.fullmatch(since)
         if since and not (is_id and merge_base(past.site.root, since, head) == since):
             raise ValidationError(f'"since" must be the id of a commit on the branch (found "{since[:100]}")')
-        return branch_problems(past, caller, since or fork_of(past, head), head)
+        return branch_problems(past, caller, since or fork_of(past, head), head, paths)
 
     def merge(
         self,

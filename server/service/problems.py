@@ -34,6 +34,7 @@ from server.site.check.fixes import (
 from server.site.check.served import Change, Check, Checks, Found
 
 _WORD = re.compile(r"[\w-]+")
+MAX_PATHS = 100  # The parser of query strings returns longer lists as objects.
 STALE_MESSAGE = "the file no longer has this problem"
 
 
@@ -42,10 +43,14 @@ STALE_MESSAGE = "the file no longer has this problem"
 
 @dataclass(frozen=True, slots=True)
 class ProblemFilter:
-    """A filter for problems by content type, document, severity, and whether there is an automatic fix."""
+    """A filter for problems by content type, document, file, severity, and whether there is an automatic fix.
+
+    `paths` is empty for the problems of all files.
+    """
 
     type: str = ""
     document_id: str = ""
+    paths: frozenset[str] = frozenset()
     severity: str = ""
     fixable: bool | None = None
 
@@ -61,22 +66,32 @@ class ProblemFilter:
         fixable = read_boolean(params["fixable"]) if params.get("fixable") else None
         if params.get("fixable") and fixable is None:
             raise ValidationError('"fixable" must be "true" or "false"')
-        return cls(texts["type"], texts["documentId"], texts["severity"], fixable)
+        paths = read_paths(params.get("path"))
+        return cls(texts["type"], texts["documentId"], paths, texts["severity"], fixable)
 
     def is_about(self, found: Found, schema: Schema) -> bool:
         type_ = schema.types.get(found.uid)
         is_type = not self.type or (type_ is not None and self.type in (type_.singular, type_.plural))
-        return is_type and self.document_id in ("", found.document_id)
+        is_document = is_type and self.document_id in ("", found.document_id)
+        return is_document and (not self.paths or found.problem.path in self.paths)
 
     def is_like(self, found: Found) -> bool:
         return self.severity in ("", found.problem.severity) and self.fixable in (None, found.fix is not None)
+
+
+def read_paths(value: object) -> frozenset[str]:
+    """Parse the query parameter `path`, which may be repeated. Raises ValidationError."""
+    paths = [value] if isinstance(value, str) else value or []
+    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
+        raise ValidationError(f'"path" must be a file path; it may be repeated up to {MAX_PATHS} times')
+    return frozenset(filter(None, paths))
 
 
 @dataclass(frozen=True, slots=True)
 class FoundProblems:
     """Problems that are visible to the caller.
 
-    - `seen`: all problems in the selected content type and document.
+    - `seen`: all problems in the selected content type, document and files.
     - `found`: the problems in `seen` that match the other filters.
     """
 

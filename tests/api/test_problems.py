@@ -110,12 +110,15 @@ def test_problems_are_chosen_and_paged(api: Api) -> None:
         ("notes/part.yaml", "dangling", "parts.0.by"),
     ]
     assert brief(api.get("/problems?type=note&documentId=count")) == [("notes/count.yaml", "value", "count")]
+    chosen = "path=content/notes/count.yaml&path=content/notes/none.yaml"
+    assert brief(api.get(f"/problems?{chosen}")) == [("notes/count.yaml", "value", "count")]
     page = api.get("/problems?page=2&pageSize=3")
     assert [one["path"] for one in page.data] == [
         f"content/notes/{name}.yaml" for name in ("mistyped", "part", "plan.draft")
     ]
     assert page.body["meta"]["pagination"] == {"page": 2, "pageSize": 3, "pageCount": 3, "total": 7}
-    for wrong in ("severity=bad", "fixable=perhaps", "type[a]=b"):
+    many = "&".join(["path=a"] * 101)
+    for wrong in ("severity=bad", "fixable=perhaps", "type[a]=b", "path[a]=b", many):
         assert api.get(f"/problems?{wrong}").error["status"] == 400
 
 

@@ -52,6 +52,8 @@ def test_problems_of_changed_files_and_those_that_they_cause(api: Api) -> None:
     assert problems(api) == {*caused, known, broken}
     assert problems(api, f"?since={second}") == {known, broken}
     assert problems(api, f"?since={first}") == {*caused, known, broken}
+    assert problems(api, "?path=content/posts/two.md&path=content/tags/sky.yaml") == {known, broken}
+    assert api.get("/branches/next/problems?path[a]=b").status == 400
     assert problems(api, "?pageSize=1&page=1") < {*caused, known, broken}
     assert api.get("/api/posts/one?populate=tags").data["tags"] != []
 

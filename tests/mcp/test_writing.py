@@ -15,6 +15,8 @@ from server.api.entrance import Entrance
 from server.api.mcp.tools.destination import branch_name
 from server.api.mcp.tools.table import BY_NAME
 from server.index.budget import turns
+from server.service import branches
+from server.service.branch_problems import BranchProblems, branch_problems
 from tests.git import commit_all, git
 from tests.mcp.agents import Agent, Called
 from tests.mcp.sites import FILES, SETTINGS
@@ -425,6 +427,28 @@ def test_check_finds_problems_of_the_served_content(agent: Agent, api: Api) -> N
     assert ("dangling", "content/articles/fog.json") in {(one["rule"], one["path"]) for one in found.data}
     assert agent.call("check", paths=["content/articles/fog.json"]).content["total"] == 1
     assert agent.call("check", paths="content/articles/tide.json").data == []
+
+
+def test_a_branch_is_checked_once_even_if_it_has_many_problems(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tagged = {"type": "article", "data": {"title": "Fog", "tags": ["sky"]}}
+    write(agent, *[{**tagged, "action": "create"}] * 99, {**tagged, "action": "update", "documentId": "fog"})
+    write(agent, {**tagged, "action": "create"}, {"action": "delete", "type": "tag", "documentId": "sky"})
+    checked: list[str] = []
+
+    def count(past: Any, caller: Any, since: str, head: str, *more: Any) -> BranchProblems:
+        checked.append(head)
+        return branch_problems(past, caller, since, head, *more)
+
+    monkeypatch.setattr(branches, "branch_problems", count)
+    found = valid("check", agent.call("check", branch="agent/full", paths="content/articles/fog.json"))
+    assert [one["rule"] for one in found.data] == ["dangling"]
+    assert len(checked) == 1
+    assert agent.call("check", branch="agent/full").content["total"] == 101
+    refused = agent.call("check", paths=["content/articles/fog.json"] * 101)
+    assert '"paths" must have 1 to 100 items' in refused.line
+    assert agent.call("check", paths=[7]).is_error
 
 
 # --- upload ---------------------------------------------------------------------------------------

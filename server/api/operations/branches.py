@@ -23,7 +23,7 @@ from server.api.operations.json_schema import (
 )
 from server.api.operations.operation import Area, Docs, Operation, Tag
 from server.api.operations.permission import may, may_check_branches
-from server.api.operations.source import PROBLEM
+from server.api.operations.source import OF_PATHS, PROBLEM
 from server.api.serving.bodies import MAX_BODY_BYTES
 from server.auth.permissions import BRANCH
 
@@ -178,7 +178,8 @@ OF_REPOSITORY = Area(
             Docs(
                 "List problems in the files that a branch changed, and problems that it causes in others",
                 {200: answer("The problems, by file and line.", _PROBLEMS)},
-                [_NAME, in_query("since", TEXT, _SINCE), *PAGES], errors=(*READ, 404, 409, 503),
+                [_NAME, in_query("since", TEXT, _SINCE), OF_PATHS, *PAGES],
+                errors=(*READ, 404, 409, 503),
             ),
             slash=False,
         ),

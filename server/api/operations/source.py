@@ -122,6 +122,7 @@ _META = object_of(
         "pagination": ref("Pagination"),
     }
 )
+OF_PATHS = in_query("path", list_of(TEXT), "Only problems in these files, up to 100.")
 _LISTED = object_of({"data": list_of(PROBLEM), "meta": _META})
 _FIXED = object_of({"fixed": list_of(_FIX), "refused": list_of(object_of({**_NAMED, "reason": TEXT}))})
 _FIXES = object_of({"fixes": list_of(_FIX, minItems=1, maxItems=MAX_FIXES)})
@@ -141,6 +142,7 @@ PROBLEMS_OF_FILES = Area(
                     in_query("fixable", FLAG),
                     in_query("type", TEXT),
                     in_query("documentId", TEXT),
+                    OF_PATHS,
                     *PAGES,
                 ],
                 errors=(*READ, 503),

@@ -28,6 +28,7 @@ from server.index.budget import Budget
 from server.query.parse import pagination, read_page
 from server.schema.spelling import suggestion
 from server.service.branches import HEAD, SiteBranches
+from server.service.problems import read_paths
 from server.service.read import Caller
 from server.service.render import dumps
 from server.storage.git.branches import Branch
@@ -92,7 +93,7 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
         since = params.get("since", "")
         if not isinstance(since, str):
             raise ValidationError('"since" must be a single commit id')
-        found = branches.problems(caller, name, since)
+        found = branches.problems(caller, name, since, read_paths(params.get("path")))
         part = found.problems[page.start : page.start + page.limit]
         errors = sum(one.problem.severity == "error" for one, _ in found.problems)
         meta = {

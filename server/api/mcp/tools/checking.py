@@ -6,8 +6,9 @@ from typing import Any
 from server.api.mcp.gateway import Reply
 from server.api.mcp.json_rpc import Json
 from server.api.mcp.tools.destination import Destination
-from server.api.mcp.tools.schemas import BRANCH, COUNT, LISTED, NAMES, PAGES
+from server.api.mcp.tools.schemas import BRANCH, COUNT, LISTED, NAMES, PAGES, TEXT
 from server.api.mcp.tools.tool import Call, Result, Tool, body_of, line_of, listing
+from server.service.problems import MAX_PATHS
 
 # A write's result has at most this many problems.
 MAX_NEW_PROBLEMS = 20
@@ -30,34 +31,16 @@ _MAX_PAGE = 100
 def check(call: Call) -> Result:
     """Run the tool check."""
     branch = call.text("branch")
-    query = call.values("severity") if not branch else {}
+    query = call.values("page", "pageSize") | (call.values("severity") if not branch else {})
+    if call.arguments.get("paths"):
+        query["path"] = call.arguments["paths"]
     path = f"/branches/{branch}/problems" if branch else "/problems"
-    paths = call.arguments.get("paths")
-    wanted = [paths] if isinstance(paths, str) else paths
-    if wanted is None:
-        pages = call.values("page", "pageSize")
-        body = body_of(call.gateway.send("GET", path, query | pages))
-        meta = body["meta"]["pagination"]
-        found, total, offset = body["data"], meta["total"], (meta["page"] - 1) * meta["pageSize"]
-        size = meta["pageSize"]
-    else:
-        found = [one for one in _every(call, path, query) if one["path"] in wanted]
-        size = int(call.arguments.get("pageSize") or _MAX_PAGE)
-        offset, total = (int(call.arguments.get("page") or 1) - 1) * size, len(found)
-        found = found[offset : offset + size]
-    listed = listing([_short(one) for one in found], total, offset, size, call.max_bytes)
+    body = body_of(call.gateway.send("GET", path, query))
+    meta = body["meta"]["pagination"]
+    offset = (meta["page"] - 1) * meta["pageSize"]
+    found = [_short(one) for one in body["data"]]
+    listed = listing(found, meta["total"], offset, meta["pageSize"], call.max_bytes)
     return Result(line_of(listed, f"problems on {branch or 'the served branch'}"), listed)
-
-
-def _every(call: Call, path: str, query: Json) -> list[Json]:
-    """Return the problems of all pages."""
-    found: list[Json] = []
-    page, pages = 1, 1
-    while page <= pages:
-        body = body_of(call.gateway.send("GET", path, {**query, "page": page, "pageSize": _MAX_PAGE}))
-        found += body["data"]
-        pages, page = body["meta"]["pagination"]["pageCount"], page + 1
-    return found
 
 
 def _short(problem: Mapping[str, Any]) -> Json:
@@ -110,7 +93,7 @@ TOOLS = (
         "in what a branch changed.",
         {
             "branch": {**BRANCH, "description": "Default: the served content"},
-            "paths": NAMES,
+            "paths": {**NAMES, "items": TEXT, "minItems": 1, "maxItems": MAX_PATHS},
             "severity": {"enum": ["error", "warning"]},
             **PAGES,
         },
