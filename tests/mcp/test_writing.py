@@ -79,7 +79,7 @@ def test_a_write_goes_to_a_branch_and_tells_how_to_go_on(agent: Agent, api: Api)
     content = called.content
     assert content["branch"] == "agent/full"
     assert content["goOn"] == {
-        "command": "git merge agent/full",
+        "command": f"git merge {content['commit']}",
         "url": "http://localhost/studio/site/-/branches/agent/full",
     }
     assert content["documents"][0]["documentId"] == "fog"
@@ -130,14 +130,57 @@ def test_the_served_branch_is_out_of_reach(agent: Agent, api: Api) -> None:
     assert api.get("/api/articles/fog").data["title"] == "Fog"
 
 
-def test_a_write_may_name_another_branch(agent: Agent, api: Api) -> None:
-    git(api.root, "branch", "spring")
-    assert write(agent, retitle("Mist"), branch="spring").content["branch"] == "spring"
-    assert "agent/full" not in git(api.root, "branch")
-    assert agent.call("write", operations=[retitle("Mist")], branch="none").is_error
-    git(api.root, "branch", "a;touch${IFS}x")  # A person may copy the command into a shell.
-    go_on = write(agent, retitle("Mist"), branch="a;touch${IFS}x").content["goOn"]
-    assert go_on["command"] == "git merge 'a;touch${IFS}x'"
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("write", {"operations": [retitle("Mist")]}),
+        ("restore", {"type": "article", "documentId": "fog", "at": "main"}),
+        ("write_file", {"path": "content/articles/fog.json", "text": "{}", "ifMatch": "x"}),
+        ("upload", {"data": b64encode(GIF).decode(), "name": "a.gif"}),
+    ],
+)
+def test_an_agent_can_not_write_to_the_branches_of_others(
+    agent: Agent, api: Api, tool: str, arguments: dict[str, Any]
+) -> None:
+    others = ("spring", "agent/full.x", "agent/full.1", "agent/full.02", "agent/full2", "agent/other")
+    for branch in others:
+        git(api.root, "branch", branch)
+        refused = agent.call(tool, **arguments, branch=branch)
+        assert refused.error["status"] == 400
+        assert "only to their own branches, such as agent/full" in refused.line
+    tips = git(api.root, "for-each-ref", "--format=%(objectname)", "refs/heads").split()
+    assert len(set(tips)) == 1
+
+
+def test_an_agent_may_name_its_own_branches(agent: Agent, api: Api) -> None:
+    first = write(agent, retitle("Mist")).content
+    second = write(agent, retitle("Gale", "wind"), branch="agent/full").content
+    assert second["branch"] == "agent/full"
+    git(api.root, "merge", "-q", "--no-ff", "-m", "Merge", first["commit"])  # without the second one
+    api.site.refresh()
+    assert api.get("/api/articles/wind").data["title"] == "Wind"
+    git(api.root, "branch", "agent/full.12")
+    assert write(agent, retitle("Haze"), branch="agent/full.12").content["branch"] == "agent/full.12"
+    assert agent.call("write", operations=[retitle("Mist")], branch="agent/full.3").is_error
+    assert branch_name("{token}", {"kind": "user", "name": "2"}) != "user.2"  # That is a branch of a token.
+
+
+def test_direct_writes_may_name_any_branch(make_site: Make) -> None:
+    api = make_site(", write: direct")
+    git(api.root, "branch", "a;touch${IFS}x")
+    made = write(Agent(api), retitle("Mist"), branch="a;touch${IFS}x").content
+    assert made["branch"] == "a;touch${IFS}x"
+    assert made["goOn"]["command"] == f"git merge {made['commit']}"
+
+
+def test_a_branch_that_blocks_the_name_is_avoided(agent: Agent, api: Api) -> None:
+    assert api.ask("POST", "/branches", json={"name": "agent/full/x"}).status == 201
+    assert api.ask("POST", "/branches", json={"name": "agent/full.3/x"}).status == 201
+    assert write(agent, retitle("Mist")).content["branch"] == "agent/full.2"
+    assert write(agent, retitle("Haze")).content["branch"] == "agent/full.2"
+    git(api.root, "merge", "-q", "--no-ff", "-m", "Merge", "agent/full.2")
+    api.site.refresh()
+    assert write(agent, retitle("Smoke")).content["branch"] == "agent/full.4"
 
 
 def test_a_token_for_branches_only_writes_to_its_branch_even_if_others_write_directly(

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import count
+from itertools import accumulate, count
 from typing import Any
 from urllib.parse import quote
 
@@ -16,8 +16,12 @@ from server.config.mcp import CALLER, WriteMode
 from server.errors import ConflictError, NotAllowedBySettingError
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
+_NUMBER = re.compile(r"[2-9]|[1-9][0-9]+")
 _MAX_NAME_CHARS = 60
 _OFF = "Writes are turned off for agents (mcp.write in site.yaml is none)"
+_NOT_OWN = (
+    "Agents can write only to their own branches, such as {} (mcp.write in site.yaml is branch); omit branch"
+)
 _ON_SERVED = "Agents can't write to the served branch (mcp.write in site.yaml is branch); omit branch"
 
 
@@ -80,10 +84,16 @@ def _branches(call: Call) -> Mapping[str, Json]:
 
 
 def _own_branch(name: str, branches: Mapping[str, Json]) -> Destination:
-    """Return the caller's branch: the last one, or a new one if the last one is merged or checked out."""
+    """Return the caller's branch: the last one, or a new one if the last one is merged or checked out.
+
+    Git can't create a branch if its name is a folder of other branches: agent/a beside agent/a/b.
+    """
     served = next((one["commit"] for one in branches.values() if one["served"]), "")
+    folders = {folder for each in branches for folder in _folders(each)}
     last = ""
     for each in _names(name):
+        if each in folders:
+            continue
         if each not in branches:
             break
         last = each
@@ -93,9 +103,20 @@ def _own_branch(name: str, branches: Mapping[str, Json]) -> Destination:
     return Destination(WriteMode.BRANCH, each, commit=served)
 
 
+def _folders(branch: str) -> Iterator[str]:
+    """Yield the folders of a branch: a and a/b for a/b/c."""
+    return accumulate(branch.split("/")[:-1], "{}/{}".format)
+
+
 def _names(name: str) -> Iterator[str]:
     yield name
     yield from (f"{name}.{number}" for number in count(2))
+
+
+def _is_own(branch: str, name: str) -> bool:
+    """Return whether `_names` yields a branch for a caller whose first branch is `name`."""
+    number = branch.removeprefix(f"{name}.")
+    return branch == name or (number != branch and bool(_NUMBER.fullmatch(number)))
 
 
 def branch_name(pattern: str, caller: Mapping[str, Any]) -> str:
@@ -105,9 +126,10 @@ def branch_name(pattern: str, caller: Mapping[str, Any]) -> str:
     """
     name = str(caller["name"])
     safe = _UNSAFE.sub("-", name).strip("-")[:_MAX_NAME_CHARS]
-    if safe != name:
-        safe = "-".join(filter(None, (safe, sha256(name.encode()).hexdigest()[:6])))
     kind = "" if caller["kind"] == "token" else f"{caller['kind']}."
+    # agent/user.2 is the second branch of a token `user`, so it can't be that of a user `2`.
+    if safe != name or (kind and safe.isdigit()):
+        safe = "-".join(filter(None, (safe, sha256(name.encode()).hexdigest()[:6])))
     return pattern.replace(CALLER, f"{kind}{safe or 'anyone'}")
 
 
@@ -116,6 +138,9 @@ def branch_name(pattern: str, caller: Mapping[str, Any]) -> str:
 
 def destination_of_write(call: Call) -> Destination:
     """Return where a write goes, which may name a branch.
+
+    With mcp.write: branch, a caller can name only its own branches. Otherwise, a misled agent could change a
+    branch that a person has just reviewed.
 
     Raises NotAllowedBySettingError, RefusedError, or ConflictError if the caller can't have a branch.
     """
@@ -128,6 +153,9 @@ def destination_of_write(call: Call) -> Destination:
         found = _branches(call).get(branch, {})
         if found.get("served"):
             raise NotAllowedBySettingError(_ON_SERVED)
+        own = branch_name(call.settings.mcp.branch, _caller(call))
+        if mode is WriteMode.BRANCH and not _is_own(branch, own):
+            raise NotAllowedBySettingError(_NOT_OWN.format(own))
         return Destination(mode, branch, exists=True, commit=found.get("commit", ""))
     destination = destination_of(call)
     if destination.obstacle:
@@ -162,12 +190,15 @@ def query_of(destination: Destination, *, dry_run: bool) -> Json:
 
 
 def about_write(call: Call, destination: Destination, commit: str) -> Json:
-    """Return where a write went, and how a person goes on."""
+    """Return where a write went, and how a person goes on.
+
+    The command names the commit and not the branch, which may get more commits after the review.
+    """
     found: Json = {"commit": commit} if commit else {}
     if not destination.branch:
         return found
     name = destination.branch
-    steps = {"command": f"git merge {shlex.quote(name)}"}
+    steps = {"command": f"git merge {shlex.quote(commit or name)}"}
     if call.gateway.origin:
         steps["url"] = f"{call.gateway.origin}/studio/site/-/branches/{quote(name)}"
     return {**found, "branch": name, "goOn": steps}
