@@ -61,6 +61,19 @@ def test_a_file_outside_the_site_is_not_read(api: Api) -> None:
     assert "root" not in answer.raw.decode()
 
 
+@pytest.mark.parametrize("text", ["x" * 64_001, '"' * 40_000, "{documentId}" * 1_000])
+def test_a_text_that_is_too_large_is_refused(api: Api, text: str) -> None:
+    folder = api.root / "prompts"
+    folder.mkdir()
+    (folder / "translate.md").write_text(text)
+    arguments = {"type": "article", "documentId": "a" * 200, "locale": "fr"}
+    error = Agent(api).post("prompts/get", {"name": "translate", "arguments": arguments}).body["error"]
+    assert error["code"] == INTERNAL_ERROR
+    assert "mcp.max_bytes" in error["message"]
+    if "{" in text:
+        assert text_of(Agent(api), "translate", {**arguments, "documentId": "a" * 20}) == "a" * 20_000
+
+
 @pytest.mark.parametrize(
     ("name", "arguments", "says"),
     [

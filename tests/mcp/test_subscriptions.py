@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager
 from http.client import HTTPConnection
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ from mcp_types import ResourceUpdatedNotification, TextResourceContents
 
 from server.api.mcp import changes
 from server.api.mcp.changes import Changes, NewEvents
-from server.api.mcp.json_rpc import INVALID_PARAMS, METHOD_NOT_FOUND
+from server.api.mcp.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from server.api.mcp.protocol import SUBSCRIPTION_KEY
+from server.api.mcp.role_identities import RoleIdentities
+from server.api.mcp.stdio import serve
 from server.api.mcp.subscription import MAX_URIS, Subscription, Watched
 from server.api.wsgi_server import make_app
 from server.auth.accounts import Accounts
@@ -166,6 +169,73 @@ def test_a_local_agent_is_told_only_what_it_may_see(root: Path, monkeypatch: pyt
     accounts.revoke_token("agent")
     accounts.close()
     assert full.read() is None
+
+
+def test_subscriptions_end_if_the_role_is_removed(root: Path) -> None:
+    opened = open_site(root, Mode.COMMAND)
+    site, key = opened.site, session_key(root)
+    identities = RoleIdentities("editor", site.folder, site.state.settings, key=key)
+    app = make_app(site, key, opened.past, identities=identities)
+    told = Changes(app, "", opened.recorder.database)
+    assert told.read() == NewEvents()
+    (root / "site.yaml").write_text(SETTINGS.replace("  editor:", "  writer:"))
+    assert told.read() is None
+
+
+def served_lines(root: Path, lines: Iterator[bytes]) -> list[Any]:
+    """Serve lines as `bifolio mcp` does, and return the messages that it sends."""
+    accounts, opened = Accounts(root), open_site(root, Mode.COMMAND)
+    authorization = f"Bearer {accounts.create_token('agent', 'full-access')}"
+    accounts.close()
+    app = make_app(opened.site, session_key(root), opened.past)
+    target = BytesIO()
+    serve(app, authorization, opened.recorder.database, Lines(lines), target)  # type: ignore[arg-type]
+    return [json.loads(line) for line in target.getvalue().splitlines()]
+
+
+class Lines:
+    """Standard input with lines that are made one by one."""
+
+    def __init__(self, lines: Iterator[bytes]) -> None:
+        self._lines = lines
+
+    def readline(self, size: int) -> bytes:
+        return next(self._lines, b"")
+
+
+def test_a_local_agent_survives_the_deployment_of_a_folder(root: Path) -> None:
+    get = {"name": "get", "arguments": {"type": "article", "documentId": "fog"}}
+    away = root.with_name("away")
+
+    def lines() -> Iterator[bytes]:
+        def line(id_: Any) -> bytes:
+            return json.dumps(message("tools/call", get, MODERN, id_)).encode() + b"\n"
+
+        yield line(1)
+        root.rename(away)
+        yield line(2)
+        yield b'{"jsonrpc": "2.0", "method": "notifications/initialized"}\n'
+        edit(away, "fog", "Mist")
+        away.rename(root)
+        yield line(3)
+
+    first, second, third = served_lines(root, lines())
+    assert first["result"]["structuredContent"]["data"]["title"] == "Fog"
+    assert (second["id"], second["error"]["code"]) == (2, INTERNAL_ERROR)
+    assert str(root) not in json.dumps(second)
+    assert third["result"]["structuredContent"]["data"]["title"] == "Mist"
+
+
+def test_a_missing_folder_is_logged_once(root: Path, caplog: pytest.LogCaptureFixture) -> None:
+    opened = open_site(root, Mode.COMMAND)
+    app = make_app(opened.site, session_key(root), opened.past)
+    told, away = Changes(app, "", opened.recorder.database), root.with_name("away")
+    for _ in range(2):
+        assert told.read() == NewEvents()
+        root.rename(away)
+        assert [told.read() for _ in range(3)] == [NewEvents()] * 3
+        away.rename(root)
+    assert caplog.text.count("changes can't be read") == 2
 
 
 # --- clients --------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from server.api.entrance import Entrance
 from server.api.mcp.subscription import SELECTION
 from server.auth.permissions import Actor
-from server.errors import ApiError, GoneError, UnauthorizedError
+from server.errors import ApiError, ForbiddenError, GoneError, UnauthorizedError
 from server.events.database import EventDatabase
 from server.events.model import Event
 from server.events.reading import visible
@@ -38,6 +38,7 @@ class Changes:
         self._app, self._authorization, self._database = app, authorization, database
         self._log_id, self._position = "", 0
         self._actor: Actor | None = None
+        self._logged = ""
         self.pause_s = MIN_POLL_INTERVAL_S
 
     def read(self) -> NewEvents | None:
@@ -48,15 +49,23 @@ class Changes:
         began = time.monotonic()
         try:
             self._app.site.refresh()  # This also adds changes to the log, if no server is running.
-            return self._read()
-        except UnauthorizedError:
+            found = self._read()
+            self._logged = ""
+            return found
+        except (UnauthorizedError, ForbiddenError):  # A token or role has been removed.
             self._log_id = ""
             return None
         except (ApiError, OSError) as error:
-            log.warning("changes can't be read: %s", error)
+            self._log_once(str(error))
             return NewEvents()
         finally:
             self.pause_s = max(MIN_POLL_INTERVAL_S, (time.monotonic() - began) / MAX_POLL_SHARE)
+
+    def _log_once(self, problem: str) -> None:
+        """Log a problem, but not again at each call while it lasts."""
+        if problem != self._logged:
+            log.warning("changes can't be read: %s", problem)
+        self._logged = problem
 
     def _read(self) -> NewEvents | None:
         state = self._app.site.current()

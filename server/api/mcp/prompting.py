@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from server.api.mcp.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, Json, RpcError
+from server.api.mcp.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, Json, RpcError, encode
 from server.api.mcp.request import Request, cached
 from server.formats.tree import SyntaxProblem
 from server.storage.files import MISSING_FILE_ERRORS
@@ -87,11 +87,20 @@ def get_prompt(request: Request) -> Json:
     """Return the text of a prompt with its arguments. Raises RpcError."""
     prompt = prompt_named(request.params.get("name"))
     arguments = _arguments(prompt, request.params.get("arguments", {}))
-    text = _PLACEHOLDER.sub(
-        lambda found: arguments.get(found[1], found[0]), _text(prompt, request.gateway.root)
-    )
+    max_bytes = request.settings.mcp.max_bytes
+    template = _text(prompt, request.gateway.root)
+    _require_size(prompt, template, max_bytes)  # before the arguments make it longer
+    text = _PLACEHOLDER.sub(lambda found: arguments.get(found[1], found[0]), template)
+    _require_size(prompt, text, max_bytes)
     message = {"role": "user", "content": {"type": "text", "text": text}}
     return {"description": prompt.description, "messages": [message]}
+
+
+def _require_size(prompt: Prompt, text: str, max_bytes: int) -> None:
+    """Raise RpcError if a text has more than `max_bytes` bytes in a response."""
+    if (size := len(encode(text))) > max_bytes:
+        limit = f"more than mcp.max_bytes allows ({max_bytes:,})"
+        raise RpcError(INTERNAL_ERROR, f"The text of {prompt.path} has {size:,} bytes, {limit}")
 
 
 def prompt_named(name: object) -> Prompt:

@@ -1,5 +1,6 @@
 """The stdio door: one message on each line of standard input and output."""
 
+import logging
 import threading
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
@@ -10,6 +11,7 @@ from server.api.mcp.changes import Changes
 from server.api.mcp.dispatcher import respond
 from server.api.mcp.gateway import Gateway
 from server.api.mcp.json_rpc import (
+    INTERNAL_ERROR,
     INVALID_REQUEST,
     Json,
     Message,
@@ -22,7 +24,10 @@ from server.api.mcp.json_rpc import (
 from server.api.mcp.protocol import INITIALIZE, LATEST_WITH_HANDSHAKE, version_of
 from server.api.mcp.subscription import Subscription, Watched
 from server.api.serving.bodies import MAX_BODY_BYTES
+from server.errors import ApiError
 from server.events.database import EventDatabase
+
+log = logging.getLogger("bifolio")
 
 MAX_SUBSCRIPTIONS = 20
 _SUBSCRIBING = ("subscriptions/listen", "resources/subscribe")
@@ -75,13 +80,13 @@ class _Connection:
             self._thread.join()
 
     def _process(self, line: bytes) -> None:
-        self._app.site.refresh()  # Other processes may have changed the files.
-        settings = self._app.site.current().settings
-        message = parse(line, settings.api.limits.values)
+        message = parse(line, self._app.site.current().settings.api.limits.values)
         if message.id is None:  # Notifications get no response, even if they are invalid.
             if message.method == "notifications/cancelled":
                 self._cancel(message)
             return
+        self._refresh(message.id)
+        settings = self._app.site.current().settings
         version = version_of(message, self._default)
         if message.method in _SUBSCRIBING:
             self._notify()  # A new subscription begins after the changes until now.
@@ -93,6 +98,17 @@ class _Connection:
         elif response is not None:
             self._send([response])
         self._follow()
+
+    def _refresh(self, id_: RequestId) -> None:
+        """Apply changes that other processes made to the files. Raises RpcError if they can't be read.
+
+        The site's folder is missing for a moment if a new version is deployed by renaming folders.
+        """
+        try:
+            self._app.site.refresh()
+        except (ApiError, OSError) as error:
+            log.warning("the site's files can't be read: %s", error)
+            raise RpcError(INTERNAL_ERROR, "The site's files can't be read; try again", id_=id_) from error
 
     def _listen(self, id_: RequestId, subscription: Subscription) -> None:
         if id_ in self._listening:
