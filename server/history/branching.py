@@ -19,7 +19,8 @@ from server.history.differences import Difference, Values, differences
 from server.history.past import PastState, PastStates
 from server.history.titles import title_for
 from server.history.viewer import Viewer
-from server.schema.model import Schema, Type
+from server.paths import UPLOADS
+from server.schema.model import UPLOAD, Schema, Type
 from server.site.commits.message import Authorship, message_of, touched_documents, with_trailers
 from server.site.site import State
 from server.storage.changeset import Changeset
@@ -188,6 +189,22 @@ def changed_documents(
     old, new = dict(differing(before, after)), dict(differing(after, before))
     changes = (_change(old.get(key), new.get(key), viewer) for key in sorted({*old, *new}))
     return [change for change in changes if change]
+
+
+def changed_media(before: PastState, after: PastState, actor: Actor) -> list[tuple[str, str]]:
+    """Return the path and the action (create, update or delete) of each media file that differs.
+
+    Descriptions of media files count as media files. Returns nothing if the actor may not find media.
+    """
+    if not may_find(actor, UPLOAD):
+        return []
+    old, new = (_media_blobs(state) for state in (before, after))
+    paths = sorted(path for path in {*old, *new} if old.get(path) != new.get(path))
+    return [(path, "create" if path not in old else "update" if path in new else "delete") for path in paths]
+
+
+def _media_blobs(state: PastState) -> Blobs:
+    return {path: blob for path, blob in state.known.blobs.items() if path.startswith(f"{UPLOADS}/")}
 
 
 def differing(state: PastState, other: PastState) -> Iterator[tuple[Key, Document]]:

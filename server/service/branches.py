@@ -7,7 +7,7 @@ from server.auth.permissions import require_branch
 from server.documents.path_rules import Layout
 from server.errors import ForbiddenError, ValidationError
 from server.history.branch_documents import BranchDocuments
-from server.history.branching import Branches, DocumentChange, changed_documents, fork_of
+from server.history.branching import Branches, DocumentChange, changed_documents, changed_media, fork_of
 from server.history.merging.conflicts import Resolution
 from server.history.merging.merge import Merge, Merger, MergeRequest
 from server.history.past import PastStates
@@ -24,11 +24,15 @@ HEAD = "HEAD"  # value of `origin` that stands for the commit that is checked ou
 
 @dataclass(frozen=True, slots=True)
 class BranchChanges:
-    """The documents that changed on a branch between the commits `fork` and `head`."""
+    """The documents and media files that changed on a branch between the commits `fork` and `head`.
+
+    `media` contains the path and the action (create, update or delete) for each media file.
+    """
 
     fork: str
     head: str
     documents: Sequence[DocumentChange]
+    media: Sequence[tuple[str, str]]
 
 
 class SiteBranches:
@@ -95,7 +99,7 @@ class SiteBranches:
         self._branches.delete(name, if_match)
 
     def changes(self, caller: Caller, name: str) -> BranchChanges:
-        """Return the documents that changed on a branch and that the caller is allowed to read.
+        """Return the documents and media files that changed on a branch, as far as the caller may read them.
 
         Raises NotFoundError.
         """
@@ -103,9 +107,11 @@ class SiteBranches:
         caller.budget.take_turn()
         past, head = self._past, self._branches.commit(name)
         fork = fork_of(past, head)
-        documents = changed_documents(past.at(fork), past.at(head), caller.actor, caller.state.schema)
-        caller.budget.spend(len(documents))
-        return BranchChanges(fork, head, documents)
+        before, after = past.at(fork), past.at(head)
+        documents = changed_documents(before, after, caller.actor, caller.state.schema)
+        media = changed_media(before, after, caller.actor)
+        caller.budget.spend(len(documents) + len(media))
+        return BranchChanges(fork, head, documents, media)
 
     def problems(
         self, caller: Caller, name: str, since: str = "", paths: Collection[str] = ()

@@ -73,6 +73,23 @@ def test_changed_documents_are_listed_by_attribute(api: Api) -> None:
     assert changes(api, query="?page=2&pageSize=2") == [sea]
 
 
+def test_changed_media_files_are_listed_for_those_who_may_find_media(api: Api) -> None:
+    api.token("reader", "custom", ["branch.find", "note.find"])
+    name = "content/uploads/buoy.txt"
+    git(api.root, "checkout", "-q", "topic/next")
+    write(api.root, {name: "Buoy", "content/uploads/gone.txt": "Gone"})
+    commit_all(api.root)
+    git(api.root, "checkout", "-q", "main")
+    meta = api.get("/branches/topic/next/changes").body["meta"]
+    assert meta["media"] == [
+        {"path": name, "action": "create"},
+        {"path": "content/uploads/gone.txt", "action": "create"},
+    ]
+    assert meta["mediaTotal"] == 2
+    hidden = api.get("/branches/topic/next/changes", "reader").body["meta"]
+    assert (hidden["media"], hidden["mediaTotal"]) == ([], 0)
+
+
 def test_changes_of_the_served_branch_are_not_listed(api: Api) -> None:
     put(api, "notes/one", title="Uno")
     write(api.root, {"content/notes/two.md": "---\ntitle: Deux\n---\n"})

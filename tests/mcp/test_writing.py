@@ -299,7 +299,9 @@ def test_a_dry_run_writes_nothing(agent: Agent, api: Api) -> None:
 def test_an_etag_keeps_an_agent_from_overwriting_others(agent: Agent) -> None:
     tag = agent.call("get", type="article", documentId="fog").content["etag"]
     write(agent, {**retitle("Mist"), "ifMatch": tag})
-    assert agent.call("write", operations=[{**retitle("Haze"), "ifMatch": tag}]).error["status"] == 412
+    refused = agent.call("write", operations=[{**retitle("Haze"), "ifMatch": tag}])
+    assert refused.error["status"] == 412
+    assert refused.error["message"].endswith("read it again (on the branch agent/full)")
 
 
 def test_new_problems_are_in_the_answer(agent: Agent) -> None:
@@ -366,6 +368,16 @@ def test_the_diff_of_a_branch(agent: Agent) -> None:
     found = valid("diff", agent.call("diff"))
     assert found.data[0]["attributes"]["title"] == {"from": "Fog", "to": "Mist"}
     assert found.content["branch"] == "agent/full"
+    assert found.content["media"] == []
+
+
+def test_the_diff_of_a_branch_names_uploaded_files(agent: Agent) -> None:
+    agent.call("upload", name="buoy.gif", data=b64encode(GIF).decode())
+    found = valid("diff", agent.call("diff"))
+    assert found.data == []
+    assert {file["action"] for file in found.content["media"]} == {"create"}
+    assert any("buoy" in file["path"] for file in found.content["media"])
+    assert "Changed media files: " in found.line
 
 
 def test_a_file_is_read_and_written(agent: Agent, api: Api) -> None:

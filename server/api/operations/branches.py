@@ -96,20 +96,33 @@ _MERGED = object_of(
     },
     optional=("migrations",),
 )
+MAX_LISTED_MEDIA = 500
+_ACTION = {"enum": ["create", "update", "delete"]}
 _DIFFERENCE = object_of({"from": {}, "to": {}, "lines": list_of(TEXT)}, optional=("lines",))
 _CHANGE = object_of(
     {
         **dict.fromkeys(("type", "documentId", "locale"), TEXT),
         "title": {**TEXT_OR_NULL, "description": "Title of the document; null if it has none."},
         "status": STATUS,
-        "action": {"enum": ["create", "update", "delete"]},
+        "action": _ACTION,
         "attributes": {"type": "object", "additionalProperties": _DIFFERENCE},
     }
 )
 _CHANGES = object_of(
     {
         "data": list_of(_CHANGE),
-        "meta": object_of({"from": TEXT, "to": TEXT, "pagination": ref("Pagination")}),
+        "meta": object_of(
+            {
+                "from": TEXT,
+                "to": TEXT,
+                "pagination": ref("Pagination"),
+                "media": {
+                    **list_of(object_of({"path": TEXT, "action": _ACTION}), maxItems=MAX_LISTED_MEDIA),
+                    "description": "The changed media files, on every page.",
+                },
+                "mediaTotal": COUNT,
+            }
+        ),
     }
 )
 _OF_BRANCH = object_of({**PROBLEM["properties"], "new": {**FLAG, "description": "Absent at `meta.from`."}})

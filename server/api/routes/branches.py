@@ -7,6 +7,7 @@ from typing import Any
 from flask import Response, request
 from orjson import Fragment
 
+from server.api.operations.branches import MAX_LISTED_MEDIA
 from server.api.request import (
     answer,
     answer_within,
@@ -82,6 +83,8 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
             "from": found.fork,
             "to": found.head,
             "pagination": pagination(page, len(found.documents)),
+            "media": [{"path": path, "action": action} for path, action in found.media[:MAX_LISTED_MEDIA]],
+            "mediaTotal": len(found.media),
         }
         data = [_change(each, caller.budget) for each in part]
         return answer(dumps({"data": data, "meta": meta}), cache_control=PRIVATE_REVALIDATE)

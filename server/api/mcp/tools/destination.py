@@ -13,7 +13,7 @@ from server.api.mcp.gateway import Reply
 from server.api.mcp.json_rpc import Json
 from server.api.mcp.tools.tool import Call, RefusedError, body_of
 from server.config.mcp import CALLER, WriteMode
-from server.errors import ConflictError, NotAllowedBySettingError
+from server.errors import ConflictError, NotAllowedBySettingError, PreconditionError
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _NUMBER = re.compile(r"[2-9]|[1-9][0-9]+")
@@ -187,6 +187,17 @@ def query_of(destination: Destination, *, dry_run: bool) -> Json:
     on_branch = destination.branch and (destination.exists or not dry_run)
     branch = {"branch": destination.branch} if on_branch else {}
     return {**branch, **({"dryRun": "true"} if dry_run else {})}
+
+
+def body_of_write(reply: Reply, destination: Destination) -> Any:
+    """Return the body of a successful write. Raises RefusedError or PreconditionError.
+
+    The message of a PreconditionError names the branch, because a read without `at` returns what is served.
+    """
+    if reply.status == PreconditionError.status and destination.branch:
+        error = reply.body["error"]
+        raise PreconditionError(f"{error['message']} (on the branch {destination.branch})", error["details"])
+    return body_of(reply)
 
 
 def about_write(call: Call, destination: Destination, commit: str) -> Json:

@@ -2,8 +2,18 @@
 
 from server.api.mcp.json_rpc import Json
 from server.api.mcp.tools.destination import destination_of
-from server.api.mcp.tools.schemas import AT, COUNT, ID, LISTED, OBJECT, PAGES, STATUS, TEXT, TYPE
-from server.api.mcp.tools.tool import Call, Result, Tool, body_of, line_of, listing, required_id, type_of
+from server.api.mcp.tools.schemas import AT, COUNT, ID, LIST, LISTED, OBJECT, PAGES, STATUS, TEXT, TYPE
+from server.api.mcp.tools.tool import (
+    Call,
+    Result,
+    Tool,
+    body_of,
+    cut_lists,
+    line_of,
+    listing,
+    required_id,
+    type_of,
+)
 from server.errors import ValidationError
 from server.schema.model import Type
 
@@ -17,8 +27,12 @@ def diff(call: Call) -> Result:
         raise ValidationError('Name a "branch", or a "type" and "documentId"')
     pages = call.values("page", "pageSize")
     body = body_of(call.gateway.send("GET", f"/branches/{branch}/changes", pages))
-    listed = _listed(body, call)
-    return Result(line_of(listed, f"changed versions on {branch}"), {"branch": branch, **listed})
+    media = body["meta"]["media"]
+    listed = _listed(body, call, call.max_bytes * 3 // 4 if media else call.max_bytes)
+    line = line_of(listed, f"changed versions on {branch}")
+    if media:
+        line += f" Changed media files: {body['meta']['mediaTotal']}."
+    return Result(line, cut_lists({"branch": branch, **listed, "media": media}, call))
 
 
 def _diff_of_document(call: Call) -> Result:
@@ -47,14 +61,14 @@ def history(call: Call) -> Result:
         query |= call.values("locale", "status")
         path = history_path(call, type_)
     body = body_of(call.gateway.send("GET", path, query))
-    listed = _listed(body, call)
+    listed = _listed(body, call, call.max_bytes)
     return Result(line_of(listed, "commits"), listed)
 
 
-def _listed(body: Json, call: Call) -> Json:
+def _listed(body: Json, call: Call, max_bytes: int) -> Json:
     meta = body["meta"]["pagination"]
     offset = (meta["page"] - 1) * meta["pageSize"]
-    return listing(body["data"], meta["total"], offset, meta["pageSize"], call.max_bytes)
+    return listing(body["data"], meta["total"], offset, meta["pageSize"], max_bytes)
 
 
 TOOLS = (
@@ -72,9 +86,9 @@ TOOLS = (
             "status": STATUS,
             **PAGES,
         },
-        {**LISTED, "branch": TEXT, "attributes": OBJECT},
+        {**LISTED, "branch": TEXT, "media": LIST, "attributes": OBJECT},
         diff,
-        optional=(*LISTED, "branch", "attributes"),
+        optional=(*LISTED, "branch", "media", "attributes"),
         is_read_only=True,
     ),
     Tool(

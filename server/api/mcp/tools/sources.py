@@ -5,6 +5,7 @@ from server.api.mcp.json_rpc import Json
 from server.api.mcp.tools.checking import new_problems, problems_before
 from server.api.mcp.tools.destination import (
     about_write,
+    body_of_write,
     create_branch,
     destination_of_write,
     query_of,
@@ -58,13 +59,13 @@ def write_file(call: Call) -> Result:
         query = _query(address) | query_of(destination, dry_run=dry_run)
         return call.gateway.send("PUT", _path(address), query, body, headers)
 
-    changed = body_of(send(dry_run=True))["data"]["files"]
+    changed = body_of_write(send(dry_run=True), destination)["data"]["files"]
     if dry_run:
         return Result(f"Dry run: {len(changed)} files would change.", cut_lists({"files": changed}, call))
     create_branch(call, destination)
     before = problems_before(call, destination)
     reply = send(dry_run=False)
-    body_of(reply)
+    body_of_write(reply, destination)
     content = {
         "files": changed,
         "etag": reply.headers["etag"],

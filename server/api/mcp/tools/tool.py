@@ -144,11 +144,11 @@ def fit(items: Sequence[Any], max_bytes: int) -> int:
 
 
 def cut_lists(content: Json, call: Call) -> Json:
-    """Return the result of a write without as many files and problems as necessary, so that it fits.
+    """Return a result without as many items of its other lists than `data` as necessary, so that it fits.
 
     A write that succeeded must not fail because its result is too large.
     """
-    for name in ("files", "problems", "documents"):
+    for name in ("files", "problems", "documents", "media"):
         items = content.get(name) or ()
         room = call.max_bytes - len(encode({**content, name: []})) - _NOTE_BYTES
         size = kept = 0

@@ -9,6 +9,7 @@ from server.api.mcp.tools.checking import new_problems, problems_before
 from server.api.mcp.tools.destination import (
     Destination,
     about_write,
+    body_of_write,
     create_branch,
     destination_of_write,
     may_read_sources,
@@ -55,7 +56,7 @@ def write(call: Call) -> Result:
     query = query_of(destination, dry_run=False)
     shows_files = may_read_sources(call)
     reply = call.gateway.send("POST", "/batch", {**query, **({DIFF: "true"} if shows_files else {})}, body)
-    done = body_of(reply)
+    done = body_of_write(reply, destination)
     content = {
         "documents": [_document(result) for result in done["data"]],
         "files": done.get("files"),
@@ -94,7 +95,8 @@ def _line_of_dry_run(files: list[Any]) -> str:
 def _line_of_write(content: Json, destination: Destination) -> str:
     problems, where = content["problems"], destination.branch or "the served branch"
     found = "problems were not checked" if problems is None else f"{len(problems)} new problems"
-    line = f"{len(content['documents'])} operations written to {where}; {found}."
+    count = len(content["documents"])
+    line = f"{count} operation{'s' * (count != 1)} written to {where}; {found}."
     if not destination.branch:
         return line
     return f"{line} Read it with at={destination.branch}; a person merges it."
