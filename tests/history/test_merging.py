@@ -535,6 +535,25 @@ def test_an_untracked_or_staged_file_blocks_the_merge(api: Api) -> None:
     assert api.read("content/tags/new.yaml") == "name: Mine\n"
 
 
+@pytest.mark.parametrize("moment", ["_files", "_write"])
+def test_an_edit_by_hand_after_the_check_is_kept(
+    api: Api, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    commit(api, "next", {"content/notes/two.md": "---\ntitle: Deux\n---\nText.\n"})
+    step = getattr(merging.Merger, moment)
+    text = "---\ntitle: Two\n---\nSaved by hand.\n"
+
+    def edited(*arguments: Any, **more: Any) -> Any:
+        write(api.root, {"content/notes/two.md": text})
+        return step(*arguments, **more)
+
+    monkeypatch.setattr(merging.Merger, moment, edited)
+    answer = merge(api)
+    assert answer.status == 409, answer.body
+    assert api.read("content/notes/two.md") == text
+    assert git(api.root, "log", "-1", "--format=%s", "main").strip() != "Merge branch next"
+
+
 def test_an_edit_by_hand_at_the_last_moment_is_kept(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     both(api, {"title": "Ours"}, {"summary": "Theirs"})
     before, put = head(api), merging.Merger._write

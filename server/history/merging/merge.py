@@ -282,9 +282,12 @@ class Merger:
         if sides.is_merged:
             return Merge(into, "nothing", sides.ours)
         ready = self._ready(request, sides, Changeset(self.root), today)
+        changeset = Changeset(self.root)
+        for path in ready.plan.outcomes:
+            changeset.signature(path)  # Read first, so that edits after the check below are noticed.
         self._refuse_uncommitted(ready.plan.outcomes)
         with temporary_folder(self.root, "merge-") as folder:
-            files = self._files(ready, folder, request.by, today)
+            files = self._files(ready, changeset, folder, request.by, today)
             commit = self._make(files, into, request.by)
         self.site.refresh()
         return ready.completed(into, commit)
@@ -323,12 +326,14 @@ class Merger:
                 {"paths": uncommitted},
             )
 
-    def _files(self, ready: _Ready, folder: Path, by: Authorship, today: Settings) -> _Files:
-        """Prepare the files and the commit, using git's hooks and filters.
+    def _files(
+        self, ready: _Ready, changeset: Changeset, folder: Path, by: Authorship, today: Settings
+    ) -> _Files:
+        """Add the files to the changeset and prepare the commit, using git's hooks and filters.
 
         Raises ConflictError if a hook rejects the commit or git is busy.
         """
-        changeset, sides = Changeset(self.root), ready.sides
+        sides = ready.sides
         staged = {path: file for path, file in ready.plan.outcomes.items() if isinstance(file, Staged)}
         written = write_files(self.root, staged, folder) if staged else {}
         claimed = {document.path for document in ready.changed}
