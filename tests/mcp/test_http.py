@@ -188,8 +188,8 @@ def test_a_message_with_too_many_values_is_refused(tmp_path_factory: pytest.Temp
     api.accounts.close()
 
 
-def test_a_bad_token_is_refused_by_the_tool(api: Api) -> None:
-    assert Agent(api, "nonsense").call("find", type="tag").error["status"] == 401
+def test_a_bad_token_is_refused_before_any_message_is_read(api: Api) -> None:
+    assert Agent(api, "nonsense").post("tools/list").status == 401
 
 
 def test_an_unknown_tool_is_an_error_of_the_protocol(modern: Agent) -> None:

@@ -12,6 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from server.api.entrance import Entrance
+from server.api.mcp.gateway import Gateway
 from server.api.mcp.tools.destination import branch_name
 from server.api.mcp.tools.table import BY_NAME
 from server.index.budget import turns
@@ -302,6 +303,21 @@ def test_an_etag_keeps_an_agent_from_overwriting_others(agent: Agent) -> None:
     refused = agent.call("write", operations=[{**retitle("Haze"), "ifMatch": tag}])
     assert refused.error["status"] == 412
     assert refused.error["message"].endswith("read it again (on the branch agent/full)")
+
+
+def test_a_branch_that_another_call_has_just_created_is_used(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send = Gateway.send
+
+    def raced(self: Gateway, method: str, path: str, *arguments: Any, **more: Any) -> Any:
+        if (method, path) == ("POST", "/branches"):
+            git(api.root, "branch", "agent/full", "main")
+        return send(self, method, path, *arguments, **more)
+
+    monkeypatch.setattr(Gateway, "send", raced)
+    assert write(Agent(api), retitle("Mist")).content["branch"] == "agent/full"
+    assert "Mist" in git(api.root, "show", "agent/full:content/articles/fog.json")
 
 
 def test_new_problems_are_in_the_answer(agent: Agent) -> None:

@@ -22,6 +22,9 @@ def bind(handles: Handlers, database: EventDatabase) -> None:
         settings, environ = state_of(request).settings, request.environ
         if not settings.mcp.enabled:
             raise NotFoundError()
+        actor_of(
+            request
+        )  # Otherwise, an agent with an invalid token would learn that only from its first read.
         length = request.content_length or 0
         # The HTTP server drops bodies that are larger than the caller's permissions allow.
         if length > SMALL_BODY_BYTES and length > (most := environ[ENTRANCE].most_bytes(environ)):

@@ -13,7 +13,7 @@ from server.api.mcp.gateway import Reply
 from server.api.mcp.json_rpc import Json
 from server.api.mcp.tools.tool import Call, RefusedError, body_of
 from server.config.mcp import CALLER, WriteMode
-from server.errors import ConflictError, NotAllowedBySettingError, PreconditionError
+from server.errors import NotAllowedBySettingError, PreconditionError
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _NUMBER = re.compile(r"[2-9]|[1-9][0-9]+")
@@ -173,7 +173,7 @@ def create_branch(call: Call, destination: Destination, rehearse: Callable[[], R
         if rehearse and may_read_sources(call):
             body_of(rehearse())
         reply = call.gateway.send("POST", "/branches", body={"name": destination.branch})
-        if reply.status != ConflictError.status or destination.branch not in _branches(call):
+        if reply.is_error and destination.branch not in _branches(call):  # unless another call created it
             body_of(reply)
 
 
