@@ -1,42 +1,65 @@
-"""SHA-256 hashes of open files, cached while the files are unchanged."""
+"""Digests of open files, cached while the files are unchanged."""
 
 import hashlib
 import os
 import time
-from typing import IO
+from collections.abc import Callable
+from typing import IO, Protocol
 
 from server.bounded import Cache
 
 _CHUNK_BYTES = 1024 * 1024
-# The hash of a file that changed more recently than this is not cached, because the file could change again
+# The digest of a file that changed more recently than this is not cached, because the file could change again
 # without getting a new timestamp.
 _RACY_WINDOW_NS = 100_000_000
 _MAX_ENTRIES = 10_000
 
 _Seen = tuple[int, int, int, int, int]
-# The cache saves 2 ms for a file of 3 MB.
-_known: Cache[_Seen, str] = Cache(_MAX_ENTRIES, lambda *_: 1)
+
+
+class Hash(Protocol):
+    """A hash object, as in hashlib."""
+
+    def update(self, data: bytes, /) -> None:
+        """Add some data."""
+
+    def hexdigest(self) -> str:
+        """Return the digest as a hexadecimal string."""
+
+
+class FileDigests:
+    """Digests of open files, made by one hash function."""
+
+    def __init__(self, make_hash: Callable[[], Hash]) -> None:
+        self._make_hash = make_hash
+        # The cache saves 2 ms for the SHA-256 of 3 MB, and 0.2 of the 1.0 ms that sending 1 MB takes.
+        self._known: Cache[_Seen, str] = Cache(_MAX_ENTRIES, lambda *_: 1)
+
+    def of(self, file: IO[bytes]) -> str:
+        """Return the digest of an open file as a hexadecimal string. The file's position stays the same."""
+        seen = _look_up(file)
+        digest = self._known.get(seen)
+        if digest is None:
+            digest = self._hash(file)
+            if _look_up(file) == seen and time.time_ns() - max(seen[-2:]) > _RACY_WINDOW_NS:
+                self._known.put(seen, digest)
+        return digest
+
+    def _hash(self, file: IO[bytes]) -> str:
+        hashed, at = self._make_hash(), 0
+        while data := os.pread(file.fileno(), _CHUNK_BYTES, at):
+            hashed.update(data)
+            at += len(data)
+        return hashed.hexdigest()
+
+
+_sha256 = FileDigests(hashlib.sha256)
 
 
 def sha256_of(file: IO[bytes]) -> str:
-    """Return the SHA-256 hash of an open file as a hexadecimal string. The file's position stays the same."""
-    seen = _look_up(file)
-    digest = _known.get(seen)
-    if digest is None:
-        digest = _hash(file)
-        if _look_up(file) == seen and time.time_ns() - max(seen[-2:]) > _RACY_WINDOW_NS:
-            _known.put(seen, digest)
-    return digest
+    return _sha256.of(file)
 
 
 def _look_up(file: IO[bytes]) -> _Seen:
     status = os.fstat(file.fileno())
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-
-def _hash(file: IO[bytes]) -> str:
-    hashed, at = hashlib.sha256(), 0
-    while data := os.pread(file.fileno(), _CHUNK_BYTES, at):
-        hashed.update(data)
-        at += len(data)
-    return hashed.hexdigest()
