@@ -245,9 +245,11 @@ def test_the_folder_of_keys_may_not_come_with_the_content(tmp_path: Path) -> Non
     commit_all(tmp_path)
     check_accounts(tmp_path, settings)
     git(tmp_path, "add", "-f", ".bifolio/jwt.key")
-    with pytest.raises(SetupError, match="is stored in git"):
+    with pytest.raises(SetupError, match="is tracked by git"):
         check_accounts(tmp_path, settings)
-    assert checked(tmp_path) == [(".bifolio", "is stored in git, including the site's secret keys")]
+    assert checked(tmp_path) == [
+        (".bifolio", "is tracked by git, although it contains the site's secret keys")
+    ]
 
 
 # --- changes between the check and the opening of a file ------------------------------------------

@@ -120,7 +120,10 @@ def _report(site: Site, options: ExportOptions, target: Path, done: Done, second
         _warn(what, "check whether the images are damaged, and check the permissions of .bifolio/")
     if done.wrong_aliases:
         aliases = f"{done.wrong_aliases} alias{'es' * (done.wrong_aliases != 1)}"
-        _warn(f"no redirects could be generated from {aliases}", "run `bifolio redirects` to list them")
+        _warn(
+            f"no redirects could be generated from {aliases}",
+            "run `bifolio redirects` to see the reasons",
+        )
     if done.unwritten:
         redirects = f"{done.unwritten} redirect{'s' * (done.unwritten != 1)}"
         _warn(

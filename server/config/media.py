@@ -89,7 +89,7 @@ class MediaSettings:
         {},
         "named formats",
         "Named transformations that appear in `formats` of each image: `NAME: {width: 480, height: 320}`"
-        " ([more](images.md#formats-of-your-own)).",
+        " ([more](images.md#custom-formats)).",
     )
 
 
@@ -227,7 +227,7 @@ def read_named_format(file: ConfigFile, *at: str) -> Transformation:
     """Read a transformation that appears in `formats` of images. Raises SetupError if it is invalid."""
     name = str(at[-1])
     if name in UPLOAD_FORMATS:
-        what = f'media.formats can\'t contain "{name}", because every upload creates this format'
+        what = f'media.formats can\'t contain "{name}", which is the name of a variant from the upload'
         raise file.refuse_key(what, "choose another name", *at)
     if not _NAME.fullmatch(name):
         what = f'"{name}" is not a valid name in media.formats'

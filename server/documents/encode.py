@@ -250,7 +250,7 @@ def _read_zone(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading
             likeness = (
                 0.9 if uid in reading.types else 0.75
             )  # If a component has this name, it is probably not a typo.
-            hint = suggestion(str(uid), attribute.components, likeness)
+            hint = suggestion(str(uid), attribute.components, likeness) if uid else ""
             takes = ", ".join(attribute.components)
             fix = hint or (f"use one of {takes}" if uid else f"set __component to one of {takes}")
             what = (

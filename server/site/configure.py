@@ -112,7 +112,7 @@ def check_state_folder(root: Path, name: str = STATE_FOLDER) -> None:
         return
     if tracked:
         fix = f"run `git rm -r --cached {name}` and delete {name}/jwt.key"
-        raise SetupError(name, None, "is stored in git, including the site's secret keys", fix)
+        raise SetupError(name, None, "is tracked by git, although it contains the site's secret keys", fix)
 
 
 def wrong_populates(settings: Settings, schema: Schema) -> Iterator[SetupError]:

@@ -153,7 +153,7 @@ def test_the_reserved_names_are_those_of_the_variants_made_at_upload() -> None:
 
 
 WRONG = {
-    "{small: {w: 1}}": 'media.formats can\'t contain "small", because every upload creates this format',
+    "{small: {w: 1}}": 'media.formats can\'t contain "small", which is the name of a variant from the upload',
     "{a b: {w: 1}}": '"a b" is not a valid name in media.formats',
     "{a: {w: 0}}": "media.formats.a.w must be a whole number from 1 to 32767",
     "{hero: {w: 1}}": '"hero" is in media.formats and in media.transform.presets',

@@ -69,7 +69,7 @@ def test_aliases_that_contradict_each_other_are_counted(tmp_path: Path) -> None:
     done = run("export", tmp_path / "out", "--site", root)
     assert done.exit_code == 0
     assert (
-        "! no redirects could be generated from 2 aliases. Run `bifolio redirects` to list them."
+        "! no redirects could be generated from 2 aliases. Run `bifolio redirects` to see the reasons."
         in done.output
     )
 

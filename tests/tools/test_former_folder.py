@@ -81,7 +81,7 @@ def test_keys_that_others_may_have_chosen_are_not_adopted(root: Path) -> None:
     commit_all(root)
     refused = run("check", "--site", str(root))
     assert refused.exit_code == 1
-    assert ".quire: is stored in git, including the site's secret keys" in refused.stderr
+    assert ".quire: is tracked by git, although it contains the site's secret keys" in refused.stderr
     assert not (root / STATE_FOLDER).exists()
 
 

@@ -175,7 +175,9 @@ def _copy_member(file: IO[bytes], folder: Path, name: str) -> Path:
             while block := file.read(_CHUNK_BYTES):
                 made.write(block)
     except OSError as error:
-        fix = "free some space; nothing was imported"
+        fix = (
+            "free some disk space or check the permissions, then run the command again; nothing was imported"
+        )
         raise SetupError(str(target), None, f"can't be written: {error.strerror or error}", fix) from error
     return target
 
