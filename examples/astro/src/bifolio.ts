@@ -11,18 +11,17 @@ export function bifolio(plural: string, parameters: Record<string, string> = {})
     name: "bifolio",
     async load({ store, parseData, generateDigest, renderMarkdown, logger }) {
       const documents = await findAll(plural, parameters);
-      store.clear();
+      const entries = [];
       for (const { documentId, ...attributes } of documents) {
         const data = await parseData({ id: documentId, data: attributes });
         const body = attributes.body ?? "";
-        store.set({
-          id: documentId,
-          data,
-          body,
-          rendered: await renderMarkdown(body),
-          digest: generateDigest(attributes),
-        });
+        const rendered = await renderMarkdown(body);
+        entries.push({ id: documentId, data, body, rendered, digest: generateDigest(attributes) });
       }
+      // Replace the entries without waiting in between: Astro saves the store in the background, and can lose
+      // entries that are set while it saves.
+      store.clear();
+      entries.forEach((entry) => store.set(entry));
       logger.info(`${documents.length} ${plural} from ${url}`);
     },
   };
