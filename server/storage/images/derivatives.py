@@ -44,6 +44,7 @@ MAX_LATER = 100  # transformations without a waiting client, in each process
 RETRY_LATER_S = 60.0  # after such a transformation failed
 IMAGE_LOCKS = 64
 POLL_INTERVAL_S = 0.002  # between attempts to take a place
+MAX_ATTEMPTS = 3  # to store an image while another program deletes the folder
 MAX_NOTES = 10_000  # verified files and images that can't be transformed, kept in memory
 _BUSY = "Too many images are being transformed; try again"
 
@@ -253,27 +254,44 @@ class Derivatives:
                 self._running_remote -= request.is_remote
 
     def _fetch(self, request: Request) -> None:
+        if not self._path_of(request.key):
+            self._store(lambda: self._download(request))
+
+    def _download(self, request: Request) -> None:
         assert request.shared is not None
-        if self._path_of(request.key):
-            return
-        try:
-            self._made_folder()
-            with self._new_file() as result:
-                if format_ := request.shared.fetch(result):
-                    result.flush()
-                    self._keep(request, Path(result.name), format_)
-        except OSError as error:
-            raise StorageError(f"The image can't be stored: {os.strerror(error.errno or 0)}") from error
+        self._made_folder()
+        with self._new_file() as result:
+            if format_ := request.shared.fetch(result):
+                result.flush()
+                self._keep(request, Path(result.name), format_)
 
     def _make(self, request: Request) -> None:
         # An image in a bucket may have to be downloaded first, which must not delay others.
-        with request.open_image() as image, self._place(request.key):
+        with request.open_image() as image:
+            self._store(lambda: self._make_unless_found(request, image))
+
+    def _make_unless_found(self, request: Request, image: IO[bytes]) -> None:
+        with self._place(request.key):
             if not self._path_of(request.key):
                 self._transform(request, image)
 
+    def _store(self, work: Callable[[], None]) -> None:
+        """Do some work that stores an image. Repeat it if the folder is deleted meanwhile.
+
+        Raises StorageError if the image can't be stored.
+        """
+        for attempts_left in reversed(range(MAX_ATTEMPTS)):
+            try:
+                work()
+                break
+            except OSError as error:
+                if not (isinstance(error, FileNotFoundError) and attempts_left):
+                    what = os.strerror(error.errno or 0)
+                    raise StorageError(f"The image can't be stored: {what}") from error
+
     @contextmanager
     def _place(self, key: str) -> Iterator[None]:
-        """Context manager that limits how many images are transformed. Raises BusyError and StorageError.
+        """Context manager that limits how many images are transformed. Raises BusyError and OSError.
 
         It also lets only one process transform a given image.
         """
@@ -287,8 +305,6 @@ class Derivatives:
                     raise BusyError(_BUSY)
                 with self._free_place(deadline):
                     yield
-        except OSError as error:
-            raise StorageError(f"The image can't be stored: {os.strerror(error.errno or 0)}") from error
         finally:
             self._places.release()
 

@@ -5,6 +5,7 @@ import hashlib
 import io
 import os
 import re
+import shutil
 import signal
 import threading
 import time
@@ -13,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 import pytest
 from PIL import Image
@@ -91,6 +92,33 @@ def test_a_deleted_cache_is_made_again(images: Derivatives) -> None:
         path.unlink()
         path.parent.rmdir()
     assert made(images, request()) == data
+
+
+class Deleting(io.FileIO):
+    """An image. When it is passed to a worker, another program deletes the cache, up to `times` times."""
+
+    cache: Path
+    times = 1
+
+    def fileno(self) -> int:
+        if self.times and [*self.cache.glob("new-*")]:
+            self.times -= 1
+            shutil.rmtree(self.cache)
+        return super().fileno()
+
+
+def test_a_cache_that_is_deleted_during_a_transformation_is_made_again(
+    images: Derivatives, tmp_path: Path
+) -> None:
+    (tmp_path / "a.png").write_bytes(SOURCE)
+    Deleting.cache, image = images.folder, Deleting(tmp_path / "a.png")
+    wanted = replace(request(), open_image=lambda: cast(IO[bytes], image))
+    assert Image.open(io.BytesIO(made(images, wanted))).size == (30, 23)
+    assert (image.times, len(files(images))) == (0, 1)
+    image = Deleting(tmp_path / "a.png")
+    image.times = 100
+    with pytest.raises(StorageError):
+        images.make(replace(wanted, key="01" * 16))
 
 
 def test_many_threads_share_one_transformation(images: Derivatives) -> None:
