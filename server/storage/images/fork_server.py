@@ -7,7 +7,9 @@ A job on a worker's socket is JOB_BYTES bytes of JSON, with two file descriptors
 the result. The answer is JSON, too.
 
 Forking takes 3 ms; starting Python and importing Pillow takes 100 ms. A worker transforms one image at a
-time, with limits on memory, processor time and elapsed time, so a malicious image ends only its own worker.
+time, with limits on memory and processor time, so a malicious image ends only its own worker. The client
+limits the elapsed time: it closes the worker's socket, and this process then kills the worker, even if it is
+stopped.
 A worker is reused only after a success: it keeps its memory, so the kernel need not provide it again, which
 takes 10 ms for each image.
 """
@@ -31,7 +33,7 @@ from PIL import Image
 
 from server.config.transformation import Transformation
 from server.storage.helper_processes import end_with_parent
-from server.storage.images.processes import END, FORKED, JOB_BYTES, STARTED, TIMEOUT_S
+from server.storage.images.processes import END, FORKED, JOB_BYTES, STARTED
 from server.storage.images.transform import UnusableImageError, transform
 
 IDLE_S = 60.0  # Without a worker for this long, the process exits.
@@ -45,7 +47,7 @@ MAX_MEMORY_BYTES = 1024 * 1024 * 1024  # limit on the address space of each work
 MAX_RESULT_BYTES = 64_000_000
 # What the image did, by the signal that ended its worker. SIGKILL is missing, because others send it, too.
 _ERRORS_OF_SIGNALS: Mapping[int, str] = {
-    **dict.fromkeys((signal.SIGXCPU, signal.SIGALRM), "takes too much time to decode"),
+    signal.SIGXCPU: "takes too much time to decode",
     # Some encoders crash if they get no memory.
     **dict.fromkeys((signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT), "can't be decoded or encoded"),
 }
@@ -145,7 +147,6 @@ def _serve(connection: socket.socket) -> NoReturn:
             connection.send(STARTED)
             _bound_job()
             told = _work(message, *descriptors)
-            signal.alarm(0)
             _tell(connection, told)
             if "width" not in told or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > MAX_REUSED_KB:
                 break
@@ -191,9 +192,9 @@ def _bound() -> None:
 
 
 def _bound_job() -> None:
-    signal.alarm(TIMEOUT_S)  # By default, SIGALRM and SIGXCPU kill the process.
     most = math.ceil(time.process_time()) + MAX_CPU_S
     with suppress(OSError, ValueError):
+        # By default, SIGXCPU kills the process.
         resource.setrlimit(resource.RLIMIT_CPU, (most, resource.getrlimit(resource.RLIMIT_CPU)[1]))
 
 

@@ -24,8 +24,7 @@ from server.storage.helper_processes import forget_helper, require_running, star
 from server.storage.images.kinds import ImageSize, MadeImage
 
 JOB_BYTES = 1024
-TIMEOUT_S = 30  # limit on elapsed time for each image
-ANSWER_TIMEOUT_S = TIMEOUT_S + 5.0
+TIMEOUT_S = 30.0  # limit on elapsed time for each image; the limit on its processor time is lower
 # After this time, a process counts as frozen and is replaced. Starting Python takes 0.1 s of processor time.
 START_TIMEOUT_S = 4.0
 MAX_ANSWER_BYTES = 4096
@@ -191,7 +190,7 @@ def _exchange(worker: socket.socket, message: bytes, descriptors: list[int]) -> 
         return b""
     if _receive(worker, STARTED, 1, START_TIMEOUT_S) != STARTED:
         return b""
-    return STARTED + _receive(worker, END, MAX_ANSWER_BYTES, ANSWER_TIMEOUT_S)
+    return STARTED + _receive(worker, END, MAX_ANSWER_BYTES, TIMEOUT_S)
 
 
 def _receive(worker: socket.socket, end: bytes, most: int, timeout_s: float) -> bytes:

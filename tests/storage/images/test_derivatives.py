@@ -314,15 +314,18 @@ def test_an_image_that_crashes_its_worker_is_not_tried_again(images: Derivatives
 def test_a_worker_that_freezes_while_it_works_is_killed(
     images: Derivatives, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    image_processes().end()
     made(images, request())
-    monkeypatch.setattr(processes, "START_TIMEOUT_S", 1.0)
-    monkeypatch.setattr(processes, "ANSWER_TIMEOUT_S", 1.0)
+    [worker] = children(fork_server())
+    monkeypatch.setattr(processes, "TIMEOUT_S", 1.0)
+    before = processor_ticks(worker)
     with ThreadPoolExecutor(1) as pool:
-        freezing = pool.submit(signal_while_busy, images, signal.SIGSTOP)
-        with suppress(BusyError):
-            made(images, SLOW)
-        frozen = freezing.result()
-    until(lambda: not frozen & children(fork_server()))
+        slow = pool.submit(made, images, SLOW)
+        until(lambda: processor_ticks(worker) > before + 5)
+        os.kill(worker, signal.SIGSTOP)
+        with pytest.raises(BusyError):
+            slow.result(processes.START_TIMEOUT_S)
+    until(lambda: worker not in children(fork_server()))
     assert made(images, request(key="01" * 16))
 
 
