@@ -7,12 +7,13 @@ from typing import BinaryIO
 
 import click
 
+from server.api.entrance import Entrance
 from server.api.mcp.role_identities import KINDS, RoleIdentities
 from server.api.mcp.stdio import serve
 from server.api.wsgi_server import make_app
 from server.auth.session_key import session_key
 from server.config.model import Settings
-from server.errors import SetupError
+from server.errors import SetupError, UnauthorizedError
 from server.schema.spelling import suggestion
 from server.service.opening import Mode, open_site
 from server.tools.terminal import check_site, one_line_errors, site_option
@@ -48,6 +49,8 @@ def mcp(root: Path, variable: str | None, role: str | None) -> None:
         _check_role(role, site.state.settings)
         identities = RoleIdentities(role, site.folder, site.state.settings, key=key)
     app = make_app(site, key, opened.past, identities=identities)
+    if variable is not None:
+        _check_token(variable, authorization, app)
     serve(app, authorization, opened.recorder.database, source, target)
 
 
@@ -62,6 +65,15 @@ def _authorization(variable: str | None, role: str | None) -> str:
         fix = "create a token with `bifolio token create NAME` and set the variable to it"
         raise SetupError("--token-env", None, f"the environment variable {variable} is not set", fix)
     return f"Bearer {token}"
+
+
+def _check_token(variable: str, authorization: str, app: Entrance) -> None:
+    try:
+        app.identities.identify(authorization, app.site.state.settings)
+    except UnauthorizedError as error:
+        problem = f"the environment variable {variable} does not contain a valid token of this site"
+        fix = "`bifolio token list` lists the tokens; create a new one with `bifolio token create NAME`"
+        raise SetupError("--token-env", None, problem, fix) from error
 
 
 def _check_role(role: str, settings: Settings) -> None:

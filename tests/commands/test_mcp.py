@@ -76,6 +76,7 @@ def test_without_a_token_the_agent_is_the_public(root: Path) -> None:
     [
         (("--as", "editr"), 'there is no role "editr". Did you mean "editor"?'),
         (("--token-env", "NO_SUCH"), "the environment variable NO_SUCH is not set"),
+        (("--token-env", "PATH"), "the environment variable PATH does not contain a valid token"),
         (("--token-env", "NO_SUCH", "--as", "editor"), "--token-env and --as exclude each other"),
     ],
 )
