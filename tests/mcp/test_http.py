@@ -42,7 +42,10 @@ def legacy(api: Api) -> Agent:
 
 def test_it_is_off_by_default(tmp_path_factory: pytest.TempPathFactory) -> None:
     api = make(tmp_path_factory.mktemp("site"), {**FILES, "site.yaml": ""})
-    assert Agent(api).post("tools/list").status == 404
+    for who in ("full", "public"):
+        refused = Agent(api, who).post("tools/list")
+        assert (refused.status, refused.error["name"]) == (404, "NotFoundError")
+        assert "set mcp: {enabled: true} in site.yaml" in refused.error["message"]
     assert api.get("/mcp").status == 405
     api.accounts.close()
 

@@ -13,6 +13,8 @@ from server.api.serving.bodies import SMALL_BODY_BYTES
 from server.errors import NotFoundError, PayloadTooLargeError
 from server.events.database import EventDatabase
 
+OFF_MESSAGE = "Agents are turned off; to let them connect, set mcp: {enabled: true} in site.yaml"
+
 
 def bind(handles: Handlers, database: EventDatabase) -> None:
     """Register the handler."""
@@ -21,10 +23,9 @@ def bind(handles: Handlers, database: EventDatabase) -> None:
     def answer() -> Response:
         settings, environ = state_of(request).settings, request.environ
         if not settings.mcp.enabled:
-            raise NotFoundError()
-        actor_of(
-            request
-        )  # Otherwise, an agent with an invalid token would learn that only from its first read.
+            raise NotFoundError(OFF_MESSAGE)
+        # Otherwise, an agent with an invalid token would learn that only from its first read.
+        actor_of(request)
         length = request.content_length or 0
         # The HTTP server drops bodies that are larger than the caller's permissions allow.
         if length > SMALL_BODY_BYTES and length > (most := environ[ENTRANCE].most_bytes(environ)):
