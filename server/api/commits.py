@@ -136,4 +136,4 @@ def as_of(commit: AnsweredCommit, shown: Representation) -> Representation:
 
 
 def commit_of(state: State) -> str:
-    return state.commit + CHANGED_SUFFIX if state.changed else state.commit
+    return state.commit + CHANGED_SUFFIX if state.has_uncommitted_changes else state.commit

@@ -185,8 +185,8 @@ class Identities:
             user = self.users.known(claims[0], waits=waits, anew=anew)
             if user is None:
                 break
-            usable = not user.blocked and (user.confirmed or not settings.auth.confirm_email)
-            if usable and (user.sessions == claims[1] or ended):
+            reuse_rule = not user.blocked and (user.confirmed or not settings.auth.confirm_email)
+            if reuse_rule and (user.sessions == claims[1] or ended):
                 return Actor(f"user:{user.id}", settings.roles.get(user.role, frozenset()), user_id=user.id)
         raise UnauthorizedError()
 

@@ -50,7 +50,7 @@ from server.site.background.jobs import FollowLog
 from server.site.change import Report
 from server.site.change_log import ChangeLog
 from server.site.configure import check_state_folder
-from server.site.loading import cores, give_back
+from server.site.loading import cores, release_free_memory
 from server.site.site import Site
 from server.write.precondition import use_key
 
@@ -162,8 +162,8 @@ def serve(
         site.share(log)
         listen(shared.listener)
     else:
-        change = site.succeed(log)
-        give_back()  # Memory is freed before the fork, so that the workers don't copy it.
+        change = site.start_new_generation(log)
+        release_free_memory()  # Memory is freed before the fork, so that the workers don't copy it.
         report(change, time.perf_counter() - began)
         opened.recorder.database.close()  # unusable after a fork
     retiring = threading.Event()
@@ -213,7 +213,7 @@ def _start(
     site = opened.site
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     gc.set_threshold(*GC_THRESHOLDS)
-    worker = shared.log.enter()
+    worker = shared.log.register_worker()
     shared.streams.enter(worker)
     shared.counts.enter(worker)
     site.catch_up()  # Apply the changes since the parent process loaded the site.
@@ -241,7 +241,7 @@ def make_hub(app: Entrance, watched: Watched, shared: Shared, connections: Conne
     def schema() -> Schema:
         return app.site.state.schema
 
-    source = Source(watched.recorder.database, lambda: shared.log.event, identify, schema)
+    source = Source(watched.recorder.database, lambda: shared.log.last_event, identify, schema)
     presence = PresenceSource(watched.presence, lambda: app.site.state)
     return Hub(source, watched.streams, connections, presence)
 

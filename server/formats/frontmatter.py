@@ -30,7 +30,7 @@ _BLANK_LINES = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class SiteConnections:
     """The parts of a Markdown file: the front matter (`matter`), the lines around it, and the `rest`.
 
     Without front matter, the whole text is in `rest`.
@@ -66,7 +66,7 @@ class Handler(BaseHandler):
 
     CLOSING: re.Pattern[str]
 
-    def parts(self, text: str) -> Parts:
+    def parts(self, text: str) -> SiteConnections:
         """Split Markdown text into its parts. Raises SyntaxProblem if the front matter is not closed."""
         start = text.find("\n") + 1 or len(text)
         closing = self.CLOSING.search(text, start)
@@ -74,7 +74,7 @@ class Handler(BaseHandler):
             fix = f"add the line {self.END_DELIMITER} after the front matter"
             raise SyntaxProblem("the front matter is not closed", 1, fix, 1)
         matter = text[start : closing.start()]
-        return Parts(self, text[:start], matter, closing[0], text[closing.end() :])
+        return SiteConnections(self, text[:start], matter, closing[0], text[closing.end() :])
 
     def split(self, text: str) -> tuple[str, str]:
         # python-frontmatter requires this method.
@@ -165,7 +165,7 @@ class JsonHandler(Handler):
     FM_BOUNDARY = re.compile(r'\{\s*"(?:\\.|[^"\\\n])*"\s*:')
     CLOSING = re.compile(r"[ \t]*(?:\r?\n|\Z)")
 
-    def parts(self, text: str) -> Parts:
+    def parts(self, text: str) -> SiteConnections:
         try:
             _, end = json.JSONDecoder().raw_decode(text)
         except (ValueError, RecursionError):
@@ -173,7 +173,7 @@ class JsonHandler(Handler):
             raise
         closing = self.CLOSING.match(text, end)
         behind = closing.end() if closing else end
-        return Parts(self, "", text[:end], text[end:behind], text[behind:])
+        return SiteConnections(self, "", text[:end], text[end:behind], text[behind:])
 
     def read(self, fm: str, positions: Positions | None = None, repeats: Repeats = None) -> Tree:
         if positions is not None:
@@ -193,7 +193,7 @@ class NamedHandler(Handler):
     FM_BOUNDARY = re.compile(r"---[ \t]*(?:json|toml|yaml|js|javascript|coffee|cson)[ \t]*\r?\n")
     START_DELIMITER = END_DELIMITER = "---"
 
-    def parts(self, text: str) -> Parts:
+    def parts(self, text: str) -> SiteConnections:
         language = text.partition("\n")[0].strip("- \t\r")
         fix = "write YAML between --- lines, or TOML between +++ lines"
         raise SyntaxProblem(f'front matter that begins with "---{language}" is not supported', 1, fix, 1)
@@ -205,7 +205,7 @@ JSON = JsonHandler()
 HANDLERS: tuple[Handler, ...] = (YAML, TOML, JSON, NamedHandler())
 
 
-def split(text: str) -> Parts:
+def split(text: str) -> SiteConnections:
     """Split Markdown text into front matter and body.
 
     Raises SyntaxProblem if the front matter is not closed.
@@ -214,7 +214,7 @@ def split(text: str) -> Parts:
         try:
             parts = split(text[blank.end() :])
         except SyntaxProblem:  # The dashes are a horizontal rule, not the start of front matter.
-            return Parts(None, "", "", "", text)
+            return SiteConnections(None, "", "", "", text)
         return replace(parts, opening=blank[0] + parts.opening)
     handler = cast("Handler | None", detect_format(text, HANDLERS))
-    return handler.parts(text) if handler else Parts(None, "", "", "", text)
+    return handler.parts(text) if handler else SiteConnections(None, "", "", "", text)

@@ -158,8 +158,8 @@ class _Reader:
         """Return a version's claim and URL pattern, or None if the version was hidden or had no address."""
         path = version.path
         if path not in self._claims:
-            usable = is_utf_8(path) and "\n" not in path
-            self._claims[path] = self.layout.claim(path) if usable else None
+            reuse_rule = is_utf_8(path) and "\n" not in path
+            self._claims[path] = self.layout.claim(path) if reuse_rule else None
         claim = self._claims[path]
         if claim is None or claim.draft or claim.type.uid not in self.uids:
             return None

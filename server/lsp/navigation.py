@@ -145,8 +145,8 @@ def _links_to(view: View, key: Key) -> Iterator[Json]:
         text = view.text(path)
         for link in links_in(text, path) if text else ():
             found = destination_of(view, path, link.destination)
-            is_own = found is not None and found[0] == path and link.destination.startswith("#")
-            if text and found and found[0] in versions and not is_own:
+            has_own_entry = found is not None and found[0] == path and link.destination.startswith("#")
+            if text and found and found[0] in versions and not has_own_entry:
                 yield {"uri": view.uri(path), "range": text.range(link.span)}
 
 

@@ -129,7 +129,7 @@ class Images:
         if width := _nearest_width(wanted, asked, settings.transform):
             return self._redirect(key, _with_width(parameters, width, settings), settings.transform)
         key, document = _original(snapshot, key)
-        is_own = PRESET not in asked and not wanted.uses_focal_point
+        has_own_entry = PRESET not in asked and not wanted.uses_focal_point
         wanted = with_focus(wanted, document)
         ending = posixpath.splitext(key)[1].lower()
         if ending not in OWN_FORMATS:
@@ -140,7 +140,9 @@ class Images:
         requests = [self._request(snapshot, commit, key, digest, wanted, *pair) for pair in formats]
         stem = posixpath.splitext(posixpath.basename(key))[0]
         most = animation_limit(ending, wanted.format, settings.transform)
-        versions = _versions(digest, wanted, most, is_own=is_own) if read_version(parameters) else ()
+        versions = (
+            _versions(digest, wanted, most, has_own_entry=has_own_entry) if read_version(parameters) else ()
+        )
         return self._result(requests, caller, stem, versions, varies=wanted.format == AUTO)
 
     def _result(
@@ -305,13 +307,13 @@ def _read(asked: Mapping[str, Any], media: MediaSettings) -> Transformation:
     return wanted
 
 
-def _versions(digest: str, wanted: Transformation, most: int, *, is_own: bool) -> tuple[str, ...]:
+def _versions(digest: str, wanted: Transformation, most: int, *, has_own_entry: bool) -> tuple[str, ...]:
     """Return the hashes that identify a result. `most` is the result of `animation_limit`.
 
-    `is_own` means that the URL and the original determine it: no preset, and no focal point.
+    `has_own_entry` means that the URL and the original determine it: no preset, and no focal point.
     """
     version = version_of_image(digest, wanted, most)
-    return (version, digest) if is_own else (version,)
+    return (version, digest) if has_own_entry else (version,)
 
 
 def _check_size(
@@ -340,8 +342,8 @@ def _formats(
     if "webp" not in found and own not in found:
         found.append(own)
     # All browsers can show a JPEG and a PNG.
-    usable = [name for name in dict.fromkeys(("webp", own)) if name in found or name in ("jpg", "png")]
-    return [(name, tuple(rival for rival in usable if rival != name and name != own)) for name in found]
+    reuse_rule = [name for name in dict.fromkeys(("webp", own)) if name in found or name in ("jpg", "png")]
+    return [(name, tuple(rival for rival in reuse_rule if rival != name and name != own)) for name in found]
 
 
 # The cache saves 10 of the 100 µs that finding a cached image takes.

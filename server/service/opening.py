@@ -18,7 +18,7 @@ from server.history.past import PastStates
 from server.jobs.job import Timing
 from server.site.change import Change
 from server.site.loading import Progress
-from server.site.parts import Arbiter, Parts
+from server.site.parts import Arbiter, SiteConnections
 from server.site.site import Site
 from server.storage.helper_processes import end_with_parent
 
@@ -55,7 +55,7 @@ class OpenSite:
         self.mode, self.timing = mode, timing
         report_change = partial(self._report, report) if report else None
         make_arbiter = None if mode is Mode.READ else self._make_arbiter
-        self.site = Site(root, Parts(make_arbiter, report_change, request_reload))
+        self.site = Site(root, SiteConnections(make_arbiter, report_change, request_reload))
 
     @cached_property
     def past(self) -> PastStates:

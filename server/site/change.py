@@ -33,9 +33,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a change came from: "api" for a write by this server, or "file" for a change by another program.
+    """The source of a change: "api" for a write by this server, or "file" for a change by another program.
 
-    `write` is the write's name in the commit queue, or "" if the change is not in the queue.
+    `write` is the ID of the write in the commit queue, or "" if the change is not in the queue.
     """
 
     source: str = "file"
@@ -43,10 +43,10 @@ class Origin:
     write: str = ""
 
 
-FILES_ORIGIN = Origin()  # a change by another program
+OTHER_PROGRAM = Origin()  # a change by another program
 # Called for each record before it is served, while the write lock is held. Returns the number of the last
 # event, or None if no event could be recorded.
-Observe = Callable[[Contents, Record, Origin], int | None]
+RecordObserver = Callable[[Contents, Record, Origin], int | None]
 Report = Callable[[Change, float], None]  # (change, seconds needed to apply it)
 
 

@@ -44,49 +44,49 @@ class ChangeLog:
         # A POSIX lock belongs to one process. Forked processes do not inherit it, and the kernel releases
         # it when the process dies.
         self._locks = anonymous_file()
-        self._close_files = closed_with(self, *self._segments, self._note, self._locks)
+        self._close_files = close_with_owner(self, *self._segments, self._note, self._locks)
 
     @property
     def end(self) -> int:
         return self._numbers[_END]
 
     @property
-    def demanded(self) -> int:
-        """Position up to which each worker must apply the log before its next response."""
+    def required_position(self) -> int:
+        """Position up to which every worker must have applied the log before it sends its next response."""
         return self._numbers[_DEMANDED]
 
     @property
-    def newest(self) -> int:
+    def newest_record(self) -> int:
         return self._numbers[_NEWEST]
 
-    @newest.setter
-    def newest(self, number: int) -> None:
+    @newest_record.setter
+    def newest_record(self, number: int) -> None:
         self._numbers[_NEWEST] = number
 
     @property
-    def event(self) -> int:
-        """Number of the last event that is known to be in the event log."""
+    def last_event(self) -> int:
+        """Number of the last event known to be in the event log."""
         return self._numbers[_EVENT]
 
-    @event.setter
-    def event(self, number: int) -> None:
+    @last_event.setter
+    def last_event(self, number: int) -> None:
         self._numbers[_EVENT] = number
 
     @property
-    def note(self) -> bytes:
+    def handover_note(self) -> bytes:
         """Message from the current workers to the workers that will replace them."""
         return os.pread(self._note, os.fstat(self._note).st_size, 0)
 
-    @note.setter
-    def note(self, note: bytes) -> None:
+    @handover_note.setter
+    def handover_note(self, note: bytes) -> None:
         os.ftruncate(self._note, 0)
         os.pwrite(self._note, note, 0)
 
-    def append(self, record: bytes, checkpoint: Callable[[], bytes], *, demanded: bool) -> int:
+    def append(self, record: bytes, checkpoint: Callable[[], bytes], *, is_required: bool) -> int:
         """Append a record, and return the position after it. The caller must hold the write lock.
 
-        `checkpoint` returns a record of the entire site. If `demanded` is set, all workers must apply the new
-        record before their next response.
+        `checkpoint` returns a record of the entire site. If `is_required` is set, all workers must apply the
+        new record before their next response.
         """
         active = self._numbers[_ACTIVE]
         base = self._numbers[_BASES + active]
@@ -97,12 +97,12 @@ class ChangeLog:
             active = self._begin(1 - active, checkpoint())
         end = self._put(active, self.end, record, checkpoint=False)
         self._numbers[_END] = end
-        if demanded:
+        if is_required:
             self._numbers[_DEMANDED] = end
         return end
 
-    def begin_anew(self, record: bytes, *, lag: bool) -> int:
-        """Append a record of the entire site for new workers, and return the position after it.
+    def append_full_record(self, record: bytes, *, lag: bool) -> int:
+        """Append a record that contains the entire site, for new workers. Return the position after it.
 
         If `lag` is set, the old workers are allowed to serve an older state for a short time. The caller must
         hold the write lock.
@@ -114,13 +114,13 @@ class ChangeLog:
             self._numbers[_DEMANDED] = self.end
         return self.end
 
-    def may_lag(self, position: int, patience: int = 0) -> bool:
+    def may_lag(self, position: int, extra_ns: int = 0) -> bool:
         """Return whether a worker at `position` is allowed to serve an older state until it is replaced.
 
-        `patience`, in nanoseconds, extends the time limit.
+        `extra_ns` extends the time limit, in nanoseconds.
         """
         numbers = self._numbers
-        return position < numbers[_REPLACED] and time.monotonic_ns() < numbers[_LAG_UNTIL] + patience
+        return position < numbers[_REPLACED] and time.monotonic_ns() < numbers[_LAG_UNTIL] + extra_ns
 
     def wait_for_laggards(self) -> None:
         while time.monotonic_ns() < self._numbers[_LAG_UNTIL]:
@@ -129,7 +129,7 @@ class ChangeLog:
     def end_lag(self) -> None:
         self._numbers[_LAG_UNTIL] = 0
 
-    def since(self, position: int) -> tuple[int, list[bytes]]:
+    def records_since(self, position: int) -> tuple[int, list[bytes]]:
         """Return the position at the end of the log, and the records after `position`.
 
         If some of the records were overwritten, the list starts with a record of the entire site. Raises
@@ -153,8 +153,8 @@ class ChangeLog:
             position_now += len(data)
         return position_now, records
 
-    def enter(self) -> int:
-        """Register a new worker, and return its number. The first worker is number 1."""
+    def register_worker(self) -> int:
+        """Return a number for a new worker. The first worker is number 1."""
         fcntl.lockf(self._locks, fcntl.LOCK_EX, 1, _START_BYTE)
         try:
             self._numbers[_STARTED] += 1
@@ -162,10 +162,10 @@ class ChangeLog:
         finally:
             fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _START_BYTE)
 
-    def lead(self, stop: Event | None = None) -> bool:
+    def wait_for_leadership(self, stop: Event | None = None) -> bool:
         """Wait until this worker becomes the leader, and return True. Return False if `stop` is set first.
 
-        The worker remains the leader until it calls `resign` or exits.
+        The worker remains the leader until it calls `resign_leadership` or exits.
         """
         stop = stop or Event()
         while not stop.is_set():
@@ -176,7 +176,7 @@ class ChangeLog:
                 stop.wait(POLL_INTERVAL_S)
         return False
 
-    def resign(self) -> None:
+    def resign_leadership(self) -> None:
         fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _LEADER_BYTE)
 
     def close(self) -> None:
@@ -199,25 +199,29 @@ class ChangeLog:
         self._numbers[_END] = end
         return segment
 
-    def _put(self, segment: int, at: int, record: bytes, *, checkpoint: bool, base: int | None = None) -> int:
+    def _put(
+        self, segment: int, start: int, record: bytes, *, checkpoint: bool, base: int | None = None
+    ) -> int:
         base = self._numbers[_BASES + segment] if base is None else base
         head = _FRAME.pack(len(record), xxh3_64_intdigest(record), checkpoint)
         for part in (head, memoryview(record)):
             written = 0
             while written < len(part):
-                written += os.pwrite(self._segments[segment], part[written:], at - base + written)
-            at += written
-        return at
+                written += os.pwrite(self._segments[segment], part[written:], start - base + written)
+            start += written
+        return start
 
-    def _read(self, at: int, end: int) -> bytes | None:
-        """Return the bytes from `at` to `end` or the end of the segment, or None if they were overwritten."""
+    def _read(self, start: int, end: int) -> bytes | None:
+        """Return the bytes from `start` to `end` (or to the end of the segment), or None if they were
+        overwritten.
+        """
         active = self._numbers[_ACTIVE]
         newer, older = self._numbers[_BASES + active], self._numbers[_BASES + 1 - active]
-        segment, base, stop = (active, newer, end) if at >= newer else (1 - active, older, min(end, newer))
-        if not base <= at < stop:
+        segment, base, stop = (active, newer, end) if start >= newer else (1 - active, older, min(end, newer))
+        if not base <= start < stop:
             return None
-        data = _read_all(self._segments[segment], stop - at, at - base)
-        return data if self._numbers[_BASES + segment] == base and len(data) == stop - at else None
+        data = _read_all(self._segments[segment], stop - start, start - base)
+        return data if self._numbers[_BASES + segment] == base and len(data) == stop - start else None
 
 
 def _frames(data: bytes) -> Iterator[tuple[bool, bytes]]:
@@ -249,7 +253,7 @@ class SharedLock:
 
     def __init__(self) -> None:
         self._file, self._threads = anonymous_file(), threading.Lock()
-        closed_with(self, self._file)
+        close_with_owner(self, self._file)
 
     def __enter__(self) -> None:
         self._threads.acquire()
@@ -269,7 +273,7 @@ def anonymous_file() -> int:
     return descriptor
 
 
-def closed_with(owner: object, *descriptors: int) -> Callable[[], None]:
+def close_with_owner(owner: object, *descriptors: int) -> Callable[[], None]:
     """Return a function that closes the given file descriptors.
 
     The function is also called automatically when `owner` is garbage-collected.

@@ -31,7 +31,7 @@ MAX_STAT_PATHS = 200  # Above this, listing all folders is faster.
 RACY_WINDOW_NS = 50_000_000
 
 
-def walk_for(contents: Contents, hints: Collection[str] | None) -> Walk | None:
+def list_if_needed(contents: Contents, hints: Collection[str] | None) -> Walk | None:
     """Return a listing of all content folders, or None if checking the paths in `hints` is enough."""
     if not (
         hints is None
@@ -40,64 +40,67 @@ def walk_for(contents: Contents, hints: Collection[str] | None) -> Walk | None:
     ):
         return None
     root, roots = contents.root, contents.store.layout.roots
-    if contents.seen and contents.seen[0] == contents.applied:
+    if contents.clean_check and contents.clean_check[0] == contents.applied:
         summary = walk(root, roots, is_summary=True)
-        if (contents.applied, summary.digest()) == contents.seen:
+        if (contents.applied, summary.digest()) == contents.clean_check:
             return summary
     return walk(root, roots)
 
 
-def changed(
-    contents: Contents, hints: Collection[str], found: Walk | None
+def find_changed_files(
+    contents: Contents, hints: Collection[str], listing: Walk | None
 ) -> tuple[set[str], tuple[Problem, ...], Mapping[str, str]]:
     """Return the paths of changed files, the problems with folders and links, and the target of each link.
 
-    If `found` is None, only the paths in `hints` are checked. Media files in `hints` always count as changed.
+    If `listing` is None, only the paths in `hints` are checked. Media files in `hints` always count as
+    changed.
     """
     hinted = _content_paths(hints)
     media = {hint for hint in hinted if upload_path(hint) and hint in contents.entries}
-    if found is None:
+    if listing is None:
         paths = set[str]()
         for hint in hinted:
             inside = walk(contents.root, [hint]) if (contents.root / hint).is_dir() else Walk()
             if inside.problems or inside.links:
-                return changed(contents, hints, walk(contents.root, contents.store.layout.roots))
+                return find_changed_files(contents, hints, walk(contents.root, contents.store.layout.roots))
             paths |= {path for each in (hint, *inside.files) for path in (each, _beside(each))}
             if hint not in contents.entries and not _is_new(contents, hint):
                 paths |= {path for path in list(contents.entries) if path.startswith(hint + "/")}
         differing = {path for path in same_files(paths, contents.links) if _differs(contents, path)}
         return media | differing, contents.folders, contents.links
-    return media | _differing(contents, found), tuple(found.problems), found.links
+    return media | _differing(contents, listing), tuple(listing.problems), listing.links
 
 
-def _differing(contents: Contents, found: Walk) -> set[str]:
+def _differing(contents: Contents, listing: Walk) -> set[str]:
     # A full comparison takes as long as listing the folders, and makes a forked process copy the memory of
     # all entries. Skip it if nothing has changed since an earlier comparison found no difference.
-    state = (contents.applied, found.digest())
-    unread = tuple(f"{folder}/" for folder in found.unread)
-    if state == contents.seen:
+    state = (contents.applied, listing.digest())
+    unread = tuple(f"{folder}/" for folder in listing.unread)
+    if state == contents.clean_check:
         settling = {path for path in list(contents.unsettled) if not path.startswith(unread)}
-        return {path for path in settling if _differs(contents, path, None if found.is_summary else found)}
-    if found.is_summary:  # Files or entries have changed since the last full comparison.
-        found = walk(contents.root, contents.store.layout.roots)
-        state = (contents.applied, found.digest())
-        unread = tuple(f"{folder}/" for folder in found.unread)
+        return {
+            path for path in settling if _differs(contents, path, None if listing.is_summary else listing)
+        }
+    if listing.is_summary:  # Files or entries have changed since the last full comparison.
+        listing = walk(contents.root, contents.store.layout.roots)
+        state = (contents.applied, listing.digest())
+        unread = tuple(f"{folder}/" for folder in listing.unread)
     entries = dict(contents.entries)
     if unread:
         entries = {path: entry for path, entry in entries.items() if not path.startswith(unread)}
     # Exclude unchanged entries (usually nearly all) from the slower check below.
     same = {
-        path for path, entry in entries.items() if found.files.get(path) == entry.signature and entry.digest
+        path for path, entry in entries.items() if listing.files.get(path) == entry.signature and entry.digest
     }
-    candidates = (entries.keys() | found.files.keys()) - (same - contents.unsettled)
-    differing = {path for path in candidates if _differs(contents, path, found)}
+    candidates = (entries.keys() | listing.files.keys()) - (same - contents.unsettled)
+    differing = {path for path in candidates if _differs(contents, path, listing)}
     if not differing:
-        contents.seen = state
+        contents.clean_check = state
     return differing
 
 
-def is_own(contents: Contents, path: str) -> bool:
-    """Return whether a file has its own entry. The description files of media files do not."""
+def has_own_entry(contents: Contents, path: str) -> bool:
+    """Return whether a file has an entry of its own. Description files of media files do not have one."""
     return contents.store.owner(path, lambda other: (contents.root / other).is_file()) == path
 
 
@@ -105,14 +108,14 @@ def _is_new(contents: Contents, path: str) -> bool:
     return contents.store.claimed(path) and (contents.root / path).is_file()
 
 
-def unsettled(entries: Iterable[Entry], at: int) -> set[str]:
+def find_unsettled(entries: Iterable[Entry], read_at_ns: int) -> set[str]:
     """Return the paths of files that might change again without getting a new signature.
 
-    `at` is the time at which the files were read, in nanoseconds since 1970.
+    `read_at_ns` is the time at which the files were read, in nanoseconds since 1970.
     """
     # The same test as in `is_settled`, but without a function call for each of up to hundreds of thousands of
     # files.
-    since = at - RACY_WINDOW_NS
+    since = read_at_ns - RACY_WINDOW_NS
     return {e.path for e in entries if (s := e.signature) and (s[0] >= since or s[3] >= since)}
 
 
@@ -126,39 +129,40 @@ def _beside(path: str) -> str:
     return path.removesuffix(SIDECAR_SUFFIX) if path.endswith(SIDECAR_SUFFIX) else path + SIDECAR_SUFFIX
 
 
-def _differs(contents: Contents, path: str, found: Walk | None = None) -> bool:
-    if has_changed(contents, path, found):
+def _differs(contents: Contents, path: str, listing: Walk | None = None) -> bool:
+    if has_changed(contents, path, listing):
         return True
     entry = contents.entries.get(path)
     if entry is None or path not in contents.unsettled:
         return False
-    return not _settle(contents, entry, entry.signature)
+    return not _has_same_bytes(contents, entry, entry.signature)
 
 
-def has_changed(contents: Contents, path: str, found: Walk | None = None) -> bool:
+def has_changed(contents: Contents, path: str, listing: Walk | None = None) -> bool:
     """Return whether a file or its description file has changed since it was last read.
 
-    The current signatures come from `found` or, if it is None, from disk.
+    The current signatures come from `listing` or, if it is None, from the disk.
     """
     entry = contents.entries.get(path)
-    now = _signature(contents, path, found)
+    now = _signature(contents, path, listing)
     if entry is None:
-        return now is not None and contents.store.claimed(path) and is_own(contents, path)
+        return now is not None and contents.store.claimed(path) and has_own_entry(contents, path)
     if now is None or now != entry.signature:
         return True
     return bool(upload_path(path)) and (
-        _signature(contents, path + SIDECAR_SUFFIX, found) != entry.beside or not is_own(contents, path)
+        _signature(contents, path + SIDECAR_SUFFIX, listing) != entry.beside
+        or not has_own_entry(contents, path)
     )
 
 
-def _signature(contents: Contents, path: str, found: Walk | None) -> Signature | None:
-    return found.files.get(path) if found else signature_of(contents.root / path)
+def _signature(contents: Contents, path: str, listing: Walk | None) -> Signature | None:
+    return listing.files.get(path) if listing else signature_of(contents.root / path)
 
 
-def _settle(contents: Contents, entry: Entry, now: Signature | None) -> bool:
+def _has_same_bytes(contents: Contents, entry: Entry, current: Signature | None) -> bool:
     """Return whether a recently changed file still contains the bytes that were read.
 
-    `now` is the file's current signature.
+    `current` is the file's current signature.
     """
     if not entry.digest:
         return False  # Media files have no digest, so they are always read again.
@@ -167,23 +171,25 @@ def _settle(contents: Contents, entry: Entry, now: Signature | None) -> bool:
         data, read = read_bytes(contents.root, entry.path)
     except (OSError, SyntaxProblem):
         return False
-    if read != now or digest_of(data) != entry.digest:
+    if read != current or digest_of(data) != entry.digest:
         return False
-    if is_settled(now, at):
+    if is_settled(current, at):
         contents.unsettled.discard(entry.path)
     return True
 
 
-def is_settled(signature: Signature, at: int) -> bool:
-    """Return whether any change after `at` (nanoseconds since 1970) would give the file a new signature."""
-    return last_change(signature) + RACY_WINDOW_NS < at
+def is_settled(signature: Signature, time_ns: int) -> bool:
+    """Return whether any change after `time_ns` (nanoseconds since 1970) would give the file a
+    new signature.
+    """
+    return last_change(signature) + RACY_WINDOW_NS < time_ns
 
 
-def writes_of(contents: Contents, changeset: Changeset, chain: Chain | None = None) -> list[Write]:
-    """Return the writes that a changeset contains.
+def checked_writes(contents: Contents, changeset: Changeset, chain: Chain | None = None) -> list[Write]:
+    """Return the writes in a changeset, after checking that their files have not changed.
 
-    Raises ConflictError if a file that the changeset writes or relies on has changed, unless `chain` changed
-    it.
+    Raises ConflictError if another program has changed a file that the changeset writes or relies on. Changes
+    by earlier writes in `chain` are allowed.
     """
     writes = changeset.writes()
     known = (
@@ -196,7 +202,9 @@ def writes_of(contents: Contents, changeset: Changeset, chain: Chain | None = No
 
 
 def is_stale(contents: Contents, write: Write) -> bool:
-    """Return whether a write is based on a version of its file that is not being served."""
+    """Return whether the version of the file that a write is based on differs from the version
+    being served.
+    """
     if not contents.store.claimed(write.path) or is_skipped(write.path):
         return False
     if contents.store.owner(write.path, lambda path: (contents.root / path).is_file()) != write.path:

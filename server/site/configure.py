@@ -35,7 +35,7 @@ log = logging.getLogger("bifolio")
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """A site's settings and schemas, along with any problems in them and the signatures of their files."""
+    """The settings and schemas of a site, the problems in them, and the signatures of their files."""
 
     settings: Settings
     schema: Schema
@@ -44,7 +44,7 @@ class Configuration:
 
     @property
     def shape(self) -> object:
-        """A value that differs between two configurations if all documents must be parsed again."""
+        """Value to compare: if two configurations differ in it, all documents must be parsed again."""
         settings, types = self.settings, self.schema.types
         shapes = sorted((uid, t.path, repr(t.raw)) for uid, t in types.items())
         return (settings.locales.default, settings.locales.available, shapes)
@@ -60,7 +60,7 @@ def configure(root: Path) -> Configuration:
     for link in configuration_links(root):
         raise link
     settings, schema = read_settings(root), read_content_types(root)
-    for populate in wrong_populates(settings, schema):
+    for populate in invalid_populates(settings, schema):
         raise populate
     problems = (
         *check_subjects(settings, schema.subjects),
@@ -115,7 +115,7 @@ def check_state_folder(root: Path, name: str = STATE_FOLDER) -> None:
         raise SetupError(name, None, "is tracked by git, although it contains the site's secret keys", fix)
 
 
-def wrong_populates(settings: Settings, schema: Schema) -> Iterator[SetupError]:
+def invalid_populates(settings: Settings, schema: Schema) -> Iterator[SetupError]:
     """Yield an error for each invalid value in the `api.populate` setting."""
     for name, value in settings.api.populate.items():
         type_ = schema.subjects.get(name)

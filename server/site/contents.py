@@ -28,9 +28,9 @@ class Contents:
     - `unsettled`: files that might change again without getting a new signature
     - `uncommitted`: files that differ from the last commit
     - `number`: number of the last applied record
-    - `writes`: number of writes to the site up to that record
-    - `applied`: incremented before and after each record is applied
-    - `seen`: the value of `applied` and a digest of all signatures at the last full check that found no
+    - `writes`: value of the site's write counter after that record
+    - `applied`: a counter, incremented before and after each record is applied
+    - `clean_check`: the values of `applied` and of a digest of all signatures when a full check last found no
       changes
     """
 
@@ -48,7 +48,7 @@ class Contents:
     writes: int = 0
     number: int = 0
     applied: int = 0
-    seen: tuple[int, int] | None = None
+    clean_check: tuple[int, int] | None = None
 
     @classmethod
     def of(
@@ -56,7 +56,7 @@ class Contents:
     ) -> "Contents":
         return cls(root, image_cache, configuration, git, _store(root, image_cache, configuration, git))
 
-    def changes(self, records: Iterable[Record]) -> tuple[list[Document], list[Document]]:
+    def documents_changed_by(self, records: Iterable[Record]) -> tuple[list[Document], list[Document]]:
         """Return the documents that `records` remove and those that they add.
 
         A changed document is in both lists. Records of the entire site are not allowed.
@@ -74,7 +74,7 @@ class Contents:
 
     def apply(self, record: Record) -> None:
         """Apply a record. Unchanged documents keep their Document objects."""
-        seen, self.applied = self._seen_after(record), self.applied + 1
+        seen, self.applied = self._digest_after(record), self.applied + 1
         if record.whole:
             self.unsettled, self.git, self.uncommitted = set(), GitState(), set()
         if record.configuration:
@@ -94,13 +94,13 @@ class Contents:
         self.folders, self.links = record.folders, record.links
         self.writes, self.number = record.writes, record.number
         self.applied += 1
-        self.seen = None if seen is None else (self.applied, seen)
+        self.clean_check = None if seen is None else (self.applied, seen)
 
-    def _seen_after(self, record: Record) -> int | None:
+    def _digest_after(self, record: Record) -> int | None:
         # Update the digest, so that not all files have to be compared again after each record.
-        if record.whole or not self.seen or self.seen[0] != self.applied:
+        if record.whole or not self.clean_check or self.clean_check[0] != self.applied:
             return None
-        return self.seen[1] + sum(
+        return self.clean_check[1] + sum(
             _hashes(entry) - _hashes(self.entries.get(path)) for path, entry in record.entries.items()
         )
 
@@ -149,7 +149,7 @@ class Contents:
             return path not in committed.times or beside not in committed.times
         return self.configuration.mark.get(path) is not None and path not in committed.times
 
-    def whole(self) -> Record:
+    def full_record(self) -> Record:
         return Record(
             self.entries,
             self.configuration,
@@ -162,18 +162,18 @@ class Contents:
             number=self.number,
         )
 
-    def since(self, before: "Contents") -> Record:
+    def record_since(self, before: "Contents") -> Record:
         """Return the changes since `before` as a record.
 
         If many files differ, the record contains the entire site.
         """
         if not before.entries:
-            return self.whole()
+            return self.full_record()
         changed = {path: e for path, e in self.entries.items() if before.entries.get(path) is not e}
         gone = dict.fromkeys(before.entries.keys() - self.entries.keys())
         many = (len(changed) + len(gone)) * 8 > len(self.entries)
         if many or self.configuration is not before.configuration:
-            return self.whole()
+            return self.full_record()
         return Record(
             {**gone, **changed},
             git=git_change(before.git, self.git),

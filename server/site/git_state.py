@@ -20,9 +20,11 @@ POLL_INTERVAL_S = 0.01  # interval between checks of git's lock file
 
 @dataclass(frozen=True, slots=True)
 class GitState:
-    """The state of a site's git repository. `folder` is None if the site does not use git.
+    """The state of a site's git repository.
 
-    `place` identifies the `.git` file or folder. `head` is None if git has failed.
+    - `folder`: the repository's `.git` folder; None if the site does not use git
+    - `place`: identifies the `.git` file or folder, to notice when it is replaced
+    - `head`: identifies the commit that HEAD refers to; None if git has failed
     """
 
     folder: Path | None = None
@@ -109,7 +111,7 @@ def _folder(root: Path) -> Path | None:
 
 
 def with_changed(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
-    """Return the state, updated by asking git which of the files at `paths` differ from the last commit."""
+    """Return the state after asking git which of the files at `paths` differ from the last commit."""
     known = {path for path in paths if path in state.committed.times}
     if state.folder is None or not known:
         return state
@@ -137,20 +139,30 @@ def with_written(state: GitState, paths: Iterable[str]) -> GitState:
 
 
 def with_commit(
-    root: Path, state: GitState, commit: str, at: int, files: Mapping[str, bool], *, renames: bool
+    root: Path,
+    state: GitState,
+    commit: str,
+    committed_at: int,
+    files: Mapping[str, bool],
+    *,
+    may_rename: bool,
 ) -> GitState:
-    """Return the state after this server made a commit at the time `at`, in seconds since 1970.
+    """Return the state after this server has made a commit. Raises GitError.
 
-    `files` maps each committed path to whether the file on disk is still the same as in the commit. `renames`
-    is set if git might detect renames in the commit. Raises GitError.
+    - `committed_at`: time of the commit, in seconds since 1970
+    - `files`: maps each committed path to whether the file on disk still has the committed content
+    - `may_rename`: set if git might detect renames in the commit
     """
     assert state.folder is not None
     before = state.committed
-    if renames:
+    if may_rename:
         times = with_commits(before.times, read_commits(root, [commit], most=1))
     else:
-        known = {path: before.times.get(path, (at, at)) for path in files}
-        times = {**before.times, **{path: (min(a, at), max(b, at)) for path, (a, b) in known.items()}}
+        known = {path: before.times.get(path, (committed_at, committed_at)) for path in files}
+        times = {
+            **before.times,
+            **{path: (min(a, committed_at), max(b, committed_at)) for path, (a, b) in known.items()},
+        }
     changed = (before.changed - files.keys()) | {path for path, same in files.items() if not same}
     head, index = head_mark(state.folder), file_mark_of(state.folder / "index")
     return replace(state, head=head, index=index, committed=CommitTimes(commit, times, changed))
@@ -159,9 +171,9 @@ def with_commit(
 def with_commits_since(
     root: Path, state: GitState, commit: str, files: Mapping[str, bool]
 ) -> GitState | None:
-    """Return the state after other people's commits up to `commit`, or None if there is a merge among them.
+    """Return the state after other people's commits up to `commit`. Return None if one of them is a merge.
 
-    `files` is the same as for `with_commit`. Raises GitError.
+    `files` has the same meaning as in `with_commit`. Raises GitError.
     """
     assert state.folder is not None
     before = state.committed
@@ -174,7 +186,7 @@ def with_commits_since(
     return replace(state, head=head, index=index, committed=CommitTimes(commit, times, changed))
 
 
-def find_retimed(before: CommitTimes, after: CommitTimes, paths: Iterable[str]) -> set[str]:
+def paths_with_new_times(before: CommitTimes, after: CommitTimes, paths: Iterable[str]) -> set[str]:
     """Return those of the `paths` whose commit times or uncommitted status differ."""
     return {
         path
@@ -215,9 +227,9 @@ def apply_git(before: GitState, change: GitChange) -> GitState:
 
 
 def git_marks(state: GitState) -> tuple[FileMark | None, object, FileMark | None]:
-    """Return the marks that identify the current state of git's lock, HEAD and index.
+    """Return values that identify the current state of git's lock, HEAD and index.
 
-    At least one mark changes whenever git writes files.
+    At least one of them changes whenever git writes files.
     """
     if state.folder is None:
         return None, None, None
@@ -225,9 +237,7 @@ def git_marks(state: GitState) -> tuple[FileMark | None, object, FileMark | None
 
 
 def git_guard(state: GitState) -> Callable[[], None]:
-    """Return a function that raises GitBusyError if git might have changed files since the function was
-    created.
-    """
+    """Return a function that raises GitBusyError if git might have changed files since this call."""
     folder = state.folder
     if folder is None:
         return lambda: None
@@ -250,8 +260,8 @@ def wait_for_git(state: GitState, deadline: float) -> None:
         time.sleep(POLL_INTERVAL_S)
 
 
-def end_git_trouble(root: Path, state: GitState) -> None:
-    """If git trouble was preventing writes, log that it has ended."""
+def log_writes_resumed(root: Path, state: GitState) -> None:
+    """Log that writes are possible again, if a git command had been blocking them."""
     trouble, folder = trouble_log(root), state.folder
     if trouble.is_concerned(Concern.WRITES) and not (folder and git_lock(folder)):
         trouble.end(Concern.WRITES)

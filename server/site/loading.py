@@ -21,11 +21,11 @@ from server.documents.document import Document
 from server.documents.path_rules import Layout
 from server.formats.tree import SyntaxProblem
 from server.paths import cache_folder
-from server.site.changed_files import changed, unsettled
+from server.site.changed_files import find_changed_files, find_unsettled
 from server.site.configure import Configuration
 from server.site.contents import Contents
 from server.site.git_state import GitState, read_git_state
-from server.site.reuse import stamp_of, usable
+from server.site.reuse import reuse_rule, stamp_of
 from server.storage.entry import Entry
 from server.storage.files import Signature, Walk, digest_of, walk
 from server.storage.helper_processes import end_with_parent
@@ -62,7 +62,7 @@ MIN_PARALLEL_CACHE_BYTES = 30_000_000
 
 
 @contextmanager
-def pause_collector() -> Iterator[None]:
+def paused_garbage_collection() -> Iterator[None]:
     """Context manager that disables garbage collection while files are loaded.
 
     Otherwise, each collection would stop all threads for up to a second.
@@ -77,7 +77,7 @@ def pause_collector() -> Iterator[None]:
             gc.enable()
 
 
-def give_back() -> None:
+def release_free_memory() -> None:
     """Return freed memory to the operating system."""
     with suppress(AttributeError, OSError):  # only in glibc
         ctypes.CDLL(None).malloc_trim(0)
@@ -105,59 +105,61 @@ def load_contents(
     progress: Progress | None = None,
     cores: int = 1,
     *,
-    alone: bool = True,
+    can_fork: bool = True,
     nice: int = 0,
-    packed: bytearray | None = None,
-    cached: Callable[[Contents], object] | None = None,
-    replaced: list[Document] | None = None,
+    packed_entries: bytearray | None = None,
+    on_cached: Callable[[Contents], object] | None = None,
+    replaced_documents: list[Document] | None = None,
 ) -> Contents:
     """Load all files of the site at `root`, using up to `cores` cores.
 
-    - `alone`: set if the process has no other threads, so that it can be forked
+    - `can_fork`: set if the process has no other threads, so that it can be forked
     - `nice`: lowers the priority of the processes that read files
-    - `packed`: receives all entries in serialized form
-    - `cached`: called with the cached contents before changed files are read, if the cache is large
-    - `replaced`: receives the cached documents whose files have changed
+    - `packed_entries`: receives all entries in serialized form
+    - `on_cached`: called with the cached contents before changed files are read, if the cache is large
+    - `replaced_documents`: receives the cached documents whose files have changed
     """
     began = time.time_ns()
     folder = cache_folder(root)
     roots = Layout(configuration.schema, configuration.settings).roots
     cache = _cache(folder / "documents", configuration) if folder else None
-    apart = alone and cores > 1 and cache is not None and cache.size > MIN_PARALLEL_CACHE_BYTES
-    with _walking(root, roots, apart=apart) as walked, ThreadPoolExecutor(1) as beside:
+    apart = can_fork and cores > 1 and cache is not None and cache.size > MIN_PARALLEL_CACHE_BYTES
+    with _listing_files(root, roots, use_process=apart) as walked, ThreadPoolExecutor(1) as beside:
         # Run git while the cache is loaded.
         git_future = beside.submit(read_git_state, root, GitState())
         kept = cache.load(configuration.schema.types) if cache else {}
-        if cached and apart and kept:
+        if on_cached and apart and kept:
             before = Contents.of(root, image_cache, configuration, GitState())
             before.entries = {path: one.entry for path, one in kept.items()}
-            cached(before)
+            on_cached(before)
         listing = walked()
         git = git_future.result()
     contents = Contents.of(root, image_cache, configuration, git)
     contents.folders, contents.links = tuple(listing.problems), listing.links
-    readers = partial(_read_in_processes, nice=nice) if alone else _read_in_new_processes
+    readers = partial(_read_in_processes, nice=nice) if can_fork else _read_in_new_processes
     begin = partial(readers, contents.store, cores) if cores > 1 else None
-    contents.entries = _read_all(contents.store, listing, cache, kept, progress, begin, packed)
-    if replaced is not None:
-        replaced.extend(islice(_replaced_documents(kept, contents.entries), MAX_REPLACED_DOCUMENTS))
-    contents.unsettled = unsettled(contents.entries.values(), began)
+    contents.entries = _read_all(contents.store, listing, cache, kept, progress, begin, packed_entries)
+    if replaced_documents is not None:
+        replaced_documents.extend(islice(_replaced_documents(kept, contents.entries), MAX_REPLACED_DOCUMENTS))
+    contents.unsettled = find_unsettled(contents.entries.values(), began)
     # If nothing has changed, this sets `contents.seen`, so that workers need not compare all entries again.
-    changed(contents, (), listing)
+    find_changed_files(contents, (), listing)
     return contents
 
 
 def _cache(path: Path, configuration: Configuration) -> ParseCache:
-    return ParseCache(path, stamp_of(configuration), partial(usable, configuration))
+    return ParseCache(path, stamp_of(configuration), partial(reuse_rule, configuration))
 
 
 @contextmanager
-def _walking(root: Path, folders: tuple[str, ...], *, apart: bool) -> Iterator[Callable[[], Walk]]:
+def _listing_files(
+    root: Path, folders: tuple[str, ...], *, use_process: bool
+) -> Iterator[Callable[[], Walk]]:
     """Context manager that yields a function that returns a listing of all files.
 
-    If `apart` is set, a forked process starts listing the files right away.
+    If `use_process` is set, a forked process starts to list the files at once.
     """
-    if not apart:
+    if not use_process:
         yield lambda: walk(root, folders)
         return
     with multiprocessing.get_context("fork").Pool(1, _end_silently) as pool:
@@ -209,29 +211,34 @@ def _read_all(
 
 
 def _split_cached(
-    store: Store, kept: Mapping[str, CachedEntry], paths: set[str], found: Mapping[str, Signature]
+    store: Store,
+    cached_entries: Mapping[str, CachedEntry],
+    paths: set[str],
+    signatures: Mapping[str, Signature],
 ) -> tuple[list[CachedEntry], list[str]]:
-    """Return the entries in `kept` that are still valid, and the `paths` that must be read."""
+    """Return the cached entries that are still valid, and those of the `paths` that must be read."""
     used: list[CachedEntry] = []
-    for path, known in kept.items():
-        one = _valid_entry(store, known, path, found[path]) if path in paths else None
+    for path, known in cached_entries.items():
+        one = _valid_entry(store, known, path, signatures[path]) if path in paths else None
         if one is not None:
             used.append(one)
     return used, sorted(paths.difference(one.entry.path for one in used))
 
 
-def _valid_entry(store: Store, kept: CachedEntry, path: str, found: Signature) -> CachedEntry | None:
-    entry = kept.entry
-    if entry.derived and store.derived_timestamps(path, found[0] / 1e9) != entry.derived:
+def _valid_entry(
+    store: Store, cached_entry: CachedEntry, path: str, signature: Signature
+) -> CachedEntry | None:
+    entry = cached_entry.entry
+    if entry.derived and store.derived_timestamps(path, signature[0] / 1e9) != entry.derived:
         return None
-    if entry.signature == found and kept.settled:
-        return kept
+    if entry.signature == signature and cached_entry.settled:
+        return cached_entry
     try:
-        data, found = read_bytes(store.root, path)
+        data, signature = read_bytes(store.root, path)
     except (OSError, SyntaxProblem):
         return None
     same = digest_of(data) == entry.digest
-    return CachedEntry(replace(entry, signature=found), time.time_ns()) if same else None
+    return CachedEntry(replace(entry, signature=signature), time.time_ns()) if same else None
 
 
 def _read(store: Store, paths: list[str], readers: Readers | None) -> Iterator[tuple[bytes, list[Entry]]]:
@@ -273,7 +280,7 @@ def read_many(store: Store, paths: Iterable[str]) -> dict[str, Entry | None]:
     if len(sorted_paths) < MIN_FILES_FOR_READERS or cores() == 1:
         entries_by_path.update((path, store.read(path)) for path in sorted_paths)
         return entries_by_path
-    with pause_collector():
+    with paused_garbage_collection():
         for _, entries in _read(store, sorted_paths, partial(_read_in_new_processes, store, cores())):
             entries_by_path.update((entry.path, entry) for entry in entries)
     return entries_by_path

@@ -21,10 +21,10 @@ class ReadOnlySiteError(BifolioError):
 
 
 class Arbiter(Protocol):
-    """Interface to the arbiter, which makes writes only after the git remote has accepted them."""
+    """Interface to the arbiter, which changes files only after the git remote has accepted the change."""
 
     def write(
-        self, by: Authorship, prepare: Prepare[Request, Result], request: Request
+        self, authorship: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
         """Write files like `Site.write`, after the git remote has accepted the write."""
 
@@ -33,19 +33,19 @@ class Arbiter(Protocol):
         contents: Callable[[], Mapping[str, bytes | Path | None]],
         message: str,
         documents: list[str],
-        by: Authorship,
+        authorship: Authorship,
     ) -> str:
-        """Commit the files that `contents` returns, after the git remote has accepted the commit.
+        """Commit the files returned by `contents`, after the git remote has accepted the commit.
 
         `documents` are listed at the end of the commit message.
         """
 
-    def agreeing(self, base: str, commit: str) -> AbstractContextManager[bool]:
-        """Context manager around the checkout of a commit. See the module's function `agreeing`."""
+    def checkout_permission(self, base: str, commit: str) -> AbstractContextManager[bool]:
+        """Context manager around the checkout of a commit. See the function `checkout_permission` below."""
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class SiteConnections:
     """A site's connections to the rest of the server.
 
     - `make_arbiter`: called to create the arbiter before the first write that must be pushed to the git
@@ -59,12 +59,12 @@ class Parts:
     request_reload: Callable[[], None] | None = None
 
 
-def agreeing(arbiter: Arbiter | None, base: str, commit: str) -> AbstractContextManager[bool]:
+def checkout_permission(arbiter: Arbiter | None, base: str, commit: str) -> AbstractContextManager[bool]:
     """Context manager around the checkout of `commit`, which is based on `base`.
 
-    Yields whether the checkout is allowed. If there is an arbiter, it asks the git remote. Raises
-    RemoteError.
+    Yields whether the checkout is allowed. An arbiter asks the git remote; without an arbiter, the checkout
+    is always allowed. Raises RemoteError.
     """
     if arbiter:
-        return arbiter.agreeing(base, commit)
+        return arbiter.checkout_permission(base, commit)
     return nullcontext(True)

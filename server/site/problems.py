@@ -24,7 +24,7 @@ def all_problems(contents: Contents, snapshot: Snapshot) -> tuple[Problem, ...]:
 
 def problems_between(read: Parsed, snapshot: Snapshot) -> Iterator[Problem]:
     """Yield a problem for each duplicate document and each relation to a missing document."""
-    yield from find_contested(snapshot)
+    yield from find_duplicate_files(snapshot)
     yield from dangling(snapshot, read)
 
 
@@ -36,7 +36,7 @@ def problems_in_files(contents: Contents) -> Iterator[Problem]:
         yield from entry.problems
 
 
-def find_contested(snapshot: Snapshot) -> Iterable[Problem]:
+def find_duplicate_files(snapshot: Snapshot) -> Iterable[Problem]:
     """Yield a problem for each file whose document or media URL already belongs to another file."""
     for key in snapshot.contested:
         first, *others = snapshot.claims.get(key, ())
@@ -60,13 +60,15 @@ def find_contested(snapshot: Snapshot) -> Iterable[Problem]:
 # --- reported problems ----------------------------------------------------------------------------
 
 
-def note_of(contents: Contents) -> bytes:
-    """Serialize this worker's roles and known problems, as a note for the workers that will replace it."""
+def handover_note_of(contents: Contents) -> bytes:
+    """Serialize this worker's roles and known problems for the workers that will replace it."""
     return pickle.dumps((contents.configuration.settings.roles, tuple(problems_in_files(contents))))
 
 
 def read_note(note: bytes, contents: Contents) -> tuple[Change, bool]:
-    """Return what has changed since an old worker wrote its note, and whether the roles are the same."""
+    """Return what has changed since an old worker wrote its handover note, and whether the roles are the
+    same.
+    """
     try:
         roles, problems = pickle.loads(note)
     except (pickle.UnpicklingError, EOFError, ValueError, TypeError, LookupError, AttributeError):

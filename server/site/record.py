@@ -22,7 +22,7 @@ class Record:
     - `unsettled`: files that might change again without their signatures changing
     - `folders`: problems with folders and symbolic links
     - `links`: target of each symbolic link, by path
-    - `writes`: number of writes to the site so far
+    - `writes`: value of the site's write counter after these changes
     - `packed`: serialized entries from other processes; `entries` takes precedence over them
     """
 

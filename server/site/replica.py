@@ -12,12 +12,12 @@ from server.documents.document import Document
 from server.errors import UnreadableRecordError
 from server.index.snapshot import Snapshot, apply, build, empty
 from server.schema.model import Schema
-from server.site.change import FILES_ORIGIN, Change, Observe, Origin
+from server.site.change import OTHER_PROGRAM, Change, Origin, RecordObserver
 from server.site.change_log import REPLACEMENT_TIMEOUT_NS, ChangeLog
 from server.site.configure import Configuration
 from server.site.contents import Contents
-from server.site.loading import give_back, pause_collector
-from server.site.problems import note_of, read_note
+from server.site.loading import paused_garbage_collection, release_free_memory
+from server.site.problems import handover_note_of, read_note
 from server.site.record import Record, decode, encode
 from server.storage.changeset import Changeset
 from server.storage.entry import Entry
@@ -34,8 +34,9 @@ RELEASE_DELAY_S = 2.0  # after this time, no request still uses the old state
 class State:
     """The settings, schema and documents that a request reads.
 
-    `shown_at` is when this state was first served, in seconds since 1970. `commit` is the checked-out commit,
-    or "". `changed` is set if any files differ from that commit.
+    - `shown_at`: when this state was first served, in seconds since 1970
+    - `commit`: id of the checked-out commit, or ""
+    - `has_uncommitted_changes`: whether any files differ from that commit
     """
 
     settings: Settings
@@ -43,7 +44,7 @@ class State:
     snapshot: Snapshot
     shown_at: float = field(default_factory=time.time, compare=False)
     commit: str = ""
-    changed: bool = False
+    has_uncommitted_changes: bool = False
 
     def shows_same_content(self, other: "State") -> bool:
         # The two states can still differ in their commits.
@@ -52,7 +53,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Prepared(Generic[Result]):
-    """A prepared change: the files to write, the result, and the time spent.
+    """A prepared change: the files to write, the result, and the time that the preparation took.
 
     `cpu_s` is the CPU time used, plus the time spent in git commands.
     """
@@ -63,8 +64,8 @@ class Prepared(Generic[Result]):
     cpu_s: float
 
 
-class Overtaken(Exception):
-    """Raised if the state has changed while a slow write was being prepared."""
+class StateChangedError(Exception):
+    """Raised if the site's state has changed while a slow write was being prepared."""
 
 
 class Replica:
@@ -78,7 +79,7 @@ class Replica:
         self._log: ChangeLog | None = None
         self._position = 0  # position in the log after the last applied record
         self._torn = False  # whether a failure may have left records partly applied
-        self.observe: Observe | None = None
+        self.observe: RecordObserver | None = None
 
     def basis(self) -> tuple[State, Configuration, CommitTimes, dict[str, Entry]]:
         with self._lock:
@@ -86,36 +87,37 @@ class Replica:
             return self.state, contents.configuration, contents.git.committed, dict(contents.entries)
 
     def share(self, log: ChangeLog) -> None:
-        log.newest = self.contents.number
+        log.newest_record = self.contents.number
         self._log, self._position = log, log.end
 
     @property
     def is_shared(self) -> bool:
         return self._log is not None
 
-    def succeed(self, log: ChangeLog) -> Change:
+    def start_new_generation(self, log: ChangeLog) -> Change:
         """Append all contents to the change log, for the workers that will replace the current ones.
 
-        The caller must hold the write lock. Returns the change since the current workers wrote their note.
+        The caller must hold the write lock. Returns the change since the current workers wrote their handover
+        note.
         """
-        change, same_roles = read_note(log.note, self.contents)
-        event = self.observe(self.contents, Record(), FILES_ORIGIN) if self.observe else None
-        self.contents.number = log.newest + 1
-        log.begin_anew(encode(self.contents.whole()), lag=same_roles)
+        change, same_roles = read_note(log.handover_note, self.contents)
+        event = self.observe(self.contents, Record(), OTHER_PROGRAM) if self.observe else None
+        self.contents.number = log.newest_record + 1
+        log.append_full_record(encode(self.contents.full_record()), lag=same_roles)
         self.share(log)
         self._publish_event(event)
         return change
 
     def record(self) -> None:
-        self._publish_event(self.observe(self.contents, Record(), FILES_ORIGIN) if self.observe else None)
+        self._publish_event(self.observe(self.contents, Record(), OTHER_PROGRAM) if self.observe else None)
 
     def _publish_event(self, event: int | None) -> None:
         if self._log is not None and event is not None:
-            self._log.event = event
+            self._log.last_event = event
 
-    def leave_note(self) -> None:
+    def leave_handover_note(self) -> None:
         if self._log is not None:
-            self._log.note = note_of(self.contents)
+            self._log.handover_note = handover_note_of(self.contents)
 
     def current(self) -> State:
         """Return the current state, after applying all records that responses must include.
@@ -123,7 +125,7 @@ class Replica:
         Raises UnreadableRecordError.
         """
         log = self._log
-        if log is not None and log.demanded > self._position and not log.may_lag(self._position):
+        if log is not None and log.required_position > self._position and not log.may_lag(self._position):
             self.catch_up()
         return self.state
 
@@ -139,8 +141,10 @@ class Replica:
             return
         with self._lock:
             try:
-                position, data = log.since(self._position)
-                with pause_collector() if sum(map(len, data)) > MAX_AWAITED_BYTES else nullcontext():
+                position, data = log.records_since(self._position)
+                with (
+                    paused_garbage_collection() if sum(map(len, data)) > MAX_AWAITED_BYTES else nullcontext()
+                ):
                     if data:
                         records = self._decode(data)
                         self._torn = True
@@ -163,16 +167,16 @@ class Replica:
                 built = build(contents.configuration.schema, contents.documents)
                 self._show(replace(built, number=self.state.snapshot.number + 1))
                 self._torn = False
-            contents.number = max(contents.number, log.newest)
+            contents.number = max(contents.number, log.newest_record)
             self._position = log.end
 
-    def append(self, record: Record, origin: Origin = FILES_ORIGIN) -> list[Document]:
+    def append(self, record: Record, origin: Origin = OTHER_PROGRAM) -> list[Document]:
         """Append a record to the change log and apply it. Return the removed and added documents.
 
         For a record of the entire site, the list is empty. The caller must hold the write lock and have
         applied all earlier records.
         """
-        newest = self._log.newest if self._log else 0  # Count records that can't be read, too.
+        newest = self._log.newest_record if self._log else 0  # Count records that can't be read, too.
         record = replace(record, number=max(newest, self.contents.number) + 1)
         event = self.observe(self.contents, record, origin) if self.observe else None
         with self._lock:
@@ -189,9 +193,9 @@ class Replica:
         settings = record.configuration.settings if record.configuration else self.state.settings
         demanded = len(data) <= MAX_AWAITED_BYTES or settings.roles != self.state.settings.roles
         if record.configuration:
-            log.note = b""  # The roles in the note may be out of date.
-        position = log.append(data, lambda: encode(self.contents.whole()), demanded=demanded)
-        log.newest = record.number
+            log.handover_note = b""  # The roles in the note may be out of date.
+        position = log.append(data, lambda: encode(self.contents.full_record()), is_required=demanded)
+        log.newest_record = record.number
         return position
 
     def _decode(self, data: Iterable[bytes]) -> list[Record]:
@@ -224,7 +228,9 @@ class Replica:
         """Apply records, then serve the result as one new state. Return the removed and added documents."""
         snapshot, whole = self.state.snapshot, records[0].whole
         is_large = whole or sum(len(record.entries) for record in records) >= MIN_LARGE_FILES
-        removed, added = self.contents.changes(records) if not whole else (list[Document](), list[Document]())
+        removed, added = (
+            self.contents.documents_changed_by(records) if not whole else (list[Document](), list[Document]())
+        )
         if removed or added:
             snapshot = apply(snapshot, removed, added)
         for record in records:
@@ -242,7 +248,7 @@ class Replica:
 
     def _release_memory_later(self) -> None:
         if self._log is not None:
-            later = threading.Timer(RELEASE_DELAY_S, give_back)
+            later = threading.Timer(RELEASE_DELAY_S, release_free_memory)
             later.daemon = True
             later.start()
 
@@ -251,6 +257,6 @@ class Replica:
         if snapshot is not shown.snapshot or configuration.settings != shown.settings:
             shown = State(configuration.settings, configuration.schema, snapshot)
         commit, changed = self.contents.git.committed.commit, bool(self.contents.uncommitted)
-        if (commit, changed) != (shown.commit, shown.changed):
-            shown = replace(shown, commit=commit, changed=changed)
+        if (commit, changed) != (shown.commit, shown.has_uncommitted_changes):
+            shown = replace(shown, commit=commit, has_uncommitted_changes=changed)
         self.state = shown  # one assignment, so that requests read a consistent state

@@ -1,6 +1,6 @@
 """Rescans a site's files, and returns all changes since the last rescan as one record.
 
-The caller must hold the write lock, except for `seems_changed`, `read_new_configuration` and `read_anew`.
+The caller must hold the write lock, except for `seems_changed`, `read_new_configuration` and `reload_files`.
 """
 
 import logging
@@ -15,23 +15,29 @@ from server.config.webhooks import check_environment
 from server.errors import GitError, SetupError, with_fix
 from server.formats.tree import SyntaxProblem
 from server.problems import Problem
-from server.site.changed_files import changed, is_own, is_settled, unsettled, walk_for
+from server.site.changed_files import (
+    find_changed_files,
+    find_unsettled,
+    has_own_entry,
+    is_settled,
+    list_if_needed,
+)
 from server.site.commits.contents import contents_of
 from server.site.commits.message import Joined
 from server.site.configure import Configuration, configuration_mark, configure, is_configuration
 from server.site.contents import Contents
 from server.site.git_state import (
     GitState,
-    find_retimed,
     git_change,
     git_moved,
+    paths_with_new_times,
     read_git_state,
     with_changed,
     with_commit,
     with_commits_since,
     with_written,
 )
-from server.site.loading import cores, load_contents, pause_collector, read_many
+from server.site.loading import cores, load_contents, paused_garbage_collection, read_many
 from server.site.record import Record
 from server.storage.entry import Entry
 from server.storage.files import Signature, digest_of, is_skipped, same_files, signature_of, walk
@@ -60,7 +66,7 @@ def seems_changed(contents: Contents, hints: Collection[str] | None) -> bool:
         return True
     if git_moved(contents.root, contents.git):
         return True
-    paths, folders, links = changed(contents, hints or (), walk_for(contents, hints))
+    paths, folders, links = find_changed_files(contents, hints or (), list_if_needed(contents, hints))
     return bool(paths) or (folders, links) != (contents.folders, contents.links)
 
 
@@ -72,7 +78,7 @@ class SchemaPending(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Anew:
+class ReloadedSite:
     """Contents read with a new schema that is not in use yet. `packed` contains the serialized entries."""
 
     contents: Contents
@@ -86,36 +92,38 @@ def read_new_configuration(contents: Contents) -> Configuration | None:
     return None if same else configuration
 
 
-def read_anew(contents: Contents, configuration: Configuration) -> Anew:
+def reload_files(contents: Contents, configuration: Configuration) -> ReloadedSite:
     """Read all files with a new configuration.
 
     Needs no lock: `rescan_all` finds any changes made in the meantime.
     """
     root, pictures, packed = contents.root, contents.image_cache, bytearray()
-    with pause_collector():
-        read = load_contents(root, pictures, configuration, cores=cores(), alone=False, packed=packed)
-    return Anew(read, packed)
+    with paused_garbage_collection():
+        read = load_contents(
+            root, pictures, configuration, cores=cores(), can_fork=False, packed_entries=packed
+        )
+    return ReloadedSite(read, packed)
 
 
-def read_anew_if_needed(contents: Contents) -> Anew | None:
+def reload_files_if_needed(contents: Contents) -> ReloadedSite | None:
     configuration = read_new_configuration(contents)
-    return read_anew(contents, configuration) if configuration else None
+    return reload_files(contents, configuration) if configuration else None
 
 
 def rescan_all(
-    contents: Contents, hints: Collection[str] | None, writes: int, anew: Anew | None = None
+    contents: Contents, hints: Collection[str] | None, writes: int, reloaded: ReloadedSite | None = None
 ) -> Record | None:
     """Return a record of the changed files, or None if nothing has changed.
 
-    If possible, only the files at `hints` are checked. A new schema takes effect only if `anew` contains the
-    files read with it. Raises SchemaPending if other files have changed together with schemas.
+    If possible, only the files at `hints` are checked. A new schema takes effect only if `reloaded` contains
+    the files read with it. Raises SchemaPending if other files have changed together with schemas.
     """
     configuration, young, settled = _configuration(contents)
     contents.unsettled -= settled
     is_deferred = bool(configuration and configuration.shape != contents.configuration.shape)
     if configuration and is_deferred:
-        if anew and anew.contents.configuration.is_equivalent(configuration):
-            return _replace_all(anew, writes, young)
+        if reloaded and reloaded.contents.configuration.is_equivalent(configuration):
+            return _replace_all(reloaded, writes, young)
         configuration, young = None, set()
     git = read_git_state(contents.root, contents.git)
     # For example, `bifolio migrate` writes schemas together with documents.
@@ -124,8 +132,8 @@ def rescan_all(
     if configuration:
         git = with_changed(contents.root, git, configuration.mark)
     everything = hints is None or configuration or git_change(contents.git, git)
-    found = walk_for(contents, None if everything else hints)
-    paths, folders, links = changed(contents, hints or (), found)
+    found = list_if_needed(contents, None if everything else hints)
+    paths, folders, links = find_changed_files(contents, hints or (), found)
     paths |= _find_retimed(contents, git)
     record = _read(contents, git, paths)
     record = replace(record, configuration=configuration, folders=folders, links=links, writes=writes)
@@ -135,14 +143,14 @@ def rescan_all(
     return None if same and (folders, links, writes) == known else record
 
 
-def _replace_all(anew: Anew, writes: int, young: set[str]) -> Record:
-    read, packed = anew.contents, anew.packed
+def _replace_all(reloaded: ReloadedSite, writes: int, young: set[str]) -> Record:
+    read, packed = reloaded.contents, reloaded.packed
     git = read_git_state(read.root, read.git)
-    paths, folders, links = changed(read, (), walk(read.root, read.store.layout.roots))
+    paths, folders, links = find_changed_files(read, (), walk(read.root, read.store.layout.roots))
     since = _read(read, git, paths | _find_retimed(read, git))
     read.apply(replace(since, folders=folders, links=links, writes=writes))
     packed += frame(pack(CachedEntry(entry, 0) for entry in since.entries.values() if entry))
-    whole = read.whole()
+    whole = read.full_record()
     gone = {path: None for path, entry in since.entries.items() if entry is None}
     return replace(whole, entries={**whole.entries, **gone}, unsettled=whole.unsettled | young, packed=packed)
 
@@ -154,23 +162,28 @@ def rescan_paths(contents: Contents, paths: Iterable[str]) -> Record:
 
 
 def rescan_written(
-    contents: Contents, written: Collection[Write], writes: int, joined: Joined | None = None
+    contents: Contents, writes_made: Collection[Write], write_counter: int, merge: Joined | None = None
 ) -> Record:
-    """Return the record of a write that this process has just made, and of the merge `joined`, if any."""
-    paths: Collection[str] = {write.path for write in written}
+    """Return the record of the writes that this process has just made, and of a merge made with them.
+
+    `write_counter` is the new value of the site's write counter.
+    """
+    paths: Collection[str] = {write.path for write in writes_made}
     small = len(contents.entries) < MAX_LOCKED_FILES
     try:
-        record = _join_writes(contents, written, joined) if joined else None
+        record = _record_of_merge(contents, writes_made, merge) if merge else None
     except GitError as error:  # Check all files instead.
         log.warning("%s: can't read the changes of a commit: %s", contents.root, error)
         record = None
     if record:
-        return replace(record, writes=writes)
-    if joined or (small and any(map(is_configuration, paths))):
+        return replace(record, writes=write_counter)
+    if merge or (small and any(map(is_configuration, paths))):
         try:
-            found = rescan_all(contents, None, writes, read_anew_if_needed(contents) if small else None)
+            found = rescan_all(
+                contents, None, write_counter, reload_files_if_needed(contents) if small else None
+            )
         except SchemaPending:
-            if joined:  # The merge becomes visible after the schema has been read, so that it is complete.
+            if merge:  # The merge becomes visible after the schema has been read, so that it is complete.
                 return Record(folders=contents.folders, links=contents.links, writes=contents.writes)
             found = None
         if found is not None:
@@ -178,33 +191,33 @@ def rescan_written(
     paths = same_files(paths, contents.links)
     owners = _owners(contents, paths)
     record = _read(contents, with_written(contents.git, paths), owners, ask_git=False)
-    return replace(record, folders=contents.folders, links=contents.links, writes=writes)
+    return replace(record, folders=contents.folders, links=contents.links, writes=write_counter)
 
 
-def _join_writes(contents: Contents, written: Collection[Write], joined: Joined) -> Record | None:
+def _record_of_merge(contents: Contents, writes_made: Collection[Write], merge: Joined) -> Record | None:
     """Return the record of a write and a merge, or None if all files must be checked."""
-    before, root, changed = contents.git, contents.root, joined.changed
+    before, root, changed = contents.git, contents.root, merge.changed
     if changed is None or any(map(is_configuration, changed)):
         return None
-    if before.committed.commit != joined.base or head_commit(root) != joined.ready:
+    if before.committed.commit != merge.base or head_commit(root) != merge.ready:
         return None
-    contents_by_path = contents_of(root, written)
+    contents_by_path = contents_of(root, writes_made)
     same = {
         path: is_on_disk(root / path, contents_by_path[path]) for path in changed if path in contents_by_path
     }
     rest = changed_paths(root, changed.keys() - same.keys())
     files = {path: same.get(path, path not in rest) for path in changed}
-    if joined.at is None:
-        git = with_commits_since(root, before, joined.ready, files)
+    if merge.at is None:
+        git = with_commits_since(root, before, merge.ready, files)
     else:
         renames = len({staged is None for staged in changed.values()}) == 2
-        git = with_commit(root, before, joined.ready, joined.at, files, renames=renames)
+        git = with_commit(root, before, merge.ready, merge.at, files, may_rename=renames)
     if git is None:
         return None
-    if before.index != joined.index:
+    if before.index != merge.index:
         # Keep the old index state, so that the next rescan finds the other program's change.
         git = replace(git, index=before.index)
-    names = {path for path in (*files, *(write.path for write in written)) if not is_skipped(path)}
+    names = {path for path in (*files, *(write.path for write in writes_made)) if not is_skipped(path)}
     paths = same_files(names, contents.links)
     record = _read(contents, git, _owners(contents, paths), ask_git=False)
     return replace(record, folders=contents.folders, links=contents.links)
@@ -217,7 +230,7 @@ def rescan_committed(contents: Contents, git: GitState, paths: Collection[str]) 
     """
     same = same_files(paths, contents.links)
     owners = _owners(contents, same)
-    moved = find_retimed(contents.git.committed, git.committed, paths)
+    moved = paths_with_new_times(contents.git.committed, git.committed, paths)
     read = _with_drafts(contents, owners) if moved else ()
     record = _read(contents, git, read, ask_git=False)
     return replace(record, folders=contents.folders, links=contents.links, writes=contents.writes)
@@ -232,7 +245,7 @@ def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
         owner
         for path in paths
         for owner in (path, path.removesuffix(SIDECAR_SUFFIX))
-        if owner in contents.entries or (owner == path) == is_own(contents, path)
+        if owner in contents.entries or (owner == path) == has_own_entry(contents, path)
     }
 
 
@@ -247,7 +260,7 @@ def _configuration(contents: Contents) -> tuple[Configuration | None, set[str], 
     if mark == before.mark and not contents.unsettled & mark.keys():
         return None, set(), set()
     for _ in range(MAX_ATTEMPTS):
-        _wait_for_writers(contents.root, before.mark.keys() | mark.keys(), missing=before.mark)
+        _wait_for_writers(contents.root, before.mark.keys() | mark.keys(), expected=before.mark)
         mark, at = configuration_mark(contents.root), time.time_ns()
         young = {path for path, signature in mark.items() if signature and not is_settled(signature, at)}
         found = _read_configuration(contents.root, before, mark)
@@ -284,7 +297,7 @@ def _find_retimed(contents: Contents, git: GitState) -> set[str]:
     if git.committed is contents.git.committed:
         return set()
     beside = {path + SIDECAR_SUFFIX: path for path in contents.entries if upload_path(path)}
-    found = find_retimed(contents.git.committed, git.committed, [*contents.entries, *beside])
+    found = paths_with_new_times(contents.git.committed, git.committed, [*contents.entries, *beside])
     return _with_drafts(contents, {beside.get(path, path) for path in found})
 
 
@@ -316,7 +329,7 @@ def _read(contents: Contents, git: GitState, paths: Iterable[str], *, ask_git: b
         if not unread:
             break
     entries = {path: last_good_entry(contents.entries.get(path), entry) for path, entry in read.items()}
-    unsettled_paths = unsettled((entry for entry in entries.values() if entry), at) | unread
+    unsettled_paths = find_unsettled((entry for entry in entries.values() if entry), at) | unread
     equal = {path for path, entry in entries.items() if entry == contents.entries.get(path)}
     contents.unsettled -= equal - unsettled_paths
     different = {path: entry for path, entry in entries.items() if path not in equal}
@@ -326,10 +339,10 @@ def _read(contents: Contents, git: GitState, paths: Iterable[str], *, ask_git: b
 
 
 def _wait_for_writers(
-    root: Path, paths: Iterable[str], missing: Mapping[str, Signature | None] | None = None
+    root: Path, paths: Iterable[str], expected: Mapping[str, Signature | None] | None = None
 ) -> None:
-    """Wait briefly for other programs to fill empty files, and to restore the files in `missing`."""
-    waiting = {path: bool(missing and missing.get(path)) for path in paths}
+    """Wait briefly for other programs to fill empty files, and to write missing files that are `expected`."""
+    waiting = {path: bool(expected and expected.get(path)) for path in paths}
     for _ in range(20):
         waiting = {
             path: is_expected
@@ -368,7 +381,7 @@ def _read_files(contents: Contents, store: Store, paths: Iterable[str]) -> dict[
         problem = link_problem(f"{top}/{path}", path, top) if has_links(top, path, plain) else None
         if problem:
             entries[path] = unreadable_entry(store.root, path, problem)
-        elif not is_own(contents, path):
+        elif not has_own_entry(contents, path):
             entries[path] = None
         elif refreshed := _refresh_entry(store, contents.entries.get(path)):
             entries[path] = refreshed

@@ -33,15 +33,17 @@ def stamp_of(configuration: Configuration) -> Stamp:
     return _digest(configuration.shape), {uid: _form(type_, types, locales) for uid, type_ in types.items()}
 
 
-def usable(configuration: Configuration, then: Stamp) -> Usable:
-    """Return a rule that says which cached entries are valid under `configuration`.
+def reuse_rule(configuration: Configuration, stored_stamp: Stamp) -> Usable:
+    """Return a rule that tells which cached entries are valid under `configuration`.
 
-    `then` is the stamp that was stored with the entries.
+    `stored_stamp` is the stamp that was stored with the entries.
     """
     types, now = configuration.schema.types, stamp_of(configuration)
-    added = {uid: _added_columns(then[1].get(uid), form, types[uid], types) for uid, form in now[1].items()}
+    added = {
+        uid: _added_columns(stored_stamp[1].get(uid), form, types[uid], types) for uid, form in now[1].items()
+    }
     added_values = {uid: values for uid, values in added.items() if values is not None}
-    if then[0] == now[0]:
+    if stored_stamp[0] == now[0]:
         return Usable(added_values)
     claim = Layout(configuration.schema, configuration.settings).claim
     return Usable(added_values, lambda path: claimed.type.uid if (claimed := claim(path)) else None)
@@ -75,14 +77,14 @@ def _digest(value: object) -> bytes:
 
 
 def _added_columns(
-    then: Form | None, now: Form, type_: Type, types: Mapping[str, Type]
+    old_form: Form | None, new_form: Form, type_: Type, types: Mapping[str, Type]
 ) -> dict[int, Any] | None:
-    """Return the values of the added attributes, by row position, or None if files must be read again."""
-    if then is None or then[0] != now[0]:
+    """Return the values of the added attributes by row position, or None if the files must be read again."""
+    if old_form is None or old_form[0] != new_form[0]:
         return None
-    if [(name, form) for name, form in now[1].items() if name in then[1]] != [*then[1].items()]:
+    if [(name, form) for name, form in new_form[1].items() if name in old_form[1]] != [*old_form[1].items()]:
         return None
-    new = [attribute for name, attribute in type_.attributes.items() if name not in then[1]]
+    new = [attribute for name, attribute in type_.attributes.items() if name not in old_form[1]]
     if new and (type_.other_keys or type_.draft_key):
         return None  # Files may already contain the new key, so they must be read again.
     reading = Reading(types)

@@ -22,27 +22,27 @@ from server.errors import (
 )
 from server.paths import STATE_FOLDER, state_folder
 from server.problems import Problem
-from server.site.change import FILES_ORIGIN, Change, Observe, Origin, change_of, change_of_write
+from server.site.change import OTHER_PROGRAM, Change, Origin, RecordObserver, change_of, change_of_write
 from server.site.change_log import ChangeLog
-from server.site.changed_files import writes_of
+from server.site.changed_files import checked_writes
 from server.site.commits.committing import Committer
 from server.site.commits.message import Authorship, Joined, keeping
 from server.site.commits.reverted import is_as_written
 from server.site.configure import Configuration, configure, first_configuration
 from server.site.contents import Contents
 from server.site.folder import SiteFolder
-from server.site.git_state import GitState, end_git_trouble, git_guard, git_marks, wait_for_git
-from server.site.loading import Progress, give_back, load_contents, pause_collector
-from server.site.parts import Arbiter, Parts, ReadOnlySiteError
+from server.site.git_state import GitState, git_guard, git_marks, log_writes_resumed, wait_for_git
+from server.site.loading import Progress, load_contents, paused_garbage_collection, release_free_memory
+from server.site.parts import Arbiter, ReadOnlySiteError, SiteConnections
 from server.site.problems import all_problems, problems_in_files
 from server.site.record import Record
-from server.site.replica import Overtaken, Prepared, Replica, State
+from server.site.replica import Prepared, Replica, State, StateChangedError
 from server.site.rescan import (
-    Anew,
+    ReloadedSite,
     SchemaPending,
-    read_anew,
-    read_anew_if_needed,
     read_new_configuration,
+    reload_files,
+    reload_files_if_needed,
     rescan_all,
     rescan_paths,
     rescan_written,
@@ -79,7 +79,7 @@ GIT_TIMEOUT_S = 30.0  # how long a refresh waits for running git commands
 WRITE_GIT_TIMEOUT_S = 15.0  # how long a write waits for running git commands
 POLL_INTERVAL_S = 0.01
 MAX_LOCAL_FILES = 5000  # If a site has more files, new workers read them all again.
-_READ_ONLY_PARTS = Parts()
+_READ_ONLY_PARTS = SiteConnections()
 _OVERTAKEN_MESSAGE = "The site changed repeatedly while this write was being prepared; try again"
 _SCHEMA_MESSAGE = "All documents are being read under a new schema, together with a checkout; try again"
 
@@ -91,7 +91,7 @@ class Site:
     the returned state until it ends.
     """
 
-    def __init__(self, root: Path, parts: Parts = _READ_ONLY_PARTS) -> None:
+    def __init__(self, root: Path, parts: SiteConnections = _READ_ONLY_PARTS) -> None:
         self.root = root.resolve()
         self.folder = SiteFolder(self.root)
         self._parts = parts
@@ -109,7 +109,12 @@ class Site:
         configuration = first_configuration(self.root)
         self._replica = Replica(Contents.of(self.root, self.image_cache, configuration, GitState()))
         self.committer = Committer(
-            self.root, self._replica, self._append, self._locked, self._notify_committed, self._write_again
+            self.root,
+            self._replica,
+            self._append,
+            self._locked,
+            self._notify_committed,
+            self._repeat_reverted_writes,
         )
 
     @property
@@ -118,7 +123,7 @@ class Site:
 
     @property
     def applied(self) -> int:
-        """A number that increases whenever a record is applied, even if no document changes."""
+        """A counter that increases whenever a record is applied, even if no document changes."""
         return self._contents.applied
 
     @property
@@ -155,17 +160,24 @@ class Site:
             state_folder(self.root)  # Create the folder in which a writable site has its write lock.
         writes, replaced = self._journal.lock.number, list[Document]()
         self.recover()
-        with pause_collector():
+        with paused_garbage_collection():
             root, pictures, append = self.root, self.image_cache, self._replica.append
             show = lambda found: append(found.whole())  # noqa: E731
             contents = load_contents(
-                root, pictures, configure(root), progress, cores, nice=nice, cached=show, replaced=replaced
+                root,
+                pictures,
+                configure(root),
+                progress,
+                cores,
+                nice=nice,
+                on_cached=show,
+                replaced_documents=replaced,
             )
             contents.writes = writes
-            append(contents.since(self._contents))
-            if contents.seen:
-                self._contents.seen = (self._contents.applied, contents.seen[1])
-        give_back()
+            append(contents.record_since(self._contents))
+            if contents.clean_check:
+                self._contents.clean_check = (self._contents.applied, contents.clean_check[1])
+        release_free_memory()
         self._loaded, self.replaced = True, {document.path: document for document in replaced}
         if replaced:
             with suppress(OSError, BusyError, StorageError), self._journal.writing():
@@ -188,10 +200,10 @@ class Site:
             configuration = read_new_configuration(self._contents)
             if configuration and self._requests_reload():
                 return Change()
-            anew = read_anew(self._contents, configuration) if configuration else None
+            reloaded = reload_files(self._contents, configuration) if configuration else None
             with suppress(SchemaPending), self._locked():
-                change = self._rescan(hints, anew, patient=time.monotonic() < deadline)
-                if change is not None and (anew is None or change.reloaded):
+                change = self._rescan(hints, reloaded, stop_if_git_runs=time.monotonic() < deadline)
+                if change is not None and (reloaded is None or change.reloaded):
                     return change
 
     def _refresh_files(self, hints: Collection[str], deadline: float) -> None:
@@ -199,7 +211,7 @@ class Site:
             wait_for_git(self.git, deadline)
             try:
                 with self._locked():
-                    self._rescan(hints, patient=True)
+                    self._rescan(hints, stop_if_git_runs=True)
                 return
             except SchemaPending:
                 self._wait_for_schema(deadline)
@@ -217,26 +229,26 @@ class Site:
             time.sleep(POLL_INTERVAL_S)
 
     def _rescan(
-        self, hints: Collection[str] | None, anew: Anew | None = None, *, patient: bool
+        self, hints: Collection[str] | None, reloaded: ReloadedSite | None = None, *, stop_if_git_runs: bool
     ) -> Change | None:
         """Append a record of changed files to the change log, and return the change. Raises SchemaPending.
 
-        If `patient` is set, return None while a git command is running.
+        If `stop_if_git_runs` is set, return None while a git command is running.
         """
         contents = self._contents
         before = git_marks(contents.git)
-        if patient and is_at_work(before[0]):
+        if stop_if_git_runs and is_at_work(before[0]):
             return None
         try:
-            self._write_again()
+            self._repeat_reverted_writes()
         except GitBusyError:
-            if patient:
+            if stop_if_git_runs:
                 return None
         except (ApiError, CommitError) as error:  # The write is repeated later, before its commit.
             log.warning("%s: a write that git reverted has not been repeated yet: %s", self.root, error)
         writes = self._journal.lock.number
-        record = rescan_all(contents, None if writes != contents.writes else hints, writes, anew)
-        if patient and git_marks(contents.git) != before:
+        record = rescan_all(contents, None if writes != contents.writes else hints, writes, reloaded)
+        if stop_if_git_runs and git_marks(contents.git) != before:
             return None
         # If the folder was deleted during the rescan, the record is wrong.
         if record is None or self.folder.is_gone():
@@ -254,23 +266,20 @@ class Site:
         return self._journal.lock.number != contents.writes or seems_changed(contents, hints)
 
     def write(
-        self, by: Authorship, prepare: Prepare[Request, Result], request: Request
+        self, authorship: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
         """Write all files that `prepare` changes, or none of them (docs/files.md).
 
         Return the new state, the result of `prepare`, and the commit id ("pending" if it is not known yet, ""
-        if there is none). Raises BusyError, GitBusyError, RemoteError, ReadOnlySiteError, and any error from
-        `prepare`.
+        if there is no commit). Raises BusyError, GitBusyError, RemoteError, ReadOnlySiteError, and any error
+        from `prepare`.
         """
         arbiter = self.arbiter
-        return (arbiter.write if arbiter else self.write_here)(by, prepare, request)
+        return (arbiter.write if arbiter else self.write_locally)(authorship, prepare, request)
 
     @property
     def arbiter(self) -> Arbiter | None:
-        """Arbiter for writes, or None if writes do not need the git remote.
-
-        Raises ReadOnlySiteError.
-        """
+        """Arbiter for writes, or None if writes do not depend on the git remote. Raises ReadOnlySiteError."""
         make = self._parts.make_arbiter
         if make is None:
             raise ReadOnlySiteError()
@@ -281,24 +290,23 @@ class Site:
                 self._arbiter = make()
             return self._arbiter
 
-    def write_here(
-        self, by: Authorship, prepare: Prepare[Request, Result], request: Request
+    def write_locally(
+        self, authorship: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
         """Write files like `write`, but without asking the git remote. For arbiters and merges only."""
         if self._parts.make_arbiter is None:
             raise ReadOnlySiteError()
-        state, result, pending, writes = self._write(prepare, request, by)
-        commit = self.committer.finish(pending, at_once=by.joined is not None)
+        state, result, pending, writes = self._write(prepare, request, authorship)
+        commit = self.committer.finish(pending, at_once=authorship.joined is not None)
         return as_written(self.current() if commit else state, self._contents, writes), result, commit
 
     def state_after(self, writes: Collection[Write]) -> State:
-        """Return the current state, with the documents in `writes` as they were written."""
         return as_written(self.current(), self._contents, writes)
 
     def _write(
-        self, prepare: Prepare[Request, Result], request: Request, by: Authorship
+        self, prepare: Prepare[Request, Result], request: Request, authorship: Authorship
     ) -> tuple[State, Result, str, list[Write]]:
-        """Write files like `write_here`, but return the name in the commit queue, and the writes."""
+        """Write files like `write_locally`, but return the write's ID in the commit queue, and the writes."""
         began = time.perf_counter()
         if self.folder.is_gone():
             raise StorageError(MISSING_FOLDER)
@@ -315,37 +323,40 @@ class Site:
                 self._apply_other_servers()
                 if not prepared.state.shows_same_content(self.state):
                     if not may_lock(prepared, is_last=is_last):
-                        raise Overtaken()
+                        raise StateChangedError()
                     changeset.clear()
                     prepared = self._prepare((prepare, request), changeset)
-                return self._commit(prepared, by), self.state, prepared.result
+                return self._commit(prepared, authorship), self.state, prepared.result
 
         (change, pending, writes), state, result = self._try(attempt)
-        end_git_trouble(self.root, self.git)
+        log_writes_resumed(self.root, self.git)
         if change and self._parts.report:
             self._parts.report(change, time.perf_counter() - began)
         return state, result, pending, writes
 
     def preview(
-        self, prepare: Prepare[Request, Result], request: Request, ahead: SpeculativeWrite | None = None
+        self,
+        prepare: Prepare[Request, Result],
+        request: Request,
+        speculative_write: SpeculativeWrite | None = None,
     ) -> tuple[list[Write], Result]:
         """Return the writes that `write` would make, and the result of `prepare`. Raises the same errors."""
-        ahead = ahead or SpeculativeWrite()
+        speculative_write = speculative_write or SpeculativeWrite()
 
         def attempt(changeset: Changeset, is_last: bool) -> tuple[list[Write], Result]:
-            prepared = self._prepare((prepare, request), changeset, ahead)
-            self._journal.check(writes := writes_of(self._contents, changeset, ahead.chain))
+            prepared = self._prepare((prepare, request), changeset, speculative_write)
+            self._journal.check(writes := checked_writes(self._contents, changeset, speculative_write.chain))
             return writes, prepared.result
 
-        return self._try(attempt, ahead)
+        return self._try(attempt, speculative_write)
 
     def _try(
-        self, attempt: Callable[[Changeset, bool], Result], ahead: SpeculativeWrite | None = None
+        self, attempt: Callable[[Changeset, bool], Result], speculative_write: SpeculativeWrite | None = None
     ) -> Result:
         """Call `attempt`, and retry if the site changes or a git command is running."""
         attempts_left, deadline = MAX_ATTEMPTS, time.monotonic() + WRITE_GIT_TIMEOUT_S
         while True:
-            changeset = Changeset(self.root, ahead.chain if ahead else None)
+            changeset = Changeset(self.root, speculative_write.chain if speculative_write else None)
             try:
                 self.catch_up()
                 return attempt(changeset, attempts_left == 1)
@@ -357,7 +368,7 @@ class Site:
                     raise
             except SchemaPending:
                 self._wait_for_schema(deadline)
-            except Overtaken:
+            except StateChangedError:
                 attempts_left -= 1
                 if not attempts_left:
                     raise BusyError(_OVERTAKEN_MESSAGE) from None
@@ -371,34 +382,42 @@ class Site:
         self,
         change: Preparation[Request, Result],
         changeset: Changeset,
-        ahead: SpeculativeWrite | None = None,
+        speculative_write: SpeculativeWrite | None = None,
     ) -> Prepared[Result]:
         git, recent = self._contents.git.committed, partial(self._recent.find, self.state.schema)
         broken = dict(self._contents.broken)
-        return prepare_on(self.state, git, recent, changeset, change, ahead or SpeculativeWrite(), broken)
+        return prepare_on(
+            self.state, git, recent, changeset, change, speculative_write or SpeculativeWrite(), broken
+        )
 
     def _apply_other_servers(self) -> None:
         # Other servers for this site have their own change logs, so the write counter is compared.
-        if self._contents.writes != self._journal.lock.number and self._rescan(None, patient=True) is None:
+        if (
+            self._contents.writes != self._journal.lock.number
+            and self._rescan(None, stop_if_git_runs=True) is None
+        ):
             raise GitBusyError()
 
-    def _commit(self, prepared: Prepared[Result], by: Authorship) -> tuple[Change, str, list[Write]]:
-        """Write a prepared change, and queue it for commit. The caller must hold the write lock.
+    def _commit(self, prepared: Prepared[Result], authorship: Authorship) -> tuple[Change, str, list[Write]]:
+        """Write a prepared change to disk, and queue it for commit. The caller must hold the write lock.
 
-        Return the change, the write's name in the commit queue, and the writes.
+        Return the change, the ID in the commit queue, and the writes.
         """
-        contents, writes = self._contents, writes_of(self._contents, prepared.changeset)
+        contents, writes = self._contents, checked_writes(self._contents, prepared.changeset)
         if not writes:
             return Change(), "", []
-        with self.committer.noting(writes, by, prepared.result) as pending, keeping(writes, by):
+        with (
+            self.committer.noting(writes, authorship, prepared.result) as pending,
+            keeping(writes, authorship),
+        ):
             self._journal.commit(writes, git_guard(contents.git))
-        joined = by.joined(prepared.result) if by.joined else None
+        joined = authorship.joined(prepared.result) if authorship.joined else None
         record = self._rescan_written(writes, joined)
         change = change_of_write(contents, record, writes)
-        self._append(record, by.origin(pending))
+        self._append(record, authorship.origin(pending))
         return change, pending, writes
 
-    def _write_again(self) -> None:
+    def _repeat_reverted_writes(self) -> None:
         """Repeat uncommitted writes that a git command has overwritten. The caller must hold the write lock.
 
         Raises ApiError and CommitError.
@@ -425,7 +444,7 @@ class Site:
                 self.committer.log_reverted(again)
         return record
 
-    def _append(self, record: Record, origin: Origin = FILES_ORIGIN) -> None:
+    def _append(self, record: Record, origin: Origin = OTHER_PROGRAM) -> None:
         # Merges may need the replaced versions later.
         self._recent.keep(self._replica.append(record, origin), self.state.schema)
 
@@ -437,7 +456,7 @@ class Site:
         return self.state
 
     def unscaled(self) -> list[str]:
-        """Return the paths of images that lack resized variants or, if they are needed, placeholders."""
+        """Return the paths of images that lack resized variants or required placeholders."""
         return [file.path for file in self.state.snapshot.media.values() if self._is_unscaled(file)]
 
     def _is_unscaled(self, file: Document) -> bool:
@@ -454,11 +473,11 @@ class Site:
             self.refresh()
         return done
 
-    def observe(self, observe: Observe, committed: Callable[[str, str], None] | None = None) -> None:
+    def observe(self, observe: RecordObserver, committed: Callable[[str, str], None] | None = None) -> None:
         """Set the functions to call for each record and each commit.
 
-        Call this after loading and before workers are forked. `committed` receives the write's name in the
-        commit queue and the commit id.
+        Call this after loading and before workers are forked. `committed` receives the ID of a write in the
+        commit queue and the id of its commit.
         """
         self._replica.observe, self._committed = observe, committed
 
@@ -514,16 +533,15 @@ class Site:
         try:
             self._replica.catch_up()
         except UnreadableRecordError as error:
-            self._rescan_instead(error)
+            self._rescan_after_unreadable_record(error)
 
-    def _rescan_instead(self, error: UnreadableRecordError) -> None:
-        """Rescan all files because a record can't be read. The caller must hold the write lock."""
+    def _rescan_after_unreadable_record(self, error: UnreadableRecordError) -> None:
         with suppress(OSError):  # Finish or undo the write of a killed process.
             self._journal.recover()
         contents = self._contents
         record = None
         with suppress(SchemaPending):  # The next refresh applies schema changes.
-            record = rescan_all(contents, None, self._journal.lock.number, read_anew_if_needed(contents))
+            record = rescan_all(contents, None, self._journal.lock.number, reload_files_if_needed(contents))
         if record is not None:
             log.warning(
                 "a change from another process can't be applied (%s); rereading the files instead", error
@@ -541,26 +559,25 @@ class Site:
         if not self._replica.is_replaced:
             self.catch_up()
 
-    def succeed(self, log: ChangeLog) -> Change:
+    def start_new_generation(self, log: ChangeLog) -> Change:
         """Refresh the site, and append its contents to the change log for the next generation of workers.
 
-        Return the change since the old workers wrote their note.
+        Return the change since the old workers wrote their handover note.
         """
         deadline = time.monotonic() + GIT_TIMEOUT_S
         while True:
             wait_for_git(self.git, deadline)
             with suppress(SchemaPending), self._locked():
-                change = self._rescan(None, patient=time.monotonic() < deadline)
+                change = self._rescan(None, stop_if_git_runs=time.monotonic() < deadline)
                 if change is not None and read_new_configuration(self._contents) is None:
-                    return self._replica.succeed(log)
+                    return self._replica.start_new_generation(log)
             self.refresh()  # A schema has changed again, or a git command is running.
 
     def _requests_reload(self) -> bool:
-        """Request new workers if the site is large, and return whether they were requested."""
         request_reload, large = self._parts.request_reload, len(self._contents.entries) >= MAX_LOCAL_FILES
         if request_reload is None or not self._replica.is_shared or not large:
             return False
-        self._replica.leave_note()
+        self._replica.leave_handover_note()
         request_reload()
         return True
 

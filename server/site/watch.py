@@ -140,7 +140,10 @@ class Watcher(Job):
                 return
 
     def _watch_folders(self, watched: Folders, folders: Callable[[], Folders], recursive: bool) -> None:
-        """Watch the folders until the list of folders to watch might have changed."""
+        """Watch folders until the list of folders to watch might have changed.
+
+        `watched` is the current list, and `folders` returns it again.
+        """
         paths = {str(path) for path, _ in watched}
         separate = _separate_folders(paths) if recursive else set()
         begun, unread = False, self.site.folder_problems
@@ -183,7 +186,7 @@ class Watcher(Job):
             self._refresh_site(paths)
         if self._doubt_until and (hinted or now >= self._doubt_until):
             self._doubt_until = 0.0
-            self._find_unreported()
+            self._log_unreported_change()
         elif now >= self._patrol_at and not hinted:
             self._patrol_at = now + self._timing.patrol_s
             if self.site.seems_changed():
@@ -196,7 +199,7 @@ class Watcher(Job):
             self.report(change, time.perf_counter() - began)
         return change
 
-    def _find_unreported(self) -> None:
+    def _log_unreported_change(self) -> None:
         if change := self._refresh_site(None):
             paths = ", ".join((*change.read, *change.removed)[:3]) or "site.yaml or a content type"
             log.warning("the operating system did not report a change to %s; changes may appear late", paths)

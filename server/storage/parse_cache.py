@@ -122,9 +122,9 @@ def unpack(block: bytes, types: Mapping[str, Type]) -> Iterator[CachedEntry]:
 
 
 def _unpack(
-    block: bytes, types: Mapping[str, Type], usable: Usable | None = None
+    block: bytes, types: Mapping[str, Type], reuse_rule: Usable | None = None
 ) -> Iterator[CachedEntry | None]:
-    """Deserialize the entries in a block. Yield None for entries that are not `usable`."""
+    """Deserialize the entries in a block. Yield None for entries that are not `reuse_rule`."""
     try:
         begin = 8 + int.from_bytes(block[:8], "big")
         data = memoryview(block)
@@ -133,7 +133,7 @@ def _unpack(
         for path, signature, more, at in without:
             yield CachedEntry(Entry(path, signature, None, *more), at)
         for uid, facts, of_rows in groups:
-            added = usable.added.get(uid) if usable else {}
+            added = reuse_rule.added.get(uid) if reuse_rule else {}
             if added is None:
                 data = PackedRows.read(of_rows, data, types)[1]
                 yield from [None] * len(facts)
@@ -143,7 +143,7 @@ def _unpack(
             for i, (path, signature, more, at, status, key, other) in enumerate(facts):
                 document = Document.unread(type_, key, status, other or path, rows, i)
                 entry = Entry(path, signature, document, *more)
-                yield CachedEntry(entry, at) if usable is None or usable.admits(entry, uid) else None
+                yield CachedEntry(entry, at) if reuse_rule is None or reuse_rule.admits(entry, uid) else None
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError("not a block of the cache") from error
 
@@ -163,11 +163,11 @@ EMPTY_BLOCK = pack(())
 class ParseCache:
     """Parse cache of one site. If a path has several entries, the last one wins.
 
-    `usable` decides which entries with an older stamp are still valid.
+    `reuse_rule` decides which entries with an older stamp are still valid.
     """
 
-    def __init__(self, path: Path, stamp: Stamp, usable: Callable[[Stamp], Usable]) -> None:
-        self.path, self._stamp, self._usable = path, stamp, usable
+    def __init__(self, path: Path, stamp: Stamp, reuse_rule: Callable[[Stamp], Usable]) -> None:
+        self.path, self._stamp, self._usable = path, stamp, reuse_rule
         self._head = b"bifolio parse cache %d %s\n" % (_FORMAT_VERSION, _fingerprint())
         self._length = 0
         self._last: Stamp | None = None  # the stamp that applies to the last block in the file
@@ -183,7 +183,7 @@ class ParseCache:
     def load(self, types: Mapping[str, Type]) -> dict[str, CachedEntry]:
         """Return the valid entries by path. A damaged block and all later blocks are ignored."""
         valid: dict[str, CachedEntry] = {}
-        usable: Usable | None = None
+        reuse_rule: Usable | None = None
         try:
             with self.path.open("rb") as file:
                 if file.read(len(self._head)) != self._head:
@@ -191,9 +191,9 @@ class ParseCache:
                 self._length = len(self._head)
                 while (block := _read_block(file)) is not None:
                     if block.startswith(_STAMP_PREFIX):
-                        self._last, usable = self._stamp_in(block)
+                        self._last, reuse_rule = self._stamp_in(block)
                     else:
-                        entries = [*_unpack(block, types, usable)]
+                        entries = [*_unpack(block, types, reuse_rule)]
                         valid.update((kept.entry.path, kept) for kept in entries if kept)
                         self.unused += entries.count(None)
                     self._length = file.tell()

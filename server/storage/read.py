@@ -52,7 +52,7 @@ def parse(
     return tree
 
 
-def _split(text: str) -> frontmatter.Parts:
+def _split(text: str) -> frontmatter.SiteConnections:
     try:
         parts = frontmatter.split(text)
     except SyntaxProblem:

@@ -224,7 +224,7 @@ def _work(site: Site, log: ChangeLog, pipe: Connection) -> None:
 
 
 def _lead(site: Site, log: ChangeLog) -> None:
-    log.lead()
+    log.wait_for_leadership()
     Runner([Watcher(site, TIMING)]).start()
 
 

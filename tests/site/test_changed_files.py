@@ -9,7 +9,7 @@ import pytest
 
 from server.errors import ConflictError
 from server.site import loading
-from server.site.changed_files import changed, walk_for, writes_of
+from server.site.changed_files import checked_writes, find_changed_files, list_if_needed
 from server.site.configure import configure
 from server.site.contents import Contents
 from server.site.loading import load_contents
@@ -34,7 +34,7 @@ def loaded(make_site: MakeSite) -> Contents:
 
 
 def differing(contents: Contents) -> set[str]:
-    return changed(contents, (), walk_for(contents, None))[0]
+    return find_changed_files(contents, (), list_if_needed(contents, None))[0]
 
 
 def test_files_that_a_walk_finds_as_before_are_not_compared(make_site: MakeSite) -> None:
@@ -65,8 +65,8 @@ def test_a_record_of_what_is_on_disk_does_not_require_another_comparison(make_si
     (root / "content/uploads/a.txt").write_text("text")
     (root / f"content/uploads/a.txt{SIDECAR_SUFFIX}").write_text('{"caption": "A text"}')
     site.refresh({PATH, "content/notes/b.json", "content/notes/new.json", "content/uploads/a.txt"})
-    listed = walk_for(contents, None)
-    assert contents.seen == (contents.applied, walk(root, contents.store.layout.roots).digest())
+    listed = list_if_needed(contents, None)
+    assert contents.clean_check == (contents.applied, walk(root, contents.store.layout.roots).digest())
     assert listed
     assert listed.is_summary
     assert listed.files == {}
@@ -138,12 +138,12 @@ def test_a_write_of_a_file_that_was_linked_since_it_was_read_is_not_stale(make_s
     os.link(contents.root / PATH, contents.root / "backup")
     changeset = Changeset(contents.root)
     changeset.put(PATH, changeset.text(PATH) + " ")
-    assert [write.path for write in writes_of(contents, changeset)] == [PATH]
+    assert [write.path for write in checked_writes(contents, changeset)] == [PATH]
     (contents.root / PATH).write_text("{}")
     changeset = Changeset(contents.root)
     changeset.put(PATH, changeset.text(PATH) + " ")
     with pytest.raises(ConflictError):
-        writes_of(contents, changeset)
+        checked_writes(contents, changeset)
 
 
 def test_many_changed_files_are_read_by_readers_of_their_own(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from server.problems import Problem
-from server.site.background.checking import compare
+from server.site.background.checking import compare_problems
 from server.site.change import difference
 from server.site.site import Site
 from tests.sites import STRING, collection, component, documents, load, relation, write
@@ -80,7 +80,7 @@ def test_it_says_what_a_whole_check_would(
         for path in [path for path, text in files.items() if text is None]:
             (tmp_path / path).unlink()
         site.refresh()
-        new, gone = compare(tmp_path, before, site.state.snapshot)
+        new, gone = compare_problems(tmp_path, before, site.state.snapshot)
         wanted, ended = difference(known, problems_between(site))
         assert shown(new) == shown(wanted), change
         assert [(p.path, p.message) for p in sorted(gone)] == [(p.path, p.message) for p in sorted(ended)], (
@@ -99,5 +99,5 @@ def test_in_a_large_site_only_what_changed_is_looked_at(
     (tmp_path / "content/authors/ann.json").unlink()
     write(tmp_path, {"content/articles/c.json": '{"title": "Other", "author": "nobody"}'})
     site.refresh()
-    new, _ = compare(tmp_path, before, site.state.snapshot)
+    new, _ = compare_problems(tmp_path, before, site.state.snapshot)
     assert [problem.path for problem in new] == ["content/articles/c.json"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from server.site.record import Record, decode, encode
-from server.site.rescan import read_anew_if_needed, rescan_all
+from server.site.rescan import reload_files_if_needed, rescan_all
 from server.site.site import Site
 from server.storage.parse_cache import CachedEntry, pack_in_blocks
 from tests.git import commit_all, git
@@ -90,7 +90,7 @@ CHANGES = [
 
 def rescan(site: Site) -> Record | None:
     contents = site._contents
-    return rescan_all(contents, None, contents.writes, read_anew_if_needed(contents))
+    return rescan_all(contents, None, contents.writes, reload_files_if_needed(contents))
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -123,7 +123,7 @@ def test_a_checkpoint_stands_for_all_records_before_it(root: Path) -> None:
     git(root, "add", "content")
     git(root, "commit", "-qm", "second")
     one.refresh()
-    other._replica.append(decode(encode(one._contents.whole()), other.state.schema))
+    other._replica.append(decode(encode(one._contents.full_record()), other.state.schema))
     assert show(one.state) == show(other.state)
     assert one.problems == other.problems
     assert one._contents.git == other._contents.git
@@ -159,8 +159,8 @@ def test_a_large_change_leaves_no_rows_unpacked(root: Path, monkeypatch: pytest.
 
 def test_what_is_packed_stays_so_when_a_record_is_made_of_it_again(root: Path) -> None:
     one, other = loaded(root), loaded(root)
-    other._replica.append(decode(encode(one._contents.whole()), other.state.schema))
-    again = decode(encode(other._contents.whole()), other.state.schema)
+    other._replica.append(decode(encode(one._contents.full_record()), other.state.schema))
+    again = decode(encode(other._contents.full_record()), other.state.schema)
     ours, theirs = (
         [*pack_in_blocks(CachedEntry(entry, 0) for entry in found.entries.values() if entry)]
         for found in (other._contents, again)

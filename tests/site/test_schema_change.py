@@ -14,7 +14,7 @@ from server.errors import BusyError
 from server.site.change_log import ChangeLog
 from server.site.configure import Configuration
 from server.site.contents import Contents
-from server.site.rescan import Anew, read_anew
+from server.site.rescan import ReloadedSite, reload_files
 from server.site.site import Site
 from server.write.context import Context
 from tests.git import commit_all, git
@@ -48,13 +48,13 @@ def test_writes_go_on_while_all_documents_are_read_for_a_new_schema(
         write(root, {"content-types/note.json": schema("note", {**NOTE, "extra": "integer"})})
         reading, enough_writes = threading.Thread(target=reader.refresh), threading.Event()
 
-        def read_slowly(contents: Contents, configuration: Configuration) -> Anew:
-            anew = read_anew(contents, configuration)
+        def read_slowly(contents: Contents, configuration: Configuration) -> ReloadedSite:
+            anew = reload_files(contents, configuration)
             if threading.current_thread() is reading:
                 assert enough_writes.wait(60)
             return anew
 
-        monkeypatch.setattr("server.site.site.read_anew", read_slowly)
+        monkeypatch.setattr("server.site.site.reload_files", read_slowly)
         reading.start()
         number = before = 0
 
@@ -115,13 +115,13 @@ def test_a_checkout_with_a_schema_is_visible_at_once(tmp_path: Path, monkeypatch
         site = CheckedOut(tmp_path / "site", log)
         reading, has_checked = threading.Thread(target=site.reader.refresh), threading.Event()
 
-        def read_slowly(contents: Contents, configuration: Configuration) -> Anew:
-            anew = read_anew(contents, configuration)
+        def read_slowly(contents: Contents, configuration: Configuration) -> ReloadedSite:
+            anew = reload_files(contents, configuration)
             if threading.current_thread() is reading:
                 assert has_checked.wait(60)
             return anew
 
-        monkeypatch.setattr("server.site.site.read_anew", read_slowly)
+        monkeypatch.setattr("server.site.site.reload_files", read_slowly)
         reading.start()
         try:
             state, _ = write_to(site.writer, put_title, COUNT)  # a new file, so the write does not wait

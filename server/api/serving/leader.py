@@ -41,13 +41,13 @@ class Leader:
         self._thread.join(timeout=5)
 
     def _run(self) -> None:
-        if self._stop.wait(self._pause_s) or not self._log.lead(self._stop):
+        if self._stop.wait(self._pause_s) or not self._log.wait_for_leadership(self._stop):
             return
         runner = self._make_runner()
         runner.start()
         self._stop.wait()
         runner.stop()
-        self._log.resign()
+        self._log.resign_leadership()
 
 
 def jobs_of(

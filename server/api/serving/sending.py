@@ -16,7 +16,7 @@ from server.api.response import JSON, Header
 from server.api.serving.connection import Exchange
 from server.bounded import network_of
 from server.errors import ApiError, BusyError
-from server.site.loading import give_back
+from server.site.loading import release_free_memory
 
 SMALL_BYTES = 64 * 1024  # Bodies up to this size are sent in a single part.
 # Limit for larger bodies in memory, for each process.
@@ -121,7 +121,7 @@ class LargeBodies:
         self._is_releasing = False
         # If another body is still being sent, this is scheduled again when it has been sent.
         if not (self._users or self._in_files):
-            asyncio.get_running_loop().run_in_executor(None, give_back)
+            asyncio.get_running_loop().run_in_executor(None, release_free_memory)
 
 
 def refuse(exchange: Exchange, error: ApiError) -> None:

@@ -25,7 +25,7 @@ from server.history.past import PastStates
 from server.site.commits.committing import GIT_LOCK_TIMEOUT_S, QUEUE_TIMEOUT_S
 from server.site.commits.message import Authorship, Joined, clean_message, with_trailers
 from server.site.configure import is_configuration
-from server.site.parts import agreeing
+from server.site.parts import checkout_permission
 from server.site.site import Site
 from server.storage.changeset import Changeset
 from server.storage.git.branch_commit import Signed, make_commit
@@ -63,7 +63,7 @@ def put_in_place(site: Site, arrival: Arrival, by: Authorship) -> str:
         committer = Person.of(site.state.settings.git.committer)
         move = partial(_move, index, arrival.joined, committer)
         joined = replace(arrival.joined, move=move, index=index.before)
-        _, _, commit = site.write_here(replace(by, joined=lambda _: joined, describe=None), _put, arrival)
+        _, _, commit = site.write_locally(replace(by, joined=lambda _: joined, describe=None), _put, arrival)
     return commit
 
 
@@ -295,7 +295,7 @@ class Merger:
     def _make(self, files: _Files, into: str, by: Authorship) -> str:
         # This raises _Overtaken if other commits were pushed to the remote first.
         sides, ready = files.ready.sides, files.joined.ready
-        with agreeing(self.site.arbiter, sides.ours, ready) as agreed:
+        with checkout_permission(self.site.arbiter, sides.ours, ready) as agreed:
             if agreed and files.changeset.writes():
                 return self._write(files, by)
             if not agreed:

@@ -252,7 +252,7 @@ class Arbiter:
         return level, made
 
     @contextmanager
-    def agreeing(self, base: str, commit: str) -> Iterator[bool]:
+    def checkout_permission(self, base: str, commit: str) -> Iterator[bool]:
         """Context manager that pushes `commit`, which is based on `base`. The block can then check it out.
 
         Yields False if other machines pushed first. Their commits have then been merged, and the block must

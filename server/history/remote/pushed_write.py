@@ -88,7 +88,7 @@ class Attempt(Turn, Generic[Request, Result]):
         return of_git(partial(commit_ahead, self.site, files, message, documents, self.by, head))
 
     def write_here(self) -> tuple[State, Result, str]:
-        return self.site.write_here(self.by, self.prepare, self.request)
+        return self.site.write_locally(self.by, self.prepare, self.request)
 
     def end_with(self, answer: tuple[State, Result, str]) -> None:
         self._outcome = answer

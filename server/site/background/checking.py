@@ -22,7 +22,7 @@ from server.problems import Problem
 from server.site.background.process import run_in_process
 from server.site.change import Change, Report
 from server.site.change import difference as problem_difference
-from server.site.problems import find_contested
+from server.site.problems import find_duplicate_files
 from server.site.site import Site
 from server.storage.media import media_key
 from server.storage.read import parsed
@@ -53,13 +53,13 @@ class CheckChanges(Job):
         is_at_rest, self._newest = snapshot is self._newest, snapshot
         if is_at_rest and snapshot is not before:
             self._checked = snapshot
-            problems, fixed = compare(self._site.root, before, snapshot)
+            problems, fixed = compare_problems(self._site.root, before, snapshot)
             if problems or fixed:
                 self._report(Change(problems=problems, fixed=fixed), 0.0)
         return self.first_pause_s
 
 
-def compare(root: Path, before: Snapshot, after: Snapshot) -> Problems:
+def compare_problems(root: Path, before: Snapshot, after: Snapshot) -> Problems:
     """Return the new problems (only in `after`) and the resolved problems (only in `before`)."""
     removed, added = _changed_versions(before, after)
     keys = {key for document in (*removed, *added) for key in _keys(document)}
@@ -96,13 +96,13 @@ def _pack(before: tuple[Snapshot, list[Document]], after: tuple[Snapshot, list[D
     return _PackedChange(whole, pack_documents(removed), pack_snapshot(new), keys)
 
 
-def _find_packed_problems(root: Path, change: _PackedChange, moved: set[Key]) -> Problems:
+def _find_packed_problems(root: Path, change: _PackedChange, changed_keys: set[Key]) -> Problems:
     new, _ = unpack_snapshot(change.after)
     added = [new.tables[key[0]].versions[key[1:]] for key in change.added]
     schema = change.before.schema if change.before else new.schema
     removed = list(unpack_documents(change.removed, schema))
     old = unpack_snapshot(change.before)[0] if change.before else apply(new, added, removed)
-    return _find_problems(root, (old, removed), (new, added), moved)
+    return _find_problems(root, (old, removed), (new, added), changed_keys)
 
 
 def _changed_versions(before: Snapshot, after: Snapshot) -> tuple[list[Document], list[Document]]:
@@ -128,20 +128,20 @@ def _find_problems(
     root: Path,
     before: tuple[Snapshot, list[Document]],
     after: tuple[Snapshot, list[Document]],
-    moved: set[Key],
+    changed_keys: set[Key],
 ) -> Problems:
     """Return the new and the resolved problems that a change causes between documents.
 
-    Each snapshot is paired with the document versions that exist only in that snapshot. `moved` contains the
-    keys of added and deleted documents.
+    Each snapshot is paired with the document versions that exist only in that snapshot. `changed_keys`
+    contains the keys of added and deleted documents.
     """
     (old, removed), (new, added) = before, after
     gone = {document.path for document in removed} - {document.path for document in added}
-    was = [document for document in _with_referrers(old, removed, moved) if document.path not in gone]
+    was = [document for document in _with_referrers(old, removed, changed_keys) if document.path not in gone]
     # The old versions of the files no longer exist, so the positions in them are unknown.
     unknown = dangling(old, lambda path: ({}, {}), was)
-    now = dangling(new, partial(parsed, root), _with_referrers(new, added, moved))
-    return problem_difference((*find_contested(old), *unknown), (*find_contested(new), *now))
+    now = dangling(new, partial(parsed, root), _with_referrers(new, added, changed_keys))
+    return problem_difference((*find_duplicate_files(old), *unknown), (*find_duplicate_files(new), *now))
 
 
 def _with_referrers(snapshot: Snapshot, documents: Iterable[Document], keys: set[Key]) -> list[Document]:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from server.site.loading import give_back
+from server.site.loading import release_free_memory
 from server.storage.helper_processes import end_with_parent, forget_helper, start_helper
 
 Result = TypeVar("Result")
@@ -21,8 +21,8 @@ NICENESS = 10
 _IMPORT_FOLDER = Path(__file__).resolve().parents[3]  # the new process imports this package from here
 
 
-def run_in_process(work: Callable[..., Result], *arguments: Any, timeout_s: float) -> Result:
-    """Run the module-level function `work` in a separate low-priority process, and return its result.
+def run_in_process(function: Callable[..., Result], *arguments: Any, timeout_s: float) -> Result:
+    """Run a module-level function in a separate low-priority process, and return its result.
 
     Raises TimeoutError after `timeout_s` seconds, and ChildProcessError if the function fails.
     """
@@ -41,10 +41,10 @@ def run_in_process(work: Callable[..., Result], *arguments: Any, timeout_s: floa
     timer.start()
     try:
         with suppress(BrokenPipeError):  # the process has ended, which is detected below
-            pickle.dump((work, arguments), process.stdin, protocol=5)
+            pickle.dump((function, arguments), process.stdin, protocol=5)
             process.stdin.close()
         del arguments
-        give_back()
+        release_free_memory()
         result: Result = pickle.load(process.stdout)
         return result
     except EOFError as error:

@@ -31,7 +31,7 @@ from server.site.check.survey import (
     survey_site,
 )
 from server.site.check.unclaimed import find_unclaimed, find_untranslated
-from server.site.problems import find_contested
+from server.site.problems import find_duplicate_files
 from server.site.site import Site
 from server.storage.media import SIDECAR_SUFFIX, media_key
 from server.storage.read import parse
@@ -95,7 +95,7 @@ def _find_between(
     for find in (find_unclaimed, *optional, *more):
         yield from (problem for problem in find(audit) if problem.path in near)
     if audit.snapshot.contested or media:
-        yield from (problem for problem in find_contested(audit.snapshot) if problem.path in near)
+        yield from (problem for problem in find_duplicate_files(audit.snapshot) if problem.path in near)
     if _has_duplicates(audit, changes):
         for problem in duplicate_values(audit):
             if problem.path in changes.paths or any(path in problem.message for path in changes.paths):

@@ -35,7 +35,7 @@ from server.site.check.unclaimed import (
     orphans,
     stale_drafts,
 )
-from server.site.configure import check_state_folder, configuration_links, wrong_populates
+from server.site.configure import check_state_folder, configuration_links, invalid_populates
 from server.site.site import Site
 from server.storage.git.commit_queue import CommitQueue
 from server.storage.journal import Journal
@@ -305,7 +305,7 @@ def broken_configuration(root: Path) -> list[Problem]:
     problems = [_problem_of(error, "schema") for error in schema_errors]
     settings, settings_errors = survey_settings(root)
     if not schema_errors:
-        settings_errors += wrong_populates(settings, schema)
+        settings_errors += invalid_populates(settings, schema)
     problems += [_problem_of(error, "settings") for error in settings_errors]
     # Mistyped keys may be the cause of the problems. Otherwise, they are reported after loading.
     if problems:

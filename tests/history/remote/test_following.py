@@ -71,7 +71,7 @@ def test_an_integration_runs_few_git_commands(
         assert asked(places, follower) == CURRENT
     assert len(commands) <= 11, commands
     site = places.api.site
-    assert (site.state.commit, site.state.changed) == (theirs, False)
+    assert (site.state.commit, site.state.has_uncommitted_changes) == (theirs, False)
     assert places.note()["summary"] == "Then"
     assert places.note("new")["title"] == "New"
     assert places.note("two") == {}

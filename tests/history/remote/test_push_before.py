@@ -55,7 +55,7 @@ def test_a_write_runs_few_git_commands(
         assert change(two["a"], title="Eins").status == 200
     assert commands == ["ls-tree", "hash-object", "fast-import", "push", "update-index", "update-ref"]
     assert two["a"].site.state.commit == two.tip == head(two["a"].root, "refs/bifolio/remote/main")
-    assert not two["a"].site.state.changed
+    assert not two["a"].site.state.has_uncommitted_changes
     assert status(two["a"]) == ""
     two["a"].site.refresh()
     assert two["a"].site.git.committed == read_times(two["a"].root)

@@ -85,7 +85,7 @@ def test_waiting_writes_are_pushed_together_as_one_commit_each(two: Machines) ->
     assert (head(a.root), git(a.root, "status", "--short")) == (two.tip, "")
     assert a.get("/api/notes/one").data["summary"] == "Long"
     a.site.refresh()
-    assert not a.site.state.changed
+    assert not a.site.state.has_uncommitted_changes
 
 
 def test_an_invalid_write_fails_without_the_others(two: Machines) -> None:
