@@ -1,7 +1,7 @@
 """Query execution: filtering, sorting and pagination of a snapshot's documents."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -34,13 +34,19 @@ class Listing(NamedTuple):
     total: int
 
 
-def find(view: View, query: Query) -> Listing:
-    """Return the requested page of documents that match a query."""
+def find(view: View, query: Query, condition: Callable[[Document], bool] | None = None) -> Listing:
+    """Return the requested page of documents that match a query.
+
+    `condition` is an additional test, which only works for content types without locales.
+    """
     locales = _locales(view, query)
     if len(locales) != 1:
         return _find_in_locales(view, query)
     locale = locales[0]
     bits = _matching(view, query, locale)
+    if condition is not None:
+        documents = Planner(view, query.type, locale).documents(bits)
+        bits = bits_of([document for document in documents if condition(document)])
     start, stop = query.page.start, query.page.start + query.page.limit
     keys = query.selection.sort
     if bits is None:

@@ -25,6 +25,7 @@ from server.index.inverse_relations import (
     holder_resolver,
     inverse_resolver,
 )
+from server.index.media_usage import MediaUsage, Uses
 from server.index.ordering import Order, order_of
 from server.index.orders import ColumnKey, JoinedOrders, Orders
 from server.index.text_search import SearchResults
@@ -50,6 +51,7 @@ class Snapshot:
     - `number` increases with every new snapshot in a process.
     - `fragments` caches rendered documents without populated relations.
     - `rendered` caches rendered documents with populated relations.
+    - `usage` is the index behind `media_uses`.
     - `users` is the version number of the joined users, or None if users are not joined.
     """
 
@@ -63,6 +65,7 @@ class Snapshot:
     rendered: Fragments = field(default_factory=Fragments)
     search_results: SearchResults = field(default_factory=SearchResults)
     orders: Orders = field(default_factory=Orders)
+    usage: MediaUsage = field(default_factory=MediaUsage)
     users: int | None = None
 
     def joined(self, tables: Mapping[str, Table], orders: Orders, users: int) -> "Snapshot":
@@ -105,6 +108,13 @@ class Snapshot:
         """Return the document versions whose relation refers to `target`, in the default order."""
         edges = self.tables[type_.uid].linking(type_.attributes[relation], type_.position[relation])
         return edges.get((target, locale, status), NO_DOCUMENTS)
+
+    @property
+    def media_uses(self) -> Uses:
+        """The document versions that use each media file, by media key."""
+        return self.usage.get(
+            document for table in self.tables.values() for document in table.versions.values()
+        )
 
 
 def empty(schema: Schema) -> Snapshot:
@@ -158,6 +168,7 @@ def apply(snapshot: Snapshot, removed: Iterable[Document], added: Iterable[Docum
         rendered=Fragments(),
         search_results=SearchResults(),
         orders=snapshot.orders.changed(changes),
+        usage=snapshot.usage.changed(changes),
     )
 
 

@@ -77,6 +77,8 @@ READS = {
     "/api/upload/files": ("/api/upload/files", 200),
     "/api/upload/files/page": ("/api/upload/files/page", 200),
     "/api/upload/files/<file:key>": ("/api/upload/files/none", 404),
+    "/api/upload/files/<file:key>/usage": ("/api/upload/files/a.txt/usage", 200),
+    "/api/upload/folders": ("/api/upload/folders", 200),
     "/api/users": ("/api/users", 200),
     "/api/users-permissions/permissions": ("/api/users-permissions/permissions", 200),
     "/api/users-permissions/roles": ("/api/users-permissions/roles", 200),

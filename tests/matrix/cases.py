@@ -297,7 +297,10 @@ def _of_files() -> Iterator[Case]:
     yield _send("uploadFiles", "/api/upload", form=cover)
     yield from _of("findFiles", "/api/upload/files", "/api/upload/files?sort=name&filters[name][$eq]=pic.txt")
     yield from _of("findFilesPage", "/api/upload/files/page", "/api/upload/files/page?pagination[pageSize]=1")
+    yield from _of("findFilesPage", "/api/upload/files/page?unused=false", "/api/upload/files/page?folder=")
     yield from _of("findOneFile", "/api/upload/files/pic.txt")
+    yield from _of("findFileUsage", "/api/upload/files/pic.txt/usage")
+    yield from _of("findFolders", "/api/upload/folders")
     yield _send("deleteFile", "/api/upload/files/pic.txt", headers=_UNDO)
     yield from _of("download", "/uploads/pic.txt", "/uploads/pic.txt?at=main~1", "/uploads/old.txt?at=main~4")
     for path in ("articles/a1", "articles/a1?status=draft", "articles/a2", "vaults/v1"):

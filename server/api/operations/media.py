@@ -2,8 +2,11 @@
 
 from server.api.operations.json_schema import (
     JSON,
+    NUMBER,
     READ_ONE,
+    STATUS,
     TEXT,
+    TEXT_OR_NULL,
     WRITE,
     JsonSchema,
     answer,
@@ -26,6 +29,31 @@ _FILE, _FILES = ref(FILE), list_of(ref(FILE))
 _PAGE = object_of({"data": _FILES, "meta": object_of({"pagination": ref("Pagination")})})
 _KEY = in_path("id", "The id or documentId of a file.")
 _QUERIED = shared_parameters(f"{FILE}.fields", f"{FILE}.filters", f"{FILE}.sort", f"{FILE}.populate")
+_LIBRARY = [
+    in_query(
+        "folder", TEXT, "Only the files directly in this folder of `content/uploads`; empty for the top."
+    ),
+    in_query("unused", {"type": "boolean"}, "Only the files that no document uses, or only the others."),
+]
+_FOLDERS = object_of({"data": list_of(object_of({"path": TEXT, "files": NUMBER}))})
+_USE = {
+    "type": TEXT, "documentId": TEXT, "locale": TEXT, "status": STATUS, "title": TEXT_OR_NULL,
+    "attributes": list_of(TEXT),
+}  # fmt: skip
+_USAGE = object_of(
+    {
+        "data": list_of(object_of(_USE)),
+        "meta": object_of(
+            {
+                "total": {**NUMBER, "description": "Number of documents that the caller may see."},
+                "hidden": {
+                    "type": ["boolean", "null"],
+                    "description": "Whether other documents use it, too; null without `upload.destroy`.",
+                },
+            }
+        ),
+    }
+)
 _BINARY = {"type": "string", "format": "binary", "contentMediaType": "application/octet-stream"}
 _FORM: JsonSchema = {
     "type": "object",
@@ -83,7 +111,20 @@ UPLOAD = Area(
             Docs(
                 "List files of the media library in pages",
                 {200: answer("The files.", _PAGE)},
-                [*_QUERIED, *shared_parameters("pagination")],
+                [*_QUERIED, *shared_parameters("pagination"), *_LIBRARY],
+            ),
+        ),
+        Operation(
+            "findFolders", "GET", "/api/upload/folders", may("upload", "find"),
+            Docs("List the folders of the media library", {200: answer("The folders.", _FOLDERS)}),
+        ),
+        Operation(
+            "findFileUsage", "GET", "/api/upload/files/{id:file}/usage", may("upload", "findOne"),
+            Docs(
+                "List the documents that use a file",
+                {200: answer("The documents that the caller may see.", _USAGE)},
+                [_KEY],
+                errors=READ_ONE,
             ),
         ),
         Operation(

@@ -19,15 +19,17 @@ from server.api.request import (
     tell_commit,
     with_cache_tags,
 )
+from server.api.response import PRIVATE_REVALIDATE
 from server.api.routes.handlers import Handlers
 from server.api.routes.write_requests import message_of
 from server.errors import PayloadTooLargeError, StorageError, ValidationError
 from server.paths import STATE_FOLDER, state_folder
 from server.query.ast import Query
 from server.schema.model import UPLOAD
-from server.service.cache_tags import tags_of_document, tags_of_list
+from server.service.cache_tags import tags_of_document, tags_of_list, tags_of_types
+from server.service.media_library import UNUSED, find_in_library, folders, usage
 from server.service.read import Caller
-from server.service.render import list_answer
+from server.service.render import dumps, list_answer
 from server.service.uploads import Uploads, find_file, find_files, read_file_query, render, view_of
 from server.service.write import Writes
 from server.site.site import Site
@@ -61,9 +63,29 @@ def bind(handles: Handlers, site: Site, writes: Writes, bucket: SiteBucket) -> N
     @handles("findFilesPage")
     def list_page() -> Response:
         caller, query = asked("find", paged=True)
-        listing = find_files(caller, query)
-        files = render(caller, query, listing.documents)
-        return _with_cache_tags(answer(list_answer(files, query.page, listing.total)), query)
+        params = parameters(request)
+        if UNUSED in params:  # It reveals whether hidden documents use a file.
+            require_permission(request, "upload", "destroy")
+        listing = find_in_library(caller, query, params)
+        shown = answer(list_answer(render(caller, query, listing.documents), query.page, listing.total))
+        if UNUSED in params:
+            return with_cache_tags(shown, request, _tags_of_all(caller))
+        return _with_cache_tags(shown, query)
+
+    @handles("findFolders")
+    def list_folders() -> Response:
+        require_permission(request, "upload", "find")
+        caller = caller_of(request)
+        return with_cache_tags(
+            answer(dumps(folders(caller))), request, tags_of_types([UPLOAD], caller.state.schema)
+        )
+
+    @handles("findFileUsage")
+    def show_usage(key: str) -> Response:
+        require_permission(request, "upload", "findOne")
+        caller = caller_of(request)
+        shown = answer(dumps(usage(caller, key)), cache_control=PRIVATE_REVALIDATE)
+        return with_cache_tags(shown, request, _tags_of_all(caller))
 
     @handles("findOneFile")
     def show_file(key: str) -> Response:
@@ -98,6 +120,10 @@ def bind(handles: Handlers, site: Site, writes: Writes, bucket: SiteBucket) -> N
             described = _read_files(files, form)
             made = uploads.upload(caller, described, _attachment(form), message_of(request))
             return tell_commit(answer(_list_answer(made.bodies), 201), made.commit)
+
+
+def _tags_of_all(caller: Caller) -> Iterator[str]:
+    return tags_of_types(caller.state.schema.types, caller.state.schema)
 
 
 def _with_cache_tags(response: Response, query: Query) -> Response:
