@@ -35,9 +35,9 @@ def odd_llms_names(
     settings: LlmsSettings, roles: Mapping[str, frozenset[str]], schema: Schema
 ) -> Iterator[OddName]:
     """Yield an error for each unknown content type, and for each that the public can't `find`."""
-    for name in settings.types:
+    for i, name in enumerate(settings.types):
         if name not in schema.subjects:
-            yield unknown_type(name, schema, "llms.types", ("llms", "types"))
+            yield unknown_type(name, schema, "llms.types", ("llms", "types", i))
         elif f"{name}.find" not in roles[ROLE]:
             what = f"/llms.txt contains no {name} documents: the public role lacks the find permission"
-            yield what, f"add find to roles.public.{name}", ("llms", "types")
+            yield what, f"add find to roles.public.{name}", ("llms", "types", i)

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from server.config import values
 from server.config.setting import setting
 from server.config.transformation import (
+    MAX_QUALITY,
     MEDIA_TYPES,
     PARAMETERS,
     PRESET,
@@ -19,6 +20,7 @@ from server.config.transformation import (
 from server.config.values import scalar, section, text_or_texts
 from server.errors import SetupError
 from server.formats.config_file import ConfigFile
+from server.formats.text_positions import KeyPath, attribute_path
 from server.formats.tree import is_null, typed
 from server.schema.spelling import suggestion
 
@@ -153,6 +155,31 @@ def check_names(settings: MediaSettings, file: ConfigFile) -> Iterator[SetupErro
             yield file.refuse_key(what, "remove one of them", "media", "formats", name)
 
 
+def check_numbers(settings: TransformSettings, file: ConfigFile) -> Iterator[SetupError]:
+    """Yield an error for each list in `media.transform` that contains too large a number."""
+    for name, most in (("widths", settings.max_edge), ("qualities", MAX_QUALITY)):
+        at, largest = ("media", "transform", name), max(getattr(settings, name), default=0)
+        if largest > most:
+            i = [typed(item) for item in file.get(*at)].index(largest)
+            yield file.refuse_value(f"contain only numbers up to {most}", "remove this number", *at, i)
+
+
+def check_sides(settings: MediaSettings, file: ConfigFile) -> Iterator[SetupError]:
+    """Yield an error for each preset and named format whose width or height exceeds `max_edge`."""
+    presets, most = settings.transform.presets, settings.transform.max_edge
+    named: list[tuple[KeyPath, Transformation]] = [
+        *((("media", "transform", "presets", name), wanted) for name, wanted in presets.items()),
+        *((("media", "formats", name), wanted) for name, wanted in settings.formats.items()),
+    ]
+    for at, wanted in named:
+        for side, pixels in (("width", wanted.pixel_width), ("height", wanted.pixel_height)):
+            if pixels is not None and pixels > most:
+                key = side if side in file.get(*at) else side[0]  # `w` or `h`
+                name = f"{attribute_path(at)}.{key}" + (f" times {wanted.dpr:g}" if wanted.dpr != 1 else "")
+                what = f"{name} must not be larger than media.transform.max_edge, {most} (found {pixels})"
+                yield file.refuse(what, "write a smaller number, or increase max_edge", *at, key)
+
+
 def check(store: str, public_url: str, serve: str, file: ConfigFile) -> Iterator[SetupError]:
     """Yield an error for each setting in `media` that contradicts another setting."""
     if serve == "redirect" and not public_url:
@@ -181,12 +208,14 @@ def read_numbers(file: ConfigFile, default: tuple[int, ...], *at: str) -> tuple[
     written = file.get(*at)
     if is_null(written) or (isinstance(written, str) and written == ANY):
         return default
-    numbers = [typed(item) for item in written] if isinstance(written, list) else []
-    if not numbers or not all(type(number) is int and number > 0 for number in numbers):
-        raise file.refuse_value(
-            'be "any" or a list of whole numbers above 0', "write a list such as [320, 640]", *at
-        )
-    return tuple(sorted(set(numbers)))
+    must, fix = 'be "any" or a list of whole numbers above 0', "write a list such as [320, 640]"
+    if not isinstance(written, list) or not written:
+        raise file.refuse_value(must, fix, *at)
+    for i in range(len(written)):
+        number = scalar(file, *at, i)
+        if type(number) is not int or number < 1:
+            raise file.refuse_value(must, fix, *at, i)
+    return tuple(sorted({typed(item) for item in written}))
 
 
 def read_formats(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
@@ -194,10 +223,10 @@ def read_formats(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[
     names = text_or_texts(file, default, *at)
     if not names:
         raise file.refuse_value("contain at least one format", "write a list such as [webp, jpg]", *at)
-    for name in names:
+    for i, name in enumerate(names):
         if name not in MEDIA_TYPES:
             fix = suggestion(name, MEDIA_TYPES) or "use one or more of " + ", ".join(MEDIA_TYPES)
-            raise file.refuse(f'unknown image format "{name}" in {".".join(at)}', fix, *at)
+            raise file.refuse(f'unknown image format "{name}" in {".".join(at)}', fix, *at, i)
     return names
 
 

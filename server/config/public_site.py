@@ -223,14 +223,14 @@ def read_redirect_formats(file: ConfigFile, default: tuple[str, ...], *at: str) 
     """Read the list of export formats for redirects. Raises SetupError if it is invalid."""
     formats = values.text_or_texts(file, default, *at)
     written: dict[str, str] = {}
-    for format_ in formats:
+    for i, format_ in enumerate(formats):
         if format_ not in REDIRECT_FILES:
             fix = suggestion(format_, REDIRECT_FILES) or "use one of " + ", ".join(REDIRECT_FILES)
-            raise file.refuse(f'unknown format "{format_}" in {".".join(at)}', fix, *at)
+            raise file.refuse(f'unknown format "{format_}" in {".".join(at)}', fix, *at, i)
         name = REDIRECT_FILES[format_]
         if name in written:
             what = f"{'.'.join(at)} contains {written[name]} and {format_}, which both write the file {name}"
-            raise file.refuse(what, "keep one of them", *at)
+            raise file.refuse(what, "keep one of them", *at, i)
         written[name] = format_
     return formats
 
@@ -268,22 +268,19 @@ def odd_feed_names(
 ) -> Iterator[OddName]:
     """Yield an error for each unknown name in `feeds`, and for each type in a feed that has no public URL."""
     for name, feed in feeds.items():
-        for locale in feed.locales:
+        for i, locale in enumerate(feed.locales):
             if locale not in (*locales, EVERY):
                 fix = suggestion(locale, locales) or "use one of " + ", ".join(locales)
-                yield f'unknown locale "{locale}" in feeds.{name}', fix, ("feeds", name, "locale")
-        for subject in feed.types:
+                yield f'unknown locale "{locale}" in feeds.{name}', fix, ("feeds", name, "locale", i)
+        for i, subject in enumerate(feed.types):
+            at: KeyPath = ("feeds", name, "type", i)
             type_ = schema.subjects.get(subject)
             if type_ is None:
-                yield unknown_type(subject, schema, f"feeds.{name}", ("feeds", name, "type"))
+                yield unknown_type(subject, schema, f"feeds.{name}", at)
                 continue
             if subject not in urls:
                 what = f"feeds.{name} is empty for {subject}, because urls.{subject} is missing"
-                yield (
-                    what,
-                    f"add urls.{subject}, such as https://example.org/{{slug}}",
-                    ("feeds", name, "type"),
-                )
+                yield what, f"add urls.{subject}, such as https://example.org/{{slug}}", at
             for key, path in feed.item.items():
                 if path != NO_FIELD and path.partition(".")[0] not in type_.columns:
                     what = f'{subject} has no attribute "{path}", which feeds.{name}.item.{key} names'

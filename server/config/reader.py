@@ -260,14 +260,14 @@ def _check_actions(file: ConfigFile, settings: Settings) -> Iterator[SetupError]
 
 
 def _check_locales_of_webhooks(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
-    for webhook in settings.webhooks:
-        for locale in webhook.locales:
+    for i, webhook in enumerate(settings.webhooks):
+        for j, locale in enumerate(webhook.locales):
             if locale not in settings.locales.available:
                 what = f'unknown locale "{locale}" in the webhook "{webhook.name}"'
                 fix = suggestion(locale, settings.locales.available) or "use one of " + ", ".join(
                     settings.locales.available
                 )
-                yield SetupError(FILE, webhook.lines.get("locales"), what, fix)
+                yield file.refuse(what, fix, "webhooks", i, "locales", j)
 
 
 def _check_rules(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
@@ -299,11 +299,8 @@ def _check_git(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
 
 
 def _check_media(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
-    transform = settings.media.transform
-    for name, most in (("widths", transform.max_edge), ("qualities", 100)):
-        if any(number > most for number in getattr(transform, name)):
-            at = ("media", "transform", name)
-            yield file.refuse_value(f"contain only numbers up to {most}", "remove the larger numbers", *at)
+    yield from media.check_numbers(settings.media.transform, file)
+    yield from media.check_sides(settings.media, file)
     yield from media.check(settings.media.store, settings.media.public_url, settings.media.serve, file)
     yield from media.check_names(settings.media, file)
 
@@ -326,16 +323,17 @@ def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Pro
         for subject in sorted({permission.rsplit(".", 1)[0] for permission in permissions}):
             if subject not in singulars and subject not in ACTIONS:
                 known = [*singulars, *ACTIONS]
-                wrong.append(_no_type(settings, f'the role "{role}"', known, "roles", role, subject))
+                wrong.append(_no_type(settings, subject, f'the role "{role}"', known, "roles", role, subject))
     for i, webhook in enumerate(settings.webhooks):
         known = [*singulars, "upload"]
-        unknown = (name for name in webhook.types if name not in known)
         where = f'the webhook "{webhook.name}"'
-        wrong.extend(_no_type(settings, where, known, "webhooks", i, "types", name) for name in unknown)
+        for j, name in enumerate(webhook.types):
+            if name not in known:
+                wrong.append(_no_type(settings, name, where, known, "webhooks", i, "types", j))
     sections = {("export", "types"): settings.export.types, ("api", "populate"): settings.api.populate}
     for at, named in sections.items():
         unknown = (name for name in named if name not in singulars)
-        wrong.extend(_no_type(settings, ".".join(at), singulars, *at, name) for name in unknown)
+        wrong.extend(_no_type(settings, name, ".".join(at), singulars, *at, name) for name in unknown)
     return wrong
 
 
@@ -363,12 +361,11 @@ def check_publishing(settings: Settings, schema: Schema) -> list[Problem]:
         *odd_llms_names(settings.llms, settings.roles, schema),
     ]
     for name, feed in settings.feeds.items():
-        hidden = [
-            t for t in feed.types if t in schema.subjects and f"{t}.find" not in settings.roles["public"]
-        ]
-        for subject in hidden:
+        for i, subject in enumerate(feed.types):
+            if subject not in schema.subjects or f"{subject}.find" in settings.roles["public"]:
+                continue
             what = f"feeds.{name} contains no {subject} documents: the public role lacks the find permission"
-            found.append((what, f"add find to roles.public.{subject}", ("feeds", name, "type")))
+            found.append((what, f"add find to roles.public.{subject}", ("feeds", name, "type", i)))
     return [_warning(settings, what, fix, *at) for what, fix, at in found]
 
 
@@ -379,9 +376,9 @@ def _check_role_names(settings: Settings) -> Iterator[Problem]:
             yield _warning(settings, what, fix, "roles", role)
 
 
-def _no_type(settings: Settings, where: str, known: Iterable[str], *at: str | int) -> Problem:
-    fix = suggestion(str(at[-1]), known) or "use the singular API id of a content type"
-    return _warning(settings, f'unknown content type "{at[-1]}" in {where}', fix, *at)
+def _no_type(settings: Settings, name: str, where: str, known: Iterable[str], *at: str | int) -> Problem:
+    fix = suggestion(name, known) or "use the singular API id of a content type"
+    return _warning(settings, f'unknown content type "{name}" in {where}', fix, *at)
 
 
 def _warning(settings: Settings, what: str, fix: str, *at: str | int) -> Problem:

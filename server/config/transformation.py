@@ -17,6 +17,7 @@ COVER, CONTAIN, INSIDE, OUTSIDE, SCALE = "cover", "contain", "inside", "outside"
 FITS = (COVER, CONTAIN, INSIDE, OUTSIDE, SCALE)
 MAX_SIDE_PIXELS = 32_767  # so that products stay small; `media.transform.max_edge` is the actual limit
 MAX_DPR = 5.0
+MAX_QUALITY = 100
 _WHOLE_NUMBER = re.compile(r"[0-9]{1,6}")
 # `String(number)` in JavaScript has up to 20 digits after the point.
 _DECIMAL = re.compile(r"[0-9]{1,3}(\.[0-9]{1,20})?|\.[0-9]{1,20}")
@@ -221,7 +222,7 @@ _READERS: Mapping[str, Change] = {
     "withoutEnlargement": _read_enlargement,  # after `fit`, whose value `max` forbids enlargement
     "format": lambda wanted, name, text: replace(wanted, format=_one_of(name, text, _FORMAT_NAMES)),
     "auto": _read_auto,
-    "quality": lambda wanted, name, text: replace(wanted, quality=_whole(name, text, 100)),
+    "quality": lambda wanted, name, text: replace(wanted, quality=_whole(name, text, MAX_QUALITY)),
     "dpr": lambda wanted, name, text: replace(wanted, dpr=_decimal(name, text, 0.1, MAX_DPR)),
     "fp-x": _read_focus(0),
     "fp-y": _read_focus(1),

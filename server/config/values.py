@@ -10,6 +10,7 @@ from ipaddress import ip_network
 from typing import Any
 
 from server.formats.config_file import ConfigFile
+from server.formats.text_positions import attribute_path
 from server.formats.tree import Tree, is_null, typed
 
 # --- durations ------------------------------------------------------------------------------------
@@ -86,11 +87,11 @@ def flag(file: ConfigFile, default: bool, *at: str) -> bool:
     return value
 
 
-def scalar(file: ConfigFile, *at: str) -> Any:
+def scalar(file: ConfigFile, *at: str | int) -> Any:
     try:
         return typed(file.get(*at))
     except ValueError as error:
-        raise file.refuse(f"{'.'.join(at)}: {error}", "use a different value", *at) from error
+        raise file.refuse(f"{attribute_path(at)}: {error}", "use a different value", *at) from error
 
 
 def size(file: ConfigFile, default: int, *at: str) -> int:
@@ -172,11 +173,16 @@ def as_parameter(tree: Tree) -> Any:
 
 
 def texts(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
+    """Read a list of strings. Raises SetupError, at the position of the item that is not a string."""
     value = file.get(*at)
     if is_null(value):
         return default
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise file.refuse_value("be a list of strings", "write a list such as [a, b]", *at)
+    must, fix = "be a list of strings", "write a list such as [a, b]"
+    if not isinstance(value, list):
+        raise file.refuse_value(must, fix, *at)
+    for i, item in enumerate(value):
+        if not isinstance(item, str):
+            raise file.refuse_value(must, fix, *at, i)
     return tuple(map(str, value))
 
 

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from server.config import values
 from server.errors import SetupError
 from server.formats.config_file import ConfigFile
+from server.formats.text_positions import attribute_path
 from server.formats.tree import is_null
 from server.paths import SETTINGS
 from server.schema.spelling import suggestion
@@ -106,35 +107,42 @@ def _webhook(file: ConfigFile) -> Webhook:
     webhook = Webhook(
         name=name,
         url=_check_value(file, check_url, values.text(file, "", "url"), "url"),
-        events=tuple(_event(file, pattern) for pattern in values.text_or_texts(file, (), "events")),
+        events=_items(file, "events", _check_event),
         types=values.text_or_texts(file, (), "types"),
         locales=values.text_or_texts(file, (), "locales"),
-        status=tuple(_status(file, word) for word in values.text_or_texts(file, (), "status")),
+        status=_items(file, "status", _check_status),
         debounce=_debounce(file),
         headers=dict(_headers(file)),
-        secrets=tuple(
-            _check_value(file, check_secret, secret, "secret")
-            for secret in values.text_or_texts(file, (), "secret")
-        ),
+        secrets=_items(file, "secret", _check_secret),
         enabled=values.flag(file, True, "enabled"),
     )
     lines = {key: place.line for key in WEBHOOK_KEYS if (place := file.position(key))}
     return replace(webhook, lines=lines)
 
 
-def _event(file: ConfigFile, pattern: str) -> str:
+def _items(file: ConfigFile, key: str, check: Callable[[ConfigFile, str, str, int], None]) -> tuple[str, ...]:
+    """Read a string, or a list of strings. `check` raises SetupError for an invalid item."""
+    items = values.text_or_texts(file, (), key)
+    for i, item in enumerate(items):
+        check(file, item, key, i)
+    return items
+
+
+def _check_event(file: ConfigFile, pattern: str, *at: str | int) -> None:
     if not any(fnmatchcase(event, pattern) for event in EVENTS):
         fix = suggestion(pattern, EVENTS) or "use one of " + ", ".join(EVENTS)
-        raise file.refuse(f'unknown event "{pattern}"', fix, "events")
-    return pattern
+        raise file.refuse(f'unknown event "{pattern}"', fix, *at)
 
 
-def _status(file: ConfigFile, word: str) -> str:
+def _check_status(file: ConfigFile, word: str, *at: str | int) -> None:
     if word not in STATUSES:
         known = " or ".join(f'"{status}"' for status in STATUSES)
         what = f'"status" must be {known} (found "{word}")'
-        raise file.refuse(what, suggestion(word, STATUSES), "status")
-    return word
+        raise file.refuse(what, suggestion(word, STATUSES), *at)
+
+
+def _check_secret(file: ConfigFile, secret: str, *at: str | int) -> None:
+    _check_value(file, check_secret, secret, *at)
 
 
 def _debounce(file: ConfigFile) -> timedelta:
@@ -164,13 +172,14 @@ def _headers(file: ConfigFile) -> Iterator[tuple[str, str]]:
         yield name, _check_value(file, check_header, values.text(file, "", *at), *at)
 
 
-def _check_value(file: ConfigFile, check: Callable[[str], str], value: str, *at: str) -> str:
+def _check_value(file: ConfigFile, check: Callable[[str], str], value: str, *at: str | int) -> str:
+    name = attribute_path(at)
     if value.startswith("env:"):
         wrong = _wrong_variable(value)
         if wrong:
-            raise file.refuse(f"{'.'.join(at)}: {wrong}", "use a different variable", *at)
+            raise file.refuse(f"{name}: {wrong}", "use a different variable", *at)
     elif wrong := check(value):
-        raise file.refuse(f"{'.'.join(at)} {wrong}", VALUE_FIXES.get(at[0], ""), *at)
+        raise file.refuse(f"{name} {wrong}", VALUE_FIXES.get(str(at[0]), ""), *at)
     return value
 
 

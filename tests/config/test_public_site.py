@@ -77,6 +77,19 @@ def test_an_unknown_name_is_a_warning(tmp_path: Path, text: str, message: str) -
     assert [problem for problem in site.problems if message in str(problem)], site.problems
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "feeds:\n  news:\n    type:\n      - note\n      - nite\n",
+        "llms:\n  types:\n    - note\n    - note\n    - nite\n",
+        "feeds:\n  news:\n    type: note\n    locale: [en,\n      fr]\n",
+    ],
+)
+def test_a_warning_names_the_line_of_the_item(tmp_path: Path, text: str) -> None:
+    site = load(tmp_path, {**TYPES, "site.yaml": text})
+    assert 5 in [problem.line for problem in site.problems if "unknown" in problem.message], site.problems
+
+
 def test_good_settings_have_no_warnings(tmp_path: Path) -> None:
     text = """
 roles: {public: {note: [find]}}

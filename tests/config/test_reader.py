@@ -216,6 +216,75 @@ def test_a_bucket_that_is_set_wrongly_is_refused(tmp_path: Path, text: str, says
     assert says in "; ".join(map(str, read(tmp_path, text)[1]))
 
 
+# A wrong item of a list in site.yaml, and the place and the message of the error.
+ITEMS = {
+    "media:\n  transform:\n    widths: [320, 640, abc]": (
+        (3, 24),
+        'media.transform.widths must be "any" or a list of whole numbers above 0 (found "abc")',
+    ),
+    "media:\n  transform:\n    widths:\n      - 320\n      - -1\n      - 640": (
+        (5, 9),
+        'media.transform.widths must be "any" or a list of whole numbers above 0 (found "-1")',
+    ),
+    "media: {transform: {widths: [1, 320.5]}}": (
+        (1, 33),
+        'media.transform.widths must be "any" or a list of whole numbers above 0 (found "320.5")',
+    ),
+    "media: {transform: {widths: [1, .inf]}}": (
+        (1, 33),
+        "media.transform.widths: .inf can't be written in JSON",
+    ),
+    "media: {transform: {widths: []}}": (
+        (1, 21),
+        'media.transform.widths must be "any" or a list of whole numbers above 0 (found a list)',
+    ),
+    "media: {transform: {widths: [4000, 1], max_edge: 3000}}": (
+        (1, 30),
+        'media.transform.widths must contain only numbers up to 3000 (found "4000")',
+    ),
+    "media: {transform: {qualities: [50, 101]}}": (
+        (1, 37),
+        'media.transform.qualities must contain only numbers up to 100 (found "101")',
+    ),
+    "media: {transform: {formats: [webp, gif]}}": (
+        (1, 37),
+        'unknown image format "gif" in media.transform.formats',
+    ),
+    "export:\n  redirects: [nginx, apach]": ((2, 22), 'unknown format "apach" in export.redirects'),
+    "api:\n  cors:\n    - https://a.example\n    - {a: b}": (
+        (4, 7),
+        "api.cors must be a list of strings (found a mapping)",
+    ),
+    "webhooks:\n  - name: a\n    url: https://a.example\n    events: [entry.create, entry.creat]": (
+        (4, 28),
+        'unknown event "entry.creat"',
+    ),
+    "webhooks:\n  - name: a\n    url: https://a.example\n    status:\n      - draft\n      - drft": (
+        (6, 9),
+        '"status" must be "published" or "draft" (found "drft")',
+    ),
+    "webhooks:\n  - name: a\n    url: https://a.example\n    locales: [en, xx]": (
+        (4, 19),
+        'unknown locale "xx" in the webhook "a"',
+    ),
+    "media:\n  transform:\n    max_edge: 1000\n    presets:\n      a: {w: 400}\n      b: {h: 9, w: 1001}": (
+        (6, 20),
+        "media.transform.presets.b.w must not be larger than media.transform.max_edge, 1000 (found 1001)",
+    ),
+    "media: {formats: {card: {height: 2000, dpr: 2}}}": (
+        (1, 34),
+        "media.formats.card.height times 2 must not be larger than media.transform.max_edge, 3840"
+        " (found 4000)",
+    ),
+}
+
+
+@pytest.mark.parametrize("text", ITEMS)
+def test_the_item_that_is_wrong_is_told_with_its_place(tmp_path: Path, text: str) -> None:
+    [error] = read(tmp_path, text)[1]
+    assert ((error.line, error.column), error.message) == ITEMS[text]
+
+
 def test_a_bucket_is_set(tmp_path: Path) -> None:
     text = "media: {store: 's3://a.bucket/a/b/', public_url: 'https://m.org/x/'}"
     settings, _ = read(tmp_path, text)

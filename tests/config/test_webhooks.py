@@ -155,6 +155,7 @@ def test_a_type_that_there_is_not_is_a_warning(tmp_path: Path) -> None:
     settings, _ = read(tmp_path, "webhooks:\n  - name: a\n    url: env:A\n    types: [upload, articel]\n")
     (problem,) = check_subjects(settings, {"article": object()})
     assert (problem.line, problem.message) == (4, 'unknown content type "articel" in the webhook "a"')
+    assert problem.column == 21
 
 
 HOOK = """webhooks:
