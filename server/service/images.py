@@ -128,6 +128,7 @@ class Images:
         wanted = _read(asked, settings)
         if width := _nearest_width(wanted, asked, settings.transform):
             return self._redirect(key, _with_width(parameters, width, settings), settings.transform)
+        _check_sides(wanted, asked, settings.transform)
         key, document = _original(snapshot, key)
         has_own_entry = PRESET not in asked and not wanted.uses_focal_point
         wanted = with_focus(wanted, document)
@@ -299,12 +300,18 @@ def _read(asked: Mapping[str, Any], media: MediaSettings) -> Transformation:
     if wanted.format not in ("", AUTO, *settings.formats):
         allowed = ", ".join((AUTO, *settings.formats))
         raise ValidationError(f'format must be one of {allowed} (found "{wanted.format}")')
+    return wanted
+
+
+def _check_sides(wanted: Transformation, asked: Mapping[str, Any], settings: TransformSettings) -> None:
+    """Raise ValidationError if the requested width or height exceeds `max_edge`."""
+    if asked.keys() == {PRESET}:
+        return
     most = settings.max_edge
     for name, pixels in (("width", wanted.pixel_width), ("height", wanted.pixel_height)):
         if pixels is not None and pixels > most:
             times = f" times dpr {wanted.dpr:g}" if wanted.dpr != 1 else ""
             raise ValidationError(f"{name}{times} must be at most {most} (found {pixels})")
-    return wanted
 
 
 def _versions(digest: str, wanted: Transformation, most: int, *, has_own_entry: bool) -> tuple[str, ...]:

@@ -239,7 +239,10 @@ def test_a_width_that_is_not_listed_is_redirected_to_the_next(other: Api) -> Non
     assert answer.headers["Location"] == "/uploads/b/c%20d.png?w=160&fm=webp"
     assert shown(fetch(other, answer.headers["Location"])) == ((160, 80), "WEBP")
     assert fetch(other, "/uploads/a.png?max-w=100").headers["Location"] == "/uploads/a.png?max-w=160"
-    assert fetch(other, "/uploads/a.png?width=900").headers["Location"] == "/uploads/a.png?width=160"
+    for width in (900, 9999):  # max_edge is 3840
+        answer = fetch(other, f"/uploads/a.png?width={width}")
+        assert (answer.status, answer.headers["Location"]) == (302, "/uploads/a.png?width=160")
+    assert "height must be at most 3840" in fetch(other, "/uploads/a.png?h=9999").error["message"]
     small(other, widths="[160, 80]", presets="{p: {width: 100}}")
     preset = fetch(other, "/uploads/a.png?key=p&fm=webp").headers["Location"]
     assert preset == "/uploads/a.png?key=p&fm=webp&width=160"
