@@ -10,6 +10,7 @@ import pytest
 
 from server.api.mcp.json_rpc import INVALID_REQUEST, PARSE_ERROR
 from server.api.serving.bodies import MAX_BODY_BYTES
+from tests.git import commit_all
 from tests.mcp.agents import LEGACY, MODERN, message
 from tests.mcp.sites import FILES
 from tests.servers import ROOT
@@ -69,6 +70,20 @@ def test_without_a_token_the_agent_is_the_public(root: Path) -> None:
         content = json.loads(done.stdout)["result"]["structuredContent"]
         statuses.append(content.get("error", {}).get("status", 200))
     assert statuses == [403, 200, 200]
+
+
+def test_a_write_without_a_server_tells_how_to_review_it(tmp_path: Path) -> None:
+    write(tmp_path, {**FILES, ".gitignore": ".bifolio/\n"})
+    commit_all(tmp_path)
+    operation = {"action": "update", "type": "article", "documentId": "fog", "data": {"title": "Mist"}}
+    call = message("tools/call", {"name": "write", "arguments": {"operations": [operation]}}, MODERN)
+    done = run(tmp_path, "--as", "full-access", sent=lines(call))
+    content = json.loads(done.stdout)["result"]["structuredContent"]
+    assert content["goOn"] == {
+        "command": f"git merge {content['commit']}",
+        "serve": f"bifolio serve --site {tmp_path}",
+        "page": "/studio/site/-/branches/agent/agent.full-access",
+    }
 
 
 @pytest.mark.parametrize(

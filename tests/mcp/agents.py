@@ -5,7 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from jsonschema import Draft202012Validator
+
 from server.api.mcp.protocol import CAPABILITIES_KEY, VERSION_KEY
+from server.api.mcp.tools.table import BY_NAME
 from tests.sites import Answer, Api
 
 MODERN, LEGACY = "2026-07-28", "2025-11-25"
@@ -73,3 +76,18 @@ class Agent:
         [text] = result["content"]
         assert "\n" not in text["text"]
         return Called(text["text"], result["structuredContent"], result.get("isError", False))
+
+
+def valid(tool: str, called: Called) -> Called:
+    """Return the result of a tool, which must match the tool's schema."""
+    assert not called.is_error, called.line
+    Draft202012Validator(BY_NAME[tool].output_schema).validate(called.content)
+    return called
+
+
+def write(agent: Agent, *operations: dict[str, Any], **arguments: Any) -> Called:
+    return valid("write", agent.call("write", operations=list(operations), **arguments))
+
+
+def retitle(title: str, document_id: str = "fog") -> dict[str, Any]:
+    return {"action": "update", "type": "article", "documentId": document_id, "data": {"title": title}}

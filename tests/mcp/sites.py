@@ -1,10 +1,14 @@
 """The site that tests of the MCP server use."""
 
-from collections.abc import Mapping
+from base64 import b64decode
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from tests.sites import STRING, collection, component, documents, relation, schema
+from tests.sites import STRING, Api, collection, component, documents, relation, schema
 
+Make = Callable[..., Api]
+GIF = b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7")
+EDITOR = ("article.find", "article.findOne", "article.create", "article.update", "article.delete", "tag.find")
 SETTINGS = """
 locales: {default: en, available: [en, fr]}
 mcp: {enabled: true}

@@ -1,50 +1,23 @@
 """Tests of the tools that write, and of where their writes go."""
 
 import json
-from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from base64 import b64encode
 from pathlib import Path
-from threading import Thread
 from typing import Any, cast
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from server.api.entrance import Entrance
 from server.api.mcp.gateway import Gateway
 from server.api.mcp.tools.destination import branch_name
-from server.api.mcp.tools.table import BY_NAME
 from server.index.budget import turns
 from server.service import branches
 from server.service.branch_problems import BranchProblems, branch_problems
 from tests.git import commit_all, git
-from tests.mcp.agents import Agent, Called
-from tests.mcp.sites import FILES, SETTINGS
-from tests.sites import STRING, Api, collection, opened
+from tests.mcp.agents import Agent, retitle, valid, write
+from tests.mcp.sites import EDITOR, GIF, Make
+from tests.sites import STRING, Api, collection
 from tests.sites import write as write_files
-
-GIF = b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7")
-EDITOR = ("article.find", "article.findOne", "article.create", "article.update", "article.delete", "tag.find")
-
-Make = Callable[..., Api]
-
-
-@pytest.fixture
-def make_site(tmp_path: Path) -> Iterator[Make]:
-    """Return a function that creates a site in a git repository, with `more` in the section `mcp`."""
-    made: list[Api] = []
-
-    def build(more: str = "", rest: str = "") -> Api:
-        settings = SETTINGS.replace("mcp: {enabled: true}", f"mcp: {{enabled: true{more}}}") + rest
-        write_files(tmp_path, {**FILES, "site.yaml": settings, ".gitignore": ".bifolio/\n"})
-        commit_all(tmp_path)
-        made.append(Api.of(opened(tmp_path)))
-        return made[-1]
-
-    yield build
-    for api in made:
-        api.accounts.close()
 
 
 @pytest.fixture
@@ -55,21 +28,6 @@ def api(make_site: Make) -> Api:
 @pytest.fixture
 def agent(api: Api) -> Agent:
     return Agent(api)
-
-
-def valid(tool: str, called: Called) -> Called:
-    """Return the result of a tool, which must match the tool's schema."""
-    assert not called.is_error, called.line
-    Draft202012Validator(BY_NAME[tool].output_schema).validate(called.content)
-    return called
-
-
-def write(agent: Agent, *operations: dict[str, Any], **arguments: Any) -> Called:
-    return valid("write", agent.call("write", operations=list(operations), **arguments))
-
-
-def retitle(title: str, document_id: str = "fog") -> dict[str, Any]:
-    return {"action": "update", "type": "article", "documentId": document_id, "data": {"title": title}}
 
 
 # --- branches -------------------------------------------------------------------------------------
@@ -247,6 +205,17 @@ def test_a_role_without_sources_and_problems_writes_without_a_diff(api: Api) -> 
     assert (content["files"], content["problems"]) == (None, None)
     refused = Agent(api, "editor").call("write", operations=[retitle("Mist")], dryRun=True)
     assert refused.error["status"] == 403
+
+
+def test_a_rejected_first_write_leaves_no_branch_for_any_role(api: Api) -> None:
+    api.token("editor", may=[*EDITOR, "branch.find", "branch.create", "branch.update"])
+    editor = Agent(api, "editor")
+    assert editor.call("write", operations=[retitle("x" * 61)]).is_error
+    assert editor.call("restore", type="article", documentId="fog", at="main").is_error
+    assert git(api.root, "branch", "--format=%(refname:short)").split() == ["main"]
+    assert write(editor, retitle("Mist")).content["branch"] == "agent/editor"
+    assert editor.call("write", operations=[retitle("x" * 61)]).is_error
+    assert "Mist" in git(api.root, "show", "agent/editor:content/articles/fog.json")
 
 
 # --- write ----------------------------------------------------------------------------------------
@@ -520,82 +489,3 @@ def test_a_branch_is_checked_once_even_if_it_has_many_problems(
     refused = agent.call("check", paths=["content/articles/fog.json"] * 101)
     assert '"paths" must have 1 to 100 items' in refused.line
     assert agent.call("check", paths=[7]).is_error
-
-
-# --- upload ---------------------------------------------------------------------------------------
-
-
-class _Images(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        if self.path.startswith("/moved"):
-            self.send_response(302)
-            self.send_header("Location", "/fog.gif")
-            self.end_headers()
-            return
-        self.send_response(200)
-        self.send_header("Content-Type", "image/gif")
-        self.end_headers()
-        self.wfile.write(GIF)
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@pytest.fixture
-def images() -> Iterator[str]:
-    """A web server with an image, on 127.0.0.1."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Images)
-    Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-
-
-def test_a_file_is_uploaded_to_the_branch(agent: Agent, api: Api) -> None:
-    data = b64encode(GIF).decode()
-    called = agent.call("upload", data=data, name='a "dot".gif', alternativeText="A dot")
-    made = valid("upload", called)
-    assert made.data["mime"] == "image/gif"
-    assert made.data["alternativeText"] == "A dot"
-    assert made.content["branch"] == "agent/full"
-    assert git(api.root, "ls-tree", "-r", "--name-only", "agent/full", "content/uploads") != ""
-    assert not (api.root / "content/uploads").exists()
-
-
-def test_a_file_is_fetched_from_an_allowed_host_only(make_site: Make, images: str) -> None:
-    private = "webhooks_allow: 127.0.0.1\n"
-    agent = Agent(make_site(", upload_from: [127.0.0.1]", private))
-    assert valid("upload", agent.call("upload", url=f"{images}/fog.gif")).data["name"] == "fog.gif"
-    assert "status 302" in agent.call("upload", url=f"{images}/moved.gif").line
-    localhost = images.replace("127.0.0.1", "localhost")
-    assert "mcp.upload_from are: 127.0.0.1" in agent.call("upload", url=f"{localhost}/fog.gif").line
-
-
-def test_a_private_address_needs_webhooks_allow(make_site: Make, images: str) -> None:
-    agent = Agent(make_site(", upload_from: [127.0.0.1]"))
-    assert "not a public address" in agent.call("upload", url=f"{images}/fog.gif").line
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ({}, 'either "data" or "url"'),
-        ({"data": "!", "name": "a.gif"}, "not base64"),
-        ({"data": "aa=="}, '"name" is missing'),
-        ({"url": "file:///etc/passwd"}, "must be an address"),
-        ({"url": "http://me@127.0.0.1/"}, "must be an address"),
-        ({"url": "http://127.0.0.1/a b"}, "must be an address"),
-        ({"url": "http://[/"}, "not a URL"),
-        ({"url": "https://evil.example/x.gif"}, "mcp.upload_from"),
-    ],
-)
-def test_a_wrong_upload_is_told_why(agent: Agent, arguments: dict[str, Any], says: str) -> None:
-    called = agent.call("upload", **arguments)
-    assert called.is_error
-    assert says in called.line
-
-
-def test_who_may_not_upload_does_not_make_the_server_fetch(make_site: Make, images: str) -> None:
-    api = make_site(", write: direct, upload_from: [127.0.0.1]", "webhooks_allow: 127.0.0.1\n")
-    api.token("editor", may=EDITOR)
-    assert Agent(api, "editor").call("upload", url=f"{images}/fog.gif").error["status"] == 403

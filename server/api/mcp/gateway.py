@@ -1,6 +1,7 @@
 """Requests to the REST API in the same process, with the identity of the request that they serve."""
 
 import json
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import Context
 from dataclasses import dataclass
@@ -14,9 +15,13 @@ from server.api.entrance import Entrance
 from server.api.environ import ADMITTED, EXACT_ID, GONE
 from server.api.mcp.json_rpc import encode
 from server.documents.path_rules import Layout
+from server.errors import GitError
 from server.formats.tree import Plain
 from server.query.serialize import query_string
 from server.schema.model import Type
+from server.storage.git.branches import remove_new_branch
+
+log = logging.getLogger("bifolio")
 
 # Keys of the WSGI environ that the requests inherit. Cookies are not among them.
 INHERITED = ("HTTP_AUTHORIZATION", "HTTP_HOST", "REMOTE_ADDR", "wsgi.url_scheme", ADMITTED, GONE)
@@ -101,6 +106,16 @@ class Gateway:
             environ |= {"CONTENT_TYPE": sent.media_type, "CONTENT_LENGTH": str(len(sent.content))}
         # The new context keeps Flask's `g` and `request` of the served request out of the inner one.
         return Context().run(_send, self._app, environ)
+
+    def withdraw_branch(self, name: str, commit: str) -> None:
+        """Delete a branch that the caller has just created at `commit`, unless it has been written to.
+
+        The caller needs no permission to delete branches, because this only takes back its own request.
+        """
+        try:
+            remove_new_branch(self._app.site.root, name, commit)
+        except GitError as error:
+            log.warning("the new branch %s of a rejected write can't be deleted: %s", name, error)
 
     @property
     def root(self) -> Path:

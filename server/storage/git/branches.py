@@ -98,6 +98,11 @@ def delete_branch(root: Path, name: str) -> bool:
     return git(root, "branch", "--delete", "--force", "--quiet", "--", name) is not None
 
 
+def remove_new_branch(root: Path, name: str, commit: str) -> bool:
+    """Delete a branch that is still at `commit`. Return whether it was deleted. Raises GitError."""
+    return git(root, "update-ref", "-d", BRANCH_PREFIX + name, commit) is not None
+
+
 def merge_base(root: Path, one: str, other: str) -> str:
     """Return the best common ancestor of two commits, or "" if there is none. Raises GitError."""
     if not (one and other):

@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import accumulate, count
@@ -13,7 +14,7 @@ from server.api.mcp.gateway import Reply
 from server.api.mcp.json_rpc import Json
 from server.api.mcp.tools.tool import Call, RefusedError, body_of
 from server.config.mcp import CALLER, WriteMode
-from server.errors import NotAllowedBySettingError, PreconditionError
+from server.errors import ApiError, NotAllowedBySettingError, PreconditionError
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _NUMBER = re.compile(r"[2-9]|[1-9][0-9]+")
@@ -163,18 +164,31 @@ def destination_of_write(call: Call) -> Destination:
     return destination
 
 
-def create_branch(call: Call, destination: Destination, rehearse: Callable[[], Reply] | None = None) -> None:
-    """Create the branch from the served commit, if it does not exist yet. Raises RefusedError.
+@contextmanager
+def new_branch(
+    call: Call, destination: Destination, rehearse: Callable[[], Reply] | None = None
+) -> Iterator[None]:
+    """Context manager for a write: create the branch from the served commit, if it does not exist yet.
 
-    `rehearse` sends the write as a dry run. If that fails, no branch is created. Dry runs need the permission
-    source.read. For callers without it, the branch remains even if the write fails.
+    If the write raises an error, the new branch is deleted again. `rehearse` sends the write as a dry run, so
+    that most rejected writes create no branch at all. Dry runs need the permission source.read.
+
+    Raises RefusedError.
     """
-    if destination.branch and not destination.exists:
-        if rehearse and may_read_sources(call):
-            body_of(rehearse())
-        reply = call.gateway.send("POST", "/branches", body={"name": destination.branch})
-        if reply.is_error and destination.branch not in _branches(call):  # unless another call created it
-            body_of(reply)
+    if not destination.branch or destination.exists:
+        yield
+        return
+    if rehearse and may_read_sources(call):
+        body_of(rehearse())
+    reply = call.gateway.send("POST", "/branches", body={"name": destination.branch})
+    if reply.is_error and destination.branch not in _branches(call):  # unless another call created it
+        body_of(reply)
+    try:
+        yield
+    except (ApiError, RefusedError):
+        if not reply.is_error:
+            call.gateway.withdraw_branch(destination.branch, reply.body["data"]["commit"])
+        raise
 
 
 def may_read_sources(call: Call) -> bool:
@@ -210,6 +224,13 @@ def about_write(call: Call, destination: Destination, commit: str) -> Json:
         return found
     name = destination.branch
     steps = {"command": f"git merge {shlex.quote(commit or name)}"}
+    page = f"/studio/site/-/branches/{quote(name)}"
     if call.gateway.origin:
-        steps["url"] = f"{call.gateway.origin}/studio/site/-/branches/{quote(name)}"
+        steps["url"] = f"{call.gateway.origin}{page}"
+    else:
+        # Whether a server is running, and at which address, is unknown to a local agent.
+        steps |= {
+            "serve": f"bifolio serve --site {shlex.quote(str(call.gateway.root.resolve()))}",
+            "page": page,
+        }
     return {**found, "branch": name, "goOn": steps}

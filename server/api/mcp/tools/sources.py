@@ -6,8 +6,8 @@ from server.api.mcp.tools.checking import new_problems, problems_before
 from server.api.mcp.tools.destination import (
     about_write,
     body_of_write,
-    create_branch,
     destination_of_write,
+    new_branch,
     query_of,
 )
 from server.api.mcp.tools.schemas import (
@@ -62,10 +62,10 @@ def write_file(call: Call) -> Result:
     changed = body_of_write(send(dry_run=True), destination)["data"]["files"]
     if dry_run:
         return Result(f"Dry run: {len(changed)} files would change.", cut_lists({"files": changed}, call))
-    create_branch(call, destination)
     before = problems_before(call, destination)
-    reply = send(dry_run=False)
-    body_of_write(reply, destination)
+    with new_branch(call, destination):
+        reply = send(dry_run=False)
+        body_of_write(reply, destination)
     content = {
         "files": changed,
         "etag": reply.headers["etag"],

@@ -11,8 +11,8 @@ from server.api.mcp.gateway import Upload
 from server.api.mcp.json_rpc import Json
 from server.api.mcp.tools.destination import (
     about_write,
-    create_branch,
     destination_of_write,
+    new_branch,
     query_of,
 )
 from server.api.mcp.tools.schemas import BRANCH, OBJECT, TEXT, WRITTEN
@@ -30,12 +30,12 @@ def upload(call: Call) -> Result:
     if "upload" not in access["permissions"].get("upload", ()):  # before a branch is made or a URL fetched
         raise ForbiddenError()
     content, name, media_type = _file(call)
-    create_branch(call, destination)
     info = {"name": name, **call.values("alternativeText")}
     sent = _form(content, name, media_type, info)
     query = query_of(destination, dry_run=False)
-    reply = call.gateway.send("POST", "/api/upload", query, sent)
-    [made] = body_of(reply)
+    with new_branch(call, destination):
+        reply = call.gateway.send("POST", "/api/upload", query, sent)
+        [made] = body_of(reply)
     shown = {key: made[key] for key in _SHOWN if made.get(key) is not None}
     where = about_write(call, destination, reply.headers.get("bifolio-commit", ""))
     return Result(f"{made['name']} has the documentId {made['documentId']}.", {"data": shown, **where})

@@ -10,11 +10,12 @@ from server.api.mcp.tools.destination import (
     Destination,
     about_write,
     body_of_write,
-    create_branch,
     destination_of_write,
     may_read_sources,
+    new_branch,
     query_of,
 )
+from server.api.mcp.tools.drafts import drafts_to_publish
 from server.api.mcp.tools.history import history_path
 from server.api.mcp.tools.schemas import (
     BRANCH,
@@ -35,6 +36,7 @@ from server.api.operations.batch import DIFF, MAX_OPERATIONS
 from server.errors import ValidationError, of_operation
 from server.query.serialize import query_string
 
+_MAX_NAMED_DRAFTS = 5
 _ACTIONS = ("create", "update", "delete", "publish", "unpublish", "discard")
 _METHODS = {"create": "POST", "update": "PUT", "publish": "PUT", "delete": "DELETE"}
 
@@ -51,17 +53,17 @@ def write(call: Call) -> Result:
     if call.arguments.get("dryRun"):
         files = body_of(rehearse())["data"]["files"]
         return Result(_line_of_dry_run(files), cut_lists({"documents": [], "files": files}, call))
-    create_branch(call, destination, rehearse)
-    before = problems_before(call, destination)
-    query = query_of(destination, dry_run=False)
-    shows_files = may_read_sources(call)
-    reply = call.gateway.send("POST", "/batch", {**query, **({DIFF: "true"} if shows_files else {})}, body)
-    done = body_of_write(reply, destination)
+    before, drafts = problems_before(call, destination), drafts_to_publish(call, destination)
+    query = query_of(destination, dry_run=False) | ({DIFF: "true"} if may_read_sources(call) else {})
+    with new_branch(call, destination, rehearse):
+        reply = call.gateway.send("POST", "/batch", query, body)
+        done = body_of_write(reply, destination)
     content = {
         "documents": [_document(result) for result in done["data"]],
         "files": done.get("files"),
         "problems": new_problems(call, destination, before),
         **about_write(call, destination, reply.headers.get("bifolio-commit", "")),
+        **({"note": _note_of_drafts(drafts)} if drafts else {}),
     }
     return Result(_line_of_write(content, destination), cut_lists(content, call))
 
@@ -84,6 +86,16 @@ def _operation(call: Call, number: int, wanted: Json) -> Json:
     return found | inner.values("ifMatch")
 
 
+def _note_of_drafts(drafts: list[str]) -> str:
+    """Return a warning that names documents whose drafts a write has published."""
+    named = ", ".join(drafts[:_MAX_NAMED_DRAFTS])
+    more = f" and {len(drafts) - _MAX_NAMED_DRAFTS} more" if len(drafts) > _MAX_NAMED_DRAFTS else ""
+    return (
+        f"This also published changes in the drafts of {named}{more}, and removed these drafts. "
+        "To change only a draft, use status: draft."
+    )
+
+
 def _document(result: Json) -> Json:
     return {key: result[key] for key in ("documentId", "status", "etag")}
 
@@ -97,9 +109,9 @@ def _line_of_write(content: Json, destination: Destination) -> str:
     found = "problems were not checked" if problems is None else f"{len(problems)} new problems"
     count = len(content["documents"])
     line = f"{count} operation{'s' * (count != 1)} written to {where}; {found}."
-    if not destination.branch:
-        return line
-    return f"{line} Read it with at={destination.branch}; a person merges it."
+    if destination.branch:
+        line += f" Read it with at={destination.branch}; a person merges it."
+    return f"{line} {content['note']}" if "note" in content else line
 
 
 def restore(call: Call) -> Result:
@@ -116,13 +128,12 @@ def restore(call: Call) -> Result:
         query = query_of(destination, dry_run=dry_run) | call.values("locale", "status")
         return call.gateway.send("POST", path, query, body, headers)
 
-    if not dry_run:
-        create_branch(call, destination, partial(send, dry_run=True))
-    reply = send(dry_run=dry_run)
-    done = body_of(reply)
     if dry_run:
-        files = done["data"]["files"]
+        files = body_of(send(dry_run=True))["data"]["files"]
         return Result(_line_of_dry_run(files), cut_lists({"files": files}, call))
+    with new_branch(call, destination, partial(send, dry_run=True)):
+        reply = send(dry_run=False)
+        done = body_of(reply)
     where = destination.branch or "the served branch"
     content = about_write(call, destination, reply.headers.get("bifolio-commit", ""))
     data = {key: done["data"].get(key) for key in ("documentId", "locale")}
@@ -137,7 +148,10 @@ _OPERATION: Json = {
         "documentId": TEXT,
         "data": OBJECT,
         "locale": TEXT,
-        "status": {**STATUS, "description": "draft: change only the draft. Default: publish"},
+        "status": {
+            **STATUS,
+            "description": "draft: change only the draft. Default: publish, with the changes in the draft",
+        },
         "ifMatch": {"type": "string", "description": "The etag that you read"},
     },
     "required": ["action", "type"],

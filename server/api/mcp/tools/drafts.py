@@ -1,0 +1,38 @@
+"""Drafts that a write publishes, because an update without a status publishes a document as a whole."""
+
+from typing import Any
+
+from server.api.mcp.gateway import content_path
+from server.api.mcp.json_rpc import Json
+from server.api.mcp.tools.destination import Destination
+from server.api.mcp.tools.tool import Call
+
+_UNPUBLISHED = ("draft", "modified")
+
+
+def drafts_to_publish(call: Call, destination: Destination) -> list[str]:
+    """Return the documents, such as article/fog, that have unpublished changes which the write publishes.
+
+    Documents whose publication the call names are left out: with the action publish, nobody is surprised.
+    Drafts that the caller may not read are not published either.
+    """
+    at = {"at": destination.branch} if destination.branch and destination.exists else {}
+    found: list[str] = []
+    for wanted in call.arguments["operations"]:
+        if wanted["action"] == "update" and wanted.get("status") != "draft":
+            found += _draft(call, wanted, at)
+    return list(dict.fromkeys(found))
+
+
+def _draft(call: Call, wanted: Json, at: Json) -> list[str]:
+    type_ = call.gateway.type_named(wanted["type"])
+    document_id = str(wanted.get("documentId", ""))
+    if type_ is None or not type_.draft_publish or "{{" in document_id:
+        return []
+    query: dict[str, Any] = {"fields": "documentId", "status": "draft", "publicationStatus": "true", **at}
+    query |= {"locale": wanted["locale"]} if wanted.get("locale") else {}
+    reply = call.gateway.send("GET", content_path(type_, document_id), query)
+    if reply.is_error or reply.body["meta"].get("publicationStatus") not in _UNPUBLISHED:
+        return []
+    name = "/".join(filter(None, (type_.singular, document_id)))
+    return [f"{name} ({wanted['locale']})" if wanted.get("locale") else name]
