@@ -68,7 +68,7 @@ def ending_of(mime: str) -> str:
     return "" if mime == _UNKNOWN_TYPE else _TYPES.guess_extension(mime, strict=False) or ""
 
 
-def true_ending(content: Path, ending: str) -> str:
+def true_ending(content: Path | bytes, ending: str) -> str:
     """Return the extension for an uploaded file: `ending`, unless it is missing or the content contradicts
     it.
     """

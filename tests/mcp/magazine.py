@@ -73,7 +73,7 @@ CONTENT: Mapping[str, str | bytes] = {
             "authors": ["ada"],
             "related": ["fog"],
         },
-        wind={"title": "Wind", "slug": "wind", "body": "It blows.", "tags": ["sky"]},
+        wind={"title": "Wind", "slug": "wind", "body": "It blows.", "tags": ["sky"], "cover": "harbour.gif"},
         rain={"title": "Rain", "slug": "rain", "body": "![](/uploads/wind.gif)\n", "tags": ["sae"]},
     ),
     **{
@@ -85,7 +85,7 @@ CONTENT: Mapping[str, str | bytes] = {
     **documents("authors", ada={"name": "Ada"}, ben={"name": "Ben"}),
     **documents("tags", sea={"name": "Sea"}, sky={"name": "Sky"}),
     "content/home.json": '{"title": "Home", "featured": "fog"}',
-    **{f"content/uploads/{name}.gif": GIF for name in ("fog", "tide", "wind")},
+    **{f"content/uploads/{name}.gif": GIF for name in ("fog", "tide", "wind", "harbour")},
 }
 
 

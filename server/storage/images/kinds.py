@@ -21,6 +21,7 @@ _SIGNATURES: Mapping[str, re.Pattern[bytes]] = {
     "jpg": re.compile(rb"\xff\xd8\xff"),
     "png": re.compile(rb"\x89PNG\r\n\x1a\n"),
 }
+_TEXT_BYTES = 4096  # read to tell text from other content
 SIGNATURE_BYTES = 12  # length of the longest signature
 
 
@@ -40,9 +41,9 @@ class MadeImage:
     format: str
 
 
-def sniff(path: Path) -> tuple[str, str] | None:
+def sniff(content: Path | bytes) -> tuple[str, str] | None:
     """Detect a file's media type and extension from its first bytes. Return None for unknown types."""
-    guess = filetype.guess(str(path))
+    guess = filetype.guess(content if isinstance(content, bytes) else str(content))
     if guess is None:
         return None
     ending = "png" if guess.extension == "apng" else guess.extension  # Animated PNGs also use .png.
@@ -54,10 +55,13 @@ def has_signature(data: bytes, format_: str) -> bool:
     return bool(_SIGNATURES[format_].match(data))
 
 
-def is_text(path: Path) -> bool:
+def is_text(content: Path | bytes) -> bool:
     """Return True if the first bytes of a file are UTF-8 text."""
-    with path.open("rb") as file:
-        head = file.read(4096)
+    if isinstance(content, bytes):
+        head = content[:_TEXT_BYTES]
+    else:
+        with content.open("rb") as file:
+            head = file.read(_TEXT_BYTES)
     try:
         codecs.getincrementaldecoder("utf-8")().decode(head)
     except UnicodeDecodeError:

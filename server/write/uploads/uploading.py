@@ -25,7 +25,7 @@ from server.write.uploads.attach import Attachment, attach
 from server.write.uploads.file_info import CONTROL_CHARS, MAX_NAME_CHARS
 from server.write.write_timestamps import new_timestamps, updated_timestamp
 
-_ENDING = re.compile(r"\.[A-Za-z0-9]{1,12}")
+ENDING = re.compile(r"\.[A-Za-z0-9]{1,12}")
 _MAX_STEM_CHARS = 80
 NO_FILE_TO_CHANGE_MESSAGE = "Entity not found"
 
@@ -132,7 +132,7 @@ def _file_name(context: Context, incoming: Incoming, name: str) -> str:
 
 def _client_ending(incoming: Incoming, name: str) -> str:
     endings = (*(_suffix(n) for n in (incoming.name, name)), ending_of(incoming.mime))
-    return next((e for e in endings if _ENDING.fullmatch(e)), "")
+    return next((e for e in endings if ENDING.fullmatch(e)), "")
 
 
 def ending_of_upload(incoming: Incoming) -> str:

@@ -1,14 +1,16 @@
 """The tool upload, which adds a file to the media library."""
 
-import json
+import re
 import secrets
 from base64 import b64decode
 from binascii import Error as Base64Error
+from dataclasses import dataclass, replace
 from importlib import import_module
+from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 from server.api.mcp.gateway import Upload
-from server.api.mcp.json_rpc import Json
+from server.api.mcp.json_rpc import Json, encode
 from server.api.mcp.tools.destination import (
     about_write,
     destination_of_write,
@@ -18,58 +20,120 @@ from server.api.mcp.tools.destination import (
 from server.api.mcp.tools.schemas import BRANCH, OBJECT, TEXT, WRITTEN
 from server.api.mcp.tools.tool import Call, Result, Tool, body_of
 from server.errors import ForbiddenError, ValidationError
+from server.storage.media import ending_of, mime_type, true_ending
+from server.write.uploads.uploading import ENDING
 
-_SHOWN = ("id", "documentId", "name", "url", "mime", "size", "width", "height", "alternativeText")
+_SHOWN = (
+    *("id", "documentId", "name", "url", "mime", "size", "width", "height"),
+    *("alternativeText", "caption", "focalPoint"),
+)
+_DESCRIPTION = ("name", "alternativeText", "caption", "focalPoint")
 _BINARY = "application/octet-stream"
 
 
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file to upload. `note` says how its name differs from the one that the agent chose, or is ""."""
+
+    content: bytes
+    name: str
+    media_type: str
+    note: str = ""
+
+
 def upload(call: Call) -> Result:
-    """Run the tool upload."""
+    """Run the tool upload, which adds a file or, with `documentId`, changes the description of one."""
     destination = destination_of_write(call)
     access = body_of(call.gateway.send("GET", "/access"))["data"]
     if "upload" not in access["permissions"].get("upload", ()):  # before a branch is made or a URL fetched
         raise ForbiddenError()
-    content, name, media_type = _file(call)
-    info = {"name": name, **call.values("alternativeText")}
-    sent = _form(content, name, media_type, info)
+    file = None if call.text("documentId") else _file(call)
+    info = _description(call) | ({"name": file.name} if file else {})
     query = query_of(destination, dry_run=False)
+    if not file:
+        query["id"] = call.text("documentId")
     with new_branch(call, destination):
-        reply = call.gateway.send("POST", "/api/upload", query, sent)
-        [made] = body_of(reply)
-    shown = {key: made[key] for key in _SHOWN if made.get(key) is not None}
-    where = about_write(call, destination, reply.headers.get("bifolio-commit", ""))
-    return Result(f"{made['name']} has the documentId {made['documentId']}.", {"data": shown, **where})
+        reply = call.gateway.send("POST", "/api/upload", query, _form(file, info))
+        made = body_of(reply)
+    [made] = made if isinstance(made, list) else [made]
+    content = {
+        "data": {key: made[key] for key in _SHOWN if made.get(key) is not None},
+        **about_write(call, destination, reply.headers.get("bifolio-commit", "")),
+        **({"note": file.note} if file and file.note else {}),
+    }
+    line = f"{made['name']} has the documentId {made['documentId']}."
+    return Result(f"{line} {content['note']}" if "note" in content else line, content)
 
 
-def _file(call: Call) -> tuple[bytes, str, str]:
-    """Return the content, name and media type of the file. Raises ApiError."""
+def _description(call: Call) -> Json:
+    """Return the description of the file, as `fileInfo` has it. An empty text clears a value."""
+    info = {key: call.arguments[key] for key in _DESCRIPTION if key in call.arguments}
+    if not call.text("documentId"):
+        return {key: value for key, value in info.items() if value is not None}
+    if call.arguments.get("data") is not None or call.text("url"):
+        raise ValidationError('With "documentId", the file stays the same: leave out "data" and "url"')
+    if not info:
+        raise ValidationError(f"Give what to change: {', '.join(_DESCRIPTION)}")
+    if "name" in info:
+        _check_name(info["name"])
+    return info
+
+
+def _file(call: Call) -> _File:
+    """Return the file to upload. Raises ApiError."""
     data, url, name = call.arguments.get("data"), call.text("url"), call.text("name")
     if (data is None) == (not url):
-        raise ValidationError('Give either "data" or "url"')
+        raise ValidationError('Give either "data" or "url", or the "documentId" of an existing file')
     if data is not None:
         if not name:
             raise ValidationError('"name" is missing; it needs an ending such as .jpg')
+        _check_name(name)
         try:
-            return b64decode(data, validate=True), name, _BINARY
+            return _named(_File(b64decode(data, validate=True), name, _BINARY))
         except (Base64Error, ValueError) as error:
             raise ValidationError('"data" is not base64') from error
+    _check_name(name)
     settings = call.settings
     fetch = import_module("server.api.mcp.fetch").fetch
     found, media_type = fetch(
         url, settings.mcp.upload_from, settings.webhooks_allow, settings.api.upload_limit
     )
-    return found, name or unquote(urlsplit(url).path.rpartition("/")[2]) or "file", media_type or _BINARY
+    name = name or unquote(urlsplit(url).path).rpartition("/")[2] or "file"
+    return _named(_File(found, name, media_type or _BINARY))
 
 
-def _form(content: bytes, name: str, media_type: str, info: Json) -> Upload:
-    """Return a form with one file and its description, as browsers send it."""
+def _check_name(name: str) -> None:
+    if "/" in name or "\\" in name:
+        example = re.split(r"[/\\]", name)[-1][:100] or "fog.jpg"
+        raise ValidationError(
+            f'"name" must be a file name without folders, such as {example}; the media library has no folders'
+        )
+
+
+def _named(file: _File) -> _File:
+    """Return the file with the ending that its content has. The REST API stores it under this ending, too."""
+    suffix = PurePosixPath(file.name).suffix
+    ending = suffix if ENDING.fullmatch(suffix) else ""
+    right = true_ending(file.content, ending or ending_of(file.media_type.partition(";")[0].strip()))
+    if not right:
+        raise ValidationError('The type of the data is unknown; give "name" an ending such as .pdf')
+    if right == ending:
+        return file
+    name = file.name.removesuffix(ending) + right
+    kind = mime_type(name)
+    said = f"not {ending}" if ending else "which the name lacked"
+    return replace(file, name=name, note=f"The data is {kind}, so the name ends with {right}, {said}.")
+
+
+def _form(file: _File | None, info: Json) -> Upload:
+    """Return a form with a description and at most one file, as browsers send it."""
     boundary = secrets.token_hex(16)
-    safe = "".join(c if c.isprintable() and c not in '"\\' else "_" for c in name)
-    kind = media_type if media_type.isascii() and media_type.isprintable() else _BINARY
-    parts = (
-        ("fileInfo", "", json.dumps(info).encode()),
-        ("files", f'; filename="{safe}"\r\nContent-Type: {kind}', content),
-    )
+    parts = [("fileInfo", "", encode(info))]
+    if file:
+        safe = "".join(c if c.isprintable() and c not in '"\\' else "_" for c in file.name)
+        is_plain = file.media_type.isascii() and file.media_type.isprintable()
+        kind = file.media_type if is_plain else _BINARY
+        parts.append(("files", f'; filename="{safe}"\r\nContent-Type: {kind}', file.content))
     body = b"".join(
         f'--{boundary}\r\nContent-Disposition: form-data; name="{field}"{more}\r\n\r\n'.encode()
         + value
@@ -83,12 +147,16 @@ TOOLS = (
     Tool(
         "upload",
         "Upload a file",
-        "Add a file to the media library, from base64 or from a URL of an allowed host.",
+        "Add a file to the media library, from base64 or from a URL of an allowed host. With documentId: "
+        "change the texts of an existing file instead.",
         {
             "data": {"type": "string", "description": "Base64"},
             "url": TEXT,
+            "documentId": {"type": "string", "description": "Of an existing file"},
             "name": {"type": "string", "description": "File name with its ending"},
             "alternativeText": {"type": "string", "description": "What an image shows"},
+            "caption": TEXT,
+            "focalPoint": {"type": "object", "description": "x and y in percent"},
             "branch": BRANCH,
         },
         {"data": OBJECT, **WRITTEN},
