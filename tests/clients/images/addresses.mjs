@@ -43,6 +43,35 @@ async function check(expected, addressOf) {
   for (const [text, operations] of expected) assert.equal(await shown(addressOf(operations)), text, addressOf(operations));
 }
 
+/** Return the expected image for each address in an HTML file: the address, its `w` descriptor and its media type. */
+async function addressesIn(file) {
+  const html = (await readFile(file, "utf8")).replaceAll("http://localhost:1337", CMS).replaceAll("&amp;", "&");
+  const found = [];
+  for (const [, element, attributes] of html.matchAll(/<(source|img)\s([^>]*)>/g)) {
+    const type = /type="([^"]+)"/.exec(attributes)?.[1];
+    for (const [, name, value] of attributes.matchAll(/(src|srcset)="([^"]+)"/g)) {
+      for (const candidate of value.split(",")) {
+        const [address, descriptor] = candidate.trim().split(/\s+/);
+        found.push({ element, name, address, type, width: descriptor && Number(descriptor.slice(0, -1)) });
+      }
+    }
+  }
+  return found;
+}
+
+test("HTML", async () => {
+  for (const [file, amount] of [["srcset.html", 4], ["picture.html", 6]]) {
+    const found = await addressesIn(file);
+    assert.equal(found.length, amount);
+    for (const { address, type, width } of found) {
+      const image = await shown(address);
+      if (width) assert.equal(image.split("x")[0], String(width), address);
+      if (type) assert.ok(image.endsWith(type.replace("image/", " ")), address);
+    }
+  }
+  assert.equal(await shown((await addressesIn("picture.html"))[0].address), "480x480 webp");
+});
+
 test("unpic, transformer directus", async () => {
   assert.equal(await shown(unpic.card), "400x300 webp");
   await check(
