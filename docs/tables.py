@@ -19,6 +19,7 @@ from server.api.mcp.tools.tool import Tool
 from server.config.model import ACTIONS, DEFAULTS, KEYS, value_of
 from server.config.public_site import FEED_KEYS, ITEM_KEYS
 from server.config.sections import TYPE_KEYS
+from server.config.setting import SettingKey
 from server.config.webhooks import WEBHOOK_KEYS
 from server.errors import ApiError
 from server.events.model import KINDS
@@ -62,10 +63,20 @@ def _publication_filters() -> str:
 
 def _settings() -> str:
     rows = (
-        [f"`{key.name}`", key.holds, key.sentence, key.otherwise or _default(value_of(DEFAULTS, name))]
+        [
+            f"`{key.name}`",
+            key.holds,
+            _meaning(key),
+            key.otherwise or _default(value_of(DEFAULTS, name)),
+            "yes" if key.editable else "",
+        ]
         for name, key in KEYS.items()
     )
-    return _table(["key", "value", "meaning", "default"], rows)
+    return _table(["key", "value", "meaning", "default", "over HTTP"], rows)
+
+
+def _meaning(key: SettingKey) -> str:
+    return f"{key.sentence} A change requires a restart." if key.restart else key.sentence
 
 
 def _default(value: Any) -> str:

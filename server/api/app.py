@@ -35,6 +35,7 @@ from server.api.routes import (
     schema,
     search,
     sessions,
+    settings,
     source,
     start_page,
     undo,
@@ -115,6 +116,7 @@ def _make(site: Site, identities: Identities, past: PastStates, watched: Watched
     sessions.bind(handles, identities)
     upload.bind(handles, site, writes, bucket)
     users.bind(handles, identities)
+    settings.bind(handles, identities, writes)
     schema.bind(handles, site)
     content.bind(handles, writes)
     batch.bind(handles, writes)

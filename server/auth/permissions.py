@@ -13,7 +13,9 @@ WRITE_ACTIONS = ("create", "update", "delete", "updateDraft")
 DRAFT_ACTIONS = ("create", "update")
 READ_ACTIONS = ("find", "findOne", "readDraft")
 # Subjects that are not content types. A content type can have the same name (see `may_of_site`).
-SITE_SUBJECTS = BRANCH, SOURCE, PROBLEMS, REDIRECTS = "branch", "source", "problems", "redirects"
+SITE_SUBJECTS = BRANCH, SOURCE, PROBLEMS, REDIRECTS, SETTINGS = (
+    "branch", "source", "problems", "redirects", "settings",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

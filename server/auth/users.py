@@ -90,6 +90,11 @@ class Users:
         with self.engine.reading() as connection:
             return _count(connection)
 
+    def count_by_role(self) -> dict[str, int]:
+        with self.engine.reading() as connection:
+            found = connection.execute("SELECT role, count(*) FROM users GROUP BY role")
+            return {role: int(number) for role, number in found}
+
     def changes(self, version: int) -> Changes:
         """Return the users that have changed since a version number. Version 0 returns all users."""
         changed = "WHERE version > ?" if version else ""

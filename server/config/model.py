@@ -85,9 +85,10 @@ class LocaleSettings:
         "locale",
         "The locale of files without a locale in their name.",
         "the first of `locales.available`, else `en`",
+        editable=True,
     )
     available: tuple[str, ...] = setting(
-        ("en",), "locales", "The locales that documents can have.", "only `locales.default`"
+        ("en",), "locales", "The locales that documents can have.", "only `locales.default`", editable=True
     )
 
 
@@ -95,9 +96,14 @@ class LocaleSettings:
 class PageSizeSettings:
     """Default and maximum number of documents per page."""
 
-    default: int = setting(25, "count", "The number of documents on a page if the request does not set it.")
+    default: int = setting(
+        25, "count", "The number of documents on a page if the request does not set it.", editable=True
+    )
     max: int = setting(
-        100, "count", "The maximum number of documents on a page. A request for more gets this number."
+        100,
+        "count",
+        "The maximum number of documents on a page. A request for more gets this number.",
+        editable=True,
     )
 
 
@@ -106,13 +112,18 @@ class LimitSettings:
     """Limits on a single API request."""
 
     size: int = setting(
-        16_000_000, "size", "The maximum size of the response to a read, before compression.", "`16 MB`"
+        16_000_000,
+        "size",
+        "The maximum size of the response to a read, before compression.",
+        "`16 MB`",
+        editable=True,
     )
     steps: int = setting(
         1_000_000,
         "count",
         "The maximum number of documents that one request can read. A document that is read twice"
         " is counted twice ([more](reliability.md)).",
+        editable=True,
     )
     time: timedelta = setting(
         timedelta(seconds=2),
@@ -120,11 +131,13 @@ class LimitSettings:
         "The maximum processor time for one request, such as `10s`. The preparation of a write can take"
         " four times as long ([more](reliability.md#write-limits)).",
         "`2s`",
+        editable=True,
     )
     values: int = setting(
         50_000,
         "count",
         "The maximum number of values in a request body ([more](reliability.md#write-limits)).",
+        editable=True,
     )
 
 
@@ -138,6 +151,7 @@ class ApiSettings:
         "choice",
         "Whether a request can contain both `populate` and `pagination`: `reject` or `allow`.",
         "`reject`",
+        editable=True,
     )
     populate: Mapping[str, Any] = setting(
         {},
@@ -146,16 +160,20 @@ class ApiSettings:
         " ([more](querying.md#default-populate)).",
     )
     strict_params: bool = setting(
-        False, "flag", "Whether an unknown query parameter in a request to the content API is an error."
+        False,
+        "flag",
+        "Whether an unknown query parameter in a request to the content API is an error.",
+        editable=True,
     )
     format: ResponseFormat = setting(
         ResponseFormat.V5,
         "format",
         "The default response format: `v5`, or `v4` for clients of Strapi 4.",
         "`v5`",
+        editable=True,
     )
     upload_limit: int = setting(
-        200_000_000, "size", "The maximum size of an upload, such as `50 MB`.", "`200 MB`"
+        200_000_000, "size", "The maximum size of an upload, such as `50 MB`.", "`200 MB`", editable=True
     )
     limits: LimitSettings = LimitSettings()
     cors: tuple[str, ...] = setting(
@@ -169,6 +187,7 @@ class ApiSettings:
         "flag",
         "Whether responses list the documents that they depend on, in the header `Cache-Tag`"
         " ([more](cache-tags.md)).",
+        editable=True,
     )
     trusted_proxies: tuple[str, ...] = setting(
         (),
@@ -178,7 +197,11 @@ class ApiSettings:
         "none",
     )
     rate_limit: str = setting(
-        "", "rate", "The maximum number of requests from one client, such as `100 per minute`."
+        "",
+        "rate",
+        "The maximum number of requests from one client, such as `100 per minute`.",
+        editable=True,
+        restart=True,
     )
     rate_store: str = setting(
         "",
@@ -186,6 +209,8 @@ class ApiSettings:
         "The database in which several machines count requests: `redis://…` or `env:NAME`. With"
         " `memory`, each machine counts separately.",
         "PostgreSQL, if it has the accounts",
+        secret=True,
+        restart=True,
     )
 
 
@@ -194,7 +219,12 @@ class AuthSettings:
     """Settings for sign-in and sessions."""
 
     session: timedelta = setting(
-        timedelta(days=30), "duration", "How long a login lasts, such as `12h`.", "`30d`"
+        timedelta(days=30),
+        "duration",
+        "How long a login lasts, such as `12h`.",
+        "`30d`",
+        editable=True,
+        restart=True,
     )
     refresh: bool = setting(
         False,
@@ -212,6 +242,7 @@ class AuthSettings:
         "duration",
         "With `auth.refresh`: how long a session lasts without a refresh.",
         "`14d`",
+        editable=True,
     )
     cookie: bool = setting(
         False,
@@ -233,7 +264,10 @@ class MailSettings:
     host: str = setting("", "text", "The SMTP server. If it is not set, emails are written to the log.")
     port: int = setting(25, "count", "The port of the SMTP server.")
     user: str = setting(
-        "", "text", "The user name for the SMTP server. Set the password in `BIFOLIO_MAIL_PASSWORD`."
+        "",
+        "text",
+        "The user name for the SMTP server. Set the password in `BIFOLIO_MAIL_PASSWORD`.",
+        secret=True,
     )
     tls: bool = setting(False, "flag", "Whether to use STARTTLS.")
     sender: str = setting("no-reply@localhost", "text", "The sender's address in emails.", key="from")
@@ -287,6 +321,7 @@ class BranchSettings:
         "count",
         "The maximum number of branches. If there are as many, `POST /branches` is rejected"
         " ([more](branches.md)).",
+        editable=True,
     )
 
 
@@ -299,23 +334,27 @@ class EventSettings:
         "count",
         "If more documents than this change at once, a single event with their number is recorded"
         " ([more](events.md#bulk-changes)).",
+        editable=True,
     )
     keep: tuple[timedelta | None, int | None] = setting(
         (timedelta(days=30), 100_000),
         "keep",
         "How long events are kept: an age such as `90d`, or a number of events such as `500000`.",
         "`30d`, and at most 100,000 events",
+        editable=True,
     )
     streams: int = setting(
         2000,
         "count",
         "The maximum number of open event streams, for all workers together"
         " ([more](events.md#event-streams)).",
+        editable=True,
     )
     streams_per_client: int = setting(
         500,
         "count",
         "The maximum number of open event streams from one IP address ([more](events.md#event-streams)).",
+        editable=True,
     )
 
 
@@ -390,7 +429,7 @@ class RedirectSettings:
 class Settings:
     """All of a site's settings, including defaults."""
 
-    name: str = setting("Bifolio", "text", "The name of the site.")
+    name: str = setting("Bifolio", "text", "The name of the site.", editable=True)
     locales: LocaleSettings = LocaleSettings()
     api: ApiSettings = ApiSettings()
     auth: AuthSettings = AuthSettings()
@@ -407,6 +446,8 @@ class Settings:
         "The accounts database. With `postgresql://…`, several machines share the accounts and"
         " the event log ([more](access.md#accounts-in-postgresql)).",
         "SQLite in `.bifolio/accounts.db`",
+        secret=True,
+        restart=True,
     )
     search: SearchSettings = SearchSettings()
     timestamps: TimestampSource = setting(
@@ -429,6 +470,7 @@ class Settings:
         "previews",
         "The preview URL for documents of a type: `article: https://…?slug={slug}`"
         " ([more](preview.md#preview-in-the-studio)).",
+        editable=True,
     )
     urls: Mapping[str, PublicUrl] = setting(
         {},
@@ -447,6 +489,7 @@ class Settings:
         (),
         "webhooks",
         "The receivers of change notifications: a list of `{name, url, …}` ([more](webhooks.md)).",
+        secret=True,
     )
     webhooks_allow: tuple[str, ...] = setting(
         (),
@@ -509,7 +552,7 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
         "sendEmailConfirmation", "emailConfirmation", "connect",
         "refresh", "logout", "getSessions", "revokeSession",
     ),
-    "role": ("find", "findOne"),
+    "role": ("find", "findOne", "update"),
     "locale": ("find",),
     "history": ("read", "restore", "commit"),
     "metrics": ("read",),
@@ -518,6 +561,7 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
     "problems": ("find", "fix"),
     "redirects": ("read",),
     "content-type": ("find", "findOne"),
+    "settings": ("read", "write"),
 }  # fmt: skip
 
 

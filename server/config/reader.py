@@ -53,11 +53,15 @@ def read_settings(root: Path) -> Settings:
 
 def survey_settings(root: Path) -> tuple[Settings, list[SetupError]]:
     """Read a site's settings, and return them with all errors found. Defaults replace invalid values."""
-    wrong: list[SetupError] = []
     try:
-        file = read_config_file(root, FILE, optional=True)
+        return survey_file(read_config_file(root, FILE, optional=True))
     except SetupError as error:
         return DEFAULTS, [error]
+
+
+def survey_file(file: ConfigFile) -> tuple[Settings, list[SetupError]]:
+    """Return the settings in a parsed site.yaml, and all errors found. Defaults replace invalid values."""
+    wrong: list[SetupError] = []
     wrong.extend(_refuse_unknown_keys(file))
     settings = _settings(file, wrong)
     wrong.extend(error for check in _CHECKS for error in check(file, settings))

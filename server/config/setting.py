@@ -11,6 +11,9 @@ class SettingKey:
     - `holds` names the type, and is a key of `reader.READERS` or `reader.ENTRIES`.
     - `otherwise` describes the default, if the value alone is not self-explanatory.
     - `attributes` is the path to the matching field in `Settings`.
+    - `editable`: whether callers of the API can change it (docs/settings.md#change-settings-over-http).
+    - `secret`: whether the value can contain a secret, so that the API never shows it.
+    - `restart`: whether a change takes effect only after a restart of the server.
     """
 
     name: str
@@ -18,14 +21,27 @@ class SettingKey:
     sentence: str
     otherwise: str = ""
     attributes: tuple[str, ...] = ()
+    editable: bool = False
+    secret: bool = False
+    restart: bool = False
 
     @property
     def path(self) -> tuple[str, ...]:
         return tuple(self.name.split("."))
 
 
-def setting(default: object, holds: str, sentence: str, otherwise: str = "", *, key: str = "") -> Any:
-    metadata = {"key": SettingKey(key, holds, sentence, otherwise)}
+def setting(
+    default: object,
+    holds: str,
+    sentence: str,
+    otherwise: str = "",
+    *,
+    key: str = "",
+    editable: bool = False,
+    secret: bool = False,
+    restart: bool = False,
+) -> Any:
+    declared = SettingKey(key, holds, sentence, otherwise, editable=editable, secret=secret, restart=restart)
     if isinstance(default, dict):
-        return field(default_factory=default.copy, metadata=metadata)
-    return field(default=default, metadata=metadata)
+        return field(default_factory=default.copy, metadata={"key": declared})
+    return field(default=default, metadata={"key": declared})

@@ -82,9 +82,25 @@ def read_config_file(root: Path, path: str, *, optional: bool = False) -> Config
 
     Raises SetupError if the file can't be read or does not contain a mapping.
     """
-    positions: Positions = {}
     try:
         text = read_regular_file(root / path).decode("utf-8-sig")
+    except OSError as error:
+        if optional and isinstance(error, FileNotFoundError):
+            return ConfigFile(path, {}, {})
+        fix = "replace it with a file" if error.errno == errno.EINVAL else "check its permissions"
+        raise SetupError(path, None, f"can't be read: {error.strerror}", fix) from error
+    except UnicodeDecodeError as error:
+        raise SetupError(path, None, "is not UTF-8", "save the file as UTF-8") from error
+    return parse_config_file(path, text, optional=optional)
+
+
+def parse_config_file(path: str, text: str, *, optional: bool = False) -> ConfigFile:
+    """Parse the text of site.yaml or a schema file. If `optional` is set, an empty text is accepted.
+
+    Raises SetupError if the text is invalid or is not a mapping.
+    """
+    positions: Positions = {}
+    try:
         check_conflict(text)
         # An empty file is probably just being saved by another program, or was truncated by a crash.
         if not text.strip() and not optional:
@@ -93,13 +109,6 @@ def read_config_file(root: Path, path: str, *, optional: bool = False) -> Config
             data, positions = read_json(text), _json_positions(text)
         else:
             data = read_yaml(text, positions)
-    except OSError as error:
-        if optional and isinstance(error, FileNotFoundError):
-            return ConfigFile(path, {}, {})
-        fix = "replace it with a file" if error.errno == errno.EINVAL else "check its permissions"
-        raise SetupError(path, None, f"can't be read: {error.strerror}", fix) from error
-    except UnicodeDecodeError as error:
-        raise SetupError(path, None, "is not UTF-8", "save the file as UTF-8") from error
     except SyntaxProblem as error:
         raise SetupError(path, error.line, error.message, error.fix, error.column) from error
     file = ConfigFile(path, {} if is_null(data) else data, positions)

@@ -42,10 +42,13 @@ class LineMatcher(SequenceMatcher[str]):
         return [*map(Match._make, blocks), Match(len(before), len(after), 0)]
 
 
-def diff_lines(before: Sequence[str], after: Sequence[str]) -> list[str]:
-    """Return the lines of a unified diff, without the file headers."""
+def diff_lines(before: Sequence[str], after: Sequence[str], context: int = 3) -> list[str]:
+    """Return the lines of a unified diff, without the file headers.
+
+    `context` is the number of unchanged lines around each change.
+    """
     lines = []
-    for group in LineMatcher(before, after).get_grouped_opcodes():
+    for group in LineMatcher(before, after).get_grouped_opcodes(context):
         (_, old, _, new, _), (_, _, old_end, _, new_end) = group[0], group[-1]
         lines.append(f"@@ -{_range(old, old_end)} +{_range(new, new_end)} @@")
         for tag, start, end, new_start, new_end in group:

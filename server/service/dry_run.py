@@ -56,12 +56,12 @@ def _lines(write: Write, claim: Claim, state: State, budget: Budget) -> list[str
     after = ""
     if write.data is not None:
         after = mask_text(state.schema, claim.type, write.path, write.data.decode(), passwords).text
-    old, new = _split(before), _split(after)
+    old, new = split_lines(before), split_lines(after)
     budget.spend(len(old) + len(new))
     return [part for line in diff_lines(old, new) for part in line.split("\n")]
 
 
-def _split(text: str) -> list[str]:
+def split_lines(text: str) -> list[str]:
     # If the text doesn't end in a newline, the diff has the same note as one from git.
     lines = text.split("\n")
     last = lines.pop()

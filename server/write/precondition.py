@@ -30,8 +30,12 @@ def _key_of(secret: str) -> bytes:
 
 def version_of(document: Document) -> str:
     # Includes private values.
-    values = repr(document.row).encode(errors="surrogatepass")
-    return blake2b(values, digest_size=16, key=_key_of(_secret)).hexdigest()
+    return version_of_text(repr(document.row))
+
+
+def version_of_text(text: str) -> str:
+    # The text can contain secrets.
+    return blake2b(text.encode(errors="surrogatepass"), digest_size=16, key=_key_of(_secret)).hexdigest()
 
 
 def require_match(if_match: str | None, document: Document | None, *, tell: bool = True) -> None:

@@ -116,6 +116,8 @@ READS = {
     "/studio": ("/studio", 200),
     "/studio/<path:place>": ("/studio/note", 200),
     "/studio/-/<version>/<path:name>": ("/studio/-/x/page.css", 200),
+    "/roles": ("/roles", 200),
+    "/settings": ("/settings", 200),
     "/search": ("/search?q=many", 200),
     "/uploads/<path:path>": ("/uploads/a.txt", 200),
     "nothing below /api": ("/api/none/of/these", 404),

@@ -190,6 +190,7 @@ def _send(
 
 _UNDO = {"Prefer": "undo"}
 _TAG = {"If-Match": "<tag>"}
+_ANY = {"If-Match": "*"}
 _SECRETLY = {"title": "New title", "vault": "v1", "box": {"label": "New label"}}
 
 
@@ -342,6 +343,15 @@ def _of_people() -> Iterator[Case]:
     yield from _of("findRoles", "/api/users-permissions/roles")
     yield from _of("findOneRole", "/api/users-permissions/roles/clerk")
     yield from _of("findPermissions", "/api/users-permissions/permissions")
+    yield from _of("findSettings", "/settings")
+    name = {"data": {"name": "<name>"}}
+    yield _send("updateSettings", "/settings", name, _site_name, headers=_ANY)
+    yield _send("updateSettings", "/settings?dryRun=true", name, _site_name, headers=_ANY)
+    yield from _of("listRoles", "/roles")
+    role = {"data": {"permissions": {"tag": ["find", "findOne"]}}}
+    yield _send("putRole", "/roles/<role>", role, _new_role, headers=_ANY)
+    yield _send("putRole", "/roles/<role>?dryRun=true", role, _new_role, headers=_ANY)
+    yield _send("removeRole", "/roles/<role>", None, _new_role, headers=_ANY)
     yield _send("studioSignIn", "/studio/-/session", form, new_user, headers=STUDIO)
     yield _send("studioSignOut", "/studio/-/session", headers=STUDIO)
 
@@ -350,6 +360,18 @@ def _new_name(twin: Twin, identity: Identity, number: int) -> Prepared:
     roles = twin.api.get("/api/users-permissions/roles").body["roles"]
     role = next(one["id"] for one in roles if one["name"].lower() == "clerk")
     return {"name": f"temp{number}", "email": f"temp{number}@example.org", "role": role}
+
+
+def _site_name(twin: Twin, identity: Identity, number: int) -> Prepared:
+    return {"name": f"Site {number}"}
+
+
+def _new_role(twin: Twin, identity: Identity, number: int) -> Prepared:
+    """Create a role, which the case changes or deletes."""
+    name, body = f"temp{number}", {"permissions": {"tag": ["find"]}}
+    answer = twin.api.put(f"/roles/{name}", body, headers={"If-Match": "*"})
+    assert answer.status == 200, answer.body
+    return {"role": name}
 
 
 def _of_branches() -> Iterator[Case]:

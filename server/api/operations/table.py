@@ -15,6 +15,7 @@ from server.api.operations import (
     people,
     public_site,
     search,
+    settings,
     site,
     source,
 )
@@ -32,6 +33,7 @@ AREAS = (
     people.AUTH,
     people.CONNECT,
     people.USERS_AND_ROLES,
+    settings.SITE_FILE,
     site.LOCALES,
     site.SCHEMA,
     site.ACCESS,

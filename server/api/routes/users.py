@@ -13,7 +13,7 @@ from server.service.people import NO_USER_MESSAGE, People, get_role, list_roles,
 from server.service.read import Reader
 from server.service.render import dumps
 
-ROLES_ARE_FILES = f"Roles are defined in {FILE} and can't be changed through the API"
+ROLES_ARE_FILES = f"Roles are defined in {FILE}; to change a role, use PUT /roles/NAME"
 
 
 def bind(handles: Handlers, identities: Identities) -> None:

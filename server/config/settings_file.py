@@ -1,0 +1,120 @@
+"""Changes to the text of site.yaml that keep all other lines as they are."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from server.config.model import FILE, KEYS
+from server.config.reader import ENTRIES
+from server.config.setting import SettingKey
+from server.errors import ConflictError, place_of
+from server.formats.config_file import ConfigFile
+from server.formats.edits import REMOVE, Cut, apply_cuts, same
+from server.formats.tree import Node, SyntaxProblem, Tree, is_null, typed
+from server.formats.yaml.edit import edit_yaml
+from server.formats.yaml.reader import read_yaml, yaml_nodes
+
+BOM = "\ufeff"
+HIDDEN = "(hidden)"
+# Kinds of settings whose values are numbers or booleans. The values of all other settings are texts.
+_TYPED_KINDS = ("count", "flag", "keep", "numbers", "weights")
+# An empty file would be rejected, because it could be a file that another program is still writing.
+_NO_SETTINGS = "{}\n"
+
+Path = tuple[str, ...]
+
+
+def key_of(name: str) -> tuple[SettingKey, Path] | None:
+    """Return the setting that a dotted name refers to, and the path of the value in site.yaml.
+
+    The name is that of a setting, such as `api.page_size.max`, or of an entry in a setting, such as
+    `preview.article`. Return None if there is no such setting.
+    """
+    if name in KEYS:
+        return KEYS[name], KEYS[name].path
+    for key in KEYS.values():
+        if key.holds in ENTRIES and name.startswith(f"{key.name}.") and len(name) > len(key.name) + 1:
+            return key, (*key.path, name.removeprefix(f"{key.name}."))
+    return None
+
+
+def json_value(file: ConfigFile, key: SettingKey) -> Any:
+    """Return a setting's value in the file as JSON, or None if the file does not set it."""
+    value = file.get(*key.path)
+    return None if is_null(value) else _as_json(value, key.holds in _TYPED_KINDS)
+
+
+def _as_json(tree: Tree, is_typed: bool) -> Any:
+    if isinstance(tree, dict):
+        return {str(key): _as_json(value, is_typed) for key, value in tree.items()}
+    if isinstance(tree, list):
+        return [_as_json(value, is_typed) for value in tree]
+    try:
+        return typed(tree) if is_typed else str(tree)
+    except ValueError:
+        return str(tree)
+
+
+def change_settings_text(text: str, changes: Mapping[Path, Any], *, prune: bool = True) -> str:
+    """Return the text of site.yaml with the values at some paths changed. REMOVE removes a key.
+
+    If `prune` is set, sections that become empty are removed, too. Raises ConflictError if the text can't be
+    parsed or changed.
+    """
+    bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
+    try:
+        tree = _read(text)
+        expected = tree
+        for path, value in changes.items():
+            expected = _with_value(expected, path, value, prune=prune)
+        tops = {path[0] for path in changes}
+        edits = {top: expected.get(top, REMOVE) for top in sorted(tops)}
+        for expand in (False, True):
+            edited = edit_yaml(text, tree, edits, expand=expand)
+            if same(_read(edited), expected):
+                return bom + (edited if edited.strip() or not text.strip() else _NO_SETTINGS)
+    except SyntaxProblem as error:
+        place = place_of(FILE, error.line, error.column)
+        raise ConflictError(f"{place}: {error.message}; fix the file first") from error
+    raise ConflictError(f"{FILE} contains syntax that Bifolio can't change safely; edit the file by hand")
+
+
+def _read(text: str) -> dict[str, Tree]:
+    tree = read_yaml(text)
+    if is_null(tree):
+        return {}
+    if not isinstance(tree, dict):
+        raise SyntaxProblem("the file must be a mapping", None)
+    return tree
+
+
+def _with_value(tree: Mapping[str, Tree], path: Path, value: Any, *, prune: bool) -> dict[str, Tree]:
+    first, *rest = path
+    others = {key: inner for key, inner in tree.items() if key != first}
+    if rest:
+        inner = tree.get(first)
+        value = _with_value(inner if isinstance(inner, dict) else {}, tuple(rest), value, prune=prune)
+        if not value and prune:
+            value = REMOVE
+    if value is REMOVE:
+        return others
+    # The order of the keys stays the same.
+    return {key: value if key == first else inner for key, inner in tree.items()} | {first: value}
+
+
+# --- secrets --------------------------------------------------------------------------------------
+
+
+def mask_settings_text(text: str) -> str:
+    """Return the text of site.yaml without the values of settings that can contain secrets."""
+    root = yaml_nodes(text)
+    nodes = [] if root is None else [n for key in KEYS.values() if key.secret for n in _at(root, key.path)]
+    return apply_cuts(text, [Cut(n.start, n.end, HIDDEN) for n in nodes if n.end > n.start])
+
+
+def _at(node: Node, path: Path) -> Iterator[Node]:
+    """Yield all nodes at a path of keys. There can be several if a key is repeated."""
+    if not path:
+        yield node
+        return
+    for i in node.all(path[0]):
+        yield from _at(node.items[i], path[1:])

@@ -1,0 +1,343 @@
+"""Settings and roles in site.yaml: reading and changing them over the API."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from server.auth.permissions import SETTINGS, Actor, require_of_site
+from server.auth.roles import roles_of
+from server.config.model import ACTIONS, DEFAULTS, FILE, KEYS, Settings, known_actions, value_of
+from server.config.reader import survey_file
+from server.config.setting import SettingKey
+from server.config.settings_file import change_settings_text, json_value, key_of, mask_settings_text
+from server.config.webhooks import check_environment
+from server.errors import (
+    ConflictError,
+    ForbiddenError,
+    NotFoundError,
+    PreconditionError,
+    SetupError,
+    StorageError,
+    ValidationError,
+)
+from server.formats.config_file import ConfigFile, parse_config_file
+from server.formats.edits import REMOVE
+from server.formats.regular_files import read_regular_file
+from server.history.differences import diff_lines
+from server.schema.model import Schema
+from server.schema.spelling import suggestion
+from server.service.dry_run import FileChange, split_lines
+from server.service.read import Caller
+from server.service.write import Writes
+from server.site.configure import invalid_populates
+from server.storage.files import MISSING_FILE_ERRORS
+from server.write.context import Context
+from server.write.precondition import version_of_text
+
+MAX_CHANGES = 200  # for one request
+BUILT_IN_ROLES = frozenset(DEFAULTS.roles)
+NEW_ROLE = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,49}")
+_MORE = re.compile(r" \(\[more\]\([^)]*\)\)")
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsFile:
+    """The parsed text of site.yaml. `problem` describes the first error in it, or is ""."""
+
+    text: str
+    file: ConfigFile
+    settings: Settings
+    problem: str
+
+    @property
+    def version(self) -> str:
+        return version_of_text(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting in site.yaml. `value` is None if the setting is not set, or is secret."""
+
+    key: SettingKey
+    value: Any
+    is_set: bool
+
+    @property
+    def description(self) -> str:
+        return plain(self.key.sentence)
+
+    @property
+    def default(self) -> str:
+        return plain(self.key.otherwise) or _written(value_of(DEFAULTS, self.key.name))
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsChange:
+    """A change of some values in site.yaml, by path. `if_match` identifies the text that the client read."""
+
+    actor: Actor
+    if_match: str
+    values: Mapping[Path, Any]
+    prune: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RoleAccess:
+    """A role, its permissions by subject, and whether the caller is allowed to change and assign it."""
+
+    name: str
+    permissions: Mapping[str, Sequence[str]]
+    changeable: bool
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def read_settings_file(writes: Writes) -> SettingsFile:
+    """Read site.yaml from the disk. Raises ConflictError or StorageError."""
+    try:
+        text = read_regular_file(writes.site.root / FILE).decode()
+    except MISSING_FILE_ERRORS:
+        text = ""
+    except UnicodeDecodeError as error:
+        raise ConflictError(f"{FILE} is not UTF-8; save the file as UTF-8 first") from error
+    except OSError as error:
+        raise StorageError(f"{FILE} can't be read: {error.strerror}") from error
+    return _parse(text)
+
+
+def _parse(text: str) -> SettingsFile:
+    try:
+        file = parse_config_file(FILE, text.removeprefix("\ufeff"), optional=True)
+    except SetupError as error:
+        return SettingsFile(text, ConfigFile(FILE, {}, {}), DEFAULTS, str(error))
+    settings, wrong = survey_file(file)
+    return SettingsFile(text, file, settings, str(wrong[0]) if wrong else "")
+
+
+def list_settings(caller: Caller, file: SettingsFile) -> Iterator[Setting]:
+    """Yield all settings except the roles. Raises ForbiddenError."""
+    require_settings(caller, "read")
+    for key in KEYS.values():
+        if key.holds != "roles":
+            value = json_value(file.file, key)
+            yield Setting(key, None if key.secret else value, value is not None)
+
+
+def list_roles(caller: Caller, settings: Settings) -> list[RoleAccess]:
+    """Return the roles with all their permissions. Raises ForbiddenError."""
+    require_role(caller, "find")
+    return [
+        RoleAccess(
+            role.type,
+            by_subject(settings.roles[role.type]),
+            covers(caller.actor, settings.roles[role.type]),
+        )
+        for role in roles_of(settings)
+    ]
+
+
+def by_subject(permissions: frozenset[str]) -> Mapping[str, Sequence[str]]:
+    """Return the actions of each subject, in the order of the documentation."""
+    found: dict[str, list[str]] = {}
+    for permission in sorted(permissions):
+        subject, _, action = permission.rpartition(".")
+        found.setdefault(subject, []).append(action)
+    order = {subject: known_actions(subject) for subject in found}
+    return {
+        subject: sorted(actions, key=lambda a: order[subject].index(a) if a in order[subject] else -1)
+        for subject, actions in found.items()
+    }
+
+
+def grantable_actions(schema: Schema) -> Mapping[str, Sequence[str]]:
+    """Return all actions that a role can have, by subject."""
+    subjects = dict.fromkeys((*schema.subjects, *filter(None, ACTIONS)))
+    return {subject: known_actions(subject) for subject in subjects}
+
+
+def covers(actor: Actor, permissions: frozenset[str]) -> bool:
+    """Return whether an actor has all of these permissions."""
+    return all(_has(actor, permission) for permission in permissions)
+
+
+def _has(actor: Actor, permission: str) -> bool:
+    subject, _, action = permission.rpartition(".")
+    return actor.may(subject, action)
+
+
+def require_settings(caller: Caller, *actions: str) -> None:
+    for action in actions:
+        require_of_site(caller.actor, SETTINGS, action, caller.state.schema)
+
+
+def require_role(caller: Caller, *actions: str) -> None:
+    for action in actions:
+        if not caller.actor.may("role", action):
+            raise ForbiddenError(actor=caller.actor.name, permission=f"role.{action}")
+
+
+def plain(markdown: str) -> str:
+    """Return a description without its links and code marks."""
+    return _LINK.sub(r"\1", _MORE.sub("", markdown)).replace("`", "")
+
+
+def _written(value: Any) -> str:
+    if not value and value is not False:
+        return ""
+    shown = ", ".join(value) if isinstance(value, tuple) else value
+    return str(shown).lower() if isinstance(shown, bool) else str(shown)
+
+
+# --- changes --------------------------------------------------------------------------------------
+
+
+def settings_change(caller: Caller, if_match: str, data: object) -> SettingsChange:
+    """Parse a request to change settings. None as a value restores the default.
+
+    Raises ForbiddenError or ValidationError.
+    """
+    require_settings(caller, "read", "write")
+    if not isinstance(data, dict) or not data or len(data) > MAX_CHANGES:
+        raise ValidationError('The request body must look like {"data": {"name": "…"}}')
+    values: dict[Path, Any] = {}
+    for name, value in data.items():
+        found = key_of(str(name))
+        if found is None:
+            fix = suggestion(str(name), KEYS)
+            hint = f"; {fix}" if fix else ""
+            raise _invalid([(str(name), f'"{str(name)[:100]}" is not a setting{hint}')])
+        key, path = found
+        if not key.editable:
+            where = "roles are changed with PUT /roles" if key.holds == "roles" else f"edit {FILE} instead"
+            raise _invalid([(key.name, f"{key.name} can't be changed over the API; {where}")])
+        values[path] = REMOVE if value is None or value == {} else value
+    return SettingsChange(caller.actor, if_match, values)
+
+
+def role_change(caller: Caller, settings: Settings, if_match: str, role: str, data: object) -> SettingsChange:
+    """Parse a request to change or create a role: the actions to allow, by subject.
+
+    Raises ForbiddenError or ValidationError.
+    """
+    require_role(caller, "find", "update")
+    permissions = data.get("permissions") if isinstance(data, dict) else None
+    if not isinstance(permissions, dict) or len(permissions) > MAX_CHANGES:
+        raise ValidationError(
+            'The request body must look like {"data": {"permissions": {"article": ["find"]}}}'
+        )
+    if role not in settings.roles and not NEW_ROLE.fullmatch(role):
+        raise ValidationError("A role's name must be letters, digits, - and _, beginning with a letter")
+    known = grantable_actions(caller.state.schema)
+    values: dict[Path, Any] = {} if role in settings.roles else {("roles", role): {}}
+    for subject, actions in permissions.items():
+        if not isinstance(actions, list) or not all(isinstance(action, str) for action in actions):
+            raise _invalid([(f"permissions.{subject}", f'"{subject}" must be a list of actions')])
+        if actions and subject not in known:
+            raise _invalid([(f"permissions.{subject}", f'unknown content type "{subject[:100]}"')])
+        values[("roles", role, subject)] = list(dict.fromkeys(actions)) or REMOVE
+    return SettingsChange(caller.actor, if_match, values, prune=False)
+
+
+def role_removal(caller: Caller, settings: Settings, if_match: str, role: str, users: int) -> SettingsChange:
+    """Return the change that removes a role from site.yaml. `users` is the number of its users.
+
+    Raises ForbiddenError, NotFoundError or ConflictError.
+    """
+    require_role(caller, "find", "update")
+    if role not in settings.roles:
+        raise NotFoundError("Role not found")
+    if role in BUILT_IN_ROLES:
+        raise ConflictError(f"The role {role} is built in, so it can't be deleted; remove its permissions")
+    if users:
+        who = "1 user has" if users == 1 else f"{users:,} users have"
+        raise ConflictError(f"{who} the role {role}; give them another role first")
+    return SettingsChange(caller.actor, if_match, {("roles", role): REMOVE})
+
+
+def try_change(writes: Writes, caller: Caller, change: SettingsChange) -> Sequence[FileChange]:
+    """Return the diff that a change makes in site.yaml, without the values of secret settings."""
+    _, (before, after) = writes.files_of(caller, _prepare, change)
+    if before == after:
+        return []
+    lines = diff_lines(split_lines(mask_settings_text(before)), split_lines(mask_settings_text(after)), 0)
+    shown = [part for line in lines for part in line.split("\n")]
+    return [FileChange(FILE, "update" if before else "create", shown)]
+
+
+def make_change(
+    writes: Writes, caller: Caller, change: SettingsChange, message: str
+) -> tuple[SettingsFile, str]:
+    """Change site.yaml. Return the file after the write, and the commit.
+
+    Raises PreconditionError, ValidationError, ForbiddenError, ConflictError or any error of `Writes.make`.
+    """
+    outcome = writes.make(caller, _prepare, change, message=message)
+    # In a large site, a write does not read the configuration again by itself.
+    writes.site.refresh((FILE,))
+    return read_settings_file(writes), outcome.commit
+
+
+def _prepare(change: SettingsChange, context: Context) -> tuple[str, str]:
+    """Put the new text of site.yaml into the changeset. Return the text before and after the change."""
+    before = context.changeset.text(FILE) if context.changeset.exists(FILE) else ""
+    _require_match(change.if_match, before)
+    after = change_settings_text(before, change.values, prune=change.prune)
+    old, new = _parse(before), _parse(after)
+    _require_valid(new, context.store.layout.schema, list(change.values))
+    _require_grants(change.actor, old.settings, new.settings)
+    if after != before:
+        context.changeset.put(FILE, after)
+    return before, after
+
+
+def _require_match(if_match: str, text: str) -> None:
+    version = version_of_text(text)
+    named = (tag.strip().strip('"').partition(".")[0] for tag in if_match.split(","))
+    if if_match.strip() != "*" and version not in named:
+        raise PreconditionError(f"{FILE} has changed since you read it", {"version": version})
+
+
+def _require_valid(new: SettingsFile, schema: Schema, paths: Sequence[Path]) -> None:
+    """Raise ValidationError if the server would reject the new settings."""
+    if not new.text.strip():
+        return
+    wrong: list[SetupError] = []
+    try:
+        wrong += survey_file(parse_config_file(FILE, new.text.removeprefix("\ufeff"), optional=True))[1]
+        wrong += invalid_populates(new.settings, schema)
+        check_environment(new.settings.webhooks, os.environ)
+    except SetupError as error:
+        wrong.append(error)
+    if wrong:
+        names = [".".join(path) for path in paths]
+        raise _invalid([(_name_in(error.message, names), str(error)) for error in wrong])
+
+
+def _name_in(message: str, names: Sequence[str]) -> str:
+    return next((name for name in names if name in message), "")
+
+
+def _require_grants(actor: Actor, old: Settings, new: Settings) -> None:
+    """Raise ForbiddenError if a role gains or loses a permission that the actor does not have."""
+    for role in old.roles.keys() | new.roles.keys():
+        changed = old.roles.get(role, frozenset()) ^ new.roles.get(role, frozenset())
+        for permission in sorted(changed):
+            if not _has(actor, permission):
+                raise ForbiddenError(
+                    f"You can't change the permission {permission}, because you don't have it",
+                    actor=actor.name,
+                    permission=permission,
+                )
+
+
+def _invalid(errors: Sequence[tuple[str, str]]) -> ValidationError:
+    rows = [
+        {"path": name.split("."), "message": message, "name": "ValidationError"} for name, message in errors
+    ]
+    return ValidationError(errors[0][1], {"errors": rows})

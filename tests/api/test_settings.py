@@ -1,0 +1,254 @@
+"""Tests of `/settings` and `/roles`, which read and change site.yaml."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.git import commit_all, git
+from tests.sites import STRING, Answer, Api, collection, documents, make, write
+
+SITE = """\
+# Ours.
+name: Harbour  # the town
+accounts: ""
+webhooks:
+  - {name: build, url: "https://build.example.org/hunter2"}
+api:
+  rate_store: memory
+  page_size: {max: 50}
+mail: {host: smtp.example.org}
+roles:
+  public:
+    note: [find]  # open
+  editor: # people
+    note: [find, findOne, create, update]
+  chief:
+    note: [find, findOne, create, update, delete]
+    role: [find, update]
+    settings: [read, write]
+    user: [find]
+"""
+FILES = {
+    **collection("note", {"title": STRING}),
+    **documents("notes", a={"title": "A"}),
+    "site.yaml": SITE,
+}
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Api:
+    api = make(tmp_path, FILES)
+    api.token("reader", may=("settings.read", "role.find"))
+    chief = api.site.state.settings.roles["chief"]
+    api.token("chief", may=chief)
+    return api
+
+
+def change(api: Api, path: str, data: Any, who: str = "full", method: str = "PUT", tag: str = "") -> Answer:
+    """Change settings or roles, as they are in the file now."""
+    tag = tag or api.get(f"/{path.strip('/').partition('/')[0].partition('?')[0]}").headers["ETag"]
+    return api.ask(method, path, who, json={"data": data}, headers={"If-Match": tag})
+
+
+def settings(answer: Answer) -> dict[str, Any]:
+    return {row["key"]: row for row in answer.data}
+
+
+def test_settings_are_listed_without_secrets(api: Api) -> None:
+    answer = api.get("/settings", "reader")
+    rows = settings(answer)
+    assert rows["name"] == {
+        "key": "name",
+        "type": "text",
+        "description": "The name of the site.",
+        "default": "Bifolio",
+        "value": "Harbour",
+        "set": True,
+        "editable": True,
+        "secret": False,
+        "restart": False,
+    }
+    assert rows["api.page_size.max"]["value"] == 50
+    assert rows["webhooks"]["set"] is True
+    assert rows["webhooks"]["value"] is None
+    assert rows["api.limits.size"]["default"] == "16 MB"
+    assert "hunter2" not in answer.text
+    assert "roles" not in rows
+    assert {key for key, row in rows.items() if row["restart"]} == {
+        "accounts",
+        "api.rate_limit",
+        "api.rate_store",
+        "auth.session",
+    }
+    assert answer.body["meta"] == {"problem": None}
+
+
+def test_a_change_is_served_at_once_and_keeps_the_rest_of_the_file(api: Api) -> None:
+    values = {"name": "Pier", "api.page_size.max": 80, "events.keep": "90d", "preview.note": "/n?{slug}"}
+    answer = change(api, "/settings", values)
+    assert settings(answer)["name"]["value"] == "Pier"
+    assert api.read("site.yaml") == SITE.replace("Harbour", "Pier").replace("50", "80") + (
+        "events:\n  keep: 90d\npreview:\n  note: '/n?{slug}'\n"
+    )
+    assert api.get("/access").data["site"]["name"] == "Pier"
+    assert answer.headers["ETag"] == api.get("/settings").headers["ETag"]
+    assert change(api, "/settings", dict.fromkeys(values)).status == 200
+    assert "name:" not in api.read("site.yaml").partition("webhooks")[0]
+    assert api.get("/access").data["site"]["name"] == "Bifolio"
+
+
+def test_a_dry_run_shows_the_changed_lines_only(api: Api) -> None:
+    answer = change(api, "/settings?dryRun=true", {"name": "Pier"}, "chief")
+    assert answer.data == {
+        "files": [
+            {
+                "path": "site.yaml",
+                "action": "update",
+                "lines": ["@@ -2 +2 @@", "-name: Harbour  # the town", "+name: Pier  # the town"],
+            }
+        ]
+    }
+    assert api.read("site.yaml") == SITE
+    assert change(api, "/settings?dryRun=true", {"name": "Harbour"}).data == {"files": []}
+
+
+def test_a_dry_run_hides_secrets_on_the_same_line(tmp_path: Path) -> None:
+    site = '# secret\n{webhooks: [{name: a, url: "https://x.org/hunter2"}], name: Harbour} # ours\n'
+    api = make(tmp_path, {**FILES, "site.yaml": site})
+    answer = change(api, "/settings?dryRun=true", {"name": "Pier"})
+    assert answer.data["files"][0]["lines"] == [
+        "@@ -2 +2 @@",
+        "-{webhooks: (hidden), name: Harbour} # ours",
+        "+{webhooks: (hidden), name: Pier} # ours",
+    ]
+    assert "x.org" not in answer.text
+    assert "secret" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("data", "path", "message"),
+    [
+        ({"api.page_size.max": 5}, ["api.page_size.max"], "api.page_size.default must not be greater"),
+        ({"api.limits.time": "soon"}, ["api.limits.time"], "api.limits.time must be a duration"),
+        ({"locales.available": ["??"]}, ["locales.available"], "locales.available must be a list of locale"),
+        ({"locales.default": "fr", "locales.available": ["en"]}, [], "locales.default must be one of"),
+        ({"name": ["a"]}, ["name"], "name must be a string"),
+        ({"nam": "a"}, ["nam"], '"nam" is not a setting; did you mean "name"?'),
+        ({"mail.host": "evil.example.org"}, ["mail.host"], "mail.host can't be changed over the API"),
+        ({"webhooks": []}, ["webhooks"], "webhooks can't be changed over the API"),
+        ({"roles.editor": {}}, ["roles"], "roles are changed with PUT /roles"),
+        ({"accounts": "x"}, ["accounts"], "accounts can't be changed over the API"),
+        ({"preview.note": "javascript:alert(1)"}, ["preview.note"], "preview.note must be a URL or a path"),
+        ({}, [], "The request body must look like"),
+    ],
+)
+def test_an_invalid_change_names_the_setting(
+    api: Api, data: dict[str, Any], path: list[str], message: str
+) -> None:
+    answer = change(api, "/settings", data)
+    assert answer.status == 400
+    assert message in answer.error["message"]
+    if path:
+        assert ".".join(answer.error["details"]["errors"][0]["path"]) == path[0]
+    assert api.read("site.yaml") == SITE
+
+
+def test_two_people_do_not_overwrite_each_other(api: Api) -> None:
+    tag = api.get("/settings").headers["ETag"]
+    assert change(api, "/settings", {"name": "Pier"}, tag=tag).status == 200
+    answer = change(api, "/settings", {"name": "Quay"}, tag=tag)
+    assert (answer.status, answer.error["message"]) == (412, "site.yaml has changed since you read it")
+    assert change(api, "/roles/editor", {"permissions": {}}, tag=tag).status == 412
+    missing = api.put("/settings", {"name": "Quay"})
+    assert (missing.status, "If-Match" in missing.error["message"]) == (400, True)
+
+
+def test_a_role_is_changed_created_and_deleted(api: Api) -> None:
+    answer = change(api, "/roles/editor", {"permissions": {"note": ["find"], "upload": ["upload"]}}, "chief")
+    assert answer.status == 403  # The chief can't upload.
+    answer = change(api, "/roles/editor", {"permissions": {"note": ["find", "delete"]}}, "chief")
+    roles = {role["name"]: role for role in answer.data}
+    assert roles["editor"]["permissions"] == {"note": ["find", "delete"]}
+    assert "editor: # people\n    note: [find, delete]\n" in api.read("site.yaml")
+    assert answer.body["meta"]["actions"]["note"][0] == "find"
+    made = change(api, "/roles/guest", {"permissions": {"note": ["find"]}}, "chief")
+    assert {role["name"]: role["users"] for role in made.data}["guest"] == 0
+    assert api.site.state.settings.roles["guest"] == {"note.find"}
+    user = {"username": "ann", "email": "ann@example.org", "password": "secret12", "role": "guest"}
+    assert api.ask("POST", "/api/users", json=user).status == 201
+    used = change(api, "/roles/guest", None, "chief", "DELETE")
+    assert (used.status, used.error["message"]) == (
+        409,
+        "1 user has the role guest; give them another role first",
+    )
+    assert change(api, "/roles/editor", None, "chief", "DELETE").status == 200
+    assert "editor" not in api.read("site.yaml")
+    assert change(api, "/roles/public", None, method="DELETE").status == 409
+    assert change(api, "/roles/none", None, method="DELETE").status == 404
+
+
+def test_nobody_grants_or_revokes_a_permission_that_they_lack(api: Api) -> None:
+    for role, permissions in (
+        ("chief", {"source": ["read"]}),
+        ("public", {"user": ["find", "update"]}),
+        ("new", {"branch": ["merge"]}),
+    ):
+        answer = change(api, f"/roles/{role}", {"permissions": permissions}, "chief")
+        assert answer.status == 403, role
+        assert "because you don't have it" in answer.error["message"]
+    api.token("weak", may=("role.find", "role.update"))
+    assert change(api, "/roles/editor", {"permissions": {"note": []}}, "weak").status == 403
+    assert change(api, "/roles/chief", None, "weak", "DELETE").status == 403
+    assert change(api, "/roles/editor?dryRun=true", {"permissions": {"note": []}}, "weak").status == 403
+    assert {role["name"]: role["changeable"] for role in api.get("/roles", "weak").data} == {
+        "authenticated": True,
+        "public": False,
+        "editor": False,
+        "chief": False,
+    }
+    assert api.read("site.yaml") == SITE
+
+
+@pytest.mark.parametrize(
+    ("role", "permissions", "message"),
+    [
+        ("editor", {"nothing": ["find"]}, 'unknown content type "nothing"'),
+        ("editor", {"note": ["fly"]}, 'unknown action "fly" in the permissions for note'),
+        ("editor", {"note": "find"}, '"note" must be a list of actions'),
+        ("a b", {"note": ["find"]}, "A role's name must be"),
+    ],
+)
+def test_an_invalid_role_is_refused(api: Api, role: str, permissions: Any, message: str) -> None:
+    answer = change(api, f"/roles/{role}", {"permissions": permissions})
+    assert answer.status == 400
+    assert message in answer.error["message"]
+
+
+def test_permissions_are_required(api: Api) -> None:
+    assert change(api, "/settings", {"name": "Pier"}, "reader").status == 403
+    assert change(api, "/roles/editor", {"permissions": {}}, "reader").status == 403
+    for path in ("/settings", "/roles"):
+        assert api.get(path, "public").status == 403
+    assert change(api, "/settings?dryRun=true", {"name": "Pier"}, "reader").status == 403
+
+
+def test_a_broken_file_says_what_is_wrong(api: Api) -> None:
+    write(api.root, {"site.yaml": SITE.replace("Harbour", "'Harbour")})
+    assert api.get("/settings").body["meta"]["problem"].startswith("site.yaml:2:")
+    answer = api.ask("PUT", "/settings", json={"data": {"name": "a"}}, headers={"If-Match": "*"})
+    assert answer.status == 409
+    assert answer.error["message"].endswith("fix the file first")
+    assert api.get("/roles").status == 409
+
+
+def test_a_change_is_committed_with_its_author(tmp_path: Path) -> None:
+    write(tmp_path, {**FILES, "site.yaml": SITE + "git: {commit: each}\n", ".gitignore": ".bifolio/\n"})
+    commit_all(tmp_path)
+    api = make(tmp_path, {})
+    answer = change(api, "/settings", {"name": "Pier", "api.page_size.max": 60})
+    assert answer.status == 200
+    assert answer.headers["Bifolio-Commit"] == git(tmp_path, "rev-parse", "HEAD").strip()
+    shown = git(tmp_path, "show", "--name-only", "--format=%an|%s", "HEAD").split("\n")
+    assert shown[0] == "full|Change settings: api.page_size.max, name"
+    assert "site.yaml" in shown
