@@ -21,7 +21,7 @@ from server.history.titles import title_for
 from server.history.viewer import Viewer
 from server.paths import UPLOADS
 from server.schema.model import UPLOAD, Schema, Type
-from server.site.commits.message import Authorship, message_of, touched_documents, with_trailers
+from server.site.commits.message import Authorship, message_of, with_trailers, written_documents
 from server.site.site import State
 from server.storage.changeset import Changeset
 from server.storage.files import Signature, size_signature
@@ -406,7 +406,7 @@ class BranchWriter:
         past = self.past.at(head)
         state = past.state
         store = Store(self.branches.root, state.schema, state.settings, CommitTimes().timestamps)
-        documents = touched_documents(writes, past.known.entries, state.snapshot, store)
+        documents = written_documents(writes, past.known.entries, state.snapshot, store)
         message = with_trailers(message_of(documents, by, result), by.actor, [d.name for d in documents])
         committer = Person.of(today.git.committer)
         return Signed(message, committer.author(by.name, by.email), committer)

@@ -8,7 +8,7 @@ from typing import TypeVar
 from server.site.check.fixes import Fix, Repair, apply_fixes
 from server.site.check.unsaved import Overlay
 from server.site.replica import State
-from server.site.writing.preparing import Prepare, SpeculativeWrite, prepare_on
+from server.site.writing.preparing import Prepare, SpeculativeWrite, prepare_change
 from server.storage.changeset import Changeset, WorkingTree
 from server.storage.files import Signature, size_signature
 from server.storage.read import BOM
@@ -65,7 +65,7 @@ def _prepare(
     state = State(basis.settings, basis.schema, overlay.snapshot)
     changeset = Changeset(basis.root, _OpenFiles(basis.root, overlay.texts))
     change, ahead = (prepare, request), SpeculativeWrite()
-    prepared = prepare_on(state, basis.committed, lambda *_: (), changeset, change, ahead, {})
+    prepared = prepare_change(state, basis.committed, lambda *_: (), changeset, change, ahead, {})
     return changeset, prepared.result
 
 

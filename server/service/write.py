@@ -208,7 +208,7 @@ class Writes:
         authorship, keeper = self.authorship(caller, addressed, message, signed=signed), None
         if permits and caller.actor.name != PUBLIC_ACTOR:
             keeper = Keeper(self.site.root, caller.actor.name, dict.fromkeys(permits))
-            authorship = replace(authorship, keep=keeper.keeping)
+            authorship = replace(authorship, save_replaced=keeper.keeping)
         state, made, commit = self.site.write(authorship, prepare, request)
         return Outcome(state, made, commit, self._offer(caller, state, keeper, permits))
 

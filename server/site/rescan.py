@@ -23,7 +23,7 @@ from server.site.changed_files import (
     list_if_needed,
 )
 from server.site.commits.contents import contents_of
-from server.site.commits.message import Joined
+from server.site.commits.message import PreparedMerge
 from server.site.configure import Configuration, configuration_mark, configure, is_configuration
 from server.site.contents import Contents
 from server.site.git_state import (
@@ -162,7 +162,7 @@ def rescan_paths(contents: Contents, paths: Iterable[str]) -> Record:
 
 
 def rescan_written(
-    contents: Contents, writes_made: Collection[Write], write_counter: int, merge: Joined | None = None
+    contents: Contents, writes_made: Collection[Write], write_counter: int, merge: PreparedMerge | None = None
 ) -> Record:
     """Return the record of the writes that this process has just made, and of a merge made with them.
 
@@ -194,9 +194,11 @@ def rescan_written(
     return replace(record, folders=contents.folders, links=contents.links, writes=write_counter)
 
 
-def _record_of_merge(contents: Contents, writes_made: Collection[Write], merge: Joined) -> Record | None:
+def _record_of_merge(
+    contents: Contents, writes_made: Collection[Write], merge: PreparedMerge
+) -> Record | None:
     """Return the record of a write and a merge, or None if all files must be checked."""
-    before, root, changed = contents.git, contents.root, merge.changed
+    before, root, changed = contents.git, contents.root, merge.changed_files
     if changed is None or any(map(is_configuration, changed)):
         return None
     if before.committed.commit != merge.base or head_commit(root) != merge.ready:
@@ -207,11 +209,11 @@ def _record_of_merge(contents: Contents, writes_made: Collection[Write], merge: 
     }
     rest = changed_paths(root, changed.keys() - same.keys())
     files = {path: same.get(path, path not in rest) for path in changed}
-    if merge.at is None:
+    if merge.committed_at is None:
         git = with_commits_since(root, before, merge.ready, files)
     else:
         renames = len({staged is None for staged in changed.values()}) == 2
-        git = with_commit(root, before, merge.ready, merge.at, files, may_rename=renames)
+        git = with_commit(root, before, merge.ready, merge.committed_at, files, may_rename=renames)
     if git is None:
         return None
     if before.index != merge.index:

@@ -26,7 +26,7 @@ from server.site.change import OTHER_PROGRAM, Change, Origin, RecordObserver, ch
 from server.site.change_log import ChangeLog
 from server.site.changed_files import checked_writes
 from server.site.commits.committing import Committer
-from server.site.commits.message import Authorship, Joined, keeping
+from server.site.commits.message import Authorship, PreparedMerge, saving_replaced_files
 from server.site.commits.reverted import is_as_written
 from server.site.configure import Configuration, configure, first_configuration
 from server.site.contents import Contents
@@ -55,9 +55,9 @@ from server.site.writing.preparing import (
     Result,
     SpeculativeWrite,
     may_lock,
-    prepare_on,
+    prepare_change,
 )
-from server.site.writing.response_state import as_written
+from server.site.writing.response_state import with_written_documents
 from server.storage.changeset import Changeset
 from server.storage.entry import Entry
 from server.storage.git.repository import is_at_work
@@ -297,11 +297,15 @@ class Site:
         if self._parts.make_arbiter is None:
             raise ReadOnlySiteError()
         state, result, pending, writes = self._write(prepare, request, authorship)
-        commit = self.committer.finish(pending, at_once=authorship.joined is not None)
-        return as_written(self.current() if commit else state, self._contents, writes), result, commit
+        commit = self.committer.commit_up_to(pending, ignore_delay=authorship.prepared_merge is not None)
+        return (
+            with_written_documents(self.current() if commit else state, self._contents, writes),
+            result,
+            commit,
+        )
 
     def state_after(self, writes: Collection[Write]) -> State:
-        return as_written(self.current(), self._contents, writes)
+        return with_written_documents(self.current(), self._contents, writes)
 
     def _write(
         self, prepare: Prepare[Request, Result], request: Request, authorship: Authorship
@@ -386,7 +390,7 @@ class Site:
     ) -> Prepared[Result]:
         git, recent = self._contents.git.committed, partial(self._recent.find, self.state.schema)
         broken = dict(self._contents.broken)
-        return prepare_on(
+        return prepare_change(
             self.state, git, recent, changeset, change, speculative_write or SpeculativeWrite(), broken
         )
 
@@ -407,11 +411,11 @@ class Site:
         if not writes:
             return Change(), "", []
         with (
-            self.committer.noting(writes, authorship, prepared.result) as pending,
-            keeping(writes, authorship),
+            self.committer.queued_for_commit(writes, authorship, prepared.result) as pending,
+            saving_replaced_files(writes, authorship),
         ):
             self._journal.commit(writes, git_guard(contents.git))
-        joined = authorship.joined(prepared.result) if authorship.joined else None
+        joined = authorship.prepared_merge(prepared.result) if authorship.prepared_merge else None
         record = self._rescan_written(writes, joined)
         change = change_of_write(contents, record, writes)
         self._append(record, authorship.origin(pending))
@@ -423,14 +427,14 @@ class Site:
         Raises ApiError and CommitError.
         """
         contents, number = self._contents, self._journal.lock.number
-        if writes := self.committer.reverted():
+        if writes := self.committer.find_reverted():
             self._journal.commit(writes, git_guard(contents.git))
             record = self._rescan_written(writes)
             # If another server has also written, keep the old number, so that a rescan finds that write.
             self._append(record if contents.writes == number else replace(record, writes=contents.writes))
             self.committer.log_reverted(writes)
 
-    def _rescan_written(self, writes: list[Write], joined: Joined | None = None) -> Record:
+    def _rescan_written(self, writes: list[Write], joined: PreparedMerge | None = None) -> Record:
         """Return the record of `writes`, after repeating those that a git command has already overwritten."""
         for _ in range(MAX_ATTEMPTS):
             record = rescan_written(self._contents, writes, self._journal.lock.number, joined)
@@ -438,7 +442,7 @@ class Site:
                 break
             # If this fails, the write is repeated before its commit, or the failure is logged.
             with suppress(ApiError, CommitError):
-                if not (again := self.committer.reverted()):
+                if not (again := self.committer.find_reverted()):
                     break
                 self._journal.commit(again, git_guard(self._contents.git))
                 self.committer.log_reverted(again)

@@ -41,7 +41,7 @@ def _none(type_: Type, document_id: str, locale: str) -> Iterable[Document]:
     return ()
 
 
-class FirstSeen:
+class BaseVersions:
     """The document versions on which the first attempt at a write was based.
     A retry after another machine's write compares these versions with the current versions.
     """
@@ -93,7 +93,7 @@ class Context:
     changeset: Changeset
     now: str
     recent: Callable[[Type, str, str], Iterable[Document]] = _none
-    first: FirstSeen = field(default_factory=FirstSeen)
+    first: BaseVersions = field(default_factory=BaseVersions)
     touched: dict[str, Document | None] = field(default_factory=dict)
     broken: Mapping[str, Entry] = field(default_factory=dict)
     budget: Budget = UNLIMITED

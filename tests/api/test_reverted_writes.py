@@ -373,7 +373,7 @@ def test_a_file_that_git_removes_at_the_same_time_is_written_again(
         return before
 
     monkeypatch.setattr(reverted, "signature_of", vanishing)
-    waiting = reverted.Unseen(api.site.committer.queue.pending()[-1].files[WALK], Basis(""))
+    waiting = reverted.OverwrittenWrite(api.site.committer.queue.pending()[-1].files[WALK], Basis(""))
     writes = reverted.reverted_writes(repository_of(api.root), {WALK: waiting})
     assert [(write.path, write.before) for write in writes] == [(WALK, None)]
 

@@ -23,7 +23,7 @@ from server.history.merging.plan import Outcome, Plan, Planner
 from server.history.merging.sides import MERGE_HINT, Sides, sides_of
 from server.history.past import PastStates
 from server.site.commits.committing import GIT_LOCK_TIMEOUT_S, QUEUE_TIMEOUT_S
-from server.site.commits.message import Authorship, Joined, clean_message, with_trailers
+from server.site.commits.message import Authorship, PreparedMerge, clean_message, with_trailers
 from server.site.configure import is_configuration
 from server.site.parts import checkout_permission
 from server.site.site import Site
@@ -48,7 +48,7 @@ from server.write.context import Context
 class Arrival:
     """A commit that is about to be served. `require_fit` checks whether it still fits the served state."""
 
-    joined: Joined
+    joined: PreparedMerge
     changeset: Changeset
     require_fit: Callable[[Context], None]
 
@@ -62,8 +62,10 @@ def put_in_place(site: Site, arrival: Arrival, by: Authorship) -> str:
     with _exclusive_commit(site, arrival.joined) as index:
         committer = Person.of(site.state.settings.git.committer)
         move = partial(_move, index, arrival.joined, committer)
-        joined = replace(arrival.joined, move=move, index=index.before)
-        _, _, commit = site.write_locally(replace(by, joined=lambda _: joined, describe=None), _put, arrival)
+        joined = replace(arrival.joined, move_branch=move, index=index.before)
+        _, _, commit = site.write_locally(
+            replace(by, prepared_merge=lambda _: joined, describe=None), _put, arrival
+        )
     return commit
 
 
@@ -73,7 +75,7 @@ def _put(arrival: Arrival, context: Context) -> None:
 
 
 @contextmanager
-def _exclusive_commit(site: Site, joined: Joined) -> Iterator[LockedIndex]:
+def _exclusive_commit(site: Site, joined: PreparedMerge) -> Iterator[LockedIndex]:
     """Context manager that blocks other commits to the site and yields git's locked index."""
     with site.committer.queue.committing(QUEUE_TIMEOUT_S) as acquired:
         if not acquired:
@@ -82,7 +84,7 @@ def _exclusive_commit(site: Site, joined: Joined) -> Iterator[LockedIndex]:
         remove_own_lock(repository)
         repository.require_quiet()
         wait_for_index(repository, time.monotonic() + GIT_LOCK_TIMEOUT_S)
-        changed = joined.changed
+        changed = joined.changed_files
         if changed is None:
             differing_files = changed_files(site.root, joined.base, joined.ready)
             changed = {path: after for path, (_, after) in differing_files.items()}
@@ -90,11 +92,11 @@ def _exclusive_commit(site: Site, joined: Joined) -> Iterator[LockedIndex]:
             yield index
 
 
-def _move(index: LockedIndex, joined: Joined, committer: Person) -> bool:
+def _move(index: LockedIndex, joined: PreparedMerge, committer: Person) -> bool:
     # If another process has moved the branch, the merge stays in the commit queue and is committed later.
     environment = committer.environment("COMMITTER", int(time.time()))
     try:
-        index.move_head(joined.base, joined.ready, environment, joined.names)
+        index.move_head(joined.base, joined.ready, environment, joined.other_refs)
     except CommitError:
         index.release()
         return False
@@ -185,7 +187,7 @@ class _Files:
 
     ready: _Ready
     changeset: Changeset
-    joined: Joined
+    joined: PreparedMerge
 
 
 class Merger:
@@ -357,7 +359,7 @@ class Merger:
             commit = self.site.committer.prepare(new).commit
         except CommitError as error:
             raise ConflictError(f"The merge can't be committed: {error}") from error
-        return _Files(ready, changeset, Joined(sides.ours, sides.theirs, commit))
+        return _Files(ready, changeset, PreparedMerge(sides.ours, sides.theirs, commit))
 
     def _write(self, files: _Files, by: Authorship) -> str:
         message = files.ready.message.rpartition("\n\nBifolio-Actor: ")[0]

@@ -33,7 +33,7 @@ from server.history.remote.integration_plan import (
 from server.history.remote.last_integrated import keep, last_commit, ref_name, remember
 from server.paths import STATE_FOLDER, state_folder
 from server.site.commits.committing import PENDING
-from server.site.commits.message import Authorship, Joined
+from server.site.commits.message import Authorship, PreparedMerge
 from server.storage.changeset import Changeset
 from server.storage.files import Signature
 from server.storage.git.checkout import holds, in_place_of, write_files
@@ -175,13 +175,20 @@ class Takeover:
         plain_outcomes = {path: file for path, file in outcomes.items() if path not in files.odd}
         self._fill(changeset, plain_outcomes, folder, before)
         special_paths = [path for path, file in odd_outcomes.items() if not isinstance(file, str)]
-        joined = Joined(head, target.commit, target.commit, exact=True, names=names, beside=special_paths)
+        joined = PreparedMerge(
+            head,
+            target.commit,
+            target.commit,
+            only_if_ready=True,
+            other_refs=names,
+            extra_paths=special_paths,
+        )
         if not changeset.writes():
-            commit = self.site.committer.join(joined, by)
+            commit = self.site.committer.commit_merge(joined, by)
             self.site.refresh()
             return len(odd_outcomes), commit
         if not files.odd and all(files.plain.get(path) == file for path, file in plain_outcomes.items()):
-            joined = replace(joined, changed=files.plain)  # No file has local edits.
+            joined = replace(joined, changed_files=files.plain)  # No file has local edits.
         arrival = Arrival(joined, changeset, partial(self._require_head, head))
         return len(outcomes), put_in_place(self.site, arrival, by)
 

@@ -30,11 +30,11 @@ from server.history.remote.last_integrated import ref_name, remember
 from server.history.remote.push_queue import PushQueue
 from server.history.remote.pushed_write import WRITE_TIMEOUT_S, Attempt, Link, of_git, take_over_until
 from server.history.remote.pushing import LOST_RESPONSE_TIMEOUT_S, MIN_TIMEOUT_S, Level, Pusher, PushFairness
-from server.site.commits.commit_first import commit_ahead
-from server.site.commits.message import Authorship, Joined
+from server.site.commits.commit_first import create_unpublished_commit
+from server.site.commits.message import Authorship, PreparedMerge
 from server.site.replica import State
 from server.site.writing.preparing import Prepare, Request, Result
-from server.site.writing.speculative_writes import Chain, as_written
+from server.site.writing.speculative_writes import Chain, rebase_writes
 from server.storage.changeset import Changeset
 from server.storage.git.commit import Made
 from server.storage.git.refs import head_commit
@@ -157,7 +157,7 @@ class Arbiter:
         for attempt in group:
             if attempt.is_over:
                 continue
-            if self.site.state.snapshot is not chain.begun and links:
+            if self.site.state.snapshot is not chain.base_snapshot and links:
                 break
             try:
                 made = attempt.run(partial(attempt.commit, head, chain if links else None))
@@ -179,7 +179,7 @@ class Arbiter:
 
     def _extend_chain(self, chain: Chain, attempt: "Attempt[Any, Any]", made: Made) -> bool:
         # Return False if the next write can't be prepared on top of this one.
-        if self.site.state.snapshot is not chain.begun or (attempt.writes and made.changed is None):
+        if self.site.state.snapshot is not chain.base_snapshot or (attempt.writes and made.changed is None):
             return False
         return self.site.committer.extend(chain, attempt.writes)
 
@@ -205,13 +205,15 @@ class Arbiter:
         """
 
         def make(level: Level) -> Made:
-            return commit_ahead(self.site, contents(), message, documents, by, level.head)
+            return create_unpublished_commit(self.site, contents(), message, documents, by, level.head)
 
         with self._exclusive():
             level, made = self._agree(make)
             commit = made.commit
             if commit:
-                self.site.committer.join(Joined(level.head, commit, commit, exact=True), by)
+                self.site.committer.commit_merge(
+                    PreparedMerge(level.head, commit, commit, only_if_ready=True), by
+                )
                 remember(self.root, level.branch, commit)
                 self.site.refresh()
                 self._notify(commit)
@@ -280,10 +282,18 @@ class Arbiter:
         `written` contains the files that earlier writes in the same chain have written.
         """
         commit, names, by = made.commit, {ref_name(level.branch): made.commit}, attempt.by
-        joined = Joined(level.head, commit, commit, exact=True, changed=made.changed, at=made.at, names=names)
-        changeset, by = Changeset(self.root), replace(by, addressed=None)
+        joined = PreparedMerge(
+            level.head,
+            commit,
+            commit,
+            only_if_ready=True,
+            changed_files=made.changed,
+            committed_at=made.at,
+            other_refs=names,
+        )
+        changeset, by = Changeset(self.root), replace(by, mentioned_documents=None)
         try:
-            changeset.repeat(as_written(self.root, attempt.writes, written))
+            changeset.repeat(rebase_writes(self.root, attempt.writes, written))
             if head_commit(self.root) != level.head:
                 raise CommitError("another process has committed in the meantime")
             put_in_place(self.site, Arrival(joined, changeset, lambda _: None), by)

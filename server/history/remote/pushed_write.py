@@ -18,7 +18,7 @@ from server.errors import (
     OvertakenError,
 )
 from server.history.remote.push_queue import Turn
-from server.site.commits.commit_first import commit_ahead
+from server.site.commits.commit_first import create_unpublished_commit
 from server.site.commits.contents import contents_of
 from server.site.commits.message import Authorship
 from server.site.replica import State
@@ -29,7 +29,7 @@ from server.storage.git.commit import Made
 from server.storage.git.refs import head_commit
 from server.storage.git.tree import changed_files
 from server.storage.intent import Write
-from server.write.context import FirstSeen
+from server.write.context import BaseVersions
 
 log = logging.getLogger("bifolio")
 
@@ -51,7 +51,7 @@ class Attempt(Turn, Generic[Request, Result]):
         self.since = time.monotonic()
         self.until = self.since + WRITE_TIMEOUT_S
         self.writes: list[Write] = []
-        self._first, self._begun = FirstSeen(), ""
+        self._first, self._begun = BaseVersions(), ""
         self._outcome: tuple[State, Result, str] | Exception = BusyError()
 
     @property
@@ -71,7 +71,7 @@ class Attempt(Turn, Generic[Request, Result]):
 
         Conflicts are detected against the served state, because the chain might never be served.
         """
-        first = self._first if self._begun or not chain else FirstSeen()
+        first = self._first if self._begun or not chain else BaseVersions()
         if self._begun:
             first.again()
         self.writes, self.result = self.site.preview(
@@ -83,9 +83,11 @@ class Attempt(Turn, Generic[Request, Result]):
             self._begun = self._begun or head
         if not self.writes:
             return Made()
-        message, documents = self.site.committer.described(self.writes, self.by, self.result, chain)
+        message, documents = self.site.committer.message_and_documents(
+            self.writes, self.by, self.result, chain
+        )
         files = contents_of(self.site.root, self.writes)
-        return of_git(partial(commit_ahead, self.site, files, message, documents, self.by, head))
+        return of_git(partial(create_unpublished_commit, self.site, files, message, documents, self.by, head))
 
     def write_here(self) -> tuple[State, Result, str]:
         return self.site.write_locally(self.by, self.prepare, self.request)

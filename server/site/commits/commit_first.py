@@ -9,20 +9,20 @@ from server.site.site import Site
 from server.storage.git.commit import Made, NewCommit, Person
 
 
-def commit_ahead(
+def create_unpublished_commit(
     site: Site,
     files: Mapping[str, bytes | Path | None],
     message: str,
     documents: Iterable[str],
-    by: Authorship,
+    authorship: Authorship,
     base: str,
 ) -> Made:
-    """Create a commit of `files` on top of `base`, without moving any branch. Raises CommitError.
+    """Create a commit of `files` on top of `base` without moving a branch. Raises CommitError.
 
     `documents` are listed at the end of the commit message. If git ignores all of the files, no commit is
     created.
     """
     person, now = Person.of(site.state.settings.git.committer), int(time.time())
-    author = person.author(by.name, by.email)
-    full_message = with_trailers(message, by.actor, documents)
+    author = person.author(authorship.name, authorship.email)
+    full_message = with_trailers(message, authorship.actor, documents)
     return site.committer.prepare(NewCommit(files, full_message, author, now, person, now, base))

@@ -16,9 +16,10 @@ from server.storage.git.written import is_on_disk
 def record_of_commit(
     contents: Contents, new: NewCommit, commit: str, changed: Tree, move_head: Callable[[], None]
 ) -> Record | None:
-    """Move the branch to a commit by calling `move_head`, and return a record of the files' new timestamps.
+    """Move the branch to a commit, and return a record of the files' new timestamps.
 
-    The caller must hold the write lock and git's index lock. `move_head` releases the index lock.
+    `move_head` moves the branch and releases git's index lock. The caller must hold the write lock and the
+    index lock.
     """
     before = contents.git
     is_current = before.head is not None and not head_moved(contents.root, before)

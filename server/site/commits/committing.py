@@ -14,10 +14,10 @@ from server.errors import ApiError, BusyError, CommitError, GitError, StorageErr
 from server.paths import STATE_FOLDER
 from server.site.commits.commit_record import record_of_commit
 from server.site.commits.contents import contents_of, replaced_digests
-from server.site.commits.grouping import Group, due
-from server.site.commits.message import Authorship, Joined, message_of, touched_documents
-from server.site.commits.own_versions import bases_of, note_own_versions
-from server.site.commits.reverted import reverted_writes, unseen_writes
+from server.site.commits.grouping import Group, due_groups
+from server.site.commits.message import Authorship, PreparedMerge, message_of, written_documents
+from server.site.commits.own_versions import bases_of, record_own_versions
+from server.site.commits.reverted import overwritten_writes, reverted_writes
 from server.site.record import Record
 from server.site.replica import Replica
 from server.site.writing.speculative_writes import Chain
@@ -69,8 +69,8 @@ class Committer:
 
     - `locked`: context manager that holds the write lock
     - `append`: appends a record to the change log
-    - `committed`: called for each committed write, with its name in the queue and the commit id
-    - `write_again`: repeats uncommitted writes that a git command has overwritten
+    - `committed`: called for each committed write, with its ID in the queue and the commit id
+    - `repeat_reverted_writes`: repeats uncommitted writes that a git command has overwritten
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Committer:
         append: Callable[[Record], None],
         locked: Callable[[], AbstractContextManager[None]],
         committed: Callable[[str, str], None],
-        write_again: Callable[[], None],
+        repeat_reverted_writes: Callable[[], None],
     ) -> None:
         self.root, self.queue = root, CommitQueue(root / STATE_FOLDER)
         self._replica, self._append, self._locked = replica, append, locked
@@ -88,7 +88,7 @@ class Committer:
         self._repository_cache: tuple[tuple[Repository, bool] | None, float] = None, 0.0
         self._gc_at = time.monotonic()
         self._trouble = trouble_log(root)
-        self._committed, self._write_again = committed, write_again
+        self._committed, self._repeat_reverted_writes = committed, repeat_reverted_writes
         # When to retry a commit that a hook has rejected, by the write's name in the queue.
         self._refused: dict[str, float] = {}
 
@@ -99,15 +99,15 @@ class Committer:
     # --- writes ----------------------------------------------------------------------------------------
 
     @contextmanager
-    def noting(self, writes: list[Write], by: Authorship, result: Any) -> Iterator[str]:
-        """Context manager that queues a write for commit. The caller must hold the write lock.
+    def queued_for_commit(self, writes: list[Write], authorship: Authorship, result: Any) -> Iterator[str]:
+        """Context manager around a write that adds the write to the commit queue.
 
-        Yields the write's name in the queue, or "" if it won't be committed. Raises StorageError if the write
-        can't be queued.
+        Yields the ID of the write in the queue, or "" if it won't be committed. The caller must hold the
+        write lock. Raises StorageError if the write can't be queued.
         """
         contents = self._replica.contents
-        joined = by.joined(result) if by.joined else None
-        is_needed = joined is not None or self._delay is not None
+        merge = authorship.prepared_merge(result) if authorship.prepared_merge else None
+        is_needed = merge is not None or self._delay is not None
         if not is_needed or contents.git.place is None:
             if is_needed:
                 self._trouble.tell(
@@ -115,16 +115,16 @@ class Committer:
                 )
             yield ""
             return
-        message, documents = self.described(writes, by, result)
+        message, documents = self.message_and_documents(writes, authorship, result)
         metadata = {
-            "author": by.name,
-            "email": by.email,
-            "actor": by.actor,
+            "author": authorship.name,
+            "email": authorship.email,
+            "actor": authorship.actor,
             "message": message,
             "documents": documents,
             "at": time.time(),
             "replaced": replaced_digests(self.root, writes),
-            **(joined or Joined(self._head(), "", "")).noted,
+            **(merge or PreparedMerge(self._head(), "", "")).queue_metadata,
         }
         files = contents_of(self.root, writes)
         try:
@@ -136,8 +136,8 @@ class Committer:
         # If this fails, the next process that acquires the write lock queues the write.
         with suppress(OSError):
             self.queue.keep(name)
-            if joined and joined.move and joined.move():
-                self.queue.finish(name, joined.ready)
+            if merge and merge.move_branch and merge.move_branch():
+                self.queue.finish(name, merge.ready)
 
     def _head(self) -> str:
         # Ask git, because the checked-out commit may be newer than the one that is being served.
@@ -147,43 +147,43 @@ class Committer:
             return self._replica.contents.git.committed.commit
 
     def extend(self, chain: Chain, writes: list[Write]) -> bool:
-        """Append `writes` to the chain. Return False if no further writes can be prepared on top of them."""
+        """Append `writes` to the chain. Return False if no more writes can be prepared after them."""
         return chain.add(self._replica.contents, writes)
 
-    def described(
-        self, writes: list[Write], by: Authorship, result: Any, chain: Chain | None = None
+    def message_and_documents(
+        self, writes: list[Write], authorship: Authorship, result: Any, chain: Chain | None = None
     ) -> tuple[str, list[str]]:
-        """Return the commit message and the names of the changed documents."""
+        """Return the commit message for a write, and the names of the changed documents."""
         contents, chain = self._replica.contents, chain or Chain(self.root, self._replica.state.snapshot)
-        documents = touched_documents(
-            writes, chain.over(contents.entries, writes), chain.snapshot, contents.store
+        documents = written_documents(
+            writes, chain.entries_before(contents.entries, writes), chain.snapshot, contents.store
         )
-        return message_of(documents, by, result), [document.name for document in documents]
+        return message_of(documents, authorship, result), [document.name for document in documents]
 
     def settle(self) -> bool:
         return self.queue.settle(self.root)
 
-    def finish(self, name: str, *, at_once: bool = False) -> str:
-        """Commit the queued write `name` and all earlier writes.
+    def commit_up_to(self, write_id: str, *, ignore_delay: bool = False) -> str:
+        """Commit a queued write and all writes before it in the queue.
 
-        Return the commit id, PENDING if the write is still queued, or "" if there is no commit. If `at_once`
-        is set, the delay in the settings is ignored.
+        Return the commit id, PENDING if the write is still queued, or "" if there is no commit. If
+        `ignore_delay` is set, commit at once, even if the settings specify a delay.
         """
-        if not name:
+        if not write_id:
             return ""
-        if (self._delay and not at_once) or time.monotonic() < self._paused_until:
+        if (self._delay and not ignore_delay) or time.monotonic() < self._paused_until:
             return PENDING
-        if self.queue.is_pending(name):
-            self._drain(QUEUE_TIMEOUT_S, name)
-        return PENDING if self.queue.is_pending(name) else self.queue.commit_of(name)
+        if self.queue.is_pending(write_id):
+            self._commit_queue(QUEUE_TIMEOUT_S, write_id)
+        return PENDING if self.queue.is_pending(write_id) else self.queue.commit_of(write_id)
 
     def commit_due(self) -> None:
-        """Commit all queued writes that are due, and clean up old locks and commit ids."""
+        """Commit all queued writes that are due, and remove old locks and commit ids."""
         if self.queue.is_unsettled:
             with suppress(BusyError), self._locked():
                 pass  # Acquiring the write lock is enough to clean up after killed processes.
         if self.queue.pending():
-            self._drain(0.0)
+            self._commit_queue(0.0)
         self._remove_left_lock()
         self.queue.sweep()
         makes_objects = self._delay is not None or self._replica.state.settings.git.follow is not None
@@ -205,14 +205,14 @@ class Committer:
     def flush(self) -> None:
         """Commit all queued writes, regardless of the delay."""
         if self.queue.pending():
-            self._drain(QUEUE_TIMEOUT_S, early=True)
+            self._commit_queue(QUEUE_TIMEOUT_S, ignore_delay=True)
 
     def commit_files(
         self,
         files: Mapping[str, bytes | Path | None],
         message: str,
         documents: Collection[str],
-        by: Authorship,
+        authorship: Authorship,
     ) -> str:
         """Commit only the given files. Return the commit id, or "" if nothing changed.
 
@@ -220,9 +220,9 @@ class Committer:
         """
         self.flush()
         metadata = {
-            "author": by.name,
-            "email": by.email,
-            "actor": by.actor,
+            "author": authorship.name,
+            "email": authorship.email,
+            "actor": authorship.actor,
             "message": message,
             "asked": True,
         }
@@ -250,18 +250,27 @@ class Committer:
                 raise
         return self.queue.commit_of(name)
 
-    def join(self, joined: Joined, by: Authorship) -> str:
-        """Commit a merge, writing no files except `joined.beside`. Return the same values as `finish`."""
-        metadata = {"author": by.name, "email": by.email, "actor": by.actor, "message": by.message}
+    def commit_merge(self, merge: PreparedMerge, authorship: Authorship) -> str:
+        """Commit a merge, without writing any files except `merge.extra_paths`.
+
+        Return the same values as `commit_up_to`.
+        """
+        metadata = {
+            "author": authorship.name,
+            "email": authorship.email,
+            "actor": authorship.actor,
+            "message": authorship.message,
+        }
         with self._locked():
-            entry = {**metadata, **joined.noted, "documents": [], "at": time.time()}
+            entry = {**metadata, **merge.queue_metadata, "documents": [], "at": time.time()}
             name = self.queue.stage(entry, {})
             with self.queue.making(self.root, name, entry):
                 self.queue.keep(name)
-        return self.finish(name, at_once=True)
+        return self.commit_up_to(name, ignore_delay=True)
 
     def prepare(self, new: NewCommit) -> Made:
-        """Create a commit on top of `new.base` (or use `new.ready`) without moving the branch.
+        """Create a commit on top of `new.base` without moving the branch, or use the existing commit
+        `new.ready`.
 
         Raises CommitError if a hook rejects the commit or git is busy.
         """
@@ -281,15 +290,16 @@ class Committer:
                 return Made(prepare_by_git(repository, new, new.base, changed))
             return Made(prepare_commit(repository, new, new.base, changed), changed, new.committed)
 
-    def _drain(self, seconds: float, until: str = "", *, early: bool = False) -> None:
-        """Commit the queued writes that are due (all if `early` is set), up to the write `until`.
+    def _commit_queue(self, timeout_s: float, last_id: str = "", *, ignore_delay: bool = False) -> None:
+        """Commit the queued writes that are due, up to the write with the ID `last_id`, if given.
 
-        Writes of failed commits stay in the queue. `seconds` limits the wait for other commits.
+        If `ignore_delay` is set, all writes are due. Wait up to `timeout_s` seconds for other commits to
+        finish. Writes whose commit fails stay in the queue.
         """
         try:
-            with self.queue.committing(seconds) as alone:
-                if alone and not (until and not self.queue.is_pending(until)):
-                    self._commit_groups(until, early=early)
+            with self.queue.committing(timeout_s) as alone:
+                if alone and not (last_id and not self.queue.is_pending(last_id)):
+                    self._commit_groups(last_id, ignore_delay=ignore_delay)
         except BusyError:
             pass  # Another process holds the write lock. The files are saved, and are committed later.
         except (CommitError, GitError, OSError) as error:
@@ -297,8 +307,10 @@ class Committer:
             self._repository_cache = None, 0.0
             self._log_failure(error)
 
-    def _commit_groups(self, until: str, *, early: bool) -> None:
-        groups = due(self.queue.pending(), self._delay or timedelta(), inf if early else time.time())
+    def _commit_groups(self, last_id: str, *, ignore_delay: bool) -> None:
+        groups = due_groups(
+            self.queue.pending(), self._delay or timedelta(), inf if ignore_delay else time.time()
+        )
         if not groups:
             return
         repository, by_git = self.repository()
@@ -306,13 +318,17 @@ class Committer:
         repository.require_quiet()
         blocked: set[str] = set()  # files in failed commits; later writes to them must wait
         for group in groups:
-            if not blocked.isdisjoint(group.files) or not self._try(repository, group, by_git=by_git):
+            if not blocked.isdisjoint(group.files) or not self._commit_or_postpone(
+                repository, group, by_git=by_git
+            ):
                 blocked.update(group.files)
-            if until and group.last.name >= until:
+            if last_id and group.last.name >= last_id:
                 return
 
     def repository(self) -> tuple[Repository, bool]:
-        """Return the repository, and whether `git commit` must create the commits. Raises CommitError."""
+        """Return the repository, and whether the commits must be created with `git commit`. Raises
+        CommitError.
+        """
         cached, until = self._repository_cache
         if cached is None or time.monotonic() > until:
             repository = repository_of(self.root)
@@ -320,8 +336,10 @@ class Committer:
             self._repository_cache = cached, time.monotonic() + REPOSITORY_CACHE_TTL_S
         return cached
 
-    def _try(self, repository: Repository, group: Group, *, by_git: bool) -> bool:
-        """Commit a group of writes. Return False if the commit was rejected and must be retried later."""
+    def _commit_or_postpone(self, repository: Repository, group: Group, *, by_git: bool) -> bool:
+        """Commit a group of writes. Return False if a hook rejected the commit, which is then
+        retried later.
+        """
         name = group.last.name
         if time.monotonic() < self._refused.get(name, 0.0):
             return False
@@ -342,7 +360,10 @@ class Committer:
         return True
 
     def _commit(self, repository: Repository, group: Group, *, by_git: bool) -> None:
-        """Commit a group of writes, and retry if other programs interfere. Raises CommitError."""
+        """Commit a group of writes, and retry if other programs interfere. Raises CommitError.
+
+        If `by_git` is set, run `git commit`, because the repository has hooks.
+        """
         deadline = time.monotonic() + GIT_LOCK_TIMEOUT_S
         while True:
             # Wait now: if the index is still locked later, the new commit has to be discarded.
@@ -359,7 +380,7 @@ class Committer:
         self._log_places(group)
         differing = {path for path, data in group.files.items() if not is_on_disk(self.root / path, data)}
         if differing:
-            self._note_differing(repository, group, differing, head, commit)
+            self._handle_differing_files(repository, group, differing, head, commit)
         for write in group.writes:
             self.queue.finish(write.name, commit)
             if commit:
@@ -387,16 +408,16 @@ class Committer:
         """Create a commit and move the branch to it. Return its id, or "" if there is nothing to commit."""
         new = self._new(group)
         if new.joins:
-            return self._commit_merge(repository, group, new, head, by_git=by_git)
+            return self._publish_merge(repository, group, new, head, by_git=by_git)
         changed = changes_of(repository, new, head)
         if not changed:
-            note_own_versions(self.queue, repository, group)
+            record_own_versions(self.queue, repository, group)
             return self._find_commit(repository, new, head)
         # Hooks run before the index is locked. They may change more files, or undo all changes.
         make, by_hooks = (prepare_by_git if by_git else prepare_commit), set[str]()
         commit = make(repository, new, head, changed)
         if not commit:
-            note_own_versions(self.queue, repository, group)
+            record_own_versions(self.queue, repository, group)
             return ""
         if by_git and head:
             by_hooks = changed_files(self.root, head, commit).keys() - changed.keys()
@@ -409,16 +430,16 @@ class Committer:
                     head, commit = now, rebase(repository, new, commit, now, files, by_git=by_git)
                 if head != now or not commit:
                     raise CommitError("another program has committed the same files", overtaken=True)
-            with self._unreverted():
+            with self._locked_without_reverts():
                 by_hooks.update(path for path in changed if files[path] != changed[path])
-                note_own_versions(self.queue, repository, group, commit, files, by_hooks)
+                record_own_versions(self.queue, repository, group, commit, files, by_hooks)
                 self._publish(index, new, head, commit, changed)
         if by_git:
             with suppress(CommitError):  # Ignore the hook's exit status, as git does.
                 run_hook(repository, {}, "post-commit")
         return commit
 
-    def _commit_merge(
+    def _publish_merge(
         self, repository: Repository, group: Group, new: NewCommit, head: str, *, by_git: bool
     ) -> str:
         """Move the branch to a merge commit, and return its id, or "" if the merge must be repeated."""
@@ -438,8 +459,8 @@ class Committer:
         with locked_index(repository, files) as index:
             if repository.head() != head:
                 raise CommitError("another program has committed in the meantime", overtaken=True)
-            with self._unreverted():
-                note_own_versions(self.queue, repository, group, commit, files)
+            with self._locked_without_reverts():
+                record_own_versions(self.queue, repository, group, commit, files)
                 index.move_head(head, commit, new.committer.environment("COMMITTER", new.committed))
         return commit
 
@@ -458,26 +479,26 @@ class Committer:
         return head
 
     def _sync_index(self, repository: Repository, files: Tree) -> None:
-        with locked_index(repository, files) as index, self._unreverted():
+        with locked_index(repository, files) as index, self._locked_without_reverts():
             index.replace()
 
     @contextmanager
-    def _unreverted(self) -> Iterator[None]:
+    def _locked_without_reverts(self) -> Iterator[None]:
         """Context manager that acquires the write lock, and repeats the writes that git has overwritten.
 
         The caller must hold git's index lock. Raises CommitError.
         """
         with self._locked():
             try:
-                self._write_again()
+                self._repeat_reverted_writes()
             except ApiError as error:
                 raise CommitError(
                     f"a write that a git command reverted can't be repeated: {error}"
                 ) from error
             yield
 
-    def reverted(self) -> list[Write]:
-        """Return new writes that repeat the uncommitted writes overwritten by a git command.
+    def find_reverted(self) -> list[Write]:
+        """Return writes that repeat the uncommitted writes overwritten by a git command.
 
         The caller must hold the write lock. Raises CommitError and GitError.
         """
@@ -485,7 +506,7 @@ class Committer:
             return []
         # Read `pending` first: when a write leaves the queue, its versions are already in `own_commits`.
         pending = self.queue.pending()
-        unseen = unseen_writes(self._replica.contents, pending, self.queue.own_commits.by_path())
+        unseen = overwritten_writes(self._replica.contents, pending, self.queue.own_commits.by_path())
         if not unseen:
             return []
         repository, _ = self.repository()
@@ -499,15 +520,15 @@ class Committer:
                 self.root, write.path,
             )  # fmt: skip
 
-    def _note_differing(
+    def _handle_differing_files(
         self, repository: Repository, group: Group, paths: Collection[str], before: str, commit: str
     ) -> None:
         if commit:
             self._log_lost_writes(repository, group, paths, before, commit)
         if not group.last.alone:  # This is neither a merge nor a request to commit existing edits.
-            self._keep_overtaken(repository, group, paths)
+            self._save_overtaken_versions(repository, group, paths)
 
-    def _keep_overtaken(self, repository: Repository, group: Group, paths: Collection[str]) -> None:
+    def _save_overtaken_versions(self, repository: Repository, group: Group, paths: Collection[str]) -> None:
         # Saves the written versions of files for which others have committed a different version.
         head, last = repository.head(), group.last_by_path
         bases = bases_of(self.queue, group)  # read after `head`, so that no committed write is missing
@@ -544,7 +565,7 @@ class Committer:
         self, repository: Repository, group: Group, paths: Collection[str], before: str, commit: str
     ) -> None:
         bases = bases_of(self.queue, group)
-        again = {path for path, _ in group.written_later(self.queue.pending())}
+        again = {path for path, _ in group.later_writes(self.queue.pending())}
         for path, file in repository.versions(before, sorted(set(paths) - again)).items():
             if holds(repository, path, file) or is_replaced_on_disk(self.root / path, bases[path]):
                 log.warning(

@@ -11,12 +11,12 @@ MAX_DIGESTED_BYTES = 8 * 1024 * 1024  # larger files, such as videos, are not re
 
 
 def contents_of(root: Path, writes: Iterable[Write]) -> dict[str, bytes | Path | None]:
-    """Return the new content of each file by path: bytes, a file to copy, or None for a deletion."""
+    """Return the new content of each written file by path: bytes, a file to copy, or None for a deletion."""
     return {_path(root, one): one.data if one.source is None else one.source for one in writes}
 
 
 def replaced_digests(root: Path, writes: Iterable[Write]) -> dict[str, str]:
-    """Return the digest of each file before the write, or MISSING for a new file."""
+    """Return the digest of each file before the write by path, or MISSING for a new file."""
     digests = {_path(root, write): _replaced_digest(root, write) for write in writes}
     return {path: digest for path, digest in digests.items() if digest is not None}
 
@@ -30,7 +30,7 @@ def _replaced_digest(root: Path, write: Write) -> str | None:
 def content_digest(content: bytes | Path | None) -> str | None:
     """Return the digest of a file's content, or MISSING for a deletion.
 
-    Returns None if the content is unreadable or too large.
+    Return None if the content can't be read or is too large.
     """
     if content is None:
         return MISSING

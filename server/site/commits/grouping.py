@@ -31,25 +31,26 @@ class Group:
     def last_by_path(self) -> dict[str, Pending]:
         return {path: write for write in self.writes for path in write.files}
 
-    def written_later(
-        self, pending: Iterable[Pending], more: Collection[str] = ()
+    def later_writes(
+        self, pending: Iterable[Pending], extra_paths: Collection[str] = ()
     ) -> Iterator[tuple[str, Pending]]:
-        """Yield the path and the write for each later write to any of the group's files, or to `more` files
-        that its commit changes.
+        """Yield the path and the write for each later write to one of the group's files or to `extra_paths`.
+
+        `extra_paths` are other files that the group's commit changes.
         """
-        last = {**dict.fromkeys(more, self.last), **self.last_by_path}
+        last = {**dict.fromkeys(extra_paths, self.last), **self.last_by_path}
         for write in pending:
             for path in write.files.keys() & last.keys():
                 if write.name > last[path].name:
                     yield path, write
 
     def bases(
-        self, pending: Iterable[Pending], own: Mapping[str, Collection[OwnVersion]]
+        self, pending: Iterable[Pending], own_versions: Mapping[str, Collection[OwnVersion]]
     ) -> dict[str, Basis]:
         """Return, by path, the known versions of the group's files.
 
-        These are the versions that the group replaced or wrote, the versions in later writes, and `own`: the
-        versions of writes that have left the queue.
+        These are the versions that the group replaced or wrote, and the versions in later writes.
+        `own_versions` are versions from writes that have left the queue.
         """
         digests = defaultdict[str, set[str | None]](set)
         for write in self.writes:
@@ -58,10 +59,12 @@ class Group:
                 if content is not None:
                     digests[path].add(content_digest(content))
         later, last = defaultdict[str, set[str | None]](set), self.last_by_path
-        for path, write in self.written_later(pending):
+        for path, write in self.later_writes(pending):
             later[path].add(content_digest(write.files[path]))
         return {
-            path: Basis(write.base, _known(digests[path]), _known(later[path]), own.get(path, ()), write.name)
+            path: Basis(
+                write.base, _known(digests[path]), _known(later[path]), own_versions.get(path, ()), write.name
+            )
             for path, write in last.items()
         }
 
@@ -75,14 +78,14 @@ def _known(digests: Iterable[str | None]) -> set[str]:
     return {digest for digest in digests if digest is not None}
 
 
-def due(pending: list[Pending], after: timedelta, now: float) -> list[Group]:
+def due_groups(pending: list[Pending], delay: timedelta, now: float) -> list[Group]:
     """Return the groups of writes to commit now, in order.
 
-    `after` is the delay in the settings. Merges and requested commits are never grouped.
+    `delay` is the delay in the settings. Merges and requested commits are never grouped.
     """
     groups: list[Group] = []
     for write in pending:
-        group = Group() if not after or write.alone else _find_group(groups, write)
+        group = Group() if not delay or write.alone else _find_group(groups, write)
         if not group.writes:
             groups.append(group)
         group.writes.append(write)
@@ -92,7 +95,7 @@ def due(pending: list[Pending], after: timedelta, now: float) -> list[Group]:
     for group in groups:
         waited_s = now - last[_author(group.last)]
         # A negative time means that the clock was set back.
-        is_due = group.last.alone or not 0 <= waited_s < after.total_seconds()
+        is_due = group.last.alone or not 0 <= waited_s < delay.total_seconds()
         if is_due and waiting.isdisjoint(group.files):
             ready.append(group)
         else:

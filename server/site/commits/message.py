@@ -29,22 +29,22 @@ _TRAILER_LIKE = re.compile(r"^(?=bifolio-|\S+ -+ >8 -+$)", re.IGNORECASE | re.MU
 class Authorship:
     """The author of a write, and functions that describe the write.
 
-    All functions except `keep` receive the result of the write.
+    The functions receive the result of the write, except for `save_replaced`.
 
-    - `addressed`: returns the (uid, id) of each document to mention in the message; None to mention all
-      changed documents
-    - `joined`: returns the merge to commit with the write
+    - `mentioned_documents`: returns the (uid, id) of each document to mention in the commit message; None to
+      mention all changed documents
+    - `prepared_merge`: returns the merge to commit together with the write
+    - `save_replaced`: returns a context manager that saves the replaced files for undo
     - `describe`: returns the message to use if the request contains none
-    - `keep`: returns a context manager that saves the replaced files for undo
     """
 
     actor: str
     name: str
     email: str
     message: str = ""
-    addressed: Callable[[Any], Collection[Key]] | None = None
-    joined: Callable[[Any], "Joined"] | None = None
-    keep: Callable[[Collection[Write]], AbstractContextManager[None]] | None = None
+    mentioned_documents: Callable[[Any], Collection[Key]] | None = None
+    prepared_merge: Callable[[Any], "PreparedMerge"] | None = None
+    save_replaced: Callable[[Collection[Write]], AbstractContextManager[None]] | None = None
     source: str = "api"
     describe: Callable[[Any], str] | None = None
 
@@ -52,43 +52,44 @@ class Authorship:
         return Origin(self.source, self.actor if self.source == "api" else "", write)
 
 
-def keeping(writes: Collection[Write], by: Authorship) -> AbstractContextManager[None]:
-    return by.keep(writes) if by.keep else nullcontext()
+def saving_replaced_files(writes: Collection[Write], authorship: Authorship) -> AbstractContextManager[None]:
+    return authorship.save_replaced(writes) if authorship.save_replaced else nullcontext()
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
-    """A merge that is committed along with a write. `base` and `joins` are the parents of the merge commit.
+class PreparedMerge:
+    """A merge that is committed together with a write. `base` and `joins` are the parents of the merge
+    commit.
 
-    - `ready`: id of the existing merge commit, or ""
-    - `exact`: whether to create no commit at all if `ready` can't be used
-    - `changed`: files that differ from `base`, with their new versions
-    - `at`: commit time in seconds since 1970; None to read it from git
-    - `names`: other refs to update, each with its new commit
-    - `beside`: files that the journal can't write, checked out with the merge
-    - `move`: moves the branch after the files were written; returns False if the branch is moved later
+    - `ready`: id of the merge commit if it already exists, or ""
+    - `only_if_ready`: if the existing commit can't be used, create no commit at all
+    - `changed_files`: files that differ from `base`, with their new versions
+    - `committed_at`: commit time in seconds since 1970; None to read it from git
+    - `other_refs`: other refs to update, each with its new commit
+    - `move_branch`: moves the branch after the files were written; returns False if the branch is moved later
     - `index`: state of git's index before the branch moves
+    - `extra_paths`: files that the journal can't write; they are checked out together with the merge
     """
 
     base: str
     joins: str
     ready: str
-    exact: bool = False
-    changed: Tree | None = None
-    at: int | None = None
-    names: Mapping[str, str] = field(default_factory=dict)
-    move: Callable[[], bool] | None = None
+    only_if_ready: bool = False
+    changed_files: Tree | None = None
+    committed_at: int | None = None
+    other_refs: Mapping[str, str] = field(default_factory=dict)
+    move_branch: Callable[[], bool] | None = None
     index: FileMark | None = None
-    beside: Sequence[str] = ()
+    extra_paths: Sequence[str] = ()
 
     @property
-    def noted(self) -> dict[str, Any]:
-        fields = {"base": self.base, "joins": self.joins, "ready": self.ready, "exact": self.exact}
-        return {**fields, "beside": self.beside} if self.beside else fields
+    def queue_metadata(self) -> dict[str, Any]:
+        fields = {"base": self.base, "joins": self.joins, "ready": self.ready, "exact": self.only_if_ready}
+        return {**fields, "beside": self.extra_paths} if self.extra_paths else fields
 
 
 @dataclass(frozen=True, slots=True)
-class Touched:
+class ChangedDocument:
     """A changed document and how a commit message describes it, such as `Update article "Fog"`.
 
     `name` identifies the document at the end of the message.
@@ -114,9 +115,9 @@ class _FileChange:
     before: Document | None = None
 
 
-def touched_documents(
+def written_documents(
     writes: Iterable[Write], entries: Mapping[str, Entry], snapshot: Snapshot, store: Store
-) -> list[Touched]:
+) -> list[ChangedDocument]:
     """Return the documents and media files that the writes change.
 
     `entries` and `snapshot` show the state before the writes.
@@ -130,7 +131,7 @@ def touched_documents(
             before = entries[write.path].document if write.path in entries else None
             change = _FileChange(write, document, before)
             files.setdefault((document.type.uid, document.document_id), []).append(change)
-    return [_touched_document(key, change, snapshot) for key, change in files.items()]
+    return [_changed_document(key, change, snapshot) for key, change in files.items()]
 
 
 def _document(write: Write, entries: Mapping[str, Entry], store: Store) -> Document | None:
@@ -141,16 +142,16 @@ def _document(write: Write, entries: Mapping[str, Entry], store: Store) -> Docum
     return entry.document if entry else None
 
 
-def _touched_document(key: Key, changes: list[_FileChange], snapshot: Snapshot) -> Touched:
+def _changed_document(key: Key, changes: list[_FileChange], snapshot: Snapshot) -> ChangedDocument:
     verb, document = _verb(key, changes, snapshot), changes[0].document
     if document is None:
-        return Touched(
+        return ChangedDocument(
             key, f"upload/{key[1]}", "file", _short(key[1]), "Upload" if verb == "Create" else verb
         )
     type_ = document.type
     title = document.get(name) if (name := title_of(type_)) else None
     shown = _short(str(title or "")) or document.document_id
-    return Touched(key, f"{type_.singular}/{document.document_id}", type_.singular, shown, verb)
+    return ChangedDocument(key, f"{type_.singular}/{document.document_id}", type_.singular, shown, verb)
 
 
 def _verb(key: Key, changes: list[_FileChange], snapshot: Snapshot) -> str:
@@ -173,10 +174,12 @@ def _verb(key: Key, changes: list[_FileChange], snapshot: Snapshot) -> str:
     return "Update" if exists(snapshot, key) else "Create"
 
 
-def message_of(documents: Collection[Touched], by: Authorship, result: Any) -> str:
-    if message := clean_message(by.message or (by.describe(result) if by.describe else "")):
+def message_of(documents: Collection[ChangedDocument], authorship: Authorship, result: Any) -> str:
+    if message := clean_message(
+        authorship.message or (authorship.describe(result) if authorship.describe else "")
+    ):
         return message
-    keys = by.addressed(result) if by.addressed else ()
+    keys = authorship.mentioned_documents(result) if authorship.mentioned_documents else ()
     addressed = [document for document in documents if document.key in keys] or list(documents)
     return summary([document.sentence for document in addressed])
 
@@ -203,6 +206,6 @@ def clean_message(message: str) -> str:
     return _TRAILER_LIKE.sub(" ", "\n".join(lines).strip())
 
 
-def _short(text: str, longest: int = MAX_TITLE_CHARS) -> str:
+def _short(text: str, max_chars: int = MAX_TITLE_CHARS) -> str:
     line = " ".join(_CONTROL.sub(" ", text).split())
-    return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
+    return line if len(line) <= max_chars else line[: max_chars - 1].rstrip() + "…"

@@ -18,24 +18,24 @@ def bases_of(queue: CommitQueue, group: Group) -> dict[str, Basis]:
     return group.bases(pending, queue.own_commits.by_path())
 
 
-def note_own_versions(
+def record_own_versions(
     queue: CommitQueue,
     repository: Repository,
     group: Group,
     commit: str = "",
     files: Tree = MappingProxyType({}),
-    by_hooks: Collection[str] = (),
+    hook_paths: Collection[str] = (),
 ) -> None:
     """Record the group's versions of files, for later writes that are not based on the group's commit.
 
-    `files` contains the versions in the commit. Files in `by_hooks` were changed by a hook. They are always
+    `files` contains the versions in the commit. Files at `hook_paths` were changed by a hook. They are always
     recorded, so that the group recognizes its own commit if this process is killed. Raises CommitError and
     OSError.
     """
     root, last = repository.root, group.last_by_path
-    later = list(group.written_later(queue.pending(), files))
+    later = list(group.later_writes(queue.pending(), files))
     versions = {}
-    for path in {*by_hooks, *(path for path, _ in later)}:
+    for path in {*hook_paths, *(path for path, _ in later)}:
         write = last.get(path, group.last)
         if path in files:
             file = files[path]

@@ -29,20 +29,20 @@ def is_as_written(root: Path, writes: Iterable[Write]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Unseen:
+class OverwrittenWrite:
     """The content of an uncommitted write to a file that has since changed on disk."""
 
     content: bytes | Path | None
     basis: Basis
 
 
-def unseen_writes(
-    contents: Contents, pending: Iterable[Pending], own: Mapping[str, Collection[OwnVersion]]
-) -> dict[str, Unseen]:
+def overwritten_writes(
+    contents: Contents, pending: Iterable[Pending], own_versions: Mapping[str, Collection[OwnVersion]]
+) -> dict[str, OverwrittenWrite]:
     """Return the uncommitted writes to files that have since changed on disk, by path.
 
-    Omits files whose current content is already served. `own` contains versions whose writes have left the
-    queue.
+    Files whose current content is already served are omitted. `own_versions` contains versions from writes
+    that have left the queue.
     """
     group = Group(list(pending))
     unseen = {
@@ -51,22 +51,22 @@ def unseen_writes(
         if signature_of(contents.root / path) != _shown_signature(contents, path)
         and not is_on_disk(contents.root / path, content)
     }
-    bases = group.bases([], own) if unseen else {}
-    return {path: Unseen(content, bases[path]) for path, content in unseen.items()}
+    bases = group.bases([], own_versions) if unseen else {}
+    return {path: OverwrittenWrite(content, bases[path]) for path, content in unseen.items()}
 
 
-def reverted_writes(repository: Repository, unseen: Mapping[str, Unseen]) -> list[Write]:
+def reverted_writes(repository: Repository, overwritten: Mapping[str, OverwrittenWrite]) -> list[Write]:
     """Return writes that restore the files that a git command has reset to an earlier version.
 
-    `unseen` contains the files that might have been reset. Raises CommitError and GitError.
+    `overwritten` contains the files that might have been reset. Raises CommitError and GitError.
     """
     root, head, writes = repository.root, repository.head(), []
-    by_git = written_by_git(repository, list(unseen))
-    bases = {unseen[path].basis.commit for path in by_git} - {"", head}
+    by_git = written_by_git(repository, list(overwritten))
+    bases = {overwritten[path].basis.commit for path in by_git} - {"", head}
     commits = [head, *(base for base in bases if find_commit(root, base))]
     trees = [repository.tree(commit, list(by_git)) for commit in commits]
     for path, file in by_git.items():
-        content, basis = unseen[path].content, unseen[path].basis
+        content, basis = overwritten[path].content, overwritten[path].basis
         # Ignore a version that is in no commit: somebody has staged it, maybe after editing the written file.
         is_earlier = any(tree.get(path) == file for tree in trees) or is_replaced_on_disk(root / path, basis)
         try:

@@ -13,7 +13,7 @@ from server.storage.entry import Entry
 from server.storage.git.command import seconds_in_git
 from server.storage.git.times import CommitTimes
 from server.storage.store import Store
-from server.write.context import Context, FirstSeen
+from server.write.context import BaseVersions, Context
 
 Request = TypeVar("Request")
 Result = TypeVar("Result")
@@ -29,32 +29,39 @@ MAX_LOCKED_CPU_AT_LAST_S = 2.0
 class SpeculativeWrite:
     """A write that is prepared before the git remote has accepted the earlier writes in `chain`.
 
-    `first` contains the document versions that the first preparation was based on.
+    `base_versions` contains the document versions that the first preparation was based on.
     """
 
-    first: FirstSeen = field(default_factory=FirstSeen)
+    base_versions: BaseVersions = field(default_factory=BaseVersions)
     chain: Chain | None = None
 
 
-def prepare_on(
+def prepare_change(
     state: State,
     committed: CommitTimes,
     recent: Recent,
     changeset: Changeset,
     change: Preparation[Request, Result],
-    ahead: SpeculativeWrite,
+    speculative_write: SpeculativeWrite,
     broken: Mapping[str, Entry],
 ) -> Prepared[Result]:
-    """Call a `prepare` function on a state, and return the prepared change.
+    """Call a `prepare` function with a request, and return the prepared change.
 
-    `broken` contains the entries of the files with an error, by path.
+    - `change`: the `prepare` function and the request
+    - `recent`: finds earlier versions of a document
+    - `broken`: entries of the files with an error, by path
     """
-    began, first = _seconds_spent(), ahead.first
-    first.begin()
-    if ahead.chain:
-        state, recent = replace(state, snapshot=ahead.chain.snapshot), ahead.chain.recent(recent)
+    began, base_versions = _seconds_spent(), speculative_write.base_versions
+    base_versions.begin()
+    if speculative_write.chain:
+        state, recent = (
+            replace(state, snapshot=speculative_write.chain.snapshot),
+            speculative_write.chain.with_replaced_versions(recent),
+        )
     store = Store(changeset.root, state.schema, state.settings, committed.timestamps)
-    context = Context(state.snapshot, state.settings, store, changeset, now(), recent, first, broken=broken)
+    context = Context(
+        state.snapshot, state.settings, store, changeset, now(), recent, base_versions, broken=broken
+    )
     prepare, request = change
     result = prepare(request, context)
     changeset.require_sound()

@@ -13,9 +13,10 @@ from server.storage.files import digest_of, size_signature
 from server.storage.intent import Write
 
 
-def as_written(state: State, contents: Contents, writes: Iterable[Write]) -> State:
-    """Return the state, but with the written documents as they were written, even if another program has
-    changed or deleted their files since.
+def with_written_documents(state: State, contents: Contents, writes: Iterable[Write]) -> State:
+    """Return the state with the documents as `writes` have left them.
+
+    This differs from `state` if another program has changed or deleted their files since.
     """
     added = list(_overwritten(contents, writes))
     if not added:

@@ -29,8 +29,8 @@ class Chain:
     Changesets can read files from a chain as if its writes had already been made.
     """
 
-    def __init__(self, root: Path, begun: Snapshot) -> None:
-        self.begun, self.snapshot = begun, begun
+    def __init__(self, root: Path, base_snapshot: Snapshot) -> None:
+        self.base_snapshot, self.snapshot = base_snapshot, base_snapshot
         self.entries: dict[str, Entry | None] = {}
         self._contents: dict[str, tuple[bytes, Signature] | None] = {}  # None for a deleted file
         self._replaced: list[Document] = []
@@ -63,7 +63,7 @@ class Chain:
     def changes(self, path: str) -> bool:
         return path in self._contents
 
-    def over(self, entries: Mapping[str, Entry], writes: Iterable[Write]) -> Mapping[str, Entry]:
+    def entries_before(self, entries: Mapping[str, Entry], writes: Iterable[Write]) -> Mapping[str, Entry]:
         """Return the entries of the files in `writes` as they were before these writes, by path."""
         found = {write.path: self._before(entries, write) for write in writes}
         return {path: entry for path, entry in found.items() if entry}
@@ -71,9 +71,11 @@ class Chain:
     def _before(self, entries: Mapping[str, Entry], write: Write) -> Entry | None:
         return self.entries[write.path] if write.path in self.entries else entries.get(write.path)
 
-    def recent(self, recent: Recent) -> Recent:
-        """Return a function that also yields the versions that this chain's writes replace."""
-        return partial(self._recent, recent)
+    def with_replaced_versions(self, find_recent: Recent) -> Recent:
+        """Return a function like `find_recent` that also yields the versions replaced by this
+        chain's writes.
+        """
+        return partial(self._recent, find_recent)
 
     def _recent(self, recent: Recent, type_: Type, document_id: str, locale: str) -> Iterator[Document]:
         for document in reversed(self._replaced):
@@ -84,8 +86,7 @@ class Chain:
     def add(self, contents: Contents, writes: Collection[Write]) -> bool:
         """Append writes that were prepared as one commit, and return True.
 
-        Return False instead if nothing more can be prepared on top of them, for example if they write media
-        files.
+        Return False if no more writes can be prepared after them, for example because they write media files.
         """
         store = contents.store
         if contents.links or any(not _is_document(store, write) for write in writes):
@@ -111,13 +112,18 @@ def _is_document(store: Store, write: Write) -> bool:
     return is_text and not is_configuration(path) and not upload_path(path) and store.claimed(path)
 
 
-def as_written(root: Path, writes: Iterable[Write], written: Mapping[str, bytes | None]) -> list[Write]:
-    """Return `writes`, updated to follow earlier writes that are now on disk.
+def rebase_writes(
+    root: Path, writes: Iterable[Write], earlier_contents: Mapping[str, bytes | None]
+) -> list[Write]:
+    """Return `writes`, updated to follow earlier writes to the same files that are now on disk.
 
-    `written` maps the paths of the earlier writes to their contents. Raises ConflictError if one of these
-    files has since changed.
+    `earlier_contents` maps the paths of the earlier writes to the content that they wrote. Raises
+    ConflictError if one of these files has since changed.
     """
-    return [_rebase(root, write, written[write.path]) if write.path in written else write for write in writes]
+    return [
+        _rebase(root, write, earlier_contents[write.path]) if write.path in earlier_contents else write
+        for write in writes
+    ]
 
 
 def _rebase(root: Path, write: Write, before: bytes | None) -> Write:
