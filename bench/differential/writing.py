@@ -91,12 +91,12 @@ class Writing:
         if verdict.left or verdict.theirs.status != verdict.ours.status:
             return Sent(step, verdict)
         deviations = set(verdict.deviations)
-        for look_at in step.looks:
-            seen = judge.look(look_at, step.request)
-            new = [d for d in seen.found if (look_at, *d.key()) not in self._before]
+        for survey_audit in step.looks:
+            seen = judge.look(survey_audit, step.request)
+            new = [d for d in seen.found if (survey_audit, *d.key()) not in self._before]
             left = [d for d in seen.left if d in new]
             if left:
-                return Sent(step, replace(seen, left=left), look_at)
+                return Sent(step, replace(seen, left=left), survey_audit)
             deviations |= set(seen.deviations if new else ())
         lasting = bool(deviations & judge.lasting)
         return Sent(step, replace(verdict, deviations=sorted(deviations)), None, lasting)

@@ -81,7 +81,7 @@ def check(
     if since is not None and (fix or media):
         raise click.UsageError("--changed can't be used together with --fix or --media.")
     look = None if since is None else partial(survey_changes, changes=changes_since(root.resolve(), since))
-    look_at_all = partial(survey, root, opening, translations=translations, look=look)
+    look_at_all = partial(survey, root, opening, translations=translations, check_site=look)
     fixing: Any = import_module("server.commands.fix") if fix else None
     if fix and not dry_run:
         look_again = lambda: (look_at_all(), opening.opened)  # noqa: E731
@@ -96,8 +96,8 @@ def check(
         show(report(found, prefix, time.perf_counter() - began, every=every))
     elif told := FORMATS[format_](found, prefix):
         click.echo(told)
-    if found.unseen:
-        click.echo(f"! {found.unseen}", err=True)
+    if found.unchecked_relations:
+        click.echo(f"! {found.unchecked_relations}", err=True)
     if text and missing_config(root.resolve()):
         click.echo(f"! {NOT_INSTALLED}", err=True)
     sys.exit(1 if found.errors or (strict and found.warnings) else 0)

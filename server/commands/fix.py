@@ -11,9 +11,9 @@ from server.service.authorship import caller_of_command, writes_of_command
 from server.service.opening import OpenSite
 from server.service.problems import fix_documents, fix_keys
 from server.site.check.fixes import (
+    FixRequest,
     FixResult,
     KeyFix,
-    Repair,
     apply_fixes,
     find_fixes,
     key_fix_writes,
@@ -56,7 +56,7 @@ def _fix_keys(root: Path, opened: OpenSite | None, found: Survey, prefix: str, *
 def _fix_documents(opened: OpenSite, found: Survey, prefix: str, *, text: bool, translations: bool) -> Survey:
     if found.audit is None:
         return found
-    repair = Repair(found.audit, tuple(find_fixes(found.audit, opened.site.problems)))
+    repair = FixRequest(found.audit, tuple(find_fixes(found.audit, opened.site.problems)))
     if not repair.fixes:
         return found
     with refuse_in_one_line("--fix"):
@@ -73,7 +73,7 @@ def show_changes(root: Path, found: Survey, prefix: str) -> None:
     """Print the changes that the fixes would make, as a diff."""
     writes = key_fix_writes(root, found.key_fixes)
     if found.site is not None and found.audit is not None:
-        repair = Repair(found.audit, tuple(find_fixes(found.audit, found.site.problems)))
+        repair = FixRequest(found.audit, tuple(find_fixes(found.audit, found.site.problems)))
         writes += found.site.preview(apply_fixes, repair)[0]
     for write in sorted(writes, key=lambda write: write.path):
         before = (root / write.path).read_bytes().decode().splitlines(keepends=True)

@@ -12,7 +12,7 @@ from server.service.authorship import caller_of_command, writes_of_command
 from server.service.opening import Mode, open_site
 from server.service.renaming import preview_rename, rename_content
 from server.site.check.audit import Audit
-from server.site.check.former_links import links_to_former
+from server.site.check.former_links import find_former_links
 from server.tools.terminal import (
     check_site,
     one_line_errors,
@@ -68,10 +68,10 @@ def _lines_of(renamed: Renamed) -> Iterator[str]:
 
 
 def _former_links(before: Audit, renamed: Renamed) -> Iterator[str]:
-    for found in links_to_former(before, renamed.files):
+    for found in find_former_links(before, renamed.files):
         links = "1 link leads" if found.count == 1 else f"{found.count} links lead"
         files = "1 file" if found.files == 1 else f"{found.files} files"
-        yield f"{links} to the former address {found.address}, in {files}; change to {found.now}"
+        yield f"{links} to the former address {found.address}, in {files}; change to {found.current_address}"
 
 
 def _inside(text: str, root: Path) -> str:

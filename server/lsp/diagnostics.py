@@ -165,9 +165,9 @@ def _text_edit(root: Path, path: str, old: str, new: str, versions: Mapping[str,
 
 def _title(fix: Fix | KeyFix) -> str:
     if isinstance(fix, Fix) and fix.line is not None:
-        return f'Remove the earlier "{fix.at[-1]}"'
+        return f'Remove the earlier "{fix.key_path[-1]}"'
     new = "null" if fix.new is None else f'"{fix.new}"'
-    return f"Change to {new}" if fix.old else f"Add {fix.at[-1]}: {fix.new}"
+    return f"Change to {new}" if fix.old else f"Add {fix.key_path[-1]}: {fix.new}"
 
 
 def _action(title: str, edit: Json, shown: Json, *, preferred: bool) -> Json:

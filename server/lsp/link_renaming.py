@@ -51,9 +51,9 @@ def _renamed(view: View, path: str, target: str, leads_to: str, renames: Mapping
     if target.startswith("/"):
         document = document_at(view, path, target) if new != leads_to else None
         addresses = view.overlay.audit.addresses
-        if document is None or addresses.address(document) == addresses.renamed(document, new):
+        if document is None or addresses.address(document) == addresses.address_after_rename(document, new):
             return target
-        return addresses.renamed(document, new) or target
+        return addresses.address_after_rename(document, new) or target
     folder = dirname(renames.get(path, path))
     if new == leads_to and folder == dirname(path):
         return target

@@ -17,7 +17,7 @@ from server.lsp.positions import Span, Text
 from server.lsp.protocol import Json
 from server.lsp.view import Source, View
 from server.paths import UPLOADS, UPLOADS_URL
-from server.site.check.page_addresses import Pages
+from server.site.check.page_addresses import TypeAddresses
 from server.storage.media import mime_type
 
 MAX_ITEMS = 100
@@ -300,7 +300,7 @@ def _pages(view: View, source: Source, query: str) -> Iterator[Json]:
     origin = addresses.origin(origin_of) if origin_of else ""
     offered: set[str] = set()
     for pages in addresses.pages:
-        start = pages.start.casefold()
+        start = pages.prefix.casefold()
         if origin in ("", pages.origin) and (start.startswith(folder) or folder.startswith(start)):
             for document, title in islice(_named(view, pages, name, source.claim.locale), MAX_CANDIDATES):
                 address = addresses.address(document)
@@ -312,7 +312,7 @@ def _pages(view: View, source: Source, query: str) -> Iterator[Json]:
                     return
 
 
-def _named(view: View, pages: Pages, name: str, locale: str) -> Iterator[tuple[Document, str]]:
+def _named(view: View, pages: TypeAddresses, name: str, locale: str) -> Iterator[tuple[Document, str]]:
     """Yield each document whose title, id or address contains `name`, with its title."""
     titles = view.titles.of(view.snapshot, pages.type.uid)
     values = view.overlay.audit.addresses.by_value(pages.type, pages.key) if pages.key else {}

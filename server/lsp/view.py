@@ -19,7 +19,7 @@ from server.lsp.keys import nodes_of
 from server.lsp.positions import Text, uri_of
 from server.lsp.titles import Titles
 from server.schema.model import Attribute, Schema, Type
-from server.site.check.unsaved import Overlay, decoded
+from server.site.check.unsaved import UnsavedSite, decoded
 from server.storage.read import MAX_FILE_BYTES
 
 
@@ -38,14 +38,14 @@ class Client:
 class View:
     """A site, and the texts that are open in the editor, by path."""
 
-    overlay: Overlay
+    overlay: UnsavedSite
     texts: Mapping[str, Text]
     titles: Titles = field(default_factory=Titles)
     client: Client = Client()
 
     @property
     def root(self) -> Path:
-        return self.overlay.basis.root
+        return self.overlay.saved.root
 
     @property
     def snapshot(self) -> Snapshot:
@@ -53,11 +53,11 @@ class View:
 
     @property
     def schema(self) -> Schema:
-        return self.overlay.basis.schema
+        return self.overlay.saved.schema
 
     @property
     def settings(self) -> Settings:
-        return self.overlay.basis.settings
+        return self.overlay.saved.settings
 
     @cached_property
     def layout(self) -> Layout:

@@ -22,11 +22,11 @@ from server.lsp.view import Client, View
 from server.problems import Problem
 from server.service.opening import Mode, open_site
 from server.site.change import Change
-from server.site.check.readings import Readings
+from server.site.check.readings import ProseCache
 from server.site.check.survey import Survey
 from server.site.check.unsaved import (
-    Basis,
-    Overlay,
+    SavedSite,
+    UnsavedSite,
     configuration_problems,
     fixes_in_text,
     problems_in_text,
@@ -72,12 +72,12 @@ class Workspace:
         self.survey = Survey(())
         self._configuration = Survey(())
         self._shown: dict[str, list[Problem]] = {}  # by path, if they are newer than the survey
-        self._readings = Readings()
+        self._readings = ProseCache()
         self._titles = Titles()
         self._site: Site | None = None
         self._runner: Runner | None = None
-        self._basis: tuple[int, Basis] | None = None
-        self._overlay: Overlay | None = None
+        self._basis: tuple[int, SavedSite] | None = None
+        self._overlay: UnsavedSite | None = None
         self._published: dict[str, list[Json]] = {}
         self._changed = threading.Condition()
         self._text_due: dict[str, float] = {}
@@ -146,7 +146,7 @@ class Workspace:
             return None
         return replace(view, overlay=self._overlay_of_now())
 
-    def survey_of(self, path: str, overlay: Overlay) -> Survey:
+    def survey_of(self, path: str, overlay: UnsavedSite) -> Survey:
         """Return the problems that the editor shows in a file, with their fixes."""
         shown = self._shown.get(path)
         if shown is None:
@@ -247,16 +247,16 @@ class Workspace:
         del self._text_due[path]
         return path
 
-    def _overlay_of_now(self) -> Overlay:
+    def _overlay_of_now(self) -> UnsavedSite:
         site = self._site
         if site is None:
             raise SetupError(str(self.root), None, "the site has not been read yet")
         known, applied = self._basis, site.applied
         if known is None or known[0] != applied:
-            self._basis = known = applied, Basis.of(site)
+            self._basis = known = applied, SavedSite.of(site)
         texts = {path: one.text.value for path, one in self.opened.items()}
         last = self._overlay
-        if last is not None and last.basis is known[1] and last.texts == texts:
+        if last is not None and last.saved is known[1] and last.texts == texts:
             return last
         return known[1].with_texts(texts)
 
@@ -311,7 +311,7 @@ class Workspace:
         self._titles.warm(overlay.snapshot)
         found = survey_unsaved(overlay, self._readings, lambda: self._checkpoint(opened))
         texts = self._configuration_texts()
-        if texts or overlay.basis.others:
+        if texts or overlay.saved.other_problems:
             self._configuration = configuration_problems(self.root, texts)
             found = self._with_configuration(found)
         self._duration_s = time.perf_counter() - began

@@ -15,8 +15,8 @@ from server.service.problems import ProblemViewer
 from server.service.read import Caller
 from server.site.check.audit import Audit, is_upload
 from server.site.check.document_rules import find_in_documents
-from server.site.check.served import Check, Found, with_document
-from server.site.check.survey import duplicate_values, report_on
+from server.site.check.served import CheckResult, DocumentProblem, with_document
+from server.site.check.survey import duplicate_values, report_problems
 from server.storage.git.tree import read_blobs
 from server.storage.media import media_key
 from server.storage.read import decode
@@ -28,7 +28,7 @@ class BranchProblems:
 
     since: str
     head: str
-    problems: tuple[tuple[Found, bool], ...]
+    problems: tuple[tuple[DocumentProblem, bool], ...]
 
 
 def branch_problems(
@@ -53,18 +53,20 @@ def branch_problems(
     return BranchProblems(since, head, tuple((one, _identity(one) not in old) for one in shown))
 
 
-def _identity(found: Found) -> tuple[str, str, str]:
+def _identity(found: DocumentProblem) -> tuple[str, str, str]:
     return found.problem.path, found.problem.rule, found.problem.message
 
 
-def _visible(caller: Caller, schema: Schema, found: tuple[Found, ...]) -> Iterator[Found]:
+def _visible(caller: Caller, schema: Schema, found: tuple[DocumentProblem, ...]) -> Iterator[DocumentProblem]:
     """Yield the problems that the caller is allowed to see by the served schema and by the branch's."""
-    seen = tuple(ProblemViewer(caller).shown(Check(found, "", 0)))
+    seen = tuple(ProblemViewer(caller).shown(CheckResult(found, "", 0)))
     on_branch = replace(caller, state=replace(caller.state, schema=schema))
-    return ProblemViewer(on_branch).shown(Check(seen, "", 0))
+    return ProblemViewer(on_branch).shown(CheckResult(seen, "", 0))
 
 
-def _check(root: Path, past: PastState, paths: frozenset[str], removed: set[Key]) -> tuple[Found, ...]:
+def _check(
+    root: Path, past: PastState, paths: frozenset[str], removed: set[Key]
+) -> tuple[DocumentProblem, ...]:
     """Check the files at `paths` in a commit, and all relations to the `removed` documents and files."""
     snapshot, audit = past.state.snapshot, _audit(root, past, paths)
     found: dict[Problem, None] = {}
@@ -77,7 +79,7 @@ def _check(root: Path, past: PastState, paths: frozenset[str], removed: set[Key]
     found.update(dict.fromkeys(dangling(snapshot, audit.parsed, [*changed, *broken])))
     if removed:
         found.update(dict.fromkeys(dangling(snapshot, audit.parsed, None, removed)))
-    return tuple(with_document(audit, problem, None) for problem in report_on(audit, found).problems)
+    return tuple(with_document(audit, problem, None) for problem in report_problems(audit, found).problems)
 
 
 def _audit(root: Path, past: PastState, paths: frozenset[str]) -> Audit:

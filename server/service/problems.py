@@ -24,14 +24,14 @@ from server.service.write import Outcome, Writes
 from server.site.check.audit import Audit
 from server.site.check.fixes import (
     Fix,
+    FixRequest,
     FixResult,
     KeyFix,
-    Repair,
     apply_fixes,
     apply_key_fixes,
     possible_fixes,
 )
-from server.site.check.served import Change, Check, Checks, Found
+from server.site.check.served import BackgroundChecks, CheckResult, DocumentProblem, ValueChange
 
 _WORD = re.compile(r"[\w-]+")
 MAX_PATHS = 100  # The parser of query strings returns longer lists as objects.
@@ -69,13 +69,13 @@ class ProblemFilter:
         paths = read_paths(params.get("path"))
         return cls(texts["type"], texts["documentId"], paths, texts["severity"], fixable)
 
-    def is_about(self, found: Found, schema: Schema) -> bool:
+    def is_about(self, found: DocumentProblem, schema: Schema) -> bool:
         type_ = schema.types.get(found.uid)
         is_type = not self.type or (type_ is not None and self.type in (type_.singular, type_.plural))
         is_document = is_type and self.document_id in ("", found.document_id)
         return is_document and (not self.paths or found.problem.path in self.paths)
 
-    def is_like(self, found: Found) -> bool:
+    def is_like(self, found: DocumentProblem) -> bool:
         return self.severity in ("", found.problem.severity) and self.fixable in (None, found.fix is not None)
 
 
@@ -95,25 +95,25 @@ class FoundProblems:
     - `found`: the problems in `seen` that match the other filters.
     """
 
-    check: Check
+    check: CheckResult
     is_current: bool
-    seen: Sequence[Found]
-    found: Sequence[Found]
+    seen: Sequence[DocumentProblem]
+    found: Sequence[DocumentProblem]
 
 
 @dataclass(frozen=True, slots=True)
 class FixedProblems:
     """The applied fixes, the rejected fixes with the reasons, and the commit."""
 
-    made: Sequence[Change]
-    refused: Sequence[tuple[Change, str]]
+    made: Sequence[ValueChange]
+    refused: Sequence[tuple[ValueChange, str]]
     commit: str = ""
 
 
 class Problems:
     """Problems in a served site, and their fixes. Thread-safe."""
 
-    def __init__(self, checks: Checks, writes: Writes) -> None:
+    def __init__(self, checks: BackgroundChecks, writes: Writes) -> None:
         self._checks, self._writes = checks, writes
 
     def find(self, viewer: "ProblemViewer", problem_filter: ProblemFilter, wait_s: float) -> FoundProblems:
@@ -122,7 +122,7 @@ class Problems:
         Waits up to `wait_s` seconds for a new check, and raises BusyError if no check has finished yet.
         """
         check, is_current = self._checks.current(wait_s)
-        viewer.caller.budget.spend(len(check.found) // 10)
+        viewer.caller.budget.spend(len(check.problems) // 10)
         seen = [
             found
             for found in viewer.shown(check)
@@ -133,7 +133,7 @@ class Problems:
         )
 
     def fix(
-        self, viewer: "ProblemViewer", requested: Sequence[Change], message: Callable[[int], str]
+        self, viewer: "ProblemViewer", requested: Sequence[ValueChange], message: Callable[[int], str]
     ) -> FixedProblems:
         """Apply the requested fixes, and reject those that are no longer possible.
 
@@ -145,23 +145,23 @@ class Problems:
         chosen, refused = _choose(audit, requested, viewer)
         if not chosen:
             return FixedProblems((), refused)
-        repair = Repair(audit, tuple(chosen.values()))
+        repair = FixRequest(audit, tuple(chosen.values()))
         outcome = fix_documents(self._writes, caller, repair, message(len(chosen)))
         result = outcome.made
         refused += [
-            (change, result.refused[change.path]) for change in chosen if change.path in result.refused
+            (change, result.rejected[change.path]) for change in chosen if change.path in result.rejected
         ]
-        made = [Change.of(one) for one in result.fixes if isinstance(one, Fix)]
+        made = [ValueChange.of(one) for one in result.fixes if isinstance(one, Fix)]
         return FixedProblems(made, refused, outcome.commit)
 
 
 def _choose(
-    audit: Audit, requested: Sequence[Change], viewer: "ProblemViewer"
-) -> tuple[dict[Change, Fix], list[tuple[Change, str]]]:
+    audit: Audit, requested: Sequence[ValueChange], viewer: "ProblemViewer"
+) -> tuple[dict[ValueChange, Fix], list[tuple[ValueChange, str]]]:
     """Return the fixes that are possible and permitted, and the rejected changes with the reasons."""
     paths = {change.path for change in requested}
-    possible = {Change.of(fix): fix for fix in possible_fixes(audit, paths) if fix.certain}
-    chosen: dict[Change, Fix] = {}
+    possible = {ValueChange.of(fix): fix for fix in possible_fixes(audit, paths) if fix.certain}
+    chosen: dict[ValueChange, Fix] = {}
     refused = []
     for change in requested:
         fix = possible.get(change)
@@ -192,10 +192,10 @@ class ProblemViewer:
             require_of_site(caller.actor, PROBLEMS, action, caller.state.schema)
         return cls(caller)
 
-    def shown(self, check: Check) -> Iterator[Found]:
+    def shown(self, check: CheckResult) -> Iterator[DocumentProblem]:
         """Yield the visible problems. Fixes are included only if the caller is allowed to apply them."""
         may_fix = may_of_site(self.caller.actor, PROBLEMS, "fix", self.caller.state.schema)
-        for found in check.found:
+        for found in check.problems:
             if self._sees(found):
                 shown = self._without_hidden_names(found)
                 yield (
@@ -204,7 +204,7 @@ class ProblemViewer:
                     else replace(shown, fix=None)
                 )
 
-    def _without_hidden_names(self, found: Found) -> Found:
+    def _without_hidden_names(self, found: DocumentProblem) -> DocumentProblem:
         problem, type_ = found.problem, self.caller.state.schema.types.get(found.uid)
         if self.caller.actor.everything or type_ is None or not problem.fix:
             return found
@@ -239,11 +239,11 @@ class ProblemViewer:
     def may_make(self, fix: Fix) -> bool:
         """Return whether the caller is allowed to see the problem and to update the document."""
         document = fix.document
-        problem = Problem(fix.path, None, "", rule=fix.rule, at=fix.at)
-        found = Found(problem, document.type.uid, status=document.status)
+        problem = Problem(fix.path, None, "", rule=fix.rule, at=fix.key_path)
+        found = DocumentProblem(problem, document.type.uid, status=document.status)
         return self._sees(found) and self._may_write(found)
 
-    def _may_write(self, found: Found) -> bool:
+    def _may_write(self, found: DocumentProblem) -> bool:
         type_ = self.caller.state.schema.types.get(found.uid)
         if type_ is None:
             return False
@@ -251,7 +251,7 @@ class ProblemViewer:
             return True
         return self.caller.actor.may(type_.singular, "update")
 
-    def _sees(self, found: Found) -> bool:
+    def _sees(self, found: DocumentProblem) -> bool:
         if self.caller.actor.everything:
             return True
         if found.uid == UPLOAD:
@@ -300,7 +300,9 @@ def _names_of(at: KeyPath) -> KeyPath:
 # --- fixes ----------------------------------------------------------------------------------------
 
 
-def fix_documents(writes: Writes, caller: Caller, repair: Repair, message: str = "") -> Outcome[FixResult]:
+def fix_documents(
+    writes: Writes, caller: Caller, repair: FixRequest, message: str = ""
+) -> Outcome[FixResult]:
     """Fix values in documents, skipping files that changed since the check.
 
     Raises the same errors as `Writes.make`.

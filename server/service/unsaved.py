@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from server.site.check.fixes import Fix, Repair, apply_fixes
-from server.site.check.unsaved import Overlay
+from server.site.check.fixes import Fix, FixRequest, apply_fixes
+from server.site.check.unsaved import UnsavedSite
 from server.site.replica import State
 from server.site.writing.preparing import Prepare, SpeculativeWrite, prepare_change
 from server.storage.changeset import Changeset, WorkingTree
@@ -48,20 +48,20 @@ class _OpenFiles(WorkingTree):
         return super().read(path)
 
 
-def plan_rename(overlay: Overlay, request: Rename) -> Plan:
+def plan_rename(overlay: UnsavedSite, request: Rename) -> Plan:
     changeset, renamed = _prepare(overlay, rename, request)
     return _plan(overlay, changeset, renamed)
 
 
-def plan_fixes(overlay: Overlay, fixes: tuple[Fix, ...]) -> Plan:
-    changeset, _ = _prepare(overlay, apply_fixes, Repair(overlay.audit, fixes))
+def plan_fixes(overlay: UnsavedSite, fixes: tuple[Fix, ...]) -> Plan:
+    changeset, _ = _prepare(overlay, apply_fixes, FixRequest(overlay.audit, fixes))
     return _plan(overlay, changeset, None)
 
 
 def _prepare(
-    overlay: Overlay, prepare: Prepare[Request, Result], request: Request
+    overlay: UnsavedSite, prepare: Prepare[Request, Result], request: Request
 ) -> tuple[Changeset, Result]:
-    basis = overlay.basis
+    basis = overlay.saved
     state = State(basis.settings, basis.schema, overlay.snapshot)
     changeset = Changeset(basis.root, _OpenFiles(basis.root, overlay.texts))
     change, ahead = (prepare, request), SpeculativeWrite()
@@ -69,11 +69,11 @@ def _prepare(
     return changeset, prepared.result
 
 
-def _plan(overlay: Overlay, changeset: Changeset, renamed: Renamed | None) -> Plan:
+def _plan(overlay: UnsavedSite, changeset: Changeset, renamed: Renamed | None) -> Plan:
     renames = dict(renamed.files) if renamed else {}
     renames.update(_moved(changeset, renames))
     old_paths = {new: old for old, new in renames.items()}
-    before = Changeset(overlay.basis.root, _OpenFiles(overlay.basis.root, overlay.texts))
+    before = Changeset(overlay.saved.root, _OpenFiles(overlay.saved.root, overlay.texts))
     texts = {}
     for path, text in changeset.texts():
         old_path = old_paths.get(path, path)

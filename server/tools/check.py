@@ -34,7 +34,7 @@ def as_json(found: Survey, prefix: str) -> str:
 
 
 def _as_fixed(fix: Fix | KeyFix) -> Mapping[str, Any]:
-    key = ".".join(map(str, fix.at))
+    key = ".".join(map(str, fix.key_path))
     return {"path": fix.path, "key": key, "before": fix.old or None, "after": fix.new}
 
 
@@ -222,18 +222,18 @@ def fixed(done: FixResult, prefix: str) -> Iterator[list[Part]]:
     for path, fixes in groupby(done.fixes, key=lambda fix: fix.path):
         yield [(printable(prefix + path), _PATH)]
         yield from ([("  ✓ ", {"fg": "green"}), (printable(_fix_line(fix)), _PLAIN)] for fix in fixes)
-    for path, reason in done.refused.items():
+    for path, reason in done.rejected.items():
         yield [(printable(prefix + path), _PATH)]
         yield [("  ! ", {"fg": "yellow"}), (printable(reason), _PLAIN)]
-    if done.fixes or done.refused:
+    if done.fixes or done.rejected:
         yield []
 
 
 def _fix_line(fix: Fix | KeyFix) -> str:
-    name = ".".join(map(str, fix.at))
+    name = ".".join(map(str, fix.key_path))
     if isinstance(fix, Fix) and fix.line is not None:
         return f"{name}: removed from line {fix.line}; the last one stays"
-    if fix.at[-1] == fix.old:  # This fix renames a key.
+    if fix.key_path[-1] == fix.old:  # This fix renames a key.
         return f"{name} → {fix.new}"
     return (
         f"{name}: {fix.old} → {'null' if fix.new is None else fix.new}" if fix.old else f"{name}: {fix.new}"

@@ -517,14 +517,14 @@ def test_writes_of_two_authors_of_one_file_stay_in_order() -> None:
         return grouping.Pending(str(number), author, "", author, "m", (), number, "", {path: b"%d" % number})
 
     writes = [pending(1, "a", "x"), pending(2, "b", "x"), pending(3, "a", "x"), pending(4, "b", "y")]
-    found = grouping.due(writes, timedelta(seconds=5), 100.0)
+    found = grouping.due_groups(writes, timedelta(seconds=5), 100.0)
     assert [[w.at for w in group.writes] for group in found] == [[1], [2, 4], [3]]
     # b is still writing, and a's last write to the file waits behind b's
-    found = grouping.due(writes, timedelta(seconds=5), 8.5)
+    found = grouping.due_groups(writes, timedelta(seconds=5), 8.5)
     assert [[w.at for w in group.writes] for group in found] == [[1]]
-    found = grouping.due(writes, timedelta(seconds=5), 2.5)  # The clock has been set back.
+    found = grouping.due_groups(writes, timedelta(seconds=5), 2.5)  # The clock has been set back.
     assert [[w.at for w in group.writes] for group in found] == [[1], [2, 4], [3]]
-    found = grouping.due([pending(1, "a", "x"), pending(4, "b", "y")], timedelta(seconds=5), 7.0)
+    found = grouping.due_groups([pending(1, "a", "x"), pending(4, "b", "y")], timedelta(seconds=5), 7.0)
     assert [[w.at for w in group.writes] for group in found] == [[1]]
 
 

@@ -12,7 +12,7 @@ from server.auth.accounts import Accounts
 from server.auth.users import Users
 from server.index.user_index import UserIndex
 from server.schema.model import USER
-from server.site.check.served import Checks, Found
+from server.site.check.served import BackgroundChecks, DocumentProblem
 from tests.conftest import MakeApi
 from tests.git import commit_all, git
 from tests.sites import STRING, Api, collection, component, relation, write
@@ -314,9 +314,9 @@ def test_what_takes_too_long_is_not_waited_for(api: Api, monkeypatch: pytest.Mon
     monkeypatch.setattr("server.api.routes.problems.CHECK_TIMEOUT_S", 0.05)
     refused = api.get("/problems")
     assert (refused.status, refused.error["name"]) == (503, "ServiceUnavailableError")
-    checks = Checks(api.site, lambda: api.site.state.snapshot)
+    checks = BackgroundChecks(api.site, lambda: api.site.state.snapshot)
     found, current = checks.current(5.0)
-    assert (json.dumps(found.found), current) == ("[]", True)
+    assert (json.dumps(found.problems), current) == ("[]", True)
 
 
 def test_a_check_in_its_own_process_finds_the_same(
@@ -333,9 +333,11 @@ def test_a_check_in_its_own_process_finds_the_same(
     users.create("ann", "ann@example.org", None, role="authenticated", confirmed=True)
     index = UserIndex(users, api.site.root)
 
-    def found() -> tuple[Found, ...]:
-        checks = Checks(api.site, lambda: index.join(api.site.state.snapshot, api.site.state.settings))
-        return checks.current(60)[0].found
+    def found() -> tuple[DocumentProblem, ...]:
+        checks = BackgroundChecks(
+            api.site, lambda: index.join(api.site.state.snapshot, api.site.state.settings)
+        )
+        return checks.current(60)[0].problems
 
     here = found()
     monkeypatch.setattr("server.site.check.served.MAX_LOCAL_DOCUMENTS", 0)

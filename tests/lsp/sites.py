@@ -10,7 +10,7 @@ from server.lsp.positions import Text
 from server.lsp.titles import Titles
 from server.lsp.view import Client, View
 from server.service.opening import Mode, open_site
-from server.site.check.unsaved import Basis
+from server.site.check.unsaved import SavedSite
 from tests.lsp.edits import apply_edits
 from tests.sites import STRING, collection, component, relation
 
@@ -75,7 +75,7 @@ CLIENT = Client(snippets=True, creates_files=True, renames_files=True)
 def view_of(root: Path, texts: dict[str, str] | None = None, client: Client = CLIENT) -> View:
     """Return the view of a site in a folder, with unsaved texts."""
     site = open_site(root, Mode.READ).site
-    overlay = Basis.of(site).with_texts(texts or {})
+    overlay = SavedSite.of(site).with_texts(texts or {})
     return View(overlay, {path: Text(text) for path, text in (texts or {}).items()}, Titles(), client)
 
 

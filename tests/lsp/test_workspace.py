@@ -12,9 +12,9 @@ from server.lsp.positions import Text
 from server.lsp.protocol import Json
 from server.lsp.view import Client
 from server.lsp.workspace import OpenText, Workspace
-from server.site.check.readings import Readings
+from server.site.check.readings import ProseCache
 from server.site.check.survey import Survey
-from server.site.check.unsaved import Overlay, survey_unsaved
+from server.site.check.unsaved import UnsavedSite, survey_unsaved
 from tests.sites import STRING, collection, write
 
 PATH = "content/articles/a.md"
@@ -54,7 +54,7 @@ def test_a_problem_that_is_shown_has_its_fix_before_the_site_is_checked(root: Pa
 def test_a_changed_text_ends_a_check_of_the_site(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     versions, ends = Queue[int | None](), list[str]()
 
-    def survey(overlay: Overlay, readings: Readings, checkpoint: Callable[[], None]) -> Survey:
+    def survey(overlay: UnsavedSite, readings: ProseCache, checkpoint: Callable[[], None]) -> Survey:
         if not ends:
             workspace.put(PATH, opened("novel", 2))
         try:

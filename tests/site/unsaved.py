@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from server.service.opening import Mode, open_site
-from server.site.check.readings import Readings
+from server.site.check.readings import ProseCache
 from server.site.check.survey import Survey, survey
-from server.site.check.unsaved import Basis, decoded, problems_in_text, survey_unsaved
+from server.site.check.unsaved import SavedSite, decoded, problems_in_text, survey_unsaved
 from server.site.site import Site
 from tests.random_edits import edit
 
@@ -22,7 +22,7 @@ def saved(root: Path, *, with_fixes: bool = True) -> list[str]:
 
 def unsaved(site: Site, texts: dict[str, str], *, with_fixes: bool = True) -> list[str]:
     """Return the problems that the language server shows for unsaved texts."""
-    return _shown(survey_unsaved(Basis.of(site).with_texts(texts)), with_fixes=with_fixes)
+    return _shown(survey_unsaved(SavedSite.of(site).with_texts(texts)), with_fixes=with_fixes)
 
 
 def _shown(found: Survey, *, with_fixes: bool) -> list[str]:
@@ -38,9 +38,9 @@ def compare_edits(
 
     In large sites, the time limit for suggestions can make the fixes differ: pass `with_fixes=False`.
     """
-    chance, readings = random.Random(seed), Readings()
+    chance, readings = random.Random(seed), ProseCache()
     site, texts = open_site(open_root, Mode.READ).site, dict[str, str]()
-    basis = Basis.of(site)
+    basis = SavedSite.of(site)
     paths = sorted(path for path in basis.entries if Path(path).suffix in EDITED)
     edited = chance.sample(paths, min(4, len(paths)))
     for _ in range(steps):

@@ -16,7 +16,7 @@ from server.schema.model import Schema, key_of
 from server.service.problems import ProblemFilter, Problems, ProblemViewer, fix_message
 from server.service.render import dumps
 from server.service.write import Writes
-from server.site.check.served import Change, Checks, Found
+from server.site.check.served import BackgroundChecks, DocumentProblem, ValueChange
 from server.site.site import Site
 
 CHECK_TIMEOUT_S = 3.0  # Maximum wait for a check of the site.
@@ -25,7 +25,9 @@ _KEYS = ("path", "key", "before", "after")
 
 def bind(handles: Handlers, site: Site, identities: Identities, writes: Writes) -> None:
     """Register the handlers."""
-    checks = Checks(site, lambda: identities.user_index().join(site.state.snapshot, site.state.settings))
+    checks = BackgroundChecks(
+        site, lambda: identities.user_index().join(site.state.snapshot, site.state.settings)
+    )
     problems = Problems(checks, writes)
 
     @handles("findProblems")
@@ -38,12 +40,12 @@ def bind(handles: Handlers, site: Site, identities: Identities, writes: Writes) 
         part = told.found[page.start : page.start + page.limit]
         errors = sum(one.problem.severity == "error" for one in told.seen)
         meta = {
-            "checkedAt": told.check.at,
+            "checkedAt": told.check.checked_at,
             "current": told.is_current,
             "errors": errors,
             "warnings": len(told.seen) - errors,
             "fixable": sum(one.fix is not None for one in told.seen),
-            "more": told.check.more,
+            "more": told.check.omitted_count,
             "pagination": pagination(page, len(told.found)),
         }
         data = [problem_json(one, schema) for one in part]
@@ -59,7 +61,7 @@ def bind(handles: Handlers, site: Site, identities: Identities, writes: Writes) 
         return tell_commit(answer(body), done.commit)
 
 
-def problem_json(found: Found, schema: Schema) -> dict[str, Any]:
+def problem_json(found: DocumentProblem, schema: Schema) -> dict[str, Any]:
     """Return the JSON for a problem, with the document that has it."""
     problem, type_ = found.problem, schema.types.get(found.uid)
     return {
@@ -74,11 +76,11 @@ def problem_json(found: Found, schema: Schema) -> dict[str, Any]:
     }
 
 
-def _fix_json(change: Change) -> dict[str, str | None]:
+def _fix_json(change: ValueChange) -> dict[str, str | None]:
     return {"path": change.path, "key": change.key, "before": change.before, "after": change.after}
 
 
-def _read_fixes(body: Any) -> list[Change]:
+def _read_fixes(body: Any) -> list[ValueChange]:
     given = body["fixes"] if isinstance(body, dict) and body.keys() == {"fixes"} else None
     if not isinstance(given, list) or not given:
         raise ValidationError(
@@ -89,14 +91,14 @@ def _read_fixes(body: Any) -> list[Change]:
     return [_read_fix(one, i) for i, one in enumerate(given)]
 
 
-def _read_fix(given: Any, i: int) -> Change:
+def _read_fix(given: Any, i: int) -> ValueChange:
     texts: dict[str, Any] = {name: given.get(name) for name in _KEYS} if isinstance(given, dict) else {}
     missing = [n for n in _KEYS if not isinstance(texts.get(n), str) and not _is_null(given, n)]
     if missing:
         raise ValidationError(
             f'fixes.{i} must contain "path", "key", "before" and "after", as returned by GET /problems'
         )
-    return Change(texts["path"], texts["key"], texts["before"], texts["after"])
+    return ValueChange(texts["path"], texts["key"], texts["before"], texts["after"])
 
 
 def _is_null(given: Any, name: str) -> bool:

@@ -12,54 +12,60 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """Part of a pattern that matches one of several texts, preferably the first."""
+class LiteralPart:
+    """Part of a pattern that matches one of several texts. Earlier texts take precedence."""
 
     texts: tuple[str, ...]
     name: str = ""
 
-    def starts(self, path: str, ends: int) -> int:
-        """Return the positions from which this part leads to one of the positions `ends`."""
+    def start_positions(self, path: str, end_positions: int) -> int:
+        """Return the positions (a bit set) from which this part can reach one of `end_positions`."""
         found = 0
         for text in self.texts:
-            found |= _occurrences(path, text) & (ends << len(text))
+            found |= _occurrences(path, text) & (end_positions << len(text))
         return found
 
-    def end(self, path: str, start: int, ends: int) -> int:
-        """Return the index at which this part ends if it starts at the index `start`. It is one of `ends`."""
+    def end_index(self, path: str, start: int, end_positions: int) -> int:
+        """Return the index at which this part ends if it starts at the index `start`.
+
+        The part must end at one of `end_positions`.
+        """
         stops = (start + len(text) for text in self.texts if path.startswith(text, start))
-        return next(stop for stop in stops if ends >> (len(path) - stop) & 1)
+        return next(stop for stop in stops if end_positions >> (len(path) - stop) & 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class PlaceholderPart:
     """Part of a pattern that matches as many characters as possible, at least one.
 
-    `others` matches a single character that this part can't contain.
+    `excluded_char` matches a single character that this part can't contain.
     """
 
-    others: re.Pattern[str]
+    excluded_char: re.Pattern[str]
     name: str = ""
 
-    def starts(self, path: str, ends: int) -> int:
-        """Return the positions from which this part leads to one of the positions `ends`."""
+    def start_positions(self, path: str, end_positions: int) -> int:
+        """Return the positions (a bit set) from which this part can reach one of `end_positions`."""
         fitting = (2 << len(path)) - 2
-        for other in self.others.finditer(path):
+        for other in self.excluded_char.finditer(path):
             fitting ^= 1 << (len(path) - other.start())
-        last = (ends << 1) & fitting
+        last = (end_positions << 1) & fitting
         # The addition clears the bits in `last` and, by carrying, those of the fitting characters before
         # them.
         return (fitting & ~(fitting + last)) | last
 
-    def end(self, path: str, start: int, ends: int) -> int:
-        """Return the index at which this part ends if it starts at the index `start`. It is one of `ends`."""
-        other = self.others.search(path, start)
+    def end_index(self, path: str, start: int, end_positions: int) -> int:
+        """Return the index at which this part ends if it starts at the index `start`.
+
+        The part must end at one of `end_positions`.
+        """
+        other = self.excluded_char.search(path, start)
         stop = other.start() if other else len(path)
-        near = ends >> (len(path) - stop)
+        near = end_positions >> (len(path) - stop)
         return stop - ((near & -near).bit_length() - 1)
 
 
-Part = Words | Run
+Part = LiteralPart | PlaceholderPart
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +80,11 @@ class AddressPattern:
         As in a regular expression, each part matches as much as possible, and earlier parts take precedence.
         """
         first = self.parts[0] if self.parts else None
-        if isinstance(first, Words) and not path.startswith(first.texts):
+        if isinstance(first, LiteralPart) and not path.startswith(first.texts):
             return None  # A quick test that excludes most addresses.
         reachable = [1]
         for part in reversed(self.parts):
-            reachable.append(part.starts(path, reachable[-1]))
+            reachable.append(part.start_positions(path, reachable[-1]))
             if not reachable[-1]:
                 return None
         if not reachable.pop() >> len(path) & 1:
@@ -86,7 +92,7 @@ class AddressPattern:
         values: dict[str, str] = {}
         start = 0
         for part, ends in zip(self.parts, reversed(reachable), strict=True):
-            end = part.end(path, start, ends)
+            end = part.end_index(path, start, ends)
             if part.name:
                 values[part.name] = path[start:end]
             start = end

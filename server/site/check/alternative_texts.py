@@ -15,7 +15,7 @@ from server.storage.media import SIDECAR_SUFFIX, mime_type
 TEXT = "alternativeText"
 
 
-def undescribed_images(
+def images_without_text(
     page: Page, document: Document, snapshot: Snapshot, keys: Collection[str] | None = None
 ) -> Iterator[Problem]:
     """Yield a problem for each image in a document's media attributes that has no alternative text.
@@ -37,11 +37,11 @@ def _text(file: Document) -> str:
     return str(file.read_row()[file.type.position[TEXT]] or "").strip()
 
 
-def _problem(page: Page, name: str, key: str, path: str, at: KeyPath) -> Problem:
+def _problem(page: Page, name: str, key: str, path: str, key_path: KeyPath) -> Problem:
     try:
-        line, column = line_and_column(page.position(at))
+        line, column = line_and_column(page.position(key_path))
     except SyntaxProblem:
         line, column = None, None
     message = f"{name}: the image {key} has no alternative text"
     fix = f"add {TEXT} to {path}{SIDECAR_SUFFIX}"
-    return Problem(page.path, line, message, fix, "warning", column, "missing-alt", at)
+    return Problem(page.path, line, message, fix, "warning", column, "missing-alt", key_path)

@@ -19,7 +19,7 @@ from server.paths import UPLOADS, cache_folder
 from server.schema.model import UPLOAD, Type
 from server.schema.spelling import KnownWords
 from server.site.check.page_addresses import PageAddresses
-from server.site.check.readings import Readings
+from server.site.check.readings import ProseCache
 from server.storage.files import walk
 from server.storage.git.log import CommitLog
 from server.storage.git.refs import head_commit
@@ -40,7 +40,7 @@ class Audit:
     settings: Settings
     snapshot: Snapshot
     texts: Mapping[str, str] = field(default_factory=dict)
-    readings: Readings = field(default_factory=Readings, compare=False)
+    prose_cache: ProseCache = field(default_factory=ProseCache, compare=False)
     checkpoint: Callable[[], None] = field(default=lambda: None, compare=False)
 
     @cached_property
@@ -58,13 +58,13 @@ class Audit:
 
     @cached_property
     def claims(self) -> Mapping[str, Claim]:
-        """Maps the path of each file to the document that the file should contain."""
+        """Document that each file should contain according to its path, by path."""
         found = ((path, self.layout.claim(path)) for path in self.files if not is_upload(path))
         return {path: claim for path, claim in found if claim}
 
     @cached_property
     def claimed(self) -> frozenset[Key]:
-        """Keys of all documents that have a file, even an invalid one."""
+        """Keys of all documents that have a file, even if the file is invalid."""
         return frozenset((claim.type.uid, claim.document_id) for claim in self.claims.values())
 
     @cached_property
@@ -73,7 +73,7 @@ class Audit:
         return {d.path: d for d in found if d.type.uid != UPLOAD}
 
     def limited(self, paths: Collection[str]) -> "Audit":
-        audit = Audit(self.root, self.settings, self.snapshot, readings=self.readings)
+        audit = Audit(self.root, self.settings, self.snapshot, prose_cache=self.prose_cache)
         claims = {path: claim for path, claim in self.claims.items() if path in paths}
         documents = {path: document for path, document in self.documents.items() if path in paths}
         audit.__dict__.update(files=self.files, claims=claims, documents=documents)
@@ -114,9 +114,9 @@ class Audit:
     def types(self) -> tuple[Type, ...]:
         return self.snapshot.schema.content_types
 
-    def position(self, path: str, at: KeyPath) -> Position | None:
-        """Return the position of a value in a file, or of the nearest enclosing value."""
-        return nearest(self.parsed(path)[1], at)
+    def position(self, path: str, key_path: KeyPath) -> Position | None:
+        """Return the position of a value in a file, or of the nearest value that contains it."""
+        return nearest(self.parsed(path)[1], key_path)
 
     def parsed(self, path: str) -> tuple[dict[str, Tree], Positions]:
         """Return the values in a file and their positions. Both are empty if the file is invalid."""

@@ -41,7 +41,7 @@ class BranchChanges:
         return is_configured or len(self.paths) > MAX_CHANGED_FILES
 
     @cached_property
-    def gone(self) -> frozenset[str]:
+    def removed_paths(self) -> frozenset[str]:
         return frozenset(path for path in self.paths if not os.path.lexists(self.root / path))
 
     @cached_property

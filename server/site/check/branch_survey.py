@@ -14,7 +14,7 @@ from server.index.dangling import MEDIA, dangling, exists, pointing
 from server.index.snapshot import Snapshot
 from server.problems import Problem
 from server.schema.model import Schema, Type
-from server.site.check.alternative_texts import undescribed_images
+from server.site.check.alternative_texts import images_without_text
 from server.site.check.audit import Audit, is_upload
 from server.site.check.branch_changes import BranchChanges, files_that_contain
 from server.site.check.document_rules import find_in_documents
@@ -26,9 +26,9 @@ from server.site.check.survey import (
     OPTIONAL_AUDITS,
     Survey,
     duplicate_values,
-    join_users,
-    report_on,
+    report_problems,
     survey_site,
+    with_users,
 )
 from server.site.check.unclaimed import find_unclaimed, find_untranslated
 from server.site.problems import find_duplicate_files
@@ -47,22 +47,30 @@ def survey_changes(site: Site, changes: BranchChanges, *, translations: bool = F
     if changes.affects_everything:
         return survey_site(site, translations=translations)
     audit = Audit(site.root, site.state.settings, site.state.snapshot)
-    joined, unseen = join_users(audit)
-    near, targets = _near(audit, changes), LinkTargets(audit)
+    joined, unseen = with_users(audit)
+    near, targets = _related_paths(audit, changes), LinkTargets(audit)
     found = dict.fromkeys(p for p in site.problems_in_files if p.path in changes.paths)
     found.update(dict.fromkeys(_find_between(audit, near, changes, translations=translations)))
     found.update(dict.fromkeys(_find_dangling(audit, joined, changes)))
     found.update(dict.fromkeys(find_in_documents(audit, changes.paths, targets)))
-    found.update(dict.fromkeys(_find_caused(audit, joined, changes, targets)))
-    survey = report_on(audit, found)
+    found.update(dict.fromkeys(_find_in_unchanged(audit, joined, changes, targets)))
+    survey = report_problems(audit, found)
     files = sum(path in audit.files for path in changes.paths)
     return Survey(
-        survey.problems, files, survey.fixable, fixes=survey.fixes, site=site, audit=audit, unseen=unseen
+        survey.problems,
+        files,
+        survey.fixable,
+        fixes=survey.fixes,
+        site=site,
+        audit=audit,
+        unchecked_relations=unseen,
     )
 
 
-def _near(audit: Audit, changes: BranchChanges) -> frozenset[str]:
-    """Return the paths of the changed files, and of files with other versions of the same documents."""
+def _related_paths(audit: Audit, changes: BranchChanges) -> frozenset[str]:
+    """Return the paths of the changed files, and of files that contain other versions of the same
+    documents.
+    """
     claims = (audit.layout.claim(path) for path in changes.paths)
     keys = {(claim.type.uid, claim.name) for claim in claims if claim}
     stems = {_stem(path) for path in changes.paths}
@@ -138,18 +146,18 @@ def _has_unique(schema: Schema, type_: Type, seen: frozenset[str] = frozenset())
     return any(_has_unique(schema, one, seen | {type_.uid}) for one in inner)
 
 
-def _find_dangling(audit: Audit, joined: Snapshot, changes: BranchChanges) -> Iterator[Problem]:
+def _find_dangling(audit: Audit, snapshot: Snapshot, changes: BranchChanges) -> Iterator[Problem]:
     broken = (document for document in audit.broken if document.path in changes.paths)
     changed: list[Document] = [d for path, d in audit.documents.items() if path in changes.paths]
-    yield from dangling(joined, audit.parsed, [*changed, *broken])
+    yield from dangling(snapshot, audit.parsed, [*changed, *broken])
 
 
-def _find_caused(
-    audit: Audit, joined: Snapshot, changes: BranchChanges, targets: LinkTargets
+def _find_in_unchanged(
+    audit: Audit, snapshot: Snapshot, changes: BranchChanges, targets: LinkTargets
 ) -> Iterator[Problem]:
     """Yield the problems that the changes cause in unchanged documents."""
-    removed = {key for key in changes.old_keys(audit.layout) if not exists(joined, key)}
-    gone = _gone_targets(audit, changes)
+    removed = {key for key in changes.old_keys(audit.layout) if not exists(snapshot, key)}
+    gone = _removed_targets(audit, changes)
     # Each spelling of a relation contains the last part of the id.
     names = {basename(path) for path in gone} | {re.split("--|/", key)[-1] for _, key in removed}
     names |= {unquote(name) for path in gone for name in (basename(path), _last_in_address(audit, path))}
@@ -157,7 +165,7 @@ def _find_caused(
     paths = files_that_contain(audit.root, sorted(words - {""})) - changes.paths
     documents = [audit.documents[path] for path in sorted(paths & audit.documents.keys())]
     documents += [document for document in audit.broken if document.path in paths]
-    yield from dangling(joined, audit.parsed, documents, removed)
+    yield from dangling(snapshot, audit.parsed, documents, removed)
     if audit.settings.level_of("missing-alt") != "off":
         yield from _find_undescribed(audit, changes)
     if audit.settings.level_of("broken-link") != "off":
@@ -174,7 +182,7 @@ def _find_undescribed(audit: Audit, changes: BranchChanges) -> Iterator[Problem]
     for document in pointing(audit.snapshot, {(MEDIA, key) for key in keys}) if keys else ():
         page = page_of(audit, document.path)
         if page is not None:
-            yield from undescribed_images(page, document, audit.snapshot, keys)
+            yield from images_without_text(page, document, audit.snapshot, keys)
 
 
 def _last_in_address(audit: Audit, path: str) -> str:
@@ -183,10 +191,9 @@ def _last_in_address(audit: Audit, path: str) -> str:
     return basename((address or "").rstrip("/"))
 
 
-def _gone_addresses(audit: Audit, changes: BranchChanges) -> Iterator[str]:
-    """Yield the page addresses that the changes remove.
-
-    Also yields all aliases in the old versions of the changed files.
+def _removed_addresses(audit: Audit, changes: BranchChanges) -> Iterator[str]:
+    """Yield the page addresses that the changes remove, and all aliases in the old versions of
+    changed files.
     """
     if not audit.addresses.pages:
         return
@@ -214,12 +221,14 @@ def _urls_of(audit: Audit, document: Document) -> Iterator[str]:
             yield url
 
 
-def _gone_targets(audit: Audit, changes: BranchChanges) -> dict[str, frozenset[str] | None]:
+def _removed_targets(audit: Audit, changes: BranchChanges) -> dict[str, frozenset[str] | None]:
     """Return the link targets that the changes remove, in whole or in part.
 
-    Removed targets are mapped to None, and changed files to their removed anchors.
+    A removed file or page is mapped to None, and a changed file to the anchors removed from it.
     """
-    gone: dict[str, frozenset[str] | None] = dict.fromkeys((*changes.gone, *_gone_addresses(audit, changes)))
+    gone: dict[str, frozenset[str] | None] = dict.fromkeys(
+        (*changes.removed_paths, *_removed_addresses(audit, changes))
+    )
     for path, anchors in changes.old_anchors().items():
         page = page_of(audit, path)
         if page is not None and path not in gone and (lost := anchors - page.anchors):

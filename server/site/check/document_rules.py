@@ -11,7 +11,7 @@ from server.formats.text_positions import KeyPath, line_and_column
 from server.formats.tree import SyntaxProblem
 from server.problems import CONTENT_RULE, Problem
 from server.schema.model import DEPRECATED, Attribute, ContentRule, Type
-from server.site.check.alternative_texts import undescribed_images
+from server.site.check.alternative_texts import images_without_text
 from server.site.check.audit import Audit
 from server.site.check.levels import ignored_lines, is_ignored, with_level
 from server.site.check.links import LinkTargets, broken_links, page_of, page_of_document
@@ -44,7 +44,7 @@ def _missing_alts(subject: Subject) -> Iterator[Problem]:
                     "describe the image for readers who can't see it",
                 )
                 place = (subject.page.path, link.line, what, fix, "warning", link.column)
-                yield Problem(*place, "missing-alt", passage.at)  # type: ignore[arg-type]
+                yield Problem(*place, "missing-alt", passage.key_path)  # type: ignore[arg-type]
 
 
 def _heading_jumps(subject: Subject) -> Iterator[Problem]:
@@ -57,7 +57,7 @@ def _heading_jumps(subject: Subject) -> Iterator[Problem]:
                 what = f"a heading of level {heading.level} follows a heading of level {before}"
                 fix = f"use level {before + 1}"
                 place = (path, heading.line, what, fix, "warning", heading.column)
-                yield Problem(*place, "heading-jump", passage.at)  # type: ignore[arg-type]
+                yield Problem(*place, "heading-jump", passage.key_path)  # type: ignore[arg-type]
             before = heading.level
 
 
@@ -142,7 +142,7 @@ def _at_value(
 
 def _undescribed_images(subject: Subject) -> Iterator[Problem]:
     if subject.document is not None:
-        yield from undescribed_images(subject.page, subject.document, subject.targets.audit.snapshot)
+        yield from images_without_text(subject.page, subject.document, subject.targets.audit.snapshot)
 
 
 # --- table ----------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ def _find_in_document(
 def _find_in_invalid(
     audit: Audit, path: str, targets: LinkTargets, rules: Collection[_Rule]
 ) -> Iterator[Problem]:
-    """Yield the problems in the prose of a document whose file also contains invalid values."""
+    """Yield the problems in the prose of a document whose file contains invalid values."""
     page = page_of(audit, path)
     if page is not None and page.has_prose:
         for rule in rules:

@@ -24,7 +24,7 @@ from server.schema.load import schema_paths
 from server.schema.model import Attribute, Type
 from server.schema.spelling import certain_suggestion, other_keys, other_words
 from server.site.check.audit import Audit
-from server.site.check.unclaimed import written_ids
+from server.site.check.unclaimed import missing_document_ids
 from server.storage.changeset import Changeset
 from server.storage.document_text import drop_repeated_keys
 from server.storage.git.log import CERTAIN_RENAME_PERCENT
@@ -41,7 +41,7 @@ class KeyFix:
     """Correction of one mistyped key or value in site.yaml or a schema."""
 
     path: str
-    at: KeyPath
+    key_path: KeyPath
     old: str
     new: str
     position: Position
@@ -118,7 +118,7 @@ def _put_key_fixes(fixes: Iterable[KeyFix], changeset: Changeset) -> None:
 def _replace_word(text: str, fix: KeyFix) -> str:
     # Check that the word is still at this position.
     line, column, value = fix.position
-    is_key = fix.at[-1] == fix.old
+    is_key = fix.key_path[-1] == fix.old
     start = sum(len(before) + 1 for before in text.split("\n")[: line - 1])
     start += (column if is_key else value) - 1 + (line == 1 and text.startswith(BOM))
     start += text[start : start + 1] in ('"', "'")
@@ -138,15 +138,15 @@ FIXABLE_RULES = frozenset({"dangling", "missing-id", REPEATED, "value"})
 class Fix:
     """Replacement of the value `old` with `new`, or removal of a duplicate key.
 
-    `what`, if not empty, replaces the problem's message. `certain` is False for mere suggestions.
+    `message`, if not empty, replaces the problem's message. `certain` is False for mere suggestions.
     """
 
     document: Document
-    at: KeyPath
+    key_path: KeyPath
     old: str
     new: str | None  # the new value, or None for null
     rule: str  # rule of the problem that is fixed
-    what: str = ""
+    message: str = ""
     certain: bool = True
     line: int | None = None
     column: int | None = None
@@ -174,7 +174,7 @@ def possible_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[F
     """
     fixes = [
         Fix(audit.documents[path], ("documentId",), "", written, "missing-id")
-        for path, (written, _) in written_ids(audit).items()
+        for path, (written, _) in missing_document_ids(audit).items()
         if paths is None or path in paths
     ]
     schema = audit.snapshot.schema
@@ -185,7 +185,7 @@ def possible_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[F
         if not document.type.files and (paths is None or path in paths):
             fixes.extend(_fix_spelling(audit, document, document.type, _tree(audit, path), ()))
     fixes += _fix_repeated(audit, paths or ())
-    return sorted(fixes, key=lambda fix: (fix.path, str(fix.at)))
+    return sorted(fixes, key=lambda fix: (fix.path, str(fix.key_path)))
 
 
 def _fix_repeated(audit: Audit, paths: Collection[str]) -> Iterator[Fix]:
@@ -218,10 +218,12 @@ def _fix_spelling(audit: Audit, document: Document, type_: Type, tree: Tree, pat
         if attribute.has_targets and not attribute.derived and not attribute.morph:
             entries = enumerate(value) if isinstance(value, list) else [(None, value)]
             for i, entry in entries:
-                meant = _canonical(audit, document, attribute, entry)
+                meant = _intended_target(audit, document, attribute, entry)
                 if meant is not None:
                     inner = at if i is None else (*at, i)
-                    yield Fix(document, inner, str(entry), meant.name, "dangling", meant.what, meant.certain)
+                    yield Fix(
+                        document, inner, str(entry), meant.name, "dangling", meant.message, meant.certain
+                    )
         elif attribute.type == "enumeration" and isinstance(value, str) and not is_null(value):
             new = certain_suggestion(value, attribute.enum) if value not in attribute.enum else None
             if new is not None:
@@ -243,11 +245,11 @@ class _Target:
     """The intended target of a relation or media attribute."""
 
     name: str
-    what: str = ""
+    message: str = ""
     certain: bool = True
 
 
-def _canonical(audit: Audit, document: Document, attribute: Attribute, entry: Tree) -> _Target | None:
+def _intended_target(audit: Audit, document: Document, attribute: Attribute, entry: Tree) -> _Target | None:
     """Return the target that an entry was probably meant to have.
 
     Return None if the entry is correct, or if its meaning is unclear.
@@ -267,7 +269,7 @@ def _canonical(audit: Audit, document: Document, attribute: Attribute, entry: Tr
         if target is None or target.files or target.uid not in audit.snapshot.tables:
             return None
         new = read if _is_known(audit, target, read) else _document(audit, document, target, str(entry))
-        meant = _Target(new) if new else _other_id(audit, attribute.name, target, str(read))
+        meant = _Target(new) if new else _target_of_unknown_id(audit, attribute.name, target, str(read))
     return meant if meant and meant.name != entry else None
 
 
@@ -310,10 +312,10 @@ def _document(audit: Audit, document: Document, type_: Type, text: str) -> str |
     return found.pop() if len(found) == 1 else None
 
 
-def _other_id(audit: Audit, name: str, type_: Type, text: str) -> _Target | None:
+def _target_of_unknown_id(audit: Audit, name: str, type_: Type, text: str) -> _Target | None:
     """Return the document that an unknown id probably means, or None.
 
-    That document was renamed, or has a similar id.
+    The document may have been renamed, or may have a similar id.
     """
     if (type_.uid, text) in audit.claimed:
         return None  # The id is correct, but the document's file can't be read.
@@ -336,21 +338,21 @@ def _suggested_target(audit: Audit, key: Key) -> _Target | None:
 
 @dataclass(frozen=True, slots=True)
 class FixResult:
-    """The applied fixes. `refused` maps the path of each file that could not be changed to the reason."""
+    """The applied fixes. `rejected` maps the path of each file that could not be changed to the reason."""
 
     fixes: tuple[Fix | KeyFix, ...]
-    refused: Mapping[str, str]
+    rejected: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Repair:
-    """A request to apply fixes found in an audit."""
+class FixRequest:
+    """A request to apply `fixes`, which were found in `audit`."""
 
     audit: Audit
     fixes: tuple[Fix, ...]
 
 
-def apply_fixes(repair: Repair, context: Context) -> FixResult:
+def apply_fixes(repair: FixRequest, context: Context) -> FixResult:
     """Apply the requested fixes. This is a `prepare` function for `Site.write`."""
     by_path: dict[str, list[Fix]] = defaultdict(list)
     for fix in repair.fixes:
@@ -360,7 +362,7 @@ def apply_fixes(repair: Repair, context: Context) -> FixResult:
     for path, of_file in by_path.items():
         tree = _tree(repair.audit, path)
         try:
-            repeated = {fix.at for fix in of_file if fix.rule == REPEATED}
+            repeated = {fix.key_path for fix in of_file if fix.rule == REPEATED}
             if repeated:
                 text = context.changeset.text(path)
                 context.changeset.put(path, drop_repeated_keys(path, text, repeated))
@@ -368,8 +370,8 @@ def apply_fixes(repair: Repair, context: Context) -> FixResult:
             for fix in of_file:
                 if fix.rule != REPEATED:
                     _refuse_changed(tree, fix)
-                    key = str(fix.at[0])
-                    changes[key] = _with(changes.get(key, tree.get(key)), fix.at[1:], fix.new)
+                    key = str(fix.key_path[0])
+                    changes[key] = _with(changes.get(key, tree.get(key)), fix.key_path[1:], fix.new)
             if changes:
                 context.changeset.put(path, context.changed(of_file[0].document, changes))
             applied.extend(of_file)
@@ -379,10 +381,10 @@ def apply_fixes(repair: Repair, context: Context) -> FixResult:
 
 
 def _refuse_changed(tree: Tree, fix: Fix) -> None:
-    for key in fix.at[:-1]:
+    for key in fix.key_path[:-1]:
         tree = tree[key]
-    has_key = fix.at[-1] in tree if isinstance(tree, dict) else True
-    if str(tree[fix.at[-1]] if has_key else "") != fix.old:
+    has_key = fix.key_path[-1] in tree if isinstance(tree, dict) else True
+    if str(tree[fix.key_path[-1]] if has_key else "") != fix.old:
         raise LookupError
 
 

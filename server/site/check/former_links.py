@@ -11,24 +11,27 @@ from server.site.check.page_addresses import addresses_of_page
 
 @dataclass(frozen=True, slots=True)
 class FormerLinks:
-    """A page's former address, its current address (`now`), and the number of links to the former address."""
+    """A page's former and current address, and the number of links to the former address.
+
+    `files` is the number of files that contain these links.
+    """
 
     address: str
-    now: str
+    current_address: str
     count: int
     files: int
 
 
-def links_to_former(audit: Audit, renamed: Mapping[str, str]) -> list[FormerLinks]:
+def find_former_links(audit: Audit, new_paths: Mapping[str, str]) -> list[FormerLinks]:
     """Return the links to page addresses that change when document files are renamed.
 
-    `renamed` maps old paths to new paths. `audit` is the state before the rename.
+    `new_paths` maps old paths to new paths. `audit` is the state before the rename.
     """
     moved: dict[str, tuple[str, str]] = {}
-    for path, new in renamed.items():
+    for path, new in new_paths.items():
         document = audit.documents.get(path)
         before = audit.addresses.address(document) if document else None
-        after = audit.addresses.renamed(document, new) if document and before else None
+        after = audit.addresses.address_after_rename(document, new) if document and before else None
         if before and after and before != after:
             moved.update(dict.fromkeys(addresses_of_page(before), (before, after)))
     found: dict[tuple[str, str], Counter[str]] = {change: Counter() for change in moved.values()}

@@ -1,6 +1,6 @@
-"""Severities of problems, and the problems that a site accepts.
+"""Severities of problems, and the problems that a site ignores.
 
-A site can accept a problem in its settings, or with a `bifolio-ignore: RULE` comment in the file.
+A site can ignore a problem in its settings, or with a `bifolio-ignore: RULE` comment in the file.
 """
 
 import re
@@ -16,9 +16,9 @@ _COMMENT = re.compile(r"bifolio-ignore:[ \t]*([a-z-]+(?:[ \t]*,[ \t]*[a-z-]+)*)"
 
 
 def with_levels(audit: Audit, problems: Iterable[Problem]) -> Iterator[Problem]:
-    """Yield the problems that the site does not accept, with the severities from its settings.
+    """Yield the problems that the site does not ignore, with the severities from its settings.
 
-    Errors can't be accepted, except those from content rules.
+    Errors can't be ignored, except those from content rules.
     """
     settings, ignored = audit.settings, dict[str, dict[int, frozenset[str]]]()
     for problem in problems:
@@ -50,9 +50,10 @@ def ignored_lines(text: str) -> dict[int, frozenset[str]]:
 
 
 def is_ignored(problem: Problem, ignored: dict[int, frozenset[str]]) -> bool:
-    """Return whether a comment on the same line or the line above accepts the problem.
+    """Return whether a comment on the same line or the line above disables the problem's rule.
 
-    If the problem has no line number, a comment on any line is enough.
+    If the problem has no line number, a comment on any line is enough. `ignored` contains the disabled rules
+    by line number.
     """
     if problem.line is None:
         return any(problem.rule in rules for rules in ignored.values())

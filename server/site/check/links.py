@@ -49,11 +49,11 @@ class LinkTargets:
         self.pages = PageLinks(audit, self._suggestions)
         self._aliases = PathAliases(audit.root)
 
-    def fault_of(self, page: Page, link: Link) -> tuple[str, str] | None:
+    def find_fault(self, page: Page, link: Link) -> tuple[str, str] | None:
         """Return what is wrong with a link and how to fix it, or None if it is valid or can't be checked."""
         what = "the image" if link.kind == "image" else "the link"
         if link.kind == "undefined":
-            if link.target.casefold() in page.defined:
+            if link.target.casefold() in page.defined_references:
                 return None
             return (
                 f'{what} refers to "[{link.target}]", which is not defined in this text',
@@ -65,9 +65,9 @@ class LinkTargets:
             return None
         path, _, fragment = link.target.partition("#")
         target = unquote(path.partition("?")[0])
-        found = self.path_of(page.path, target) if target else page.path
+        found = self.resolve(page.path, target) if target else page.path
         if found is None:
-            fault = self.pages.fault_of(page.path, target) if target.startswith("/") else None
+            fault = self.pages.find_fault(page.path, target) if target.startswith("/") else None
             return (f"{what} {fault[0]}", fault[1]) if fault else None
         if target and not self.exists(found) and not self.exists(_below_page(page.path, target)):
             return f"{what} leads to {found}, which does not exist", self._fix_of_path(page, target, found)
@@ -79,23 +79,23 @@ class LinkTargets:
             return f'{what} leads to the heading "#{unquote(fragment)}", which does not exist in {place}', fix
         return None
 
-    def path_of(self, path: str, target: str) -> str | None:
-        """Return the path of the file that a link leads to, or None.
+    def resolve(self, source_path: str, target: str) -> str | None:
+        """Return the path of the file that a link leads to, or None if it leads to no file.
 
-        `target` is the link's target, and `path` is the file that contains the link. A link to a document's
-        page leads to the document's file.
+        `target` is the link's target, and `source_path` is the file that contains the link. A link to a
+        document's page leads to the document's file.
         """
         if target.startswith(UPLOADS_URL):
             return f"{UPLOADS}/{normpath(target.removeprefix(UPLOADS_URL))}"
         if target.startswith("/"):
-            return self.pages.path_of(path, target)
+            return self.pages.resolve(source_path, target)
         if target.endswith("/"):
             return None
         if not (target.endswith(MARKDOWN) or mime_type(target.lower()).startswith(_FILE_KINDS)):
             return None
         paths = self._aliases.paths_of(target)
         if paths is None:
-            return normpath(join(dirname(path), target))
+            return normpath(join(dirname(source_path), target))
         return next(filter(self.exists, paths), next(iter(paths), None))
 
     def exists(self, path: str) -> bool:
@@ -139,12 +139,12 @@ class LinkTargets:
         return self._anchors[path]
 
     def _read_anchors(self, page: Page | None, path: str, text: str) -> tuple[frozenset[str], frozenset[str]]:
-        readings = self.audit.readings
+        readings = self.audit.prose_cache
         found = readings.anchors(path, text)
         if found is None:
             anchors = page.anchors if page else readings.prose(text, 1).anchors
             found = anchors, names_in(text)
-            readings.keep_anchors(path, text, found)
+            readings.set_anchors(path, text, found)
         return found
 
     # --- suggestions ------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ def _below_page(path: str, target: str) -> str:
 
 
 def page_of(audit: Audit, path: str, text: str | None = None) -> Page | None:
-    """Return the page for a file, or None if the file belongs to no content type.
+    """Return the Page for a file, or None if the file belongs to no content type.
 
     If `text` is given, it replaces the text on disk.
     """
@@ -197,44 +197,45 @@ def page_of(audit: Audit, path: str, text: str | None = None) -> Page | None:
 
     if claim is None:
         return None
-    return Page(path, claim.type, audit.snapshot.schema, read, read_prose=audit.readings.prose)
+    return Page(path, claim.type, audit.snapshot.schema, read, read_prose=audit.prose_cache.prose)
 
 
 def page_of_document(audit: Audit, document: Document) -> Page:
     def read() -> str:
         return audit.text(document.path)
 
-    return Page(document.path, document.type, audit.snapshot.schema, read, document, audit.readings.prose)
+    return Page(document.path, document.type, audit.snapshot.schema, read, document, audit.prose_cache.prose)
 
 
 def broken_links(
-    page: Page, targets: LinkTargets, gone: Mapping[str, frozenset[str] | None] | None = None
+    page: Page, targets: LinkTargets, removed_targets: Mapping[str, frozenset[str] | None] | None = None
 ) -> Iterator[Problem]:
     """Yield a problem for each broken link on a page.
 
-    If `gone` is given, only links to the targets in `gone` are checked.
+    If `removed_targets` is given, only links to these targets are checked.
     """
     for passage in page.passages:
         for link in passage.prose.links:
-            if gone is not None and not _leads_to(page, link, targets, gone):
+            if removed_targets is not None and not _leads_to(page, link, targets, removed_targets):
                 continue
-            if (fault := targets.fault_of(page, link)) is not None:
-                yield _problem(page, link, passage.at, *fault)
+            if (fault := targets.find_fault(page, link)) is not None:
+                yield _problem(page, link, passage.key_path, *fault)
 
 
 def _leads_to(
-    page: Page, link: Link, targets: LinkTargets, gone: Mapping[str, frozenset[str] | None]
+    page: Page, link: Link, targets: LinkTargets, removed_targets: Mapping[str, frozenset[str] | None]
 ) -> bool:
-    """Return whether a link leads to one of the targets in `gone`.
+    """Return whether a link leads to one of the removed targets.
 
-    `gone` maps removed targets to None, and changed files to their removed anchors.
+    `removed_targets` maps removed files and pages to None, and changed files to the anchors removed from
+    them.
     """
     target, _, fragment = link.target.partition("#")
     target = unquote(target.partition("?")[0])
-    path = targets.path_of(page.path, target) or (normalized(target) if target.startswith("/") else page.path)
-    if path not in gone:
+    path = targets.resolve(page.path, target) or (normalized(target) if target.startswith("/") else page.path)
+    if path not in removed_targets:
         return False
-    anchors = gone[path]
+    anchors = removed_targets[path]
     return anchors is None or fold_anchor(unquote(fragment)) in anchors
 
 

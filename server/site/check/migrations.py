@@ -13,7 +13,7 @@ from server.storage.store import Store
 from server.write.context import Context
 
 
-def find_documents_lacking_migrations(audit: Audit) -> Iterator[Problem]:
+def find_unmigrated_documents(audit: Audit) -> Iterator[Problem]:
     """Yield a problem for each document to which one of the site's migrations has not been applied."""
     if (audit.root / MIGRATIONS).is_dir():
         schema, settings = audit.snapshot.schema, audit.settings

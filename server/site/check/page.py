@@ -22,9 +22,9 @@ Placed = TypeVar("Placed", Link, Heading)
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Prose in the attribute at the key path `at`."""
+    """Prose in one attribute of a document."""
 
-    at: KeyPath
+    key_path: KeyPath
     prose: Prose
 
 
@@ -32,8 +32,8 @@ class Passage:
 class Page:
     """The text of a document's file, which is loaded by calling `read` when first needed.
 
-    If `document` is given, the prose comes from its values. This is faster, but positions then do not match
-    the file.
+    If `document` is given, the prose comes from its values. This is faster, but the positions of links and
+    headings are then wrong.
     """
 
     path: str
@@ -53,7 +53,9 @@ class Page:
 
     @cached_property
     def passages(self) -> tuple[Passage, ...]:
-        """Prose in the document's attributes. If the front matter is invalid, only the prose in the body."""
+        """Prose in the document's attributes. If the front matter is invalid, only the prose in the Markdown
+        body.
+        """
         found: list[Passage] = []
         with suppress(SyntaxProblem):
             for passage in self._find_passages():
@@ -65,13 +67,13 @@ class Page:
         return frozenset().union(*(passage.prose.anchors for passage in self.passages))
 
     @cached_property
-    def names(self) -> frozenset[str]:
+    def possible_anchors(self) -> frozenset[str]:
         """Words in the text that a front end might turn into anchors."""
         return names_in(self.text)
 
     @cached_property
-    def defined(self) -> frozenset[str]:
-        """Lower-case names of the link references that are defined in the text."""
+    def defined_references(self) -> frozenset[str]:
+        """Lower-case names of the link references that the text defines."""
         return defined_names(self.text)
 
     @cached_property
@@ -89,9 +91,9 @@ class Page:
     def has_prose(self) -> bool:
         return self.has_body or bool(self.schema.with_prose.get(self.type.uid))
 
-    def position(self, at: KeyPath) -> Position | None:
-        """Return the position of a value, or of the nearest enclosing value. Raises SyntaxProblem."""
-        return nearest(self.parsed[1], at)
+    def position(self, key_path: KeyPath) -> Position | None:
+        """Return the position of a value, or of the nearest value that contains it. Raises SyntaxProblem."""
+        return nearest(self.parsed[1], key_path)
 
     def _find_passages(self) -> Iterator[Passage]:
         if self.document is not None:
@@ -151,7 +153,7 @@ class Page:
     def _place_in_file(self, prose: Prose, at: KeyPath) -> Prose:
         line, column, value = self.position(at) or Position(1, 1)
         start = sum(len(one) + 1 for one in self.text.split("\n", line)[: line - 1])
-        place = _Places(self.text, start, (line, value or column))
+        place = _PositionFinder(self.text, start, (line, value or column))
         links = tuple(place.of(link, link.target) for link in prose.links)
         headings = tuple(place.of(heading, heading.text) for heading in prose.headings)
         return Prose(links, headings, prose.text)
@@ -179,17 +181,17 @@ class Page:
         return (None if self.document else self.position(at)) or Position(1, 1)
 
 
-class _Places:
-    """Finds the positions of one value's links and headings in the file."""
+class _PositionFinder:
+    """Finds the positions of links and headings, which come from one value, in the file that contains it."""
 
-    def __init__(self, text: str, start: int, otherwise: tuple[int, int]) -> None:
-        self._text, self._start, self._otherwise = text, start, otherwise
+    def __init__(self, text: str, start: int, fallback: tuple[int, int]) -> None:
+        self._text, self._start, self._fallback = text, start, fallback
         self._next: dict[str, int] = {}
 
     def of(self, found: Placed, written: str) -> Placed:
         at = self._text.find(written, self._next.get(written, self._start)) if written else -1
         if at < 0:
-            return replace(found, line=self._otherwise[0], column=self._otherwise[1])
+            return replace(found, line=self._fallback[0], column=self._fallback[1])
         self._next[written] = at + len(written)
         line = self._text.count("\n", 0, at) + 1
         return replace(found, line=line, column=at - self._text.rfind("\n", 0, at))

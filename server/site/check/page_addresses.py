@@ -26,7 +26,7 @@ from server.documents.path_rules import Layout
 from server.index.snapshot import Snapshot
 from server.schema.model import Type
 from server.site.aliases import normalized, source_of_address
-from server.site.check.address_patterns import AddressPattern, Part, Run, Words
+from server.site.check.address_patterns import AddressPattern, LiteralPart, Part, PlaceholderPart
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _NO_DIGIT, _SLASH, _LINE_BREAK = re.compile(r"\D"), re.compile("/"), re.compile("\n")
@@ -40,11 +40,11 @@ _FILE_EXTENSION = re.compile(r"\.[a-z][a-z0-9]{1,4}$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Pages:
+class TypeAddresses:
     """The page addresses of one content type, in one locale or in all locales.
 
-    - `path`: pattern for decoded paths, with the groups `key` and `locale`
-    - `start`: decoded path before the first placeholder
+    - `pattern`: pattern for decoded paths, with the groups `key` and `locale`
+    - `prefix`: decoded path before the first placeholder
     - `key`: placeholder whose value identifies the document, or "" if no placeholder does
     - `locale`: locale of the pattern, or EVERY_LOCALE
     - `is_exclusive`: whether every address that matches must belong to a document
@@ -52,18 +52,21 @@ class Pages:
 
     type: Type
     origin: str
-    path: AddressPattern
-    start: str
+    pattern: AddressPattern
+    prefix: str
     key: str
     locale: str
     is_exclusive: bool
 
 
-class Match(NamedTuple):
-    """A match of an address with `pages`: the value of the placeholder `pages.key`, and the locale."""
+class AddressMatch(NamedTuple):
+    """A match of an address with the addresses of a content type.
 
-    pages: Pages
-    value: str
+    `key_value` is the value of the placeholder `addresses.key`.
+    """
+
+    addresses: TypeAddresses
+    key_value: str
     locale: str
 
 
@@ -77,11 +80,11 @@ class PageAddresses:
         self._found: dict[tuple[str, str], Document | None] = {}
 
     @cached_property
-    def pages(self) -> tuple[Pages, ...]:
+    def pages(self) -> tuple[TypeAddresses, ...]:
         # Exclusive patterns come first.
         return tuple(sorted(self._find_pages(), key=lambda pages: not pages.is_exclusive))
 
-    def _find_pages(self) -> Iterator[Pages]:
+    def _find_pages(self) -> Iterator[TypeAddresses]:
         locales = self._settings.locales
         for type_ in self._snapshot.schema.content_types:
             url = self._settings.urls.get(type_.singular)
@@ -97,9 +100,11 @@ class PageAddresses:
             self._urls[document] = address_of(document, pattern, self._layout) if pattern else None
         return self._urls[document]
 
-    def renamed(self, document: Document, path: str) -> str | None:
-        """Return the page address that a document would have if its file were at `path`, or None."""
-        before, after = self._layout.claim(document.path), self._layout.claim(path)
+    def address_after_rename(self, document: Document, new_path: str) -> str | None:
+        """Return the page address that a document would have if its file were moved to
+        `new_path`, or None.
+        """
+        before, after = self._layout.claim(document.path), self._layout.claim(new_path)
         pattern = pattern_of(document.type, document.locale, self._settings)
         if before is None or after is None or pattern is None:
             return None
@@ -138,17 +143,19 @@ class PageAddresses:
     def _find(self, target: str, origin: str) -> Document | None:
         for address in _with_index(target):
             wanted = normalized(unquote(address))
-            for pages, value, _ in self.matching(address, origin):
+            for pages, value, _ in self.find_matches(address, origin):
                 found = [d for d in self._candidates(pages, value) if self._is_at(d, wanted, origin)]
                 if found:
                     return min(found, key=lambda d: (d.status != PUBLISHED, d.path))
         return None
 
-    def is_page(self, match: Match, target: str) -> bool:
-        """Return whether only a document's page can have the address `target`."""
+    def must_be_document(self, match: AddressMatch, target: str) -> bool:
+        """Return whether the address `target` can belong only to a document, not to another page of the front
+        end.
+        """
         folder = dirname(normalized(unquote(target)))
         is_known = folder != "/" and self._folders[folder] >= MIN_IN_FOLDER
-        return not _FILE_EXTENSION.search(target) and (match.pages.is_exclusive or is_known)
+        return not _FILE_EXTENSION.search(target) and (match.addresses.is_exclusive or is_known)
 
     @cached_property
     def _folders(self) -> Counter[str]:
@@ -157,12 +164,15 @@ class PageAddresses:
         documents = (d for uid in types for d in self._snapshot.tables[uid].versions.values())
         return Counter(dirname(source_of_address(url)[1]) for d in documents if (url := self.url(d)))
 
-    def is_in_default_locale(self, match: Match, target: str) -> bool:
-        """Return whether a document in the default locale would have the address `target` if translated."""
+    def is_untranslated(self, match: AddressMatch, target: str) -> bool:
+        """Return whether `target` would be the address of a document if it were translated.
+
+        The document exists in the default locale, but not in the locale of the address.
+        """
         default = self._settings.locales.default
         for address in _with_index(target):
             wanted = normalized(unquote(address))
-            for pages, value, locale in self.matching(address, match.pages.origin):
+            for pages, value, locale in self.find_matches(address, match.addresses.origin):
                 documents = (d for d in self._candidates(pages, value) if d.locale == default)
                 urls = (self.url_in(locale, document) for document in documents) if locale else ()
                 if any(url and source_of_address(url)[1] == wanted for url in urls):
@@ -174,22 +184,22 @@ class PageAddresses:
         pattern = pattern_of(document.type, locale, self._settings)
         return address_of(document, pattern.replace("{locale}", locale), self._layout) if pattern else None
 
-    def matching(self, target: str, origin: str = "") -> Iterator[Match]:
+    def find_matches(self, target: str, origin: str = "") -> Iterator[AddressMatch]:
         """Yield a match for each URL pattern that the address `target` fits."""
         path = normpath("/" + unquote(target).lstrip("/"))
         if len(path) > MAX_ADDRESS_CHARS:
             return
         for pages in self.pages:
-            found = pages.path.match(path) if origin in ("", pages.origin) else None
+            found = pages.pattern.match(path) if origin in ("", pages.origin) else None
             if found is not None:
-                yield Match(pages, found.get("key", ""), found.get("locale", pages.locale))
+                yield AddressMatch(pages, found.get("key", ""), found.get("locale", pages.locale))
 
-    def _is_at(self, document: Document, wanted: str, origin: str) -> bool:
+    def _is_at(self, document: Document, address: str, origin: str) -> bool:
         url = self.url(document)
         found = source_of_address(url) if url else None
-        return found is not None and found[1] == wanted and origin in ("", found[0])
+        return found is not None and found[1] == address and origin in ("", found[0])
 
-    def _candidates(self, pages: Pages, value: str) -> list[Document]:
+    def _candidates(self, pages: TypeAddresses, value: str) -> list[Document]:
         table = self._snapshot.tables[pages.type.uid]
         if not pages.key:
             return list(table.versions.values())
@@ -220,7 +230,7 @@ class PageAddresses:
 
 
 def addresses_of_page(address: str) -> tuple[str, ...]:
-    """Return the normalized addresses of a page. A page named `index` also has its folder's address."""
+    """Return the normalized addresses of a page. A page named `index` also has the address of its folder."""
     path = normalized(unquote(address))
     return path, *(path.removesuffix(name) or "/" for name in INDEX_NAMES if path.endswith(name))
 
@@ -229,31 +239,31 @@ def _with_index(target: str) -> tuple[str, ...]:
     return target, *(target.rstrip("/") + name for name in INDEX_NAMES)
 
 
-def _pages(type_: Type, pattern: str, locale: str, locales: tuple[str, ...]) -> Pages:
+def _pages(type_: Type, pattern: str, locale: str, locales: tuple[str, ...]) -> TypeAddresses:
     path = normpath("/" + path_of(pattern).lstrip("/"))
     texts = _PLACEHOLDER.split(path)
     literals, placeholders = texts[::2], texts[1::2]
     whole = (split_field(each)[0] for each in placeholders if not split_field(each)[1])
     key = next((name for name in whole if name != "locale"), "")
     start = unquote(literals[0])
-    parts: list[Part] = [Words((start,))]
+    parts: list[Part] = [LiteralPart((start,))]
     unnamed = {(key, ""): "key", ("locale", ""): "locale"}
     for each, literal in zip(placeholders, literals[1:], strict=True):
         parts.append(_values_in(each, locales, unnamed.pop(split_field(each), "")))
         if literal:
-            parts.append(Words((unquote(literal),)))
+            parts.append(LiteralPart((unquote(literal),)))
     segments = (segment for segment in path.split("/") if segment)
     # Assume that the front end has no other pages below a fixed segment or a locale.
     is_exclusive = any(set(names_in(segment)) <= {"locale"} for segment in segments)
     address = AddressPattern(tuple(parts))
-    return Pages(type_, origin_of(pattern), address, start, key, locale, is_exclusive)
+    return TypeAddresses(type_, origin_of(pattern), address, start, key, locale, is_exclusive)
 
 
 def _values_in(placeholder: str, locales: tuple[str, ...], part_name: str) -> Part:
     name, date_part = split_field(placeholder)
     if date_part:
-        return Run(_NO_DIGIT, part_name)
+        return PlaceholderPart(_NO_DIGIT, part_name)
     if name == "locale":
-        return Words(locales, part_name)
+        return LiteralPart(locales, part_name)
     keeps_slashes = name == "name" or placeholder.startswith(KEEPS_SLASHES)
-    return Run(_LINE_BREAK if keeps_slashes else _SLASH, part_name)
+    return PlaceholderPart(_LINE_BREAK if keeps_slashes else _SLASH, part_name)

@@ -13,7 +13,7 @@ from server.schema.spelling import Suggestions
 from server.site.aliases import normalized, read_aliases, source_of, source_of_address
 from server.site.check.audit import Audit
 from server.site.check.branch_changes import files_that_contain
-from server.site.check.page_addresses import INDEX_NAMES, Match
+from server.site.check.page_addresses import INDEX_NAMES, AddressMatch
 from server.storage.git.log import CERTAIN_RENAME_PERCENT
 from server.storage.git.repository import git_folder
 
@@ -25,43 +25,45 @@ class PageLinks:
         self._audit, self._suggestions = audit, suggestions
         self._origins: dict[str, str] = {}
 
-    def path_of(self, path: str, target: str) -> str | None:
-        """Return the path of the document file that a link leads to via the document's page, or None.
+    def resolve(self, source_path: str, target: str) -> str | None:
+        """Return the path of the document whose page a link leads to, or None.
 
-        `path` is the file that contains the link, and `target` is the link's target.
+        `source_path` is the file that contains the link, and `target` is the link's target.
         """
         addresses = self._audit.addresses
         if not addresses.pages:
             return None
-        document = addresses.document_at(target, self._origin_of(path))
+        document = addresses.document_at(target, self._origin_of(source_path))
         return document.path if document else None
 
-    def fault_of(self, path: str, target: str) -> tuple[str, str] | None:
+    def find_fault(self, source_path: str, target: str) -> tuple[str, str] | None:
         """Return what is wrong with a link to an address that belongs to no document, and how to fix it.
 
         Return None if the front end might have a page at that address.
         """
-        addresses, wanted = self._audit.addresses, normalized(unquote(target))
-        matches = list(addresses.matching(target, self._origin_of(path)))
-        if not matches or wanted in self._aliases:
+        addresses, address_path = self._audit.addresses, normalized(unquote(target))
+        matches = list(addresses.find_matches(target, self._origin_of(source_path)))
+        if not matches or address_path in self._aliases:
             return None
-        former = ((match, self._renamed(match)) for match in matches)
+        former = ((match, self._current_address(match)) for match in matches)
         match, now = next((found for found in former if found[1]), (matches[0], None))
-        if not now and not addresses.is_page(match, target):
+        if not now and not addresses.must_be_document(match, target):
             return None
-        if self._may_be_unreadable(match.pages.type, wanted) or addresses.is_in_default_locale(match, target):
+        if self._may_be_unreadable(match.addresses.type, address_path) or addresses.is_untranslated(
+            match, target
+        ):
             return None
-        address = now or self._nearest(path, match)
+        address = now or self._nearest(source_path, match)
         fix = f'did you mean "{address}"?' if address else "correct the link, or add an alias"
-        return f"leads to {target}, but no {match.pages.type.singular} has this address", fix
+        return f"leads to {target}, but no {match.addresses.type.singular} has this address", fix
 
-    def _renamed(self, match: Match) -> str | None:
+    def _current_address(self, match: AddressMatch) -> str | None:
         """Return the current address of the document that once had the matched address, or None."""
-        uid = match.pages.type.uid
-        if match.pages.key not in ("name", "documentId"):
+        uid = match.addresses.type.uid
+        if match.addresses.key not in ("name", "documentId"):
             return None
         for end in ("", *INDEX_NAMES):
-            rename = self._audit.renames.get((uid, id_of_name(match.value + end)))
+            rename = self._audit.renames.get((uid, id_of_name(match.key_value + end)))
             if rename and rename.alike >= CERTAIN_RENAME_PERCENT:
                 found = self._audit.snapshot.tables[uid].versions
                 documents = [d for (i, _, _), d in found.items() if i == rename.name]
@@ -69,7 +71,7 @@ class PageLinks:
                 return next(filter(None, map(self._audit.addresses.address, documents)), None)
         return None
 
-    def _nearest(self, path: str, match: Match) -> str | None:
+    def _nearest(self, path: str, match: AddressMatch) -> str | None:
         """Return the most similar page address, preferably in the locale of the file at `path`, or None."""
         pages, value, locale = match
         known = self._audit.addresses.by_value(pages.type, pages.key) if pages.key else {}
@@ -88,11 +90,11 @@ class PageLinks:
             self._origins[path] = self._audit.addresses.origin(document) if document else ""
         return self._origins[path]
 
-    def _may_be_unreadable(self, type_: Type, wanted: str) -> bool:
-        """Return whether `wanted` might be the address of a document whose file is invalid."""
+    def _may_be_unreadable(self, type_: Type, address: str) -> bool:
+        """Return whether `address` might belong to a document whose file is invalid."""
         broken = [document for document in self._audit.broken if document.type is type_]
         urls = [self._audit.addresses.url(document) for document in broken]
-        return any(url is None or source_of_address(url)[1] == wanted for url in urls)
+        return any(url is None or source_of_address(url)[1] == address for url in urls)
 
     @cached_property
     def _aliases(self) -> frozenset[str]:

@@ -23,7 +23,7 @@ class PathAliases:
         self._patterns: Mapping[str, tuple[str, ...]] | None = None
 
     def paths_of(self, target: str) -> tuple[str, ...] | None:
-        """Return the paths to which the link `target` can lead, or None if it does not begin with an alias.
+        """Return the paths to which a link can lead, or None if its target does not begin with an alias.
 
         The result is empty if the alias is not configured or leads out of the site.
         """

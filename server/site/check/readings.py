@@ -9,7 +9,7 @@ Key = tuple[bytes, int]
 Anchors = tuple[frozenset[str], frozenset[str]]  # anchors, and names that may be anchors
 
 
-class Readings:
+class ProseCache:
     """Cache of parsed prose and anchors, keyed by text. Not thread-safe."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Readings:
         self._used.add(key)
         return self._anchors.get(key)
 
-    def keep_anchors(self, path: str, text: str, found: Anchors) -> None:
+    def set_anchors(self, path: str, text: str, found: Anchors) -> None:
         self._anchors[path, _digest(text)] = found
 
     def drop_unused(self) -> None:

@@ -18,7 +18,7 @@ from server.schema.model import UPLOAD, title_of
 from server.site.background.process import run_in_process
 from server.site.check.audit import Audit, is_upload
 from server.site.check.fixes import Fix
-from server.site.check.survey import look_at
+from server.site.check.survey import survey_audit
 from server.site.problems import problems_between
 from server.site.site import Site
 
@@ -37,7 +37,7 @@ BACKOFF_S = 15.0  # pause after a failed check
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ValueChange:
     """A change that a fix makes to one value, in the form that `bifolio check --format json` prints."""
 
     path: str
@@ -46,12 +46,12 @@ class Change:
     after: str | None
 
     @classmethod
-    def of(cls, fix: Fix) -> "Change":
-        return cls(fix.path, ".".join(map(str, fix.at)), fix.old or None, fix.new)
+    def of(cls, fix: Fix) -> "ValueChange":
+        return cls(fix.path, ".".join(map(str, fix.key_path)), fix.old or None, fix.new)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DocumentProblem:
     """A problem, the document that has it, and a safe fix if there is one.
 
     `uid` is "" if the file belongs to no content type.
@@ -63,43 +63,43 @@ class Found:
     locale: str = ""
     status: str = ""
     title: str = ""
-    fix: Change | None = None
+    fix: ValueChange | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
-    """Result of a check: up to MAX_PROBLEMS problems, and the number of problems omitted (`more`).
+class CheckResult:
+    """Result of a check: up to MAX_PROBLEMS problems, and the number of problems omitted.
 
     `applied` identifies the state of the site that was checked (see `Site.applied`).
     """
 
-    found: tuple[Found, ...]
-    at: str
+    problems: tuple[DocumentProblem, ...]
+    checked_at: str
     applied: int
-    more: int = 0
+    omitted_count: int = 0
 
 
-class Checks:
+class BackgroundChecks:
     """Runs checks of a site that is being served, and caches the last result. Thread-safe.
 
-    `join` returns the current snapshot, including users.
+    `load_snapshot` returns the current snapshot, including users.
     """
 
-    def __init__(self, site: Site, join: Callable[[], Snapshot]) -> None:
-        self.site, self._join = site, join
-        self._result: Check | None = None
+    def __init__(self, site: Site, load_snapshot: Callable[[], Snapshot]) -> None:
+        self.site, self._join = site, load_snapshot
+        self._result: CheckResult | None = None
         self._running = False
         self._began = self._ended = self._duration = 0.0
         self._failed_at: float | None = None
         self._changed = threading.Condition()
 
-    def current(self, seconds: float) -> tuple[Check, bool]:
+    def current(self, timeout_s: float) -> tuple[CheckResult, bool]:
         """Return the result of the last check, and whether the site has stayed unchanged since then.
 
-        Starts a check if one is due, and waits for it for up to `seconds`. Raises BusyError if no check has
-        finished yet.
+        Start a check if one is due, and wait for it for up to `timeout_s` seconds. Raises BusyError if no
+        check has finished yet.
         """
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + timeout_s
         with self._changed:
             began = self._begin_if_due()
             while (
@@ -141,7 +141,7 @@ class Checks:
                 found, more = run_in_process(
                     check_packed, root, settings, pack_snapshot(joined), known, timeout_s=PROCESS_TIMEOUT_S
                 )
-            result, has_failed = Check(found, at, applied, more), False
+            result, has_failed = CheckResult(found, at, applied, more), False
         except Exception:
             log.exception("the site can't be checked")
         with self._changed:
@@ -153,42 +153,44 @@ class Checks:
 
 
 def check_packed(
-    root: Path, settings: Settings, packed: PackedSnapshot, known: Iterable[Problem]
-) -> tuple[tuple[Found, ...], int]:
+    root: Path, settings: Settings, packed: PackedSnapshot, file_problems: Iterable[Problem]
+) -> tuple[tuple[DocumentProblem, ...], int]:
     """Run `check` on a serialized snapshot. Called in a separate process."""
-    return check(root, settings, unpack_snapshot(packed), known)
+    return check(root, settings, unpack_snapshot(packed), file_problems)
 
 
 def check(
-    root: Path, settings: Settings, snapshots: tuple[Snapshot, Snapshot], known: Iterable[Problem]
-) -> tuple[tuple[Found, ...], int]:
+    root: Path, settings: Settings, snapshots: tuple[Snapshot, Snapshot], file_problems: Iterable[Problem]
+) -> tuple[tuple[DocumentProblem, ...], int]:
     """Check a site. Return up to MAX_PROBLEMS problems, and the number of problems omitted.
 
-    `snapshots` contains a snapshot without users, then one with users. `known` contains the problems already
-    found in individual files.
+    `snapshots` contains a snapshot without users, then one with users. `file_problems` contains the problems
+    already found in individual files.
     """
-    snapshot, joined = snapshots
+    snapshot, with_users = snapshots
     audit = Audit(root, settings, snapshot)
-    survey = look_at(audit, in_order({*known, *problems_between(audit.parsed, snapshot)}), joined)
+    survey = survey_audit(
+        audit, in_order({*file_problems, *problems_between(audit.parsed, snapshot)}), with_users
+    )
     kept = survey.problems[:MAX_PROBLEMS]
     fixes = survey.fixes
     found = tuple(with_document(audit, problem, fixes.get(problem)) for problem in kept)
     return found, len(survey.problems) - len(kept)
 
 
-def with_document(audit: Audit, problem: Problem, fix: Fix | None) -> Found:
+def with_document(audit: Audit, problem: Problem, fix: Fix | None) -> DocumentProblem:
     """Return a problem with the document that has it."""
-    change = Change.of(fix) if fix else None
+    change = ValueChange.of(fix) if fix else None
     if is_upload(problem.path):
-        return Found(problem, UPLOAD, fix=change)
+        return DocumentProblem(problem, UPLOAD, fix=change)
     document = audit.documents.get(problem.path)
     if document is not None:
         type_ = document.type
         title = document.get(name) if (name := title_of(type_)) else None
         key = (type_.uid, document.document_id, document.locale, document.status)
-        return Found(problem, *key, str(title or ""), change)
+        return DocumentProblem(problem, *key, str(title or ""), change)
     claim = audit.claims.get(problem.path) or audit.layout.claim(problem.path)
     if claim is None:
-        return Found(problem, fix=change)
+        return DocumentProblem(problem, fix=change)
     status = DRAFT if claim.draft else PUBLISHED
-    return Found(problem, claim.type.uid, claim.document_id, claim.locale, status, fix=change)
+    return DocumentProblem(problem, claim.type.uid, claim.document_id, claim.locale, status, fix=change)

@@ -25,7 +25,7 @@ from server.site.check.document_rules import find_in_documents
 from server.site.check.fixes import FIXABLE_RULES, REPEATED, Fix, KeyFix, find_key_fixes, possible_fixes
 from server.site.check.levels import with_levels
 from server.site.check.media_use import find_unused_media
-from server.site.check.migrations import find_documents_lacking_migrations
+from server.site.check.migrations import find_unmigrated_documents
 from server.site.check.stale_translations import find_stale_translations
 from server.site.check.unclaimed import (
     file_names,
@@ -103,15 +103,15 @@ def unequal_locales(audit: Audit) -> Iterator[Problem]:
                         yield _problem(audit, name, first, other)
 
 
-def _versions(audit: Audit, type_: Type, order: dict[str, int]) -> Iterator[list[Document]]:
+def _versions(audit: Audit, type_: Type, locale_order: dict[str, int]) -> Iterator[list[Document]]:
     """Yield the published versions of each document that has several, in the order of their locales."""
     found: dict[str, list[Document]] = defaultdict(list)
     for (document_id, locale, status), document in audit.snapshot.tables[type_.uid].versions.items():
-        if locale in order and status == PUBLISHED:
+        if locale in locale_order and status == PUBLISHED:
             found[document_id].append(document)
     for documents in found.values():
         if len(documents) > 1:
-            yield sorted(documents, key=lambda document: order[document.locale])
+            yield sorted(documents, key=lambda document: locale_order[document.locale])
 
 
 def _problem(audit: Audit, name: str, first: Document, other: Document) -> Problem:
@@ -141,7 +141,7 @@ AUDITS: tuple[Callable[[Audit], Iterator[Problem]], ...] = (
     stale_drafts,
     unequal_locales,
     find_in_documents,
-    find_documents_lacking_migrations,
+    find_unmigrated_documents,
 )
 # Rules that are off by default.
 OPTIONAL_AUDITS: Mapping[str, Callable[[Audit], Iterator[Problem]]] = {
@@ -161,7 +161,7 @@ class Survey:
     - `fixed`: fixes that have been applied
     - `key_fixes`: fixes for site.yaml and schemas
     - `fixes`, `suggestions`: certain and uncertain fixes for documents, by problem
-    - `unseen`: a sentence that says which relations could not be checked, or ""
+    - `unchecked_relations`: a sentence about relations that could not be checked, or ""
     - `site`, `audit`: the checked site and documents, or None (for example, if the configuration is invalid)
     """
 
@@ -174,7 +174,7 @@ class Survey:
     suggestions: Mapping[Problem, Fix] = field(default_factory=dict)
     site: Site | None = field(default=None, compare=False)
     audit: Audit | None = field(default=None, compare=False)
-    unseen: str = ""
+    unchecked_relations: str = ""
 
     @property
     def errors(self) -> int:
@@ -190,18 +190,18 @@ def survey(
     open_site: Callable[[], Site],
     *,
     translations: bool = False,
-    look: Callable[..., Survey] | None = None,
+    check_site: Callable[..., Survey] | None = None,
 ) -> Survey:
     """Check all files of the site at `root`.
 
-    `open_site` and `look` (by default, `survey_site`) are called only if the configuration is valid.
+    `open_site` and `check_site` (by default, `survey_site`) are called only if the configuration is valid.
     """
     interrupted = _find_interrupted(root)  # Called first, because it may finish a write to the configuration.
     broken = broken_configuration(root)
     if broken:
         found = Survey(in_order((*broken, *interrupted)), len({problem.path for problem in broken}))
         return with_key_fixes(root, found)
-    found = (look or survey_site)(open_site(), translations=translations)
+    found = (check_site or survey_site)(open_site(), translations=translations)
     return with_key_fixes(root, replace(found, problems=in_order((*found.problems, *interrupted))))
 
 
@@ -221,34 +221,34 @@ def _change_of(fix: KeyFix) -> str:
 def survey_site(site: Site, *, translations: bool = False) -> Survey:
     """Check all files of a loaded site. If `translations` is set, also report missing translations."""
     audit = Audit(site.root, site.state.settings, site.state.snapshot)
-    joined, unseen = join_users(audit)
-    found = look_at(audit, site.problems, joined, translations=translations)
-    return replace(found, site=site, unseen=unseen)
+    joined, unseen = with_users(audit)
+    found = survey_audit(audit, site.problems, joined, translations=translations)
+    return replace(found, site=site, unchecked_relations=unseen)
 
 
-def look_at(
-    audit: Audit, problems: Iterable[Problem], joined: Snapshot, *, translations: bool = False
+def survey_audit(
+    audit: Audit, problems: Iterable[Problem], snapshot: Snapshot, *, translations: bool = False
 ) -> Survey:
     """Check the documents and files in `audit`. If `translations` is set, also report missing translations.
 
-    `problems` contains the problems already known. `joined` is the snapshot that includes users.
+    `problems` contains the problems already known, and `snapshot` is a snapshot that includes users.
     """
     found = {_with_position(audit, problem): None for problem in problems}
     optional = (f for rule, f in OPTIONAL_AUDITS.items() if audit.settings.level_of(rule) != "off")
     for find in (*AUDITS, *optional, *((find_untranslated,) if translations else ())):
         audit.checkpoint()
         found.update(dict.fromkeys(find(audit)))
-    for documents in (list(audit.broken), None if joined.users is not None else []):
-        found.update(dict.fromkeys(dangling(joined, audit.parsed, documents)))
-    return report_on(audit, found)
+    for documents in (list(audit.broken), None if snapshot.users is not None else []):
+        found.update(dict.fromkeys(dangling(snapshot, audit.parsed, documents)))
+    return report_problems(audit, found)
 
 
-def report_on(audit: Audit, found: Collection[Problem]) -> Survey:
-    """Return a survey of the problems that the site does not accept, with their severities and fixes."""
+def report_problems(audit: Audit, problems: Collection[Problem]) -> Survey:
+    """Return a survey of the problems that the site does not ignore, with their severities and fixes."""
     lost = tuple(no_document(document.type.uid, document.document_id) for document in audit.broken)
-    levelled = with_levels(audit, found)
+    levelled = with_levels(audit, problems)
     shown = (problem for problem in levelled if not problem.message.endswith(lost))
-    paths = {problem.path for problem in found if problem.rule in FIXABLE_RULES}
+    paths = {problem.path for problem in problems if problem.rule in FIXABLE_RULES}
     possible = fixes_by_place(audit, paths)
     fixable = sum(fix.certain for fix in possible.values())
     reported: list[Problem] = []
@@ -263,11 +263,11 @@ def report_on(audit: Audit, found: Collection[Problem]) -> Survey:
     return Survey(in_order(reported), files, fixable, fixes=fixes, suggestions=suggestions, audit=audit)
 
 
-def join_users(audit: Audit) -> tuple[Snapshot, str]:
+def with_users(audit: Audit) -> tuple[Snapshot, str]:
     """Return the snapshot including users, and the reason why relations to users can't be checked (or "")."""
     if not audit.snapshot.schema.knows_users:
         return audit.snapshot, ""
-    join = import_module("server.site.check.users").join_users
+    join = import_module("server.site.check.users").with_users
     found = join(audit.root, audit.settings, audit.snapshot)
     return cast(tuple[Snapshot, str], found)
 
@@ -278,9 +278,9 @@ def _with_fix(problem: Problem, fix: Fix | None) -> Problem:
     if fix.rule == REPEATED:
         return replace(problem, fix="--fix removes this occurrence")
     new = "null" if fix.new is None else f'"{fix.new}"'
-    does = f"changes it to {new}" if fix.old else f"adds {'.'.join(map(str, fix.at))}: {new}"
+    does = f"changes it to {new}" if fix.old else f"adds {'.'.join(map(str, fix.key_path))}: {new}"
     hint = f"--fix {does}" if fix.certain else f"change it to {new} if that is what you mean"
-    return replace(problem, message=fix.what or problem.message, fix=hint)
+    return replace(problem, message=fix.message or problem.message, fix=hint)
 
 
 def place_of(problem: Problem) -> Place:
@@ -290,7 +290,7 @@ def place_of(problem: Problem) -> Place:
 def fixes_by_place(audit: Audit, paths: Collection[str]) -> dict[Place, Fix]:
     fixes = {}
     for fix in possible_fixes(audit, paths):
-        position = None if fix.rule == "missing-id" else audit.position(fix.path, fix.at)
+        position = None if fix.rule == "missing-id" else audit.position(fix.path, fix.key_path)
         place = (fix.line, fix.column) if fix.rule == REPEATED else line_and_column(position)
         fixes[fix.path, *place, fix.rule] = fix
     return fixes

@@ -22,7 +22,7 @@ from server.storage.media import SIDECAR_SUFFIX
 def find_unclaimed(audit: Audit) -> Iterator[Problem]:
     """Yield a problem for each file in a content folder that belongs to no content type.
 
-    Description files whose media file does not exist are also reported.
+    Description files without a media file are also reported.
     """
     in_bucket = {file.path for file in audit.snapshot.media.values() if file.get("provider_metadata")}
     for path in sorted(audit.files - audit.claims.keys()):
@@ -99,7 +99,7 @@ MAX_COPY_DURATION = timedelta(minutes=1)
 
 
 def file_names(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file that is named like a translation but served as a separate document."""
+    """Yield a problem for each file that is named like a translation, but served as a separate document."""
     stems = {os.path.splitext(path)[0] for path in audit.claims}
     for path, claim in sorted(audit.claims.items()):
         stem, last = os.path.splitext(os.path.splitext(path)[0])
@@ -118,8 +118,8 @@ def file_names(audit: Audit) -> Iterator[Problem]:
 
 
 def missing_ids(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file that lacks the documentId set by another version of its document."""
-    for path, (written, other) in written_ids(audit).items():
+    """Yield a problem for each file without a documentId if another version of its document sets one."""
+    for path, (written, other) in missing_document_ids(audit).items():
         what = (
             f'has no documentId, but {other} contains the documentId "{written}", '
             "so the two files are separate documents"
@@ -128,8 +128,10 @@ def missing_ids(audit: Audit) -> Iterator[Problem]:
         yield Problem(path, None, what, fix, "warning", None, "missing-id", ("documentId",))
 
 
-def written_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
-    """Map each file that lacks a documentId to the documentId and the path of the file that sets it."""
+def missing_document_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
+    """Map each file without a documentId to the documentId of the same document, and to the file that sets
+    it.
+    """
     named: dict[tuple[str, str], list[Document]] = defaultdict(list)
     for path, document in audit.documents.items():
         claim = audit.claims.get(path)
@@ -145,9 +147,9 @@ def written_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
 
 
 def orphans(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each translation that has no document in the default locale."""
+    """Yield a problem for each translation of a document that does not exist in the default locale."""
     default = audit.settings.locales.default
-    fixed = written_ids(audit)
+    fixed = missing_document_ids(audit)
     suggestions = Suggestions()
     for type_ in audit.types:
         defaults = _ids(audit, type_, default)

@@ -20,15 +20,15 @@ from server.schema.model import Schema
 from server.site.check.audit import Audit
 from server.site.check.fixes import FIXABLE_RULES
 from server.site.check.levels import with_levels
-from server.site.check.readings import Readings
+from server.site.check.readings import ProseCache
 from server.site.check.survey import (
     Survey,
     broken_configuration,
     fixes_by_place,
-    join_users,
-    look_at,
     place_of,
+    survey_audit,
     with_key_fixes,
+    with_users,
 )
 from server.site.configure import configure, is_configuration
 from server.site.problems import problems_between
@@ -43,10 +43,10 @@ from server.storage.store import Store
 
 
 @dataclass(frozen=True, eq=False)
-class Basis:
+class SavedSite:
     """The contents of a site's files on disk, without documents from invalid files.
 
-    `others` contains the problems outside content files.
+    `other_problems` contains the problems outside content files.
     """
 
     root: Path
@@ -56,10 +56,10 @@ class Basis:
     entries: Mapping[str, Entry]
     committed: CommitTimes
     image_cache: ImageCache
-    others: tuple[Problem, ...]
+    other_problems: tuple[Problem, ...]
 
     @classmethod
-    def of(cls, site: Site) -> "Basis":
+    def of(cls, site: Site) -> "SavedSite":
         """Return the contents of a loaded site, without reading its files again."""
         state, _, committed, entries = site.basis()
         in_entries = {problem for entry in entries.values() for problem in entry.problems}
@@ -69,7 +69,7 @@ class Basis:
         pictures = site.image_cache
         return cls(site.root, state.settings, state.schema, snapshot, entries, committed, pictures, others)
 
-    def with_texts(self, texts: Mapping[str, str]) -> "Overlay":
+    def with_texts(self, texts: Mapping[str, str]) -> "UnsavedSite":
         """Return the site as it would be if `texts` were saved.
 
         Unsaved settings and schemas are ignored.
@@ -90,7 +90,7 @@ class Basis:
         removed = [d for path in entries if (d := self._valid_document(path)) is not None]
         added = [entry.document for entry in entries.values() if entry.document]
         snapshot = apply(self.snapshot, removed, added) if removed or added else self.snapshot
-        return Overlay(self, snapshot, entries, texts)
+        return UnsavedSite(self, snapshot, entries, texts)
 
     def _owner(self, path: str) -> str:
         described = path.removesuffix(SIDECAR_SUFFIX)
@@ -102,26 +102,26 @@ class Basis:
 
 
 @dataclass(frozen=True, eq=False)
-class Overlay:
+class UnsavedSite:
     """A site as it would be if `texts` were saved. `entries` are parsed from `texts`."""
 
-    basis: Basis
+    saved: SavedSite
     snapshot: Snapshot
     entries: Mapping[str, Entry]
     texts: Mapping[str, str]
 
     @cached_property
     def audit(self) -> Audit:
-        return Audit(self.basis.root, self.basis.settings, self.snapshot, self.texts)
+        return Audit(self.saved.root, self.saved.settings, self.snapshot, self.texts)
 
     def document(self, path: str) -> Document | None:
         if path in self.entries:
             return self.entries[path].document
-        return self.basis._valid_document(path)
+        return self.saved._valid_document(path)
 
     def problems_in_files(self) -> Iterator[Problem]:
-        yield from self.basis.others
-        for entry in {**self.basis.entries, **self.entries}.values():
+        yield from self.saved.other_problems
+        for entry in {**self.saved.entries, **self.entries}.values():
             yield from entry.problems
 
 
@@ -142,41 +142,41 @@ def _read_described(store: Store, before: Entry, data: bytes) -> Entry | None:
 
 
 def survey_unsaved(
-    overlay: Overlay, readings: Readings | None = None, checkpoint: Callable[[], None] = lambda: None
+    site: UnsavedSite, prose_cache: ProseCache | None = None, checkpoint: Callable[[], None] = lambda: None
 ) -> Survey:
     """Check all of a site's files, including unsaved texts.
 
-    `readings` is the cache from the last check. `checkpoint` is called before each document, and can raise an
-    exception to stop the check.
+    `prose_cache` is the cache from the last check. `checkpoint` is called before each document, and can raise
+    an exception to stop the check.
     """
-    basis, readings = overlay.basis, readings or Readings()
-    audit = Audit(basis.root, basis.settings, overlay.snapshot, overlay.texts, readings, checkpoint)
-    joined, unseen = join_users(audit)
-    known = {*overlay.problems_in_files(), *problems_between(audit.parsed, overlay.snapshot)}
-    found = look_at(audit, in_order(known), joined)
-    readings.drop_unused()
-    return replace(with_key_fixes(audit.root, found), unseen=unseen)
+    basis, prose_cache = site.saved, prose_cache or ProseCache()
+    audit = Audit(basis.root, basis.settings, site.snapshot, site.texts, prose_cache, checkpoint)
+    joined, unseen = with_users(audit)
+    known = {*site.problems_in_files(), *problems_between(audit.parsed, site.snapshot)}
+    found = survey_audit(audit, in_order(known), joined)
+    prose_cache.drop_unused()
+    return replace(with_key_fixes(audit.root, found), unchecked_relations=unseen)
 
 
 # --- one file -------------------------------------------------------------------------------------
 
 
-def problems_in_text(overlay: Overlay, path: str) -> tuple[Problem, ...]:
+def problems_in_text(site: UnsavedSite, path: str) -> tuple[Problem, ...]:
     """Return the problems in one file, including missing relation targets, without reading any other file."""
-    basis = overlay.basis
-    entry = overlay.entries.get(path) or basis.entries.get(path)
-    document = overlay.document(path) or _invalid_document(overlay, path)
+    basis = site.saved
+    entry = site.entries.get(path) or basis.entries.get(path)
+    document = site.document(path) or _invalid_document(site, path)
     problems = list(entry.problems) if entry else []
     if document is not None:
-        problems += dangling(overlay.snapshot, overlay.audit.parsed, [document])
-    lost = tuple(_lost(overlay)) if any(problem.rule == "dangling" for problem in problems) else ()
-    shown = (p for p in with_levels(overlay.audit, problems) if not p.message.endswith(lost))
+        problems += dangling(site.snapshot, site.audit.parsed, [document])
+    lost = tuple(_lost(site)) if any(problem.rule == "dangling" for problem in problems) else ()
+    shown = (p for p in with_levels(site.audit, problems) if not p.message.endswith(lost))
     return in_order(set(shown))
 
 
-def fixes_in_text(overlay: Overlay, path: str, problems: Iterable[Problem]) -> Survey:
+def fixes_in_text(site: UnsavedSite, path: str, problems: Iterable[Problem]) -> Survey:
     """Return a survey of the given problems in one file, including any fixes for them."""
-    audit, problems = overlay.audit, tuple(problems)
+    audit, problems = site.audit, tuple(problems)
     possible = fixes_by_place(audit, {path} if any(p.rule in FIXABLE_RULES for p in problems) else ())
     found = {p: fix for p in problems if (fix := possible.get(place_of(p)))}
     fixes = {problem: fix for problem, fix in found.items() if fix.certain}
@@ -184,18 +184,18 @@ def fixes_in_text(overlay: Overlay, path: str, problems: Iterable[Problem]) -> S
     return Survey(problems, fixes=fixes, suggestions=suggestions)
 
 
-def _lost(overlay: Overlay) -> Iterator[str]:
+def _lost(site: UnsavedSite) -> Iterator[str]:
     # The invalid file itself is reported, so relations to its document are not.
-    layout = overlay.audit.layout
-    for path, entry in {**overlay.basis.entries, **overlay.entries}.items():
+    layout = site.audit.layout
+    for path, entry in {**site.saved.entries, **site.entries}.items():
         if _is_invalid(entry) and (claim := layout.claim(path)):
-            document = _invalid_document(overlay, path)
+            document = _invalid_document(site, path)
             yield no_document(claim.type.uid, document.document_id if document else claim.document_id)
 
 
-def _invalid_document(overlay: Overlay, path: str) -> Document | None:
-    audit = overlay.audit
-    claim, text = audit.layout.claim(path), overlay.texts.get(path)
+def _invalid_document(site: UnsavedSite, path: str) -> Document | None:
+    audit = site.audit
+    claim, text = audit.layout.claim(path), site.texts.get(path)
     if claim is None or text is None:
         return None
     try:

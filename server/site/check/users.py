@@ -14,7 +14,7 @@ from server.paths import STATE_FOLDER
 ACCOUNTS_FILE = f"{STATE_FOLDER}/accounts.db"
 
 
-def join_users(root: Path, settings: Settings, snapshot: Snapshot) -> tuple[Snapshot, str]:
+def with_users(root: Path, settings: Settings, snapshot: Snapshot) -> tuple[Snapshot, str]:
     """Return the snapshot including users, and the reason why relations to users can't be checked (or "")."""
     count = sum(1 for _ in related_to_users(snapshot))
     if not count:

@@ -9,7 +9,7 @@ from server.site.check.audit import Audit
 from server.site.check.document_rules import check_text
 from server.site.check.links import LinkTargets
 from server.site.check.survey import survey_site
-from server.site.check.unsaved import Basis, survey_unsaved
+from server.site.check.unsaved import SavedSite, survey_unsaved
 from tests.git import commit_all, git
 from tests.site.check.sites import SETTINGS, TYPES, check, page, places
 from tests.sites import STRING, collection, load, opened, schema, translated, write
@@ -327,7 +327,7 @@ def test_links_with_addresses_are_found_in_an_unsaved_text(tmp_path: Path) -> No
     path, text = "content/notes/n.yaml", "text: '[x](/blog/new) [y](/blog/newer)'\n"
     new = {"content/posts/n.md": "---\nslug: new\n---\n", path: text}
     write(tmp_path, {**SITE_WITH_PAGES, path: "text: x\n"})
-    found = survey_unsaved(Basis.of(opened(tmp_path)).with_texts(new)).problems
+    found = survey_unsaved(SavedSite.of(opened(tmp_path)).with_texts(new)).problems
     assert [(problem.path, problem.column) for problem in found] == [(path, 27)]
 
 

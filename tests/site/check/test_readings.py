@@ -6,8 +6,8 @@ import pytest
 
 from server.formats import markdown
 from server.service.opening import Mode, open_site
-from server.site.check.readings import Readings
-from server.site.check.unsaved import Basis, survey_unsaved
+from server.site.check.readings import ProseCache
+from server.site.check.unsaved import SavedSite, survey_unsaved
 from tests.sites import STRING, collection, write
 
 FILES = {
@@ -21,12 +21,14 @@ FILES = {
 
 
 @pytest.fixture
-def basis(tmp_path: Path) -> Basis:
+def basis(tmp_path: Path) -> SavedSite:
     write(tmp_path, FILES)
-    return Basis.of(open_site(tmp_path, Mode.READ).site)
+    return SavedSite.of(open_site(tmp_path, Mode.READ).site)
 
 
-def test_a_check_reads_only_the_prose_that_has_changed(basis: Basis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_reads_only_the_prose_that_has_changed(
+    basis: SavedSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
     read, texts = markdown.read_markdown, list[str]()
 
     def read_markdown(text: str, first_line: int) -> object:
@@ -34,7 +36,7 @@ def test_a_check_reads_only_the_prose_that_has_changed(basis: Basis, monkeypatch
         return read(text, first_line)
 
     monkeypatch.setattr(markdown, "read_markdown", read_markdown)
-    readings, path = Readings(), "content/articles/b.md"
+    readings, path = ProseCache(), "content/articles/b.md"
     survey_unsaved(basis.with_texts({}), readings)
     assert texts
     texts.clear()
@@ -47,8 +49,8 @@ def test_a_check_reads_only_the_prose_that_has_changed(basis: Basis, monkeypatch
     assert [problem.rule for problem in found] == ["broken-link"]  # /articles/c/
 
 
-def test_prose_that_is_gone_is_forgotten(basis: Basis) -> None:
-    readings = Readings()
+def test_prose_that_is_gone_is_forgotten(basis: SavedSite) -> None:
+    readings = ProseCache()
     survey_unsaved(basis.with_texts({}), readings)
     text = FILES["content/articles/a.md"]
     assert readings.anchors("content/articles/a.md", text) is not None
@@ -57,7 +59,7 @@ def test_prose_that_is_gone_is_forgotten(basis: Basis) -> None:
     assert readings.anchors("content/articles/a.md", text) is None
 
 
-def test_a_check_can_be_abandoned_before_each_document(basis: Basis) -> None:
+def test_a_check_can_be_abandoned_before_each_document(basis: SavedSite) -> None:
     calls = list[int]()
     survey_unsaved(basis.with_texts({}), checkpoint=lambda: calls.append(1))
     assert len(calls) >= 2
