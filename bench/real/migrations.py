@@ -10,7 +10,7 @@ from server.errors import ApiError
 from server.service.opening import Mode, open_site
 from server.site.migrations.draft import MIGRATIONS
 from server.site.migrations.migration import Migration
-from server.site.migrations.plan import NewMigration, plan_new
+from server.site.migrations.plan import NewMigration, plan_new_migration
 from server.write.context import Context
 
 NEW_NAME = "renamed-attribute"
@@ -46,6 +46,6 @@ def _there_and_back(request: tuple[str, str], context: Context) -> int:
     type_, attribute = request
     there = Migration("rename", {"attribute": f"{type_}.{attribute}", "to": NEW_NAME})
     back = Migration("rename", {"attribute": f"{type_}.{NEW_NAME}", "to": attribute})
-    plan = plan_new(NewMigration(there), context)
-    plan_new(NewMigration(back), context)
+    plan = plan_new_migration(NewMigration(there), context)
+    plan_new_migration(NewMigration(back), context)
     return len(plan.paths)

@@ -22,7 +22,7 @@ from server.service.read import Caller
 from server.service.write import Writes
 from server.site.migrations.lacking import LACKING_FIX
 from server.site.migrations.migration import Migration
-from server.site.migrations.plan import ApplyKept, NewMigration, Plan
+from server.site.migrations.plan import ApplyMigrations, NewMigration, Plan
 from server.tools.terminal import check_site, printable, site_option, tell_commit
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -277,7 +277,7 @@ def apply(root: Path, lossy: bool, scripts: bool, **options: Any) -> None:
 
     For example, documents from an older branch may lack a migration.
     """
-    _run(ApplyKept(lossy, scripts), root, **options)
+    _run(ApplyMigrations(lossy, scripts), root, **options)
 
 
 @migrate.command("list")
@@ -291,5 +291,5 @@ def list_(root: Path, branch: str | None) -> None:
         click.echo(printable(f"{one.migration.label}: {one.migration}"))
         for path in one.documents:
             click.echo(printable(f"! {path} lacks it; {LACKING_FIX}"))
-        for message in one.unclear:
+        for message in one.errors:
             click.echo(printable(f"! {message}"))

@@ -8,13 +8,19 @@ from functools import partial
 from server.errors import ConflictError
 from server.service.read import Caller
 from server.service.write import Outcome, Writes
-from server.site.migrations.lacking import Lacking, find_lacking
-from server.site.migrations.plan import ApplyKept, NewMigration, Plan, plan_kept, plan_new
+from server.site.migrations.lacking import UnmigratedDocuments, find_unmigrated
+from server.site.migrations.plan import (
+    ApplyMigrations,
+    NewMigration,
+    Plan,
+    plan_new_migration,
+    plan_unapplied,
+)
 from server.storage.git.uncommitted import changed_paths
 from server.storage.intent import Write
 from server.write.context import Context
 
-Request = NewMigration | ApplyKept
+Request = NewMigration | ApplyMigrations
 _MAX_NAMED_FILES = 20
 
 
@@ -53,17 +59,21 @@ def write_migration(
     return writes.make(caller, prepare, request, message=message or partial(_message, request))
 
 
-def list_migrations(writes: Writes, caller: Caller) -> list[Lacking]:
+def list_migrations(writes: Writes, caller: Caller) -> list[UnmigratedDocuments]:
     _, found = writes.files_of(caller, _lacking, None)
     return found
 
 
-def _lacking(_: None, context: Context) -> list[Lacking]:
-    return find_lacking(context)
+def _lacking(_: None, context: Context) -> list[UnmigratedDocuments]:
+    return find_unmigrated(context)
 
 
 def _plan(request: Request, context: Context) -> Plan:
-    return plan_new(request, context) if isinstance(request, NewMigration) else plan_kept(request, context)
+    return (
+        plan_new_migration(request, context)
+        if isinstance(request, NewMigration)
+        else plan_unapplied(request, context)
+    )
 
 
 def _plan_committed(writes: Writes, request: Request, context: Context) -> Plan:

@@ -20,7 +20,7 @@ from server.history.merging.sides import Sides
 from server.history.past import PastStates
 from server.site.configure import Configuration
 from server.site.migrations.draft import MIGRATIONS, Draft, Finding
-from server.site.migrations.migration import Migration, kept_paths, next_path, read_migration
+from server.site.migrations.migration import Migration, migration_paths, read_migration, renumbered_path
 from server.site.migrations.plan import ARGUMENTS, OPERATIONS, unexpected_errors_refused
 from server.storage.changeset import Changeset
 from server.storage.files import Signature, size_signature
@@ -98,7 +98,7 @@ def bring_along(past: PastStates, sides: Sides) -> BroughtAlong:
 def _kept(root: Path, commit: str) -> dict[str, str]:
     """Return the texts of the migrations in a commit, by path."""
     files = read_tree(root, commit, (MIGRATIONS,))
-    paths = list(kept_paths(files))
+    paths = list(migration_paths(files))
     texts = read_blobs(root, [files[path].id for path in paths])
     return {path: (data or b"").decode(errors="replace") for path, data in zip(paths, texts, strict=True)}
 
@@ -122,7 +122,7 @@ class _Added:
             if path in base or ours.get(path) == text:
                 continue
             if path in ours:
-                renamed[path] = next_path((*ours, *theirs, *renamed.values()), path)
+                renamed[path] = renumbered_path((*ours, *theirs, *renamed.values()), path)
             by_theirs[renamed.get(path, path)] = text
         return cls(by_ours, by_theirs, renamed)
 
@@ -210,10 +210,10 @@ class _Replay:
         for old, new in self.renamed.items():
             self.changeset.put(new, self.changeset.text(old))
             self.changeset.delete(old)
-        own = {self.renamed.get(path, path) for path in kept_paths(blobs)} - self.lacked.keys()
+        own = {self.renamed.get(path, path) for path in migration_paths(blobs)} - self.lacked.keys()
         store = Store(root, state.state.schema, state.state.settings, CommitTimes().timestamps)
         context = Context(state.state.snapshot, state.state.settings, store, self.changeset, now())
-        for path in kept_paths({*own, *self.lacked}):
+        for path in migration_paths({*own, *self.lacked}):
             if path in self.lacked:
                 self.changeset.put(path, self.lacked[path])
             migration = _read(path, self.changeset.text(path))
@@ -240,7 +240,7 @@ class _Replay:
                 draft, before = self._draft(context, enums)
                 OPERATIONS[migration.operation].plan(draft, migration, is_new=is_new)
                 refusals = [found for found in draft.refusals if not found.is_syntax]
-                reason = "; ".join(draft.described(refusals))
+                reason = "; ".join(draft.describe_findings(refusals))
         except ValidationError as error:
             reason = error.message
         if reason and is_new:
@@ -253,7 +253,7 @@ class _Replay:
         self.losses |= losses.keys()
         if real and self.name != BASE:
             if is_new:
-                what = "; ".join(draft.described(real[:20]))
+                what = "; ".join(draft.describe_findings(real[:20]))
                 raise ConflictError(
                     f"{migration.label} would lose values that {self.name} has changed: {what}. Remove these "
                     "values there first",
@@ -267,7 +267,7 @@ class _Replay:
         assert self.changeset is not None
         attempt = Changeset(self.past.site.root, self.files)
         attempt.adopt(self.changeset)
-        draft = Draft(replace(context, changeset=attempt), lossy=True, only=self.only, enums=enums)
+        draft = Draft(replace(context, changeset=attempt), lossy=True, allowed_paths=self.only, enums=enums)
         before = draft.configuration()
         schema, settings = before.schema, before.settings
         store = Store(self.past.site.root, schema, settings, CommitTimes().timestamps)
@@ -321,11 +321,11 @@ def _loss(draft: Draft, before: Configuration, found: Finding) -> _Loss:
     text = draft.before.get(found.path) or draft.text_or_none(found.path) or ""
     try:
         value: object = parse(found.path, text, claim.type.body if claim else None)
-        for key in found.at:
+        for key in found.key_path:
             value = value[key]  # type: ignore[index]
     except (SyntaxProblem, LookupError, TypeError):
         value = None
-    return found.path, found.at, found.message, repr(value)
+    return found.path, found.key_path, found.message, repr(value)
 
 
 def label_counts(brought: BroughtAlong) -> Iterator[tuple[str, int, bool]]:

@@ -6,7 +6,7 @@ from server.documents.timestamps import now
 from server.problems import Problem
 from server.site.check.audit import Audit
 from server.site.migrations.draft import MIGRATIONS
-from server.site.migrations.lacking import lacking_problems
+from server.site.migrations.lacking import unmigrated_problems
 from server.storage.changeset import Changeset
 from server.storage.git.times import CommitTimes
 from server.storage.store import Store
@@ -19,4 +19,4 @@ def find_unmigrated_documents(audit: Audit) -> Iterator[Problem]:
         schema, settings = audit.snapshot.schema, audit.settings
         store = Store(audit.root, schema, settings, CommitTimes().timestamps)
         context = Context(audit.snapshot, settings, store, Changeset(audit.root), now())
-        yield from lacking_problems(context)
+        yield from unmigrated_problems(context)

@@ -25,7 +25,7 @@ class ArgumentForm:
     max_chars: int | None = MAX_CHARS
 
     def read(self, value: Tree) -> str | list[str]:
-        """Return an argument's value. Raises ValueError if the value has the wrong form."""
+        """Return an argument's value. Raises ValueError if the value has a different form."""
         if self.is_list:
             if not isinstance(value, list) or not value or not all(map(_is_text, value)):
                 raise ValueError(f"must be a list of names (found {describe_value(value)})")

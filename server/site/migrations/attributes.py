@@ -9,25 +9,28 @@ from server.formats.text_positions import KeyPath
 from server.formats.tree import is_null
 from server.schema.model import Schema, Type
 from server.site.configure import Configuration
-from server.site.migrations.draft import Draft, Place, new_problems
+from server.site.migrations.draft import AttributeMapping, Draft, new_problems
 from server.site.migrations.edits import Edits
 from server.site.migrations.migration import Migration, require_attribute, split_target
 from server.site.migrations.query_names import NewNames
-from server.site.migrations.references import in_schemas, in_settings, references
+from server.site.migrations.references import references_in_schemas, references_in_settings, rename_references
 
 BODY_TYPES = ("richtext", "text", "string")  # types of the attributes that `options.body` can name
 
 
 def configure_after(draft: Draft, before: Configuration) -> Configuration:
-    """Return the drafted configuration. Refuse the migration if the draft adds problems."""
+    """Return the configuration after the migration. Refuse the migration if it adds problems."""
     after = draft.configuration()
     for problem in new_problems(before, after):
         draft.refuse(problem.path, problem.message, problem.fix)
     return after
 
 
-def keep_body(draft: Draft, before: Type, after: Schema, name: str | None) -> None:
-    """Set `options.body` to `name` if a different attribute would otherwise become the Markdown body."""
+def keep_markdown_body(draft: Draft, before: Type, after: Schema, name: str | None) -> None:
+    """Set `options.body` to `name` if a different attribute would otherwise become the Markdown body.
+
+    `name` is the attribute that was the Markdown body before the migration, or None.
+    """
     type_ = after.types[before.uid]
     attribute = type_.attributes.get(name or "")
     if type_.body == name or attribute is None or attribute.type not in BODY_TYPES:
@@ -50,7 +53,7 @@ def rename(draft: Draft, migration: Migration, *, is_new: bool) -> None:
         require_attribute(type_, old)
         if new in type_.attributes:
             raise ValidationError(f'{type_.uid} already has an attribute "{new}"')
-        for path, edits in references(draft, before.schema, type_, old, new).items():
+        for path, edits in rename_references(draft, before.schema, type_, old, new).items():
             for at, reason in edits.refused.items():
                 draft.refuse(path, f"{'.'.join(map(str, at))}: {reason}", "change it first", at)
             draft.edit_configuration(path, Edits(edits.renames, edits.values))
@@ -60,15 +63,15 @@ def rename(draft: Draft, migration: Migration, *, is_new: bool) -> None:
     elif old in type_.attributes:
         return  # A later change has reused the old name, so documents may contain it.
 
-    def editor(place: Place) -> Edits:
+    def editor(place: AttributeMapping) -> Edits:
         edits = Edits()
-        if old in place.tree and new in place.tree:
+        if old in place.values and new in place.values:
             draft.refuse(place.path, f'contains both "{old}" and "{new}"', "remove one of them",
-                         (*place.at, new))  # fmt: skip
-        elif is_new and new in place.tree:
+                         (*place.key_path, new))  # fmt: skip
+        elif is_new and new in place.values:
             draft.refuse(place.path, f'already contains the key "{new}", which would become the attribute',
-                         "remove or rename this key first", (*place.at, new))  # fmt: skip
-        elif old in place.tree:
+                         "remove or rename this key first", (*place.key_path, new))  # fmt: skip
+        elif old in place.values:
             edits.renames[old,] = new
         return edits
 
@@ -91,16 +94,16 @@ def drop(draft: Draft, migration: Migration, *, is_new: bool) -> None:
         draft.edit_configuration(type_.path, Edits(values={("attributes", name): REMOVE}))
         after = configure_after(draft, before)
         if type_.body != name:
-            keep_body(draft, type_, after.schema, type_.body)
+            keep_markdown_body(draft, type_, after.schema, type_.body)
             after = draft.configuration()
     elif name in type_.attributes:
         return
 
-    def editor(place: Place) -> Edits:
-        if name not in place.tree:
+    def editor(place: AttributeMapping) -> Edits:
+        if name not in place.values:
             return Edits()
-        if not is_null(place.tree[name]) and not derived:
-            draft.lose(place.path, (*place.at, name), f'"{name}" has a value')
+        if not is_null(place.values[name]) and not derived:
+            draft.add_loss(place.path, (*place.key_path, name), f'"{name}" has a value')
         return Edits(values={(name,): REMOVE})
 
     draft.edit_documents(before, after, type_.uid, editor, (name,))
@@ -116,27 +119,27 @@ def _release(draft: Draft, schema: Schema, type_: Type, name: str) -> None:
                 f"drop it first: bifolio migrate drop {other.singular}.{attribute.inversed_by}"
             )
     removed = NewNames(type_.uid, name, ())
-    for path, at in replace_references(draft, schema, type_, removed, except_in=("inversedBy",)):
+    for path, at in replace_references(draft, schema, type_, removed, ignored_keys=("inversedBy",)):
         draft.edit_configuration(path, Edits(values={at: REMOVE}))
 
 
 def replace_references(
-    draft: Draft, schema: Schema, type_: Type, new: NewNames, *, except_in: Collection[str] = ()
+    draft: Draft, schema: Schema, type_: Type, new_names: NewNames, *, ignored_keys: Collection[str] = ()
 ) -> list[tuple[str, KeyPath]]:
-    """Update the references to an attribute in site.yaml.
+    """Update the references to an attribute in site.yaml, and return some of those in schemas.
 
-    References in schemas are not updated. Return those under the keys in `except_in`. Refuse the migration
-    if schemas contain other references, or if a reference in site.yaml can't be updated.
+    References in schemas are not updated: those under `ignored_keys` are returned. Refuse the migration if
+    schemas contain other references, or if a reference in site.yaml can't be updated.
     """
-    excepted, name = [], new.old
-    for path, edits in in_schemas(schema, type_, name, f"{name}-new").items():
+    excepted, name = [], new_names.old
+    for path, edits in references_in_schemas(schema, type_, name, f"{name}-new").items():
         for at in (*edits.renames, *edits.values):
-            if path != type_.path and at[0] == "attributes" and at[-1] in except_in:
+            if path != type_.path and at[0] == "attributes" and at[-1] in ignored_keys:
                 excepted.append((path, at))
             else:
                 where = ".".join(map(str, at))
                 draft.refuse(path, f"{where} uses {type_.uid}.{name}", "change it first", at)
-    edits = in_settings(draft, schema, type_, new)
+    edits = references_in_settings(draft, schema, type_, new_names)
     for at, reason in edits.refused.items():
         where = ".".join(map(str, at))
         draft.refuse(FILE, f"{where} uses {type_.uid}.{name}, and {reason}", "change it first", at)

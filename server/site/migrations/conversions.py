@@ -23,14 +23,15 @@ _CANONICAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Converted:
-    """Result of a conversion. If `keeps` is set, the value stays as written; otherwise, it becomes `tree`.
+class ConversionResult:
+    """Result of a conversion. If `is_unchanged` is set, the value stays as written; otherwise, it becomes
+    `tree`.
 
     `is_exact` is False if the conversion loses information.
     """
 
     tree: Any = None
-    keeps: bool = False
+    is_unchanged: bool = False
     is_exact: bool = True
 
 
@@ -102,22 +103,22 @@ CONVERSIONS: Mapping[tuple[str, str], Convert] = {
 }
 
 
-def convert_tree(tree: Tree, old: Attribute, new: Attribute) -> Converted | None:
-    """Convert a value in a file from `old` to `new`, or return None if that is impossible.
+def convert_tree(tree: Tree, old: Attribute, new: Attribute) -> ConversionResult | None:
+    """Convert a value in a file from the type of `old` to the type of `new`.
 
-    A value with the same meaning for both attributes is left unchanged. Raises Unreadable if the value is not
-    valid for `old`.
+    Return None if that is impossible. A value with the same meaning for both attributes is left unchanged.
+    Raises Unreadable if the value is not valid for `old`.
     """
     if is_null(tree):
-        return Converted(keeps=True)
+        return ConversionResult(is_unchanged=True)
     value = READERS[old.type](tree, old)
     as_it_is = _read(tree, new)
     if as_it_is is not None and _is_same(_convert(as_it_is, new, old), value, new):
-        return Converted(keeps=True)
+        return ConversionResult(is_unchanged=True)
     converted = _convert(value, old, new)
     if converted is None:
         return None
-    return Converted(converted, is_exact=_is_same(_convert(converted, new, old), value, new))
+    return ConversionResult(converted, is_exact=_is_same(_convert(converted, new, old), value, new))
 
 
 def _convert(value: Any, old: Attribute, new: Attribute) -> Any:
@@ -135,13 +136,17 @@ def _is_same(back: Any, value: Any, new: Attribute) -> bool:
 # --- relations and media --------------------------------------------------------------------------
 
 
-def to_one(tree: Tree) -> Converted:
+def list_to_item(tree: Tree) -> ConversionResult:
     """Convert a list of relation targets, media files or components to its first item."""
     if not isinstance(tree, list):
-        return Converted(keeps=True)
+        return ConversionResult(is_unchanged=True)
     items = [item for item in tree if not is_null(item)]
-    return Converted(items[0] if items else REMOVE, is_exact=len(items) <= 1)
+    return ConversionResult(items[0] if items else REMOVE, is_exact=len(items) <= 1)
 
 
-def to_many(tree: Tree) -> Converted:
-    return Converted(keeps=True) if isinstance(tree, list) or is_null(tree) else Converted([tree])
+def item_to_list(tree: Tree) -> ConversionResult:
+    return (
+        ConversionResult(is_unchanged=True)
+        if isinstance(tree, list) or is_null(tree)
+        else ConversionResult([tree])
+    )

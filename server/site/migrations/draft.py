@@ -19,7 +19,7 @@ from server.problems import Problem
 from server.schema.model import Schema, Type
 from server.site.configure import Configuration, configure
 from server.site.migrations.edits import Edits, edit_text
-from server.site.migrations.places import holders_of, places_in
+from server.site.migrations.places import find_instances, types_containing
 from server.storage.read import parse, positions_of
 from server.write.context import Context
 
@@ -30,17 +30,20 @@ _CONFIGURATION = (FILE, f"{TYPES}/")
 # Errors if the file system does not accept the name of a file.
 _NAME_ERRORS = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL)
 # Returns the edits to one mapping of attributes. Their paths begin at the mapping.
-Editor = Callable[["Place"], Edits]
+Editor = Callable[["AttributeMapping"], Edits]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """The attributes and values at the path `at` in a document. The path () stands for the whole document."""
+class AttributeMapping:
+    """The attributes and their values in a document, or in a component at `key_path` in the document.
+
+    For the document itself, `key_path` is ().
+    """
 
     path: str
     claim: Claim
-    at: KeyPath
-    tree: Mapping[str, Tree]
+    key_path: KeyPath
+    values: Mapping[str, Tree]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ class Finding:
     """A reason why a migration is impossible, or a value that the migration would lose."""
 
     path: str
-    at: KeyPath
+    key_path: KeyPath
     message: str
     fix: str = ""
     line: int | None = None
@@ -78,9 +81,9 @@ class Draft:
     # The text of each changed file before, None for a new file.
     before: dict[str, str | None] = field(default_factory=dict)
     # paths of the documents that the migration can change; None for all
-    only: Set[str] | None = None
+    allowed_paths: Set[str] | None = None
     # whether the migration is allowed to publish documents that are marked as drafts
-    publishes: bool = False
+    may_publish: bool = False
     # the definitions of enumerations that a retype must not derive from documents, by `TYPE.attribute`
     enums: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -91,7 +94,7 @@ class Draft:
         self.paths = dict.fromkeys(
             path
             for path in sorted(listed)
-            if (self.only is None or path in self.only or path.startswith(own))
+            if (self.allowed_paths is None or path in self.allowed_paths or path.startswith(own))
             and (changeset.exists(path) or not changeset.changes(path))
         )
 
@@ -142,16 +145,16 @@ class Draft:
     def refuse(self, path: str, message: str, fix: str = "", at: KeyPath = ()) -> None:
         self.refusals.append(Finding(path, at, message, fix))
 
-    def lose(self, path: str, at: KeyPath, message: str) -> None:
+    def add_loss(self, path: str, at: KeyPath, message: str) -> None:
         self.losses.append(Finding(path, at, message))
 
-    def described(self, findings: Iterable[Finding]) -> Iterator[str]:
+    def describe_findings(self, findings: Iterable[Finding]) -> Iterator[str]:
         """Yield a line of text about each finding, including its position in the original file."""
         for found in findings:
             line, column = found.line, None
-            if line is None and found.at:
+            if line is None and found.key_path:
                 text = self.before.get(found.path) or self.text_or_none(found.path) or ""
-                line, column = line_and_column(nearest(positions_of(found.path, text), found.at))
+                line, column = line_and_column(nearest(positions_of(found.path, text), found.key_path))
             yield f"{place_of(found.path, line, column)}: {with_fix(found.message, found.fix)}"
 
     def require_possible(self) -> None:
@@ -164,7 +167,7 @@ class Draft:
             raise ValidationError(self._listed(f"{what} (allow this with --lossy)", self.losses))
 
     def _listed(self, what: str, findings: list[Finding]) -> str:
-        lines = list(self.described(findings[:MAX_SHOWN]))
+        lines = list(self.describe_findings(findings[:MAX_SHOWN]))
         if len(findings) > MAX_SHOWN:
             lines.append(f"… and {len(findings) - MAX_SHOWN:,} more")
         return what + ":\n" + "\n".join(f"  {line}" for line in lines)
@@ -172,7 +175,9 @@ class Draft:
     # --- configuration -------------------------------------------------------------------------
 
     def configuration(self) -> Configuration:
-        """Return the configuration as drafted. Raises ValidationError if it is invalid."""
+        """Return the configuration with the changes of this draft. Raises ValidationError if it
+        is invalid.
+        """
         files = (p for p in sorted(self.paths) if p.startswith(_CONFIGURATION) and self.exists(p))
         try:
             return _configure(tuple((path, self.text(path)) for path in files))
@@ -194,10 +199,10 @@ class Draft:
 
     # --- documents -----------------------------------------------------------------------------
 
-    def claimed(self, layout: Layout, uids: Iterable[str]) -> Iterator[tuple[str, Claim]]:
+    def document_files(self, layout: Layout, uids: Iterable[str]) -> Iterator[tuple[str, Claim]]:
         """Yield the path and the claim of each document file of the given content types.
 
-        The claim says which document the path stands for.
+        The claim names the document, the locale and the status that the path stands for.
         """
         wanted = frozenset(uids)
         for path in list(self.paths):
@@ -206,19 +211,24 @@ class Draft:
                 yield path, claim
 
     def edit_documents(
-        self, before: Configuration, after: Configuration, uid: str, editor: Editor, words: Iterable[str]
+        self, before: Configuration, after: Configuration, uid: str, editor: Editor, keywords: Iterable[str]
     ) -> None:
         """Apply the edits that `editor` returns for each document or component of the type `uid`.
 
-        Skips files that contain none of `words`, unless `words` is empty.
+        Files that contain none of the `keywords` are skipped, unless `keywords` is empty.
         """
-        words = tuple(words)
+        keywords = tuple(keywords)
         layout = Layout(before.schema, before.settings)
-        for path, claim in self.claimed(layout, holders_of(before.schema, uid)):
+        for path, claim in self.document_files(layout, types_containing(before.schema, uid)):
             text = self.text(path)
             body = claim.type.body if path.endswith(MARKDOWN) else None
             # A file with backslashes is not skipped, because keys can be escaped in JSON and YAML.
-            if words and body not in words and "\\" not in text and not any(word in text for word in words):
+            if (
+                keywords
+                and body not in keywords
+                and "\\" not in text
+                and not any(word in text for word in keywords)
+            ):
                 continue
             try:
                 self._edit_document(path, claim, after.schema, text, editor, before.schema, uid)
@@ -231,8 +241,8 @@ class Draft:
         self, path: str, claim: Claim, after: Schema, text: str, editor: Editor, schema: Schema, uid: str
     ) -> None:
         tree, edits = parse(path, text, claim.type.body), Edits()
-        for at, mapping in places_in(schema, claim.type, tree, uid):
-            edits.add(editor(Place(path, claim, at, mapping)), at)
+        for at, mapping in find_instances(schema, claim.type, tree, uid):
+            edits.add(editor(AttributeMapping(path, claim, at, mapping)), at)
         if edits:
             self._refuse_to_publish(path, claim, after, tree, edits)
             new_body = _body_of(after, claim.type)
@@ -246,7 +256,7 @@ class Draft:
     ) -> None:
         """Refuse the migration if a draft would no longer be marked as a draft."""
         key, new_type = claim.type.draft_key, after.types.get(claim.type.uid, claim.type)
-        if self.publishes or key is None or not is_marked_as_draft(claim.type, claim.name, tree):
+        if self.may_publish or key is None or not is_marked_as_draft(claim.type, claim.name, tree):
             return
         if not is_marked_as_draft(new_type, claim.name, edits.applied_to(tree)):
             what = f'"{key.name}" would no longer mark the document as a draft (options.draftWhen)'

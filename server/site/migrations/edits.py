@@ -19,7 +19,7 @@ from server.storage.read import BOM, parse
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """Edits to the keys and values in one file, by path. Paths contain the old names of keys.
+    """Edits to the keys and values in one file, by key path. Paths contain the old names of keys.
 
     - `renames`: new names of keys
     - `values`: new values; REMOVE removes a key
@@ -33,11 +33,11 @@ class Edits:
     def __bool__(self) -> bool:
         return bool(self.renames or self.values or self.refused)
 
-    def add(self, other: "Edits", at: KeyPath = ()) -> None:
-        """Add edits whose paths are relative to the path `at`."""
-        self.renames.update({(*at, *path): name for path, name in other.renames.items()})
-        self.values.update({(*at, *path): value for path, value in other.values.items()})
-        self.refused.update({(*at, *path): reason for path, reason in other.refused.items()})
+    def add(self, other: "Edits", prefix: KeyPath = ()) -> None:
+        """Add edits whose paths are relative to the path `prefix`."""
+        self.renames.update({(*prefix, *path): name for path, name in other.renames.items()})
+        self.values.update({(*prefix, *path): value for path, value in other.values.items()})
+        self.refused.update({(*prefix, *path): reason for path, reason in other.refused.items()})
 
     def applied_to(self, tree: Tree) -> Any:
         """Return `tree` with these edits. Unchanged parts are not copied."""

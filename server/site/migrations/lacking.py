@@ -7,52 +7,57 @@ from server.errors import SetupError, ValidationError
 from server.problems import Problem
 from server.site.migrations.draft import Draft
 from server.site.migrations.migration import Migration
-from server.site.migrations.plan import OPERATIONS, kept_migrations, read_kept, unexpected_errors_refused
+from server.site.migrations.plan import (
+    OPERATIONS,
+    migrations_of_site,
+    read_migrations,
+    unexpected_errors_refused,
+)
 from server.write.context import Context
 
 LACKING_FIX = "run bifolio migrate apply"
 
 
 @dataclass(frozen=True, slots=True)
-class Lacking:
+class UnmigratedDocuments:
     """A migration, and the documents to which it has not been applied.
 
     - `documents`: paths of these documents, each with the number of the first line that the migration would
       change
-    - `unclear`: messages about documents that can't be migrated
+    - `errors`: messages about documents that can't be migrated
     """
 
     migration: Migration
     documents: dict[str, int]
-    unclear: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
 
 
-def find_lacking(context: Context) -> list[Lacking]:
-    """Return all of the site's migrations in order, with the documents that lack them.
+def find_unmigrated(context: Context) -> list[UnmigratedDocuments]:
+    """Return all of the site's migrations in order, with the documents to which they have not been applied.
 
     No documents are listed for migrations that run scripts. Raises ValidationError if a migration file is
     invalid.
     """
-    return _lacking_of(context, kept_migrations(context))
+    return _unmigrated_by(context, migrations_of_site(context))
 
 
-def _lacking_of(context: Context, migrations: list[Migration]) -> list[Lacking]:
+def _unmigrated_by(context: Context, migrations: list[Migration]) -> list[UnmigratedDocuments]:
     found = []
     for migration in migrations:
         operation = OPERATIONS[migration.operation]
         draft = Draft(context, lossy=True)
         if operation.runs_code:
-            found.append(Lacking(migration, {}))
+            found.append(UnmigratedDocuments(migration, {}))
             continue
         try:
             with unexpected_errors_refused():
                 operation.plan(draft, migration, is_new=False)
-            unclear = tuple(draft.described(draft.refusals))
+            unclear = tuple(draft.describe_findings(draft.refusals))
         except ValidationError as error:  # If its type no longer exists, there is nothing to migrate.
             unclear = () if "unknown type" in error.message else (error.message,)
         lines = {path: _first_change(draft.before.get(path) or "", draft.text_or_none(path) or "")
                  for path in sorted(draft.documents)}  # fmt: skip
-        found.append(Lacking(migration, lines, unclear))
+        found.append(UnmigratedDocuments(migration, lines, unclear))
     return found
 
 
@@ -61,18 +66,18 @@ def _first_change(old: str, new: str) -> int:
     return next((line for line, (before, after) in enumerate(pairs, 1) if before != after), 1)
 
 
-def lacking_problems(context: Context) -> Iterator[Problem]:
-    """Yield a problem for each document that lacks migrations.
+def unmigrated_problems(context: Context) -> Iterator[Problem]:
+    """Yield a problem for each document to which migrations have not been applied.
 
     If a migration file is invalid, yield only a problem for that file.
     """
     try:
-        migrations = read_kept(context)
+        migrations = read_migrations(context)
     except SetupError as error:
         place, what, fix = (error.path, error.line), error.message, error.fix
         yield Problem(*place, what, fix, "warning", error.column, rule="migration")
         return
-    found = _lacking_of(context, migrations)
+    found = _unmigrated_by(context, migrations)
     missing: dict[str, tuple[int, list[str]]] = {}
     for one in found:
         for path, line in one.documents.items():

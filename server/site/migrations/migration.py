@@ -45,34 +45,34 @@ def _shown(key: str, value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def kept_path(paths: Iterable[str], migration: Migration, name: str) -> str:
-    """Return the file path for a new migration, with the next number after those in `paths`."""
+def new_migration_path(paths: Iterable[str], migration: Migration, name: str) -> str:
+    """Return the path of the file for a new migration, with the next number after those in `paths`."""
     numbers = [int(found[1]) for found in map(_NAME.fullmatch, paths) if found]
     slug = _NOT_SLUG.sub("-", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()).strip("-")
     return f"{MIGRATIONS}/{max(numbers, default=0) + 1:04}-{migration.operation}-{slug[:60]}.yaml"
 
 
-def next_path(paths: Iterable[str], path: str) -> str:
+def renumbered_path(paths: Iterable[str], path: str) -> str:
     """Return `path`, but with the next number after those in `paths`."""
     numbers = [int(found[1]) for found in map(_NAME.fullmatch, paths) if found]
     return re.sub(r"/[0-9]+-", f"/{max(numbers, default=0) + 1:04}-", path, count=1)
 
 
-def kept_text(migration: Migration) -> str:
+def migration_text(migration: Migration) -> str:
     head = f"# bifolio migrate {migration}\n"
     return head + yaml_mapping({"operation": migration.operation, **migration.arguments})
 
 
-def kept_paths(paths: Iterable[str]) -> Iterator[str]:
+def migration_paths(paths: Iterable[str]) -> Iterator[str]:
     """Yield those of the `paths` that are migrations, sorted by number and then by name."""
     found = [(int(match[1]), path) for path in paths if (match := _NAME.fullmatch(path))]
     return (path for _, path in sorted(found))
 
 
-def read_migration(path: str, text: str, known: Mapping[str, Arguments]) -> Migration:
+def read_migration(path: str, text: str, known_arguments: Mapping[str, Arguments]) -> Migration:
     """Parse the text of a migration file. Raises SetupError.
 
-    `known` contains the arguments of each operation.
+    `known_arguments` contains the arguments of each operation.
     """
     positions: Positions = {}
     try:
@@ -80,25 +80,27 @@ def read_migration(path: str, text: str, known: Mapping[str, Arguments]) -> Migr
     except SyntaxProblem as error:
         raise SetupError(path, error.line, error.message, error.fix, error.column) from error
     named = tree.get("operation") if isinstance(tree, dict) else tree
-    if not isinstance(tree, dict) or not isinstance(named, str) or named not in known:
+    if not isinstance(tree, dict) or not isinstance(named, str) or named not in known_arguments:
         found = named if isinstance(named, str) else describe_value(named)
-        fix = suggestion(found, known) or "use one of " + ", ".join(known)
+        fix = suggestion(found, known_arguments) or "use one of " + ", ".join(known_arguments)
         line, column = line_and_column(nearest(positions, ("operation",)))
         raise SetupError(path, line or 1, f'unknown operation "{found}"', fix, column)
     operation = str(tree.pop("operation"))
     line, column = line_and_column(nearest(positions, ("operation",)))
-    for key in known[operation].required:
+    for key in known_arguments[operation].required:
         if key not in tree:
             fix = f"add {key}, or restore the file from git"
             raise SetupError(path, line, f'"{operation}" must have the key "{key}"', fix, column)
     given = {}
     for key, value in tree.items():
         line, column = line_and_column(nearest(positions, (key,)))
-        if key not in known[operation].all:
-            fix = suggestion(str(key), known[operation].all) or "use " + ", ".join(known[operation].all)
+        if key not in known_arguments[operation].all:
+            fix = suggestion(str(key), known_arguments[operation].all) or "use " + ", ".join(
+                known_arguments[operation].all
+            )
             raise SetupError(path, line, f'unknown key "{key}"', fix, column)
         try:
-            given[str(key)] = known[operation].all[key].read(value)
+            given[str(key)] = known_arguments[operation].all[key].read(value)
         except ValueError as error:
             fix = f"correct {key}, or restore the file from git"
             raise SetupError(path, line, f'"{key}" {error}', fix, column) from error

@@ -7,7 +7,7 @@ from server.formats.tree import Tree
 from server.schema.model import Attribute, Schema, Type
 
 
-def holders_of(schema: Schema, uid: str) -> frozenset[str]:
+def types_containing(schema: Schema, uid: str) -> frozenset[str]:
     """Return the uids of the content types whose documents can contain the type or component `uid`."""
     if schema.types[uid].kind != "component":
         return frozenset({uid})
@@ -23,7 +23,7 @@ def holders_of(schema: Schema, uid: str) -> frozenset[str]:
     return frozenset(type_.uid for type_ in schema.content_types if type_.uid in found)
 
 
-def places_in(
+def find_instances(
     schema: Schema, type_: Type, tree: Mapping[str, Tree], uid: str
 ) -> Iterator[tuple[KeyPath, Mapping[str, Tree]]]:
     """Yield the path and the values of each document or component of the type `uid` in `tree`."""
@@ -32,7 +32,7 @@ def places_in(
     for name, attribute in type_.attributes.items():
         if attribute.holds_components and name in tree:
             for at, inner, mapping in _components(schema, attribute, tree[name]):
-                for below, found in places_in(schema, inner, mapping, uid):
+                for below, found in find_instances(schema, inner, mapping, uid):
                     yield (name, *at, *below), found
 
 

@@ -24,9 +24,9 @@ from server.site.migrations.arguments import (
 from server.site.migrations.draft import MIGRATIONS, Draft
 from server.site.migrations.migration import (
     Migration,
-    kept_path,
-    kept_paths,
-    kept_text,
+    migration_paths,
+    migration_text,
+    new_migration_path,
     read_migration,
 )
 from server.site.migrations.retype import retype
@@ -107,19 +107,19 @@ class NewMigration:
 
 
 @dataclass(frozen=True, slots=True)
-class ApplyKept:
-    """A request to apply the site's migrations to the documents that lack them.
+class ApplyMigrations:
+    """A request to apply the site's migrations to the documents that have not been migrated.
 
-    Migrations that contain Python code are skipped unless `scripts` is set.
+    Migrations that contain Python code are skipped unless `run_scripts` is set.
     """
 
     lossy: bool = False
-    scripts: bool = False
+    run_scripts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One migration, and the paths of the files that it changes."""
+    """One migration, and the paths of the documents and other files that it changes."""
 
     migration: Migration
     documents: tuple[str, ...] = ()
@@ -138,7 +138,7 @@ class Plan:
         return sorted({path for step in self.steps for path in (*step.documents, *step.files)})
 
 
-def plan_new(request: NewMigration, context: Context) -> Plan:
+def plan_new_migration(request: NewMigration, context: Context) -> Plan:
     """Prepare a new migration. Raises ValidationError if it is impossible or would lose values."""
     migration, operation = request.migration, OPERATIONS[request.migration.operation]
     try:
@@ -148,21 +148,21 @@ def plan_new(request: NewMigration, context: Context) -> Plan:
     draft = Draft(context, request.lossy)
     operation.plan(draft, migration, is_new=True)
     draft.require_possible()
-    path = kept_path(draft.paths, migration, str(migration.arguments[operation.names_file]))
+    path = new_migration_path(draft.paths, migration, str(migration.arguments[operation.names_file]))
     kept = replace(migration, arguments={**migration.arguments, **draft.more_arguments})
-    draft.put(path, kept_text(kept))
+    draft.put(path, migration_text(kept))
     files = [each for each in draft.changed if each not in draft.documents]
     return Plan((Step(migration, tuple(sorted(draft.documents)), tuple(files), tuple(draft.notes)),))
 
 
-def plan_kept(request: ApplyKept, context: Context) -> Plan:
-    """Prepare the site's migrations for the documents that lack them.
+def plan_unapplied(request: ApplyMigrations, context: Context) -> Plan:
+    """Prepare the site's migrations for the documents to which they have not been applied.
 
     Raises ValidationError if a migration is invalid or impossible, or would lose values.
     """
     steps, known = [], set[str]()
-    for migration in kept_migrations(context):
-        if OPERATIONS[migration.operation].runs_code and not request.scripts:
+    for migration in migrations_of_site(context):
+        if OPERATIONS[migration.operation].runs_code and not request.run_scripts:
             continue
         draft = Draft(context, request.lossy)
         with unexpected_errors_refused():
@@ -192,18 +192,18 @@ def unexpected_errors_refused() -> Iterator[None]:
         raise ValidationError(f"unexpected error ({type(error).__name__}: {error})") from error
 
 
-def kept_migrations(context: Context) -> list[Migration]:
+def migrations_of_site(context: Context) -> list[Migration]:
     """Return the site's migrations in order. Raises ValidationError if a file is invalid."""
     try:
-        return read_kept(context)
+        return read_migrations(context)
     except SetupError as error:
         raise ValidationError(str(error)) from error
 
 
-def read_kept(context: Context) -> list[Migration]:
+def read_migrations(context: Context) -> list[Migration]:
     """Return the site's migrations in order. Raises SetupError if a file is invalid."""
     found = []
-    for path in kept_paths(context.changeset.listed((MIGRATIONS,))):
+    for path in migration_paths(context.changeset.listed((MIGRATIONS,))):
         try:
             text = context.changeset.text(path)
         except ConflictError as error:

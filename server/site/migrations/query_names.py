@@ -33,7 +33,7 @@ class NewNames:
     paths: tuple[tuple[str, ...], ...]
 
     @property
-    def name(self) -> str | None:
+    def new_name(self) -> str | None:
         """The new name if the attribute is only renamed, otherwise None."""
         if len(self.paths) == 1 and len(self.paths[0]) == 1 and self.paths[0][0] != UP:
             return self.paths[0][0]
@@ -57,7 +57,7 @@ class QueryNames:
     def populate(self, type_: Type, value: Tree) -> Edits:
         """Return the edits to a `populate` value: comma-separated paths, a list of paths, or a mapping."""
         if not isinstance(value, dict):
-            return self._texts(type_, value, keeps_start=True)
+            return self._texts(type_, value, truncate=True)
         edits = Edits()
         for key, inner in value.items():
             if key == "on" and isinstance(inner, dict):
@@ -65,7 +65,7 @@ class QueryNames:
                     if uid in self.schema.types:
                         edits.add(self.parameters(self.schema.types[uid], parameters), (key, uid))
                 continue
-            if self._is_old(type_, key) and self.new.name is None:
+            if self._is_old(type_, key) and self.new.new_name is None:
                 self._replace(edits, value, key, "populate")
                 continue
             self._rename(edits, type_, key)
@@ -102,7 +102,7 @@ class QueryNames:
             if key.startswith("$"):
                 edits.add(self.filters(type_, inner), (key,))
                 continue
-            if self._is_old(type_, key) and self.new.name is None:
+            if self._is_old(type_, key) and self.new.new_name is None:
                 self._replace(edits, value, key, "")
                 continue
             self._rename(edits, type_, key)
@@ -110,20 +110,20 @@ class QueryNames:
                 edits.add(self.filters(target, inner), (key,))
         return edits
 
-    def new_paths(self, type_: Type, path: str, *, keeps_start: bool = False) -> list[str]:
+    def new_paths(self, type_: Type, path: str, *, truncate: bool = False) -> list[str]:
         """Return the paths that replace a path such as `author.avatar` or `title:desc`.
 
-        If `keeps_start` is set, a path through a removed attribute is cut off before that attribute.
+        If `truncate` is set, a path through a removed attribute is cut off before that attribute.
         """
         dotted, colon, order = path.partition(":")
         made, types = [list[str]()], [type_]
         for name in dotted.split("."):
             stripped = name.strip()
             if any(self._is_old(t, stripped) for t in types):
-                if keeps_start and not self.new.paths:
+                if truncate and not self.new.paths:
                     break
                 spaces = name[: len(name) - len(name.lstrip())]
-                made = [_joined(each, new, spaces) for each in made for new in self.new.paths]
+                made = [_extended(each, new, spaces) for each in made for new in self.new.paths]
             else:
                 made = [[*each, name] for each in made]
             types = [target for t in types for target in self._targets(t, stripped)]
@@ -172,16 +172,16 @@ class QueryNames:
         return (type_.uid, name) == (self.new.uid, self.new.old)
 
     def _name(self, type_: Type, name: str) -> str:
-        return self.new.name or "" if self._is_old(type_, name) else name
+        return self.new.new_name or "" if self._is_old(type_, name) else name
 
-    def _comma_separated(self, type_: Type, text: str, *, keeps_start: bool = False) -> str:
-        paths = (self.new_paths(type_, path, keeps_start=keeps_start) for path in text.split(","))
+    def _comma_separated(self, type_: Type, text: str, *, truncate: bool = False) -> str:
+        paths = (self.new_paths(type_, path, truncate=truncate) for path in text.split(","))
         return ",".join(new for found in paths for new in found)
 
-    def _texts(self, type_: Type, value: Tree, *, keeps_start: bool = False) -> Edits:
+    def _texts(self, type_: Type, value: Tree, *, truncate: bool = False) -> Edits:
         edits = Edits()
         for at, text in _strings(value):
-            if (new := self._comma_separated(type_, text, keeps_start=keeps_start)) != text:
+            if (new := self._comma_separated(type_, text, truncate=truncate)) != text:
                 edits.values[at] = REMOVE if not new else Plain(new) if type(text) is Plain else new
         removed = [at for at, new in edits.values.items() if new is REMOVE]
         if isinstance(value, list) and removed and len(removed) == len(value):
@@ -193,23 +193,23 @@ class QueryNames:
         if new != key:
             edits.renames[(key,)] = new
 
-    def _replace(self, edits: Edits, tree: dict[str, Any], key: str, between: str) -> None:
+    def _replace(self, edits: Edits, tree: dict[str, Any], key: str, inner_key: str) -> None:
         """Add edits for the entry `key` of `tree`, whose attribute is moved or removed.
 
-        `between` is the key, such as `populate`, between a component and its attributes, or "".
+        `inner_key` is the key between a component and its attributes, such as `populate`, or "".
         """
         inner, paths = tree[key], self.new.paths
-        within = inner.get(between) if between and isinstance(inner, dict) else inner
+        within = inner.get(inner_key) if inner_key and isinstance(inner, dict) else inner
         if paths == ((),) and isinstance(within, dict):
-            _lift(edits, tree, key, within)
+            _replace_with_inner(edits, tree, key, within)
         elif len(paths) == 1 and len(paths[0]) == 2 and UP not in paths[0]:
             holder, name = paths[0]
             if holder in tree:
                 edits.refused[key,] = f'there is already an entry "{holder}"'
             else:
                 edits.renames[key,] = holder
-                edits.values[key,] = {between: {name: inner}} if between else {name: inner}
-        elif between and paths in ((), ((),)):
+                edits.values[key,] = {inner_key: {name: inner}} if inner_key else {name: inner}
+        elif inner_key and paths in ((), ((),)):
             edits.values[key,] = REMOVE
         else:
             edits.refused[key,] = "without it, the entry would have another meaning"
@@ -229,7 +229,7 @@ _READERS: Mapping[str, Callable[[QueryNames, Type, Any], Edits]] = {
 }
 
 
-def _joined(path: list[str], new: tuple[str, ...], spaces: str) -> list[str]:
+def _extended(path: list[str], new: tuple[str, ...], spaces: str) -> list[str]:
     """Return `path` followed by the steps in `new`, where UP removes the last step."""
     made = list(path)
     for at, step in enumerate(new):
@@ -240,7 +240,7 @@ def _joined(path: list[str], new: tuple[str, ...], spaces: str) -> list[str]:
     return made
 
 
-def _lift(edits: Edits, tree: dict[str, Any], key: str, inner: dict[str, Any]) -> None:
+def _replace_with_inner(edits: Edits, tree: dict[str, Any], key: str, inner: dict[str, Any]) -> None:
     """Add edits that replace the entry `key` of `tree` with the entries of its value `inner`."""
     if taken := inner.keys() & tree.keys():
         edits.refused[key,] = f'there is already an entry "{min(taken)}"'

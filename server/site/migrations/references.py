@@ -18,17 +18,17 @@ from server.storage.read import parse
 _INVERSE = ("inversedBy", "mappedBy", "morphBy")
 
 
-def references(draft: Draft, schema: Schema, type_: Type, old: str, new: str) -> dict[str, Edits]:
+def rename_references(draft: Draft, schema: Schema, type_: Type, old: str, new: str) -> dict[str, Edits]:
     """Return the edits, by file path, that rename an attribute wherever schemas and site.yaml refer to it.
 
     The attribute's own definition is not renamed.
     """
-    found = in_schemas(schema, type_, old, new)
-    found[FILE] = in_settings(draft, schema, type_, NewNames(type_.uid, old, ((new,),)))
+    found = references_in_schemas(schema, type_, old, new)
+    found[FILE] = references_in_settings(draft, schema, type_, NewNames(type_.uid, old, ((new,),)))
     return {path: edits for path, edits in found.items() if edits}
 
 
-def in_schemas(schema: Schema, type_: Type, old: str, new: str) -> dict[str, Edits]:
+def references_in_schemas(schema: Schema, type_: Type, old: str, new: str) -> dict[str, Edits]:
     """Return the edits, by file path, that rename an attribute wherever schemas refer to it."""
     found = {type_.path: _in_own_schema(type_, old, new)}
     for other in schema.types.values():
@@ -86,7 +86,7 @@ def entries(tree: Tree, *keys: str) -> list[tuple[str, Tree]]:
     return list(found.items()) if isinstance(found, dict) else []
 
 
-def in_settings(draft: Draft, schema: Schema, type_: Type, new: NewNames) -> Edits:
+def references_in_settings(draft: Draft, schema: Schema, type_: Type, new: NewNames) -> Edits:
     """Return the edits to site.yaml for an attribute that is renamed, moved or removed."""
     tree, edits = settings_tree(draft), Edits()
     names = QueryNames(schema, new)
@@ -101,7 +101,7 @@ def in_settings(draft: Draft, schema: Schema, type_: Type, new: NewNames) -> Edi
                 edits.add(read(found, value), (*section, singular))
     for name, request in entries(tree, "export", "queries"):
         if isinstance(request, str) and (made := names.request(request)) != request:
-            if new.name is None:
+            if new.new_name is None:
                 edits.refused["export", "queries", name] = "a request can't be changed automatically"
             else:
                 _set(edits, ("export", "queries", name), request, made)
@@ -119,8 +119,8 @@ def _set(edits: Edits, at: KeyPath, text: str, new: str) -> None:
 
 
 def _set_placeholder(edits: Edits, at: KeyPath, text: str, new: NewNames) -> None:
-    if (made := _placeholder(text, new.old, new.name or f"{new.old}-")) != text:
-        if new.name is None:
+    if (made := _placeholder(text, new.old, new.new_name or f"{new.old}-")) != text:
+        if new.new_name is None:
             edits.refused[at] = "a URL can contain only the type's own attributes"
         else:
             _set(edits, at, text, made)
@@ -176,8 +176,8 @@ def _in_weights(weights: dict[str, Tree], schema: Schema, type_: Type, new: NewN
     The weight of a component also applies to all its attributes.
     """
     old = new.old
-    if new.name is not None:
-        return _renamed_weight(weights, schema, type_, old, new.name)
+    if new.new_name is not None:
+        return _renamed_weight(weights, schema, type_, old, new.new_name)
     edits, own = Edits(), f"{type_.singular}.{old}"
     shared = any(old in t.attributes for t in schema.content_types if t is not type_)
     keys = [key for key in (own, old) if key in weights]

@@ -10,20 +10,20 @@ from server.formats.edits import REMOVE
 from server.formats.tree import Tree, is_null
 from server.schema.model import ATTRIBUTE_TYPES, INVERSE_RELATIONS, Attribute, Type
 from server.schema.spelling import suggestion
-from server.site.migrations.attributes import BODY_TYPES, configure_after, keep_body
+from server.site.migrations.attributes import BODY_TYPES, configure_after, keep_markdown_body
 from server.site.migrations.conversions import (
     CONVERSIONS,
     NUMBER,
     TEXT,
-    Converted,
+    ConversionResult,
     convert_tree,
-    to_many,
-    to_one,
+    item_to_list,
+    list_to_item,
 )
-from server.site.migrations.draft import Draft, Place
+from server.site.migrations.draft import AttributeMapping, Draft
 from server.site.migrations.edits import Edits
 from server.site.migrations.migration import Migration, require_attribute, split_target
-from server.site.migrations.references import references
+from server.site.migrations.references import rename_references
 
 MAX_VALUES = 200  # limit for an enumeration made from documents
 # Options that only some types have.
@@ -39,7 +39,7 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = {
 # Words for media files and components that become a list, or stop being one.
 ONE, MANY = "one", "many"
 _LIST_OPTIONS = {"media": "multiple", "component": "repeatable"}
-Conversion = Callable[[Tree], Converted | None]
+Conversion = Callable[[Tree], ConversionResult | None]
 
 
 def retype(draft: Draft, migration: Migration, *, is_new: bool) -> None:
@@ -52,10 +52,10 @@ def retype(draft: Draft, migration: Migration, *, is_new: bool) -> None:
         require_attribute(type_, name)
         old = type_.attributes[name]
         values = _values(draft, type_, old) if (wanted, old.type in TEXT) == ("enumeration", True) else ()
-        new = _wanted(type_, old, wanted, values)
+        new = _retyped_attribute(type_, old, wanted, values)
         _edit_schema(draft, type_, old, new)
         after = configure_after(draft, before)
-        keep_body(draft, type_, after.schema, type_.body)
+        keep_markdown_body(draft, type_, after.schema, type_.body)
         after = draft.configuration()
         draft.more_arguments["from"] = _word(old)
     elif name not in type_.attributes or _word(type_.attributes[name]) != wanted:
@@ -65,8 +65,8 @@ def retype(draft: Draft, migration: Migration, *, is_new: bool) -> None:
         old = _former(new, str(migration.arguments.get("from", new.type)))
     conversion = _conversion(old, new)
 
-    def editor(place: Place) -> Edits:
-        if name not in place.tree or new.derived:
+    def editor(place: AttributeMapping) -> Edits:
+        if name not in place.values or new.derived:
             return Edits()
         return _edit_value(draft, place, name, conversion, new, is_new=is_new)
 
@@ -76,9 +76,9 @@ def retype(draft: Draft, migration: Migration, *, is_new: bool) -> None:
 
 
 def _edit_value(
-    draft: Draft, place: Place, name: str, conversion: Conversion, new: Attribute, *, is_new: bool
+    draft: Draft, place: AttributeMapping, name: str, conversion: Conversion, new: Attribute, *, is_new: bool
 ) -> Edits:
-    tree, at = place.tree[name], (*place.at, name)
+    tree, at = place.values[name], (*place.key_path, name)
     if not is_new and _is_valid(tree, new):
         return Edits()
     try:
@@ -90,11 +90,11 @@ def _edit_value(
             )
         return Edits()
     if found is None:
-        draft.lose(place.path, at, f'the value of "{name}" can\'t be converted to {new.type}')
+        draft.add_loss(place.path, at, f'the value of "{name}" can\'t be converted to {new.type}')
         return Edits(values={(name,): REMOVE})
     if not found.is_exact:
-        draft.lose(place.path, at, f'the value of "{name}" would not stay the same as {_word(new)}')
-    return Edits() if found.keeps else Edits(values={(name,): found.tree})
+        draft.add_loss(place.path, at, f'the value of "{name}" would not stay the same as {_word(new)}')
+    return Edits() if found.is_unchanged else Edits(values={(name,): found.tree})
 
 
 def _is_valid(tree: Tree, new: Attribute) -> bool:
@@ -111,8 +111,8 @@ def _conversion(old: Attribute, new: Attribute) -> Conversion:
     if new.type in ("component", "media", "relation"):
         # A single target or file is also a valid list.
         if new.to_many:
-            return to_many if new.type == "component" else lambda _: Converted(keeps=True)
-        return to_one
+            return item_to_list if new.type == "component" else lambda _: ConversionResult(is_unchanged=True)
+        return list_to_item
     return lambda tree: convert_tree(tree, old, new)
 
 
@@ -133,28 +133,28 @@ def _former(new: Attribute, word: str) -> Attribute:
     return replace(new, type=word) if word in READERS else new
 
 
-def _wanted(type_: Type, old: Attribute, word: str, values: tuple[str, ...]) -> Attribute:
-    """Return the attribute with the new type `word`. Raises ValidationError if conversion is impossible."""
+def _retyped_attribute(type_: Type, old: Attribute, new_type: str, values: tuple[str, ...]) -> Attribute:
+    """Return the attribute `old` with its new type. Raises ValidationError if conversion is impossible."""
     name = f"{type_.uid}.{old.name}"
-    if word == _word(old):
-        raise ValidationError(f"{name} already has the type {word}")
-    if old.type == "relation" and word in INVERSE_RELATIONS and old.relation in INVERSE_RELATIONS:
+    if new_type == _word(old):
+        raise ValidationError(f"{name} already has the type {new_type}")
+    if old.type == "relation" and new_type in INVERSE_RELATIONS and old.relation in INVERSE_RELATIONS:
         if old.derived:
             raise ValidationError(f"{name} is stored on the other side; retype {old.target} {old.mapped_by}")
-        return replace(old, relation=word)
-    if old.type in _LIST_OPTIONS and word in (ONE, MANY):
-        many = word == MANY
+        return replace(old, relation=new_type)
+    if old.type in _LIST_OPTIONS and new_type in (ONE, MANY):
+        many = new_type == MANY
         return replace(old, multiple=many) if old.type == "media" else replace(old, repeatable=many)
-    if (old.type, word) not in CONVERSIONS:
+    if (old.type, new_type) not in CONVERSIONS:
         known = [new for former, new in CONVERSIONS if former == old.type]
         known += [*INVERSE_RELATIONS] if old.type == "relation" else []
         known += [ONE, MANY] if old.type in _LIST_OPTIONS else []
-        hint = suggestion(word, known) if word not in ATTRIBUTE_TYPES else ""
+        hint = suggestion(new_type, known) if new_type not in ATTRIBUTE_TYPES else ""
         fix = hint or (f"use one of {', '.join(sorted(set(known)))}" if known else "use a script")
-        raise ValidationError(f"{name} can't be converted from {_word(old)} to {word}; {fix}")
-    if type_.body == old.name and word not in BODY_TYPES:
-        raise ValidationError(f"{name} is the body of Markdown files, so it can't become {word}")
-    return replace(old, type=word, enum=values)
+        raise ValidationError(f"{name} can't be converted from {_word(old)} to {new_type}; {fix}")
+    if type_.body == old.name and new_type not in BODY_TYPES:
+        raise ValidationError(f"{name} is the body of Markdown files, so it can't become {new_type}")
+    return replace(old, type=new_type, enum=values)
 
 
 def _edit_schema(draft: Draft, type_: Type, old: Attribute, new: Attribute) -> None:
@@ -184,12 +184,12 @@ def _edit_default(edits: Edits, default: Any, old: Attribute, new: Attribute) ->
         found = convert_tree(default, old, new)
     except Unreadable:
         found = None
-    if found is None or not found.keeps:
+    if found is None or not found.is_unchanged:
         edits.values["attributes", old.name, "default"] = found.tree if found else REMOVE
 
 
 def _edit_inverse(draft: Draft, type_: Type, old: Attribute, new: Attribute) -> None:
-    for path, edits in references(draft, draft.configuration().schema, type_, old.name, "").items():
+    for path, edits in rename_references(draft, draft.configuration().schema, type_, old.name, "").items():
         for at in edits.values:
             if at[0] == "attributes" and at[-1] == "mappedBy":
                 inverse = INVERSE_RELATIONS[new.relation or ""]
@@ -204,8 +204,8 @@ def _values(draft: Draft, type_: Type, attribute: Attribute) -> tuple[str, ...]:
         return known
     found: set[str] = set()
 
-    def collect(place: Place) -> Edits:
-        value = place.tree.get(attribute.name)
+    def collect(place: AttributeMapping) -> Edits:
+        value = place.values.get(attribute.name)
         if isinstance(value, str) and not is_null(value):
             found.add(str(value))
         return Edits()

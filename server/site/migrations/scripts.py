@@ -11,8 +11,8 @@ from server.formats.edits import REMOVE
 from server.formats.text_positions import KeyPath
 from server.formats.tree import typed
 from server.schema.model import Type
-from server.site.migrations.attributes import configure_after, keep_body, replace_references
-from server.site.migrations.draft import Draft, Place
+from server.site.migrations.attributes import configure_after, keep_markdown_body, replace_references
+from server.site.migrations.draft import AttributeMapping, Draft
 from server.site.migrations.edits import Edits
 from server.site.migrations.migration import Migration, find_type, require_attribute, split_target
 from server.site.migrations.query_names import NewNames
@@ -26,20 +26,20 @@ def script(draft: Draft, migration: Migration, *, is_new: bool) -> None:
     type_ = find_type(before.schema, str(migration.arguments["type"]))
     names = _run(migration)
     function = _function(names, "migrate", migration)
-    draft.publishes = True  # A script is allowed to publish drafts.
+    draft.may_publish = True  # A script is allowed to publish drafts.
     after = before
     if is_new and names.get("ATTRIBUTES"):
         _edit_attributes(draft, type_, names["ATTRIBUTES"])
         after = configure_after(draft, before)
-        keep_body(draft, type_, after.schema, type_.body)
+        keep_markdown_body(draft, type_, after.schema, type_.body)
         after = draft.configuration()
 
-    def editor(place: Place) -> Edits:
-        old = _values(place.tree)
+    def editor(place: AttributeMapping) -> Edits:
+        old = _values(place.values)
         new = _call(draft, place, function, dict(old))
         if not isinstance(new, dict):
             if new is not None:
-                draft.refuse(place.path, "the function must return a document as a dict", at=place.at)
+                draft.refuse(place.path, "the function must return a document as a dict", at=place.key_path)
             return Edits()
         differing = (key for key in new if key not in old or new[key] != old[key])
         changed: dict[KeyPath, Any] = {(key,): new[key] for key in differing}
@@ -67,21 +67,21 @@ def split(draft: Draft, migration: Migration, *, is_new: bool) -> None:
         draft.require_possible()
         raws = attributes if type_.attributes[name].visible else _private(draft, type_, name, attributes)
         raw = type_.raw["attributes"][name]
-        inherited = {each: _inheriting(definition, raw) for each, definition in raws.items()}
+        inherited = {each: _with_inherited_options(definition, raw) for each, definition in raws.items()}
         _edit_attributes(draft, type_, {name: None, **inherited})
         after = configure_after(draft, before)
-        keep_body(draft, type_, after.schema, type_.body)
+        keep_markdown_body(draft, type_, after.schema, type_.body)
         after = draft.configuration()
     elif name in type_.attributes and name not in attributes:
         return
 
-    def editor(place: Place) -> Edits:
-        if name not in place.tree or (name in attributes and not is_new):
+    def editor(place: AttributeMapping) -> Edits:
+        if name not in place.values or (name in attributes and not is_new):
             return Edits()
-        found = _call(draft, place, function, _values(place.tree)[name])
+        found = _call(draft, place, function, _values(place.values)[name])
         if not isinstance(found, dict) or not found.keys() <= attributes.keys():
             draft.refuse(place.path, f"the function must return a dict with keys in {', '.join(attributes)}",
-                         at=(*place.at, name))  # fmt: skip
+                         at=(*place.key_path, name))  # fmt: skip
             return Edits()
         kept: dict[KeyPath, Any] = {(key,): value for key, value in found.items() if value is not None}
         return Edits(values={(name,): REMOVE, **kept})
@@ -119,12 +119,12 @@ def _function(names: Mapping[str, Any], name: str, migration: Migration) -> Call
     return function  # type: ignore[no-any-return]
 
 
-def _call(draft: Draft, place: Place, function: Callable[[Any], Any], value: Any) -> Any:
+def _call(draft: Draft, place: AttributeMapping, function: Callable[[Any], Any], value: Any) -> Any:
     try:
         return function(value)
     except Exception as error:
         what = f"the function raised {type(error).__name__}: {error}"
-        draft.refuse(place.path, what, at=place.at)
+        draft.refuse(place.path, what, at=place.key_path)
         return None
 
 
@@ -139,8 +139,8 @@ def _values(tree: Mapping[str, Any]) -> Document:
     return found
 
 
-def _inheriting(raw: Any, old: Mapping[str, Any]) -> Any:
-    """Return `raw`, with `private` and `localized` inherited from the definition `old` unless `raw` sets
+def _with_inherited_options(raw: Any, old: Mapping[str, Any]) -> Any:
+    """Return `raw` with the options `private` and `localized` of the definition `old`, unless `raw` sets
     them.
     """
     if not isinstance(raw, dict):

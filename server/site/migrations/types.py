@@ -13,7 +13,7 @@ from server.paths import CONTENT, TYPES
 from server.schema.model import Schema, Type
 from server.site.configure import Configuration
 from server.site.migrations.attributes import configure_after
-from server.site.migrations.draft import Draft, Place
+from server.site.migrations.draft import AttributeMapping, Draft
 from server.site.migrations.edits import Edits
 from server.site.migrations.migration import Migration, find_type
 from server.site.migrations.references import at as value_at
@@ -82,10 +82,10 @@ def _edit_zones(draft: Draft, before: Configuration, after: Configuration, old: 
         if not zones:
             continue
 
-        def editor(place: Place, zones: list[str] = zones) -> Edits:
+        def editor(place: AttributeMapping, zones: list[str] = zones) -> Edits:
             edits = Edits()
             for zone in zones:
-                items = place.tree.get(zone)
+                items = place.values.get(zone)
                 for i, item in enumerate(items if isinstance(items, list) else ()):
                     if isinstance(item, dict) and item.get("__component") == old:
                         edits.values[zone, i, "__component"] = _renamed(item["__component"], new)
@@ -143,10 +143,10 @@ def _edit_morphs(draft: Draft, before: Configuration, old: str, new: str) -> Non
         if not names:
             continue
 
-        def editor(place: Place, names: list[str] = names) -> Edits:
+        def editor(place: AttributeMapping, names: list[str] = names) -> Edits:
             edits = Edits()
             for name in names:
-                value = place.tree.get(name)
+                value = place.values.get(name)
                 targets: list[tuple[KeyPath, Any]] = [((name,), value)]
                 if isinstance(value, list):
                     targets = [((name, i), item) for i, item in enumerate(value)]
@@ -233,7 +233,9 @@ def set_locale(draft: Draft, migration: Migration, *, is_new: bool) -> None:
     after = configure_after(draft, before)
     layouts = [Layout(each.schema, each.settings) for each in (before, after)]
     moves = {}
-    for path, claim in draft.claimed(layouts[0], [t.uid for t in before.schema.content_types if t.localized]):
+    for path, claim in draft.document_files(
+        layouts[0], [t.uid for t in before.schema.content_types if t.localized]
+    ):
         pattern = layouts[0].pattern_of(path)
         moves[path] = layouts[1].path_of(claim, PurePosixPath(path).suffix, pattern)
     _move_all(draft, {path: target for path, target in moves.items() if target != path})

@@ -11,11 +11,11 @@ from server.formats.tree import is_null
 from server.paths import TYPES
 from server.schema.model import Attribute, Schema, Type
 from server.site.migrations.arguments import NEW_COMPONENT
-from server.site.migrations.attributes import configure_after, keep_body, replace_references
-from server.site.migrations.draft import Draft, Place
+from server.site.migrations.attributes import configure_after, keep_markdown_body, replace_references
+from server.site.migrations.draft import AttributeMapping, Draft
 from server.site.migrations.edits import Edits
 from server.site.migrations.migration import Migration, find_type, require_attribute, split_target
-from server.site.migrations.move_along import move_along
+from server.site.migrations.move_to_related import move_to_related
 from server.site.migrations.query_names import UP, NewNames
 
 Raw = dict[str, Any]  # an attribute as written in a schema
@@ -48,20 +48,22 @@ def _into_component(
         _add_to_component(draft, before.schema, uid, raws)
         _add_holder(draft, type_, names, uid, holder, private=private)
         after = configure_after(draft, before)
-        keep_body(draft, type_, after.schema, type_.body)
+        keep_markdown_body(draft, type_, after.schema, type_.body)
         after = draft.configuration()
     elif holder not in type_.attributes:
         return
 
-    def editor(place: Place) -> Edits:
-        found = {n: place.tree[n] for n in names if n in place.tree and (is_new or n not in type_.attributes)}
+    def editor(place: AttributeMapping) -> Edits:
+        found = {
+            n: place.values[n] for n in names if n in place.values and (is_new or n not in type_.attributes)
+        }
         if not found:
             return Edits()
-        old = place.tree.get(holder)
+        old = place.values.get(holder)
         inner: dict[str, Any] = {} if is_null(old) or not isinstance(old, dict) else dict(old)
         for name in found.keys() & inner.keys():
             what = f'"{name}" is already in "{holder}"'
-            draft.refuse(place.path, what, "remove one of them", (*place.at, name))
+            draft.refuse(place.path, what, "remove one of them", (*place.key_path, name))
         edits = Edits(values={(name,): REMOVE for name in found})
         if inner or any(not is_null(value) for value in found.values()):
             edits.values[holder,] = {**inner, **deepcopy(found)}
@@ -103,7 +105,7 @@ def _inner_raw(raw: Raw) -> Raw:
 def _needs_private_holder(
     schema: Schema, type_: Type, raws: Mapping[str, Raw], uid: str, holder: str
 ) -> bool:
-    """Return whether the attribute `holder` must be private to keep the attributes `raws` private."""
+    """Return whether the attribute `holder` must be private to keep the attributes in `raws` private."""
     component = schema.types.get(uid)
     if component is None or (holder in type_.attributes and holder not in raws):
         return False
@@ -174,14 +176,14 @@ def unwrap(draft: Draft, migration: Migration, *, is_new: bool) -> None:
         draft.require_possible()
         _move_out(draft, type_, holder, component, component.attributes, drop=True)
         after = configure_after(draft, before)
-        keep_body(draft, type_, after.schema, type_.body)
+        keep_markdown_body(draft, type_, after.schema, type_.body)
         after = draft.configuration()
     elif holder in type_.attributes:
         return
 
-    def editor(place: Place) -> Edits:
-        inner = place.tree.get(holder)
-        if holder not in place.tree or not (isinstance(inner, dict) or is_null(inner)):
+    def editor(place: AttributeMapping) -> Edits:
+        inner = place.values.get(holder)
+        if holder not in place.values or not (isinstance(inner, dict) or is_null(inner)):
             return Edits()
         found = inner if isinstance(inner, dict) else {}
         return _out_of_component(draft, place, holder, found, REMOVE)
@@ -189,12 +191,14 @@ def unwrap(draft: Draft, migration: Migration, *, is_new: bool) -> None:
     draft.edit_documents(before, after, type_.uid, editor, (holder,))
 
 
-def _out_of_component(draft: Draft, place: Place, holder: str, found: Mapping[str, Any], rest: Any) -> Edits:
+def _out_of_component(
+    draft: Draft, place: AttributeMapping, holder: str, found: Mapping[str, Any], rest: Any
+) -> Edits:
     edits = Edits(values={(holder,): rest})
     for name, value in found.items():
-        if name in place.tree and name != holder:
+        if name in place.values and name != holder:
             draft.refuse(place.path, f'already contains the key "{name}"', "remove it first",
-                         (*place.at, name))  # fmt: skip
+                         (*place.key_path, name))  # fmt: skip
         edits.values[name,] = deepcopy(value)
     return edits
 
@@ -208,10 +212,10 @@ def _single_component(schema: Schema, type_: Type, attribute: Attribute) -> Type
 def _move_out(
     draft: Draft, type_: Type, holder: str, component: Type, names: Collection[str], *, drop: bool
 ) -> None:
-    """Copy the attributes `names` from a component to a type's schema.
+    """Copy attributes from a component's schema to the schema of a type that contains the component.
 
-    If `drop` is set, remove the attribute `holder`. If `holder` is private, the new attributes become
-    private.
+    If `drop` is set, also remove the attribute `holder`, which contains the component. If `holder` is
+    private, the new attributes become private.
     """
     edits = Edits(values={("attributes", holder): REMOVE} if drop else {})
     for name in names:
@@ -245,7 +249,7 @@ def move(draft: Draft, migration: Migration, *, is_new: bool) -> None:
             "move the values with a script"
         )
     else:
-        move_along(draft, migration, source, target, is_new=is_new)
+        move_to_related(draft, migration, source, target, is_new=is_new)
 
 
 def _only_holder(type_: Type, uid: str) -> str:
@@ -269,13 +273,13 @@ def _out_to_holder(
         _move_out(draft, type_, holder, component, [name], drop=False)
         draft.edit_configuration(component.path, Edits(values={("attributes", name): REMOVE}))
         after = configure_after(draft, before)
-        keep_body(draft, type_, after.schema, type_.body)
+        keep_markdown_body(draft, type_, after.schema, type_.body)
         after = draft.configuration()
     elif name in component.attributes or name not in type_.attributes:
         return
 
-    def editor(place: Place) -> Edits:
-        inner = place.tree.get(holder)
+    def editor(place: AttributeMapping) -> Edits:
+        inner = place.values.get(holder)
         if not isinstance(inner, dict) or name not in inner:
             return Edits()
         rest = {key: value for key, value in inner.items() if key != name}

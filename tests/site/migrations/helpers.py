@@ -7,7 +7,7 @@ from server.service.authorship import caller_of_command, writes_of_command
 from server.service.migrations import Preview, Request, list_migrations, preview_migration, write_migration
 from server.service.opening import Mode, open_site
 from server.site.migrations.migration import Migration
-from server.site.migrations.plan import ApplyKept, NewMigration, Plan
+from server.site.migrations.plan import ApplyMigrations, NewMigration, Plan
 
 
 def migrate(root: Path, operation: str, lossy: bool = False, branch: str = "", **arguments: Any) -> Plan:
@@ -17,7 +17,7 @@ def migrate(root: Path, operation: str, lossy: bool = False, branch: str = "", *
 
 def apply(root: Path, lossy: bool = False, scripts: bool = False) -> Plan:
     """Bring all documents along with the kept migrations."""
-    return _write(root, ApplyKept(lossy, scripts), "")
+    return _write(root, ApplyMigrations(lossy, scripts), "")
 
 
 def preview(root: Path, operation: str, lossy: bool = False, **arguments: Any) -> Preview:

@@ -14,7 +14,7 @@ from server.errors import ValidationError
 from server.formats.tree import Plain
 from server.schema.model import Attribute
 from server.service.opening import Mode, open_site
-from server.site.migrations.conversions import CONVERSIONS, Converted, convert_tree
+from server.site.migrations.conversions import CONVERSIONS, ConversionResult, convert_tree
 from tests.site.migrations.helpers import apply, files, lacking, migrate
 from tests.sites import STRING, collection, component, relation, write
 
@@ -193,13 +193,13 @@ def test_exact_conversions_can_be_undone(tree: Any, pair: tuple[str, str]) -> No
         return
     if found is None or not found.is_exact:
         return
-    written = tree if found.keeps else found.tree
+    written = tree if found.is_unchanged else found.tree
     written = _as_in_file(written)
     READERS[new.type](written, new)
     if (new.type, old.type) in CONVERSIONS and not isinstance(value, float):
         back = convert_tree(written, new, old)
-        assert isinstance(back, Converted)
-        restored = READERS[old.type](written if back.keeps else _as_in_file(back.tree), old)
+        assert isinstance(back, ConversionResult)
+        restored = READERS[old.type](written if back.is_unchanged else _as_in_file(back.tree), old)
         assert restored == value or str(restored).rstrip("0.") == str(value).strip().rstrip("0.")
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from server.service.opening import Mode, open_site
 from server.site.migrations.migration import Migration
-from server.site.migrations.plan import NewMigration, plan_new
+from server.site.migrations.plan import NewMigration, plan_new_migration
 from server.write.context import Context
 from tests.examples import examples
 from tests.sites import STRING, collection, component, relation, translated, write
@@ -91,7 +91,9 @@ def require_same(files: dict[str, str], *steps: tuple[str, dict[str, Any]]) -> N
     """Apply migrations in memory, and require that all files are the same afterwards."""
 
     def act(_: None, context: Context) -> int:
-        plans = [plan_new(NewMigration(Migration(name, arguments)), context) for name, arguments in steps]
+        plans = [
+            plan_new_migration(NewMigration(Migration(name, arguments)), context) for name, arguments in steps
+        ]
         return len(plans[0].paths)
 
     with tempfile.TemporaryDirectory() as folder:

@@ -13,8 +13,8 @@ from server.formats.edits import REMOVE, same
 from server.formats.tree import SyntaxProblem, Tree, is_null
 from server.schema.model import Attribute, Schema, Type
 from server.site.configure import Configuration
-from server.site.migrations.attributes import configure_after, keep_body, replace_references
-from server.site.migrations.draft import Draft, Place
+from server.site.migrations.attributes import configure_after, keep_markdown_body, replace_references
+from server.site.migrations.draft import AttributeMapping, Draft
 from server.site.migrations.edits import Edits
 from server.site.migrations.migration import Migration, require_attribute
 from server.site.migrations.query_names import NewNames
@@ -43,15 +43,17 @@ class _Move:
     values: dict[str, tuple[Tree, _File]] = field(default_factory=dict)
 
     @property
-    def path_in_source(self) -> tuple[tuple[str, ...], ...]:
-        """Tuple with the path from the source type to the moved attribute, or () if there is no path."""
+    def paths_from_source(self) -> tuple[tuple[str, ...], ...]:
+        """Path from the source type to the moved attribute, in a tuple of one item; () if there is no such
+        path.
+        """
         if self.owner is self.source:
             return ((self.relation.name, self.name),)
         inverse = self.relation.inversed_by
         return ((inverse, self.name),) if inverse else ()
 
 
-def move_along(draft: Draft, migration: Migration, source: Type, target: Type, *, is_new: bool) -> None:
+def move_to_related(draft: Draft, migration: Migration, source: Type, target: Type, *, is_new: bool) -> None:
     """Move an attribute to the related documents of another content type."""
     before = draft.configuration()
     name = str(migration.arguments["attribute"]).rpartition(".")[2]
@@ -61,7 +63,7 @@ def move_along(draft: Draft, migration: Migration, source: Type, target: Type, *
         _edit_schemas(draft, before, move)
         draft.require_possible()
         after = configure_after(draft, before)
-        keep_body(draft, target, after.schema, target.body)
+        keep_markdown_body(draft, target, after.schema, target.body)
         after = draft.configuration()
         draft.more_arguments["via"] = move.relation.name
     elif name in source.attributes or name not in target.attributes:
@@ -69,12 +71,12 @@ def move_along(draft: Draft, migration: Migration, source: Type, target: Type, *
     _find_values(draft, before, move, is_new=is_new)
     draft.require_possible()
 
-    def removes(place: Place) -> Edits:
-        return Edits(values={(name,): REMOVE}) if name in place.tree else Edits()
+    def removes(place: AttributeMapping) -> Edits:
+        return Edits(values={(name,): REMOVE}) if name in place.values else Edits()
 
-    def adds(place: Place) -> Edits:
+    def adds(place: AttributeMapping) -> Edits:
         found = move.values.get(place.path)
-        return Edits(values={(name,): deepcopy(found[0])}) if found and name not in place.tree else Edits()
+        return Edits(values={(name,): deepcopy(found[0])}) if found and name not in place.values else Edits()
 
     draft.edit_documents(before, after, source.uid, removes, (name,))
     draft.edit_documents(before, after, target.uid, adds, ())
@@ -111,7 +113,7 @@ def _edit_schemas(draft: Draft, before: Configuration, move: _Move) -> None:
         raise ValidationError(f"{source.uid}.{name} is a relation with another side, so it can't be moved")
     if name == source.body:
         raise ValidationError(f"{source.uid}.{name} is the body of Markdown files")
-    replace_references(draft, before.schema, source, NewNames(source.uid, name, move.path_in_source))
+    replace_references(draft, before.schema, source, NewNames(source.uid, name, move.paths_from_source))
     raw: dict[str, Any] = dict(source.raw["attributes"][name])
     if not target.localized and isinstance(raw.get("pluginOptions"), dict):
         raw["pluginOptions"] = {key: value for key, value in raw["pluginOptions"].items() if key != "i18n"}
@@ -152,14 +154,14 @@ def _find_values(draft: Draft, before: Configuration, move: _Move, *, is_new: bo
             continue
         siblings = (each for each in kept if each.document_id == source.document_id)
         if not any(same(each.tree.get(move.name), value) for each in siblings):
-            draft.lose(
+            draft.add_loss(
                 source.path, (move.name,), f'"{move.name}" has a value that no related document would get'
             )
 
 
 def _files(draft: Draft, layout: Layout, type_: Type) -> Iterator[_File]:
     """Yield all valid files of a content type. Refuse the migration if a file can't be parsed."""
-    for path, claim in draft.claimed(layout, (type_.uid,)):
+    for path, claim in draft.document_files(layout, (type_.uid,)):
         try:
             tree = parse(path, draft.text(path), type_.body if path.endswith(MARKDOWN) else None)
         except (SyntaxProblem, ConflictError) as error:
