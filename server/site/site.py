@@ -217,10 +217,7 @@ class Site:
                 self._wait_for_schema(deadline)
 
     def _wait_for_schema(self, deadline: float) -> None:
-        """Refresh the site if it is small; otherwise, wait briefly for new workers.
-
-        Raises BusyError after the deadline.
-        """
+        """Refresh a small site, or wait briefly for new workers. Raises BusyError after the deadline."""
         if len(self._contents.entries) < MAX_LOCAL_FILES:
             self.refresh()
         elif time.monotonic() > deadline:
@@ -279,7 +276,7 @@ class Site:
 
     @property
     def arbiter(self) -> Arbiter | None:
-        """Arbiter for writes, or None if writes do not depend on the git remote. Raises ReadOnlySiteError."""
+        """Arbiter for writes; None if writes do not depend on the git remote. Raises ReadOnlySiteError."""
         make = self._parts.make_arbiter
         if make is None:
             raise ReadOnlySiteError()
