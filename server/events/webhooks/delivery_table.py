@@ -69,18 +69,7 @@ class WebhookStatus:
 def put(
     connection: Connection, name: str, document: str, event: Event, state: str, at: float, due: float
 ) -> None:
-    row = (
-        name,
-        new_id(),
-        document,
-        pack(event),
-        event.seq,
-        event.seq,
-        state,
-        at,
-        due,
-        due - at,
-    )
+    row = (name, new_id(), document, pack(event), event.seq, event.seq, state, at, due, due - at)
     connection.execute(
         "INSERT INTO deliveries (webhook, id, document, event, first, last, state, made, due, wait)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",

@@ -175,6 +175,7 @@ def _verb(key: Key, changes: list[_FileChange], snapshot: Snapshot) -> str:
 
 
 def message_of(documents: Collection[ChangedDocument], authorship: Authorship, result: Any) -> str:
+    """Return the message from the request or from `authorship`, or else list the changed documents."""
     if message := clean_message(
         authorship.message or (authorship.describe(result) if authorship.describe else "")
     ):
