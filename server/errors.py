@@ -69,6 +69,10 @@ HTTP_NAMES: Mapping[int, str] = {
 }
 
 
+# The key of `details` that contains what the request probably means instead.
+SUGGESTION = "suggestion"
+
+
 class BifolioError(Exception):
     """Base class of all errors."""
 
@@ -177,7 +181,14 @@ class NotAllowedBySettingError(ValidationError):
 
 
 class KeyNameError(ValidationError):
-    """The query contains a key that does not exist, or that the caller is not allowed to use."""
+    """The query contains a key that does not exist, or that the caller is not allowed to use.
+
+    `inside` is the uid of the type or component that has no such attribute, or "" for other keys.
+    """
+
+    def __init__(self, message: str, details: Mapping[str, Any], inside: str = "") -> None:
+        super().__init__(message, details)
+        self.inside = inside
 
 
 class BadRequestError(ApiError):
@@ -458,12 +469,12 @@ class GitSlowError(GitError):
     default = "A git command took too long; try again"
 
 
-def invalid_key(key: str, path: str | None, param: str) -> KeyNameError:
+def invalid_key(key: str, path: str | None, param: str, inside: str = "") -> KeyNameError:
     """Return the error for an unknown or forbidden query key, worded as in Strapi.
 
-    `path` is None for a top-level key.
+    `path` is None for a top-level key. `inside` is the uid of the type in which an attribute was looked up.
     """
     at = f" at {path}" if path and path != key else ""
     return KeyNameError(
-        f"Invalid key {key}{at}", {"key": key, "path": path, "source": "query", "param": param}
+        f"Invalid key {key}{at}", {"key": key, "path": path, "source": "query", "param": param}, inside
     )

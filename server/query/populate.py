@@ -30,7 +30,8 @@ def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ..
     # Unknown names are reported before hidden ones.
     for name, attribute in selected.items():
         if attribute is None or not attribute.scalar:
-            raise invalid_key(name, name if attribute or is_hidden(type_, name) else None, param)
+            path = name if attribute or is_hidden(type_, name) else None
+            raise invalid_key(name, path, param, type_.uid)
     for name, attribute in selected.items():
         if attribute and not attribute.selectable:
             raise invalid_key(name, name, param)
@@ -123,7 +124,7 @@ class _PopulateParser:
             is_attribute = name in type_.populatable or is_hidden(type_, name)
             is_known = is_attribute or (name in type_.columns and name != "id")
             if is_object and not is_known and not self.forgiving:
-                raise invalid_key(name, ".".join(above) or None, "populate")
+                raise invalid_key(name, ".".join(above) or None, "populate", type_.uid)
             nodes.append(self.node(type_, name, options, path, (*above, name)))
         return tuple(node for node in nodes if node is not None)
 
@@ -143,7 +144,7 @@ class _PopulateParser:
         if name not in type_.populatable and self.forgiving:
             return None
         if name not in type_.populatable:
-            raise invalid_key(name, ".".join(path), "populate")
+            raise invalid_key(name, ".".join(path), "populate", type_.uid)
         attribute = type_.attributes.get(name)
         if self.forgiving and isinstance(value, str) and read_boolean(value) is None:
             value = True

@@ -19,7 +19,7 @@ def find_attribute(type_: Type, key: str, path: AttributePath, param: str) -> At
     attribute = type_.columns.get(key)
     if attribute is None:
         named = (*path, key) if is_hidden(type_, key) else path
-        raise invalid_key(key, ".".join(named) or None, param)
+        raise invalid_key(key, ".".join(named) or None, param, type_.uid)
     if not attribute.queryable:
         raise invalid_key(key, ".".join((*path, key)), param)
     return attribute

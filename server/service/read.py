@@ -9,7 +9,7 @@ from server.auth.permissions import Actor, require
 from server.auth.query_permissions import narrow
 from server.config.model import ResponseFormat, Settings
 from server.documents.document import Document
-from server.errors import NotFoundError
+from server.errors import KeyNameError, NotFoundError
 from server.index.budget import UNLIMITED, Budget
 from server.index.find import find, find_numbered, find_one, find_single
 from server.index.snapshot import View
@@ -18,6 +18,7 @@ from server.query.ast import Query
 from server.query.mentioned_types import mentions
 from server.query.parse import read_query, with_default_populate
 from server.schema.model import ACCOUNT_UIDS, Type, header_value
+from server.service.attribute_suggestions import suggest_attribute
 from server.service.cache_tags import tag_of, tag_of_bytes, tags_of_document, tags_of_list
 from server.service.render import render_list, render_one
 from server.site.site import State
@@ -170,7 +171,11 @@ class Reader(NamedTuple):
 
     def query(self, params: Params, *, many: bool = False, own_draft: bool = False) -> Query:
         """Parse a request's parameters into a query, limited to what the actor is allowed to see."""
-        query = read_query(self.state.schema, self.state.settings, self.type, params, many=many)
+        try:
+            query = read_query(self.state.schema, self.state.settings, self.type, params, many=many)
+        except KeyNameError as error:
+            suggest_attribute(error, self.actor, self.state.schema)
+            raise
         return narrow(query, self.actor, self.state.schema, own_draft=own_draft)
 
     def view(self, query: Query) -> View:

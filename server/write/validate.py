@@ -15,7 +15,7 @@ from server.documents.file_keys import reserved_keys
 from server.documents.ids import compose
 from server.documents.readers import Unreadable
 from server.documents.values import Component, Hashed, empty_value, identify
-from server.errors import ApplicationError, ValidationError
+from server.errors import SUGGESTION, ApplicationError, ValidationError
 from server.formats.text_positions import KeyPath, attribute_path
 from server.formats.tree import Tree
 from server.index.budget import UNLIMITED, Budget
@@ -23,6 +23,7 @@ from server.index.dangling import keep_dangling
 from server.index.snapshot import Snapshot
 from server.index.type_table import Table
 from server.schema.model import UPLOAD, Attribute, Type
+from server.schema.spelling import Suggestions
 from server.write.body_values import default_of, read_scalar
 from server.write.faults import Fault, error_of
 from server.write.media_input import MediaInput
@@ -39,6 +40,7 @@ IGNORED_KEYS = ("publishedAt", "locale")
 # a document's current components by type and id, or None if the document version is new
 _Held = Mapping[tuple[str, str], Component] | None
 _NO_VALUE: Any = object()  # passed as an attribute's current value if the document version is new
+_MAX_NAME_CHARS = 100  # Longer names are truncated before the search for similar names.
 MAX_STRING_CHARS = 255  # maximum length of strings for which the schema sets no limit
 # Clients can use documents from responses as targets. These keys of such documents are ignored.
 OF_TARGETS = ("localizations", "createdBy", "updatedBy", "options")
@@ -163,11 +165,22 @@ class Validator:
                     path and key in ("id", "__component", "__temp_key__")
                 ):
                     continue
-                raise _unknown_key(key, dotted or None, f" at {dotted}" if dotted else "")
+                error = _unknown_key(key, dotted or None, f" at {dotted}" if dotted else "")
+                if near := Suggestions().nearest(key[:_MAX_NAME_CHARS], self._seen_names(type_)):
+                    error.details[SUGGESTION] = near
+                raise error
             if attribute.type == "relation":
                 self._refuse_keys_of_targets(attribute, tree, attribute_path((*path, key)))
             for component, item in self._components_in(attribute, tree):
                 self._refuse_keys(component, item, (*path, key))
+
+    def _seen_names(self, type_: Type) -> list[str]:
+        """Return the names of attributes whose existence the caller may know."""
+        return [
+            name
+            for name, a in type_.attributes.items()
+            if (self.reads_private or not a.private) and (a.type != "relation" or self._may_relate(a))
+        ]
 
     def _refuse_keys_of_targets(self, attribute: Attribute, tree: Tree, dotted: str) -> None:
         for item in targets_in(tree):

@@ -10,7 +10,7 @@ from server.api.mcp.json_rpc import INVALID_PARAMS, Json, RpcError, encode
 from server.api.mcp.request import Request, cached
 from server.api.mcp.tools.table import DESCRIBED, tool_named
 from server.api.mcp.tools.tool import RESPONSE_BYTES, Call, RefusedError, Result, Tool, too_large
-from server.errors import ApiError
+from server.errors import SUGGESTION, ApiError
 
 
 def list_tools(request: Request) -> Json:
@@ -56,6 +56,8 @@ def _failed(body: Any) -> Result:
     """Return an error as the REST API returns it, with its message as the text."""
     error = body["error"]
     line = " ".join(f"{error['message']} ({error['status']} {error['name']})".split())
+    if SUGGESTION in error["details"]:
+        line += f'; did you mean "{error["details"][SUGGESTION]}"?'
     if error["status"] == HTTPStatus.FORBIDDEN:
         line += ". site_info lists your permissions"
     return Result(line, body, is_error=True)

@@ -1,0 +1,52 @@
+"""Suggestions for mistyped attributes in queries, among those that the caller may see."""
+
+from collections.abc import Iterator
+
+from server.auth.permissions import Actor, may_find
+from server.errors import SUGGESTION, KeyNameError
+from server.schema.model import UPLOAD, Attribute, Schema, Type
+from server.schema.spelling import Suggestions
+
+_MAX_NAME_CHARS = 100
+
+
+def suggest_attribute(error: KeyNameError, actor: Actor, schema: Schema) -> None:
+    """Add the attribute that the query probably means to the details of an error.
+
+    The message stays as Strapi words it.
+    """
+    type_, key = schema.types.get(error.inside), str(error.details["key"])[:_MAX_NAME_CHARS]
+    if type_ is None or not _is_seen(type_, actor, schema):
+        return
+    usable = (a for a in type_.columns.values() if a.selectable or error.details["param"] != "fields")
+    near = Suggestions().nearest(key, [a.name for a in usable if _is_usable(a, actor)])
+    if near:
+        error.details[SUGGESTION] = near
+
+
+def _is_seen(type_: Type, actor: Actor, schema: Schema) -> bool:
+    """Return whether the caller may see a type. A query can name attributes behind a hidden relation."""
+    if type_.uid == UPLOAD or may_find(actor, type_.uid):
+        return True
+    seen = (each for each in schema.content_types if may_find(actor, each.uid))
+    return any(type_.uid in _components_of(each, schema, set()) for each in seen)
+
+
+def _components_of(type_: Type, schema: Schema, found: set[str]) -> set[str]:
+    """Add the uids of all components of a type that occur in responses to `found`, and return it."""
+    for uid in _component_uids(type_):
+        if uid not in found:
+            found.add(uid)
+            _components_of(schema.types[uid], schema, found)
+    return found
+
+
+def _component_uids(type_: Type) -> Iterator[str]:
+    for attribute in type_.attributes.values():
+        if attribute.visible:
+            yield from attribute.component_uids
+
+
+def _is_usable(attribute: Attribute, actor: Actor) -> bool:
+    target = attribute.target if attribute.type == "relation" else None
+    return attribute.visible and (target is None or may_find(actor, target))
