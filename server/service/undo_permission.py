@@ -6,8 +6,10 @@ from server.auth.draft_visibility import may_read_drafts, may_see_file
 from server.documents.document import DRAFT
 from server.documents.path_rules import Layout
 from server.errors import ForbiddenError, NotFoundError
+from server.schema.model import UPLOAD
 from server.service.document_write import WRITES, Verb, permit
 from server.service.read import Caller
+from server.storage.media import upload_path
 from server.storage.undo import Permit
 from server.write.undo import Place, UndoneDocument
 
@@ -25,6 +27,10 @@ def permit_write(caller: Caller, permits: Sequence[Permit]) -> None:
     write.
     """
     for required in permits:
+        if required.uid == UPLOAD:
+            if not caller.actor.may("upload", required.verb):
+                raise ForbiddenError()
+            continue
         type_, verb = caller.state.schema.types.get(required.uid), _verb(required)
         if type_ is None or verb is None or (type_.kind, verb) not in WRITES:
             raise NotFoundError(NOT_FOUND_MESSAGE)
@@ -70,6 +76,8 @@ def sight_of_files(caller: Caller) -> Callable[[str], bool]:
     layout = Layout(caller.state.schema, caller.state.settings)
 
     def may_see(path: str) -> bool:
+        if upload_path(path):
+            return caller.actor.may("upload", "find")
         claim = layout.claim(path)
         return caller.actor.everything if claim is None else may_see_file(caller.actor, claim)
 

@@ -18,10 +18,11 @@ from server.query.parse import read_part, read_query
 from server.schema.model import UPLOAD
 from server.service.read import Caller
 from server.service.render import render_files
-from server.service.write import Outcome, Writes
+from server.service.write import Outcome, UndoOffer, Writes
 from server.site.site import Site, State
 from server.storage.bucket.site_bucket import SiteBucket
 from server.storage.media import media_key
+from server.storage.undo import Permit
 from server.write.uploads import uploading
 from server.write.uploads.attach import Attachment
 
@@ -30,6 +31,9 @@ SCALING_TIMEOUT_S = 10.0
 _QUERY_KEYS = ("fields", "filters", "sort", "populate", "_q", "publicationFilter")
 _PAGED_QUERY_KEYS = (*_QUERY_KEYS, "pagination", "page", "pageSize")
 
+# Restoring a deleted file is like uploading it again.
+_MAY_UPLOAD, _MAY_DELETE = (Permit(UPLOAD, action, draft=False) for action in ("upload", "destroy"))
+
 
 @dataclass(frozen=True, slots=True)
 class StoredFiles:
@@ -37,6 +41,7 @@ class StoredFiles:
 
     bodies: list[bytes]
     commit: str
+    undo: UndoOffer | None = None
 
 
 class Uploads:
@@ -56,14 +61,18 @@ class Uploads:
         outcome = self._writes.make(caller, uploading.upload, upload, _media_keys, message=message)
         return self._stored(caller, outcome, outcome.made)
 
-    def change(self, caller: Caller, change: uploading.FileChange, message: str = "") -> StoredFiles:
+    def change(
+        self, caller: Caller, change: uploading.FileChange, message: str = "", *, undo: bool = False
+    ) -> StoredFiles:
         """Change the description or content of a media file. Raises NotFoundError."""
         change = self._keep_replacement(caller.state, change)
-        outcome = self._writes.make(caller, uploading.change_file, change, message=message)
+        permits = (_MAY_UPLOAD,) if undo else ()
+        outcome = self._writes.make(caller, uploading.change_file, change, message=message, permits=permits)
         return self._stored(caller, outcome, (outcome.made,))
 
-    def remove(self, caller: Caller, key: str, message: str = "") -> str:
-        return self._writes.make(caller, uploading.remove, key, message=message).commit
+    def remove(self, caller: Caller, key: str, message: str = "", *, undo: bool = False) -> Outcome[str]:
+        permits = (_MAY_UPLOAD, _MAY_DELETE) if undo else ()
+        return self._writes.make(caller, uploading.remove, key, message=message, permits=permits)
 
     def _keep(self, file: uploading.Incoming) -> uploading.Incoming:
         """Store an uploaded file in the bucket. If there is no bucket, measure images before the write."""
@@ -90,7 +99,7 @@ class Uploads:
         state = outcome.state if caller.branch else _scaled(self._site, outcome.state, paths)
         files = [state.snapshot.media[media_key(path) or ""] for path in paths]
         bodies = render(replace(caller, state=state), Query(state.schema.types[UPLOAD]), files)
-        return StoredFiles(bodies, outcome.commit)
+        return StoredFiles(bodies, outcome.commit, outcome.undo)
 
 
 def _scaled(site: Site, state: State, paths: tuple[str, ...]) -> State:

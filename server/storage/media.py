@@ -16,6 +16,7 @@ from server.formats.tree import Tree
 from server.paths import UPLOADS, UPLOADS_URL
 from server.schema.model import FILE_FIELDS, PREVIEW, Type
 from server.storage.bucket.stored import DESCRIPTION_KEY, StoredFile, StoredObject, object_of
+from server.storage.files import ignored
 from server.storage.images.formats import Preview, described_formats, format_of
 from server.storage.images.kinds import MEASURED_ENDINGS, ImageSize, is_text, kilobytes, sniff
 
@@ -90,6 +91,12 @@ def media_key(path: str) -> str | None:
     """Return the name of a media file in documents and URLs (in Unicode NFC), or None for other files."""
     inside = upload_path(path)
     return compose(inside) if inside else None
+
+
+def is_media_name(name: str) -> bool:
+    """Return whether a path inside content/uploads/ can be the name of a media file or folder."""
+    parts = name.split("/")
+    return name.isprintable() and all(part and not ignored(part) and len(part) < 250 for part in parts)
 
 
 def read_media(

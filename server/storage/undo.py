@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import secrets
+import shutil
 import stat
 import time
 from collections.abc import Collection, Iterable, Iterator
@@ -14,24 +15,30 @@ from datetime import UTC, datetime, timedelta
 from io import BufferedReader
 from pathlib import Path
 
-from server.paths import STATE_FOLDER, state_folder
+from server.paths import STATE_FOLDER, UPLOADS, state_folder
 from server.storage.durable import make_once
 from server.storage.intent import Write
 from server.storage.links import open_file, open_folder
+from server.storage.media import SIDECAR_SUFFIX
 
 # --- stored writes --------------------------------------------------------------------------------
 
-MAX_WRITE_BYTES = 16 * 1024 * 1024  # A write that replaces more bytes can't be undone.
+MAX_WRITE_BYTES = 16 * 1024 * 1024  # A write that replaces more bytes of text can't be undone.
+MAX_MEDIA_BYTES = 256 * 1024 * 1024  # The same for media files.
 NO_FILE_DIGEST = ""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptFile:
-    """A file that a write changed: its old text, and the digest of its new text."""
+    """A file that a write changed: its old text, and the digest of its new content.
+
+    The old content of a media file is in a copy instead. `copy` is the name of the copy in the undo folder.
+    """
 
     path: str
-    before: str | None  # None if the file did not exist
+    before: str | None  # None if the file did not exist, or if there is a copy
     after: str
+    copy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +63,28 @@ def digest(text: str | None) -> str:
     return NO_FILE_DIGEST if text is None else hashlib.sha256(text.encode()).hexdigest()
 
 
-def files_of(root: Path, writes: Iterable[Write]) -> tuple[KeptFile, ...]:
-    """Return the old contents of the files that `writes` will change.
+def digest_of_file(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def files_of(root: Path, writes: Iterable[Write], copies: "Copies") -> tuple[KeptFile, ...]:
+    """Return the old contents of the files that `writes` will change. Media files are added to `copies`.
 
     Return () if an undo could not restore all of them, for example because a file is too large. Raises
     OSError.
     """
     kept, size = [], 0
     for write in writes:
-        if write.source is not None or (root / write.path).is_symlink():
+        if (root / write.path).is_symlink():
+            return ()
+        if is_media(write.path):
+            if not copies.has_room_for(write):
+                return ()
+            new = digest_of_file(write.source) if write.source else NO_FILE_DIGEST
+            kept.append(KeptFile(write.path, None, new, copies.make(write) if write.before else ""))
+            continue
+        if write.source is not None:
             return ()
         before = _read(root, write) if write.before else None
         size += len(before or b"")
@@ -77,6 +97,10 @@ def files_of(root: Path, writes: Iterable[Write]) -> tuple[KeptFile, ...]:
         held = None if before is None else text or ""
         kept.append(KeptFile(write.path, held, digest(None if write.deletes else after or "")))
     return tuple(kept)
+
+
+def is_media(path: str) -> bool:
+    return path.startswith(f"{UPLOADS}/") and not path.endswith(SIDECAR_SUFFIX)
 
 
 def _read(root: Path, write: Write) -> bytes:
@@ -113,6 +137,7 @@ RETENTION_S = 3600  # A write can be undone for this long.
 # If the number of writes or their total size in bytes exceeds its limit, the oldest writes are deleted.
 MAX_WRITES = 200
 MAX_BYTES = 64 * 1024 * 1024
+MAX_COPIED_BYTES = 1024 * 1024 * 1024  # the limit for the copies of media files
 
 
 class UndoFolder:
@@ -123,12 +148,9 @@ class UndoFolder:
 
     def keep(self, write: KeptWrite) -> str:
         """Store a write, and return its id. Requires the site's write lock. Raises OSError."""
-        folder = state_folder(self.root) / "undo"
-        folder.mkdir(mode=0o700, exist_ok=True)
-        if folder.is_symlink():
-            raise OSError(errno.ELOOP, "a symbolic link in its place", str(folder))
+        folder = undo_folder(self.root)
         data, id_ = pack(write), secrets.token_urlsafe(24)
-        _make_room(folder, len(data))
+        _make_room(folder, len(data), {file.copy for file in write.files if file.copy})
         make_once(_file(folder, id_), data)
         return id_
 
@@ -142,9 +164,23 @@ class UndoFolder:
             return None
         return write if write.caller == caller else None
 
+    def copy_of(self, file: KeptFile) -> Path:
+        """Return the path of the copy of a media file."""
+        return self.root / STATE_FOLDER / "undo" / file.copy
+
     def forget(self, id_: str) -> None:
+        folder = self.root / STATE_FOLDER / "undo"
         with suppress(OSError):
-            _file(self.root / STATE_FOLDER / "undo", id_).unlink()
+            _delete(folder, _file(folder, id_))
+
+
+def undo_folder(root: Path) -> Path:
+    """Return the undo folder, which is created if necessary. Raises OSError."""
+    folder = state_folder(root) / "undo"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.is_symlink():
+        raise OSError(errno.ELOOP, "a symbolic link in its place", str(folder))
+    return folder
 
 
 def _file(folder: Path, id_: str) -> Path:
@@ -161,19 +197,80 @@ def _open(path: Path) -> BufferedReader:
     return os.fdopen(descriptor, "rb")
 
 
-def _make_room(folder: Path, size: int) -> None:
-    files = []
+def _copies_of(record: Path) -> tuple[str, ...]:
+    """Return the names of the copies that belong to a stored write. Raises OSError."""
+    try:
+        return tuple(file.copy for file in unpack(record.read_bytes()).files if file.copy)
+    except ValueError:
+        return ()
+
+
+def _delete(folder: Path, record: Path) -> None:
+    names = _copies_of(record)
+    record.unlink()
+    for name in names:
+        (folder / name).unlink(missing_ok=True)
+
+
+def _make_room(folder: Path, size: int, new: Collection[str]) -> None:
+    """Delete stored writes that are too old or too many. `size` and `new` belong to the write to store."""
+    records, copied = [], {name: (folder / name).stat().st_size for name in new}
+    known = set(new)
     for path in folder.iterdir():
+        if path.suffix == COPY_SUFFIX:
+            continue
         with suppress(OSError):
-            status = path.stat()
-            files.append((status.st_mtime, status.st_size, path))
-    oldest, count, total = time.time() - RETENTION_S, len(files), size + sum(each[1] for each in files)
-    for modified, length, path in sorted(files):
-        if modified >= oldest and count < MAX_WRITES and total <= MAX_BYTES:
+            status, names = path.stat(), _copies_of(path)
+            known.update(names)
+            bytes_ = sum((folder / name).stat().st_size for name in names)
+            records.append((status.st_mtime, status.st_size, bytes_, path))
+    oldest, count = time.time() - RETENTION_S, len(records)
+    total = size + sum(each[1] for each in records)
+    total_copied = sum(copied.values()) + sum(each[2] for each in records)
+    for modified, length, bytes_, path in sorted(records):
+        is_small = total <= MAX_BYTES and total_copied <= MAX_COPIED_BYTES
+        if modified >= oldest and count < MAX_WRITES and is_small:
             break
         with suppress(OSError):
-            path.unlink()
-        count, total = count - 1, total - length
+            _delete(folder, path)
+        count, total, total_copied = count - 1, total - length, total_copied - bytes_
+    # A process that was killed can leave copies to which no stored write belongs.
+    for path in folder.glob(f"*{COPY_SUFFIX}"):
+        if path.name not in known:
+            path.unlink(missing_ok=True)
+
+
+COPY_SUFFIX = ".copy"
+
+
+class Copies:
+    """Copies of the media files that a write is about to replace, in the undo folder."""
+
+    def __init__(self, root: Path) -> None:
+        self._root, self._names, self._bytes = root, list[str](), 0
+
+    def has_room_for(self, write: Write) -> bool:
+        if write.before is None:
+            return True
+        self._bytes += os.stat(self._root / write.path).st_size
+        return self._bytes <= MAX_MEDIA_BYTES
+
+    def make(self, write: Write) -> str:
+        """Copy a file, and return the name of the copy. Raises OSError."""
+        folder = undo_folder(self._root)
+        name = f"{secrets.token_hex(16)}{COPY_SUFFIX}"
+        self._names.append(name)
+        with (
+            open(open_file(self._root, write.path), "rb") as source,
+            open(os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as target,
+        ):
+            shutil.copyfileobj(source, target)
+        return name
+
+    def delete(self) -> None:
+        for name in self._names:
+            with suppress(OSError):
+                (self._root / STATE_FOLDER / "undo" / name).unlink()
 
 
 # --- recorder -------------------------------------------------------------------------------------
@@ -195,11 +292,18 @@ class Keeper:
         If storing them fails, the write still succeeds, but can't be undone.
         """
         files: tuple[KeptFile, ...] = ()
-        with suppress(OSError):
-            files = files_of(self._folder.root, writes)
-        yield
-        if files:
+        copies = Copies(self._folder.root)
+        try:
             with suppress(OSError):
-                self.id = self._folder.keep(KeptWrite(self._caller, self._permits, files))
-                after = {write.path: write.data.decode() for write in writes if write.data is not None}
-                self.texts = [(file.path, file.before, after.get(file.path)) for file in files]
+                files = files_of(self._folder.root, writes, copies)
+            yield
+            if files:
+                with suppress(OSError):
+                    self.id = self._folder.keep(KeptWrite(self._caller, self._permits, files))
+                    after = {write.path: write.data.decode() for write in writes if write.data is not None}
+                    self.texts = [
+                        (f.path, f.before, after.get(f.path)) for f in files if not is_media(f.path)
+                    ]
+        finally:
+            if not self.id:
+                copies.delete()

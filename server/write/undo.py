@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from server.documents.document import PUBLISHED, Document
 from server.errors import ConflictError
@@ -10,8 +11,9 @@ from server.index.uniqueness import find_taken
 from server.schema.model import Type
 from server.storage.entry import Entry
 from server.storage.files import size_signature
+from server.storage.media import upload_path
 from server.storage.store import Store
-from server.storage.undo import KeptWrite, digest
+from server.storage.undo import NO_FILE_DIGEST, KeptFile, KeptWrite, digest, digest_of_file, is_media
 from server.write.broken_files import describe
 from server.write.context import Context
 
@@ -45,11 +47,13 @@ class UndoneDocument:
 class Restoration:
     """A request to undo a write.
 
+    - `copy_of`: returns the path of the old content of a media file.
     - `permit`: raises ForbiddenError if the actor is not allowed to change the documents.
     - `may_see`: returns whether the actor is allowed to see a file.
     """
 
     kept: KeptWrite
+    copy_of: Callable[[KeptFile], Path]
     permit: Callable[[Sequence[UndoneDocument]], None]
     may_see: Callable[[str], bool]
 
@@ -59,22 +63,36 @@ def restore(restoration: Restoration, context: Context) -> tuple[str, ...]:
     Raises ForbiddenError, or ConflictError if the write conflicts with later writes.
     """
     kept = restoration.kept
-    now = {file.path: _text(context, file.path) for file in kept.files}
-    if all(now[file.path] == file.before for file in kept.files):
+    media = {file.path for file in kept.files if is_media(file.path)}
+    now = {file.path: _text(context, file.path) for file in kept.files if file.path not in media}
+    digests = {path: digest(text) for path, text in now.items()}
+    digests |= {path: _digest_of_media(context, path) for path in media}
+    before = {file.path: _digest_before(restoration, file) for file in kept.files}
+    if digests == before:
         return ()
-    texts = [(file.path, file.before, now[file.path]) for file in kept.files]
+    texts = [(file.path, file.before, now[file.path]) for file in kept.files if file.path not in media]
     restoration.permit(undone_documents(texts, context.snapshot, context.store))
-    changed = [file.path for file in kept.files if digest(now[file.path]) != file.after]
+    changed = [file.path for file in kept.files if digests[file.path] != file.after]
     if changed:
         raise _changed_since([path for path in changed if restoration.may_see(path)], len(changed))
     for file in kept.files:
-        if file.before is None:
+        if file.copy:
+            context.changeset.put_file(file.path, restoration.copy_of(file))
+        elif file.before is None:
             context.changeset.delete(file.path)
         else:
             context.changeset.put(file.path, file.before)
     _refuse_broken(restoration, context)
     _refuse_contradictions(restoration, context)
-    return tuple(now)
+    return tuple(file.path for file in kept.files)
+
+
+def _digest_of_media(context: Context, path: str) -> str:
+    return digest_of_file(context.changeset.root / path) if context.changeset.exists(path) else NO_FILE_DIGEST
+
+
+def _digest_before(restoration: Restoration, file: KeptFile) -> str:
+    return digest_of_file(restoration.copy_of(file)) if file.copy else digest(file.before)
 
 
 def undone_documents(
@@ -85,6 +103,8 @@ def undone_documents(
     then: dict[tuple[str, str], set[Place]] = {}
     paths: set[str] = set()
     for path, before, now in texts:
+        if upload_path(path):
+            continue  # Permissions for media files do not depend on the file.
         paths.add(path)
         for text in (before, now):
             document = _document(path, text, store) if text is not None else None

@@ -117,6 +117,26 @@ def test_each_file_has_a_description(api: Api) -> None:
     assert upload(api, two[0], fileInfo=infos).status == 400
 
 
+def test_a_new_file_can_be_stored_in_a_folder_under_an_id_of_the_client(api: Api) -> None:
+    id_ = "a1" * 12
+    info = json.dumps({"folder": "/ships/2024/", "documentId": id_, "name": "Ferry.txt"})
+    file = upload(api, (b"text", "f.txt"), fileInfo=info).body[0]
+    assert re.fullmatch(r"/uploads/ships/2024/Ferry_[0-9a-f]{10}\.txt", file["url"])
+    assert (file["documentId"], api.read(f"content{file['url']}")) == (id_, "text")
+    assert "folder" not in api.read(f"content{file['url']}.yaml")
+    again = upload(api, (b"text", "f.txt"), fileInfo=info)
+    assert again.status == 409
+    assert id_ in again.error["message"]
+    twice = json.dumps([{"documentId": "b" * 24}, {"documentId": "b" * 24}])
+    assert upload(api, (b"1", "1.txt"), (b"2", "2.txt"), fileInfo=twice).status == 409
+    assert len(api.get("/api/upload/files").body) == 1
+    for wrong in ({"folder": "../x"}, {"folder": "a//b"}, {"folder": ".git"}, {"documentId": "short"}):
+        assert upload(api, (b"text", "f.txt"), fileInfo=json.dumps(wrong)).status == 400
+    assert upload(api, (b"text", "f.txt"), fileInfo='{"folder": 3}').status == 201  # of a client of Strapi
+    moved = upload(api, query=f"?id={id_}", fileInfo='{"folder": "x", "documentId": "x"}').body
+    assert (moved["url"], moved["documentId"]) == (file["url"], id_)
+
+
 @pytest.mark.parametrize(
     ("info", "path"),
     [

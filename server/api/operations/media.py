@@ -21,7 +21,7 @@ from server.api.operations.operation import Area, Docs, Operation, Tag
 from server.api.operations.people import part_of
 from server.api.operations.permission import anyone, may
 from server.config.transformation import DESCRIPTIONS
-from server.write.uploads.file_info import INFO_READERS
+from server.write.uploads.file_info import INFO_READERS, NEW_FILE_READERS
 
 MEDIA = Tag("Media", "Files, their descriptions and their content.")
 FILE = "UploadFile"
@@ -62,7 +62,8 @@ _FORM: JsonSchema = {
         "fileInfo": {
             "type": "string",
             "contentMediaType": JSON,
-            "description": f"JSON object of {', '.join(INFO_READERS)}; or a list, one for each file.",
+            "description": f"JSON object of {', '.join(INFO_READERS)} and, for a new file, "
+            f"{', '.join(sorted({*NEW_FILE_READERS} - {*INFO_READERS}))}; or a list, one for each file.",
         },
         "ref": {**TEXT, "description": "The uid of a content type or component to attach the files to."},
         "refId": {**TEXT, "description": "The id or documentId of the document or component."},

@@ -69,7 +69,8 @@ def may_send_files(actor: Actor, schema: Schema, type_: Type | None) -> bool:
 
 
 def may_undo(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    return actor.name != PUBLIC_ACTOR and may_write(actor, schema.content_types)
+    may = may_write(actor, schema.content_types) or actor.may("upload", "upload")
+    return actor.name != PUBLIC_ACTOR and may
 
 
 def may_find_any(actor: Actor, schema: Schema, type_: Type | None) -> bool:

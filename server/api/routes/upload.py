@@ -14,6 +14,7 @@ from server.api.request import (
     answer,
     caller_of,
     parameters,
+    prefers,
     require_permission,
     state_of,
     tell_commit,
@@ -21,7 +22,7 @@ from server.api.request import (
 )
 from server.api.response import PRIVATE_REVALIDATE
 from server.api.routes.handlers import Handlers
-from server.api.routes.write_requests import message_of
+from server.api.routes.write_requests import UNDO, message_of, tell_undo
 from server.errors import PayloadTooLargeError, StorageError, ValidationError
 from server.paths import STATE_FOLDER, state_folder
 from server.query.ast import Query
@@ -101,7 +102,8 @@ def bind(handles: Handlers, site: Site, writes: Writes, bucket: SiteBucket) -> N
         caller = caller_of(request)
         file = find_file(caller.state, key)
         removed = render(caller, Query(caller.state.schema.types[UPLOAD]), [file])[0]
-        return tell_commit(answer(removed), uploads.remove(caller, key, message_of(request)))
+        outcome = uploads.remove(caller, key, message_of(request), undo=prefers(request, UNDO))
+        return tell_commit(tell_undo(answer(removed), outcome.undo), outcome.commit)
 
     @handles("uploadFiles")
     def upload() -> Response:
@@ -113,8 +115,9 @@ def bind(handles: Handlers, site: Site, writes: Writes, bucket: SiteBucket) -> N
         key = _key(parameters(request).get("id"))
         with _receive_form(incoming, limit) as (files, form):
             if key:
-                changed = uploads.change(caller, _change(key, files, form), message_of(request))
-                return tell_commit(answer(changed.bodies[0]), changed.commit)
+                undo = prefers(request, UNDO)
+                changed = uploads.change(caller, _change(key, files, form), message_of(request), undo=undo)
+                return tell_commit(tell_undo(answer(changed.bodies[0]), changed.undo), changed.commit)
             if not files:
                 raise ValidationError("Files are empty")
             described = _read_files(files, form)
@@ -141,7 +144,7 @@ def _list_answer(files: list[bytes]) -> bytes:
 
 
 def _read_files(files: Sequence[FileStorage], form: Form) -> tuple[uploading.Incoming, ...]:
-    infos = read_info(form.getlist("fileInfo"), len(files))
+    infos = read_info(form.getlist("fileInfo"), len(files), new=True)
     return tuple(_incoming(file, info) for file, info in zip(files, infos, strict=True))
 
 

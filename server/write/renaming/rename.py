@@ -15,8 +15,8 @@ from server.index.dangling import MEDIA
 from server.paths import UPLOADS
 from server.schema.model import Type
 from server.schema.spelling import suggestion
-from server.storage.files import ignored, walk
-from server.storage.media import SIDECAR_SUFFIX, media_key, mime_type, upload_path
+from server.storage.files import walk
+from server.storage.media import SIDECAR_SUFFIX, is_media_name, media_key, mime_type, upload_path
 from server.write.context import Context
 from server.write.renaming.references import Link, Retarget, documents_of, links_to
 
@@ -71,7 +71,7 @@ def _rename_media(request: Rename, context: Context) -> Renamed:
     if before not in media:
         raise NotFoundError(f"{old} does not exist{_hint(before, media, f'{UPLOADS}/')}")
     old = media[before].path
-    if after is None or not _is_name(after):
+    if after is None or not is_media_name(after):
         raise ValidationError(f"{new} is not inside {UPLOADS}, the folder for media files")
     if mime_type(new) != mime_type(old):
         raise ValidationError(
@@ -149,7 +149,7 @@ def _rename_documents(
     old, new = ids
     documents = list(documents)
     type_ = documents[0].type
-    if not _is_name(new):
+    if not is_media_name(new):
         raise ValidationError(f'"{new}" is not a valid document id')
     existing = next((d for d in documents_of(context, type_.uid) if d.document_id == new), None)
     if existing:
@@ -191,7 +191,7 @@ def _path(context: Context, document: Document, name: str, pattern: str | None) 
         raise ConflictError(f"{document.path} no longer contains a document; try again")
     new_claim = replace(claim, name=name)
     path = context.layout.path_of(new_claim, PurePosixPath(document.path).suffix, pattern)
-    if not _is_name(name) or context.layout.claim(path) != new_claim:
+    if not is_media_name(name) or context.layout.claim(path) != new_claim:
         raise ValidationError(f'"{name}" is not a valid file name for this content type')
     return path
 
@@ -241,11 +241,6 @@ def _hint(word: str, known: Iterable[str], before: str, after: str = "") -> str:
 
 def _into_folder(old: str, new: str) -> str:
     return new + PurePosixPath(old).name if new.endswith("/") else new
-
-
-def _is_name(text: str) -> bool:
-    parts = text.split("/")
-    return text.isprintable() and all(part and not ignored(part) and len(part) < 250 for part in parts)
 
 
 def _move(context: Context, files: Mapping[str, str]) -> None:

@@ -8,10 +8,12 @@ from server.errors import ValidationError
 from server.formats.json import read_json
 from server.formats.text_positions import KeyPath
 from server.formats.tree import Plain, SyntaxProblem
+from server.storage.media import is_media_name
 from server.write.faults import Fault, error_of
 
 CONTROL_CHARS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 MAX_NAME_CHARS = 255
+_ID = re.compile(r"[a-z0-9]{24}")
 
 
 def _text(value: Any, path: KeyPath, faults: list[Fault]) -> str | None:
@@ -44,17 +46,40 @@ def _name(value: Any, path: KeyPath, faults: list[Fault]) -> str | None:
     return text
 
 
+def _folder(value: Any, path: KeyPath, faults: list[Fault]) -> str | None:
+    # In Strapi, a folder has a number. Strapi's REST API ignores it, too.
+    if not isinstance(value, str):
+        return None
+    folder = value.strip("/")
+    if folder and (len(folder) > MAX_NAME_CHARS or not is_media_name(folder)):
+        faults.append(Fault(path, "must be the path of a folder, such as ships/2024"))
+    return folder
+
+
+def _document_id(value: Any, path: KeyPath, faults: list[Fault]) -> str | None:
+    if isinstance(value, str) and _ID.fullmatch(value):
+        return value
+    faults.append(Fault(path, "must have 24 lower-case letters and digits"))
+    return None
+
+
 # Each function returns the parsed value, and appends faults to the list.
-INFO_READERS: Mapping[str, Callable[[Any, KeyPath, list[Fault]], Any]] = {
+Reader = Callable[[Any, KeyPath, list[Fault]], Any]
+INFO_READERS: Mapping[str, Reader] = {
     "name": _name,
     "alternativeText": _text,
     "caption": _text,
     "focalPoint": _point,
 }
+NEW_FILE_READERS = {**INFO_READERS, "folder": _folder, "documentId": _document_id}
 
 
-def read_info(texts: Sequence[str], count: int) -> list[dict[str, Any]]:
-    """Parse the `fileInfo` fields of an upload form into one description per file. Raises ValidationError."""
+def read_info(texts: Sequence[str], count: int, *, new: bool = False) -> list[dict[str, Any]]:
+    """Parse the `fileInfo` fields of an upload form into one description per file. Raises ValidationError.
+
+    Set `new` for new files, whose folder and documentId can be set, too.
+    """
+    known = NEW_FILE_READERS if new else INFO_READERS
     if not texts:
         return [{} for _ in range(count)]
     descriptions = [_parse(text) for text in texts]
@@ -66,7 +91,7 @@ def read_info(texts: Sequence[str], count: int) -> list[dict[str, Any]]:
     descriptions += [{} for _ in range(count - len(descriptions))]
     faults: list[Fault] = []
     paths: list[KeyPath] = [("fileInfo",) if count == 1 else ("fileInfo", i) for i in range(count)]
-    infos = [_info(item, path, faults) for item, path in zip(descriptions, paths, strict=False)]
+    infos = [_info(item, known, path, faults) for item, path in zip(descriptions, paths, strict=False)]
     if faults:
         raise error_of(faults)
     return infos
@@ -79,11 +104,11 @@ def _parse(text: str) -> Any:
         raise ValidationError(f'"fileInfo" can\'t be parsed: {error.message}') from error
 
 
-def _info(item: Any, path: KeyPath, faults: list[Fault]) -> dict[str, Any]:
+def _info(item: Any, known: Mapping[str, Reader], path: KeyPath, faults: list[Fault]) -> dict[str, Any]:
     if not isinstance(item, dict):
         faults.append(Fault(path, "must be an object"))
         return {}
-    readers = {key: (read, item[key]) for key, read in INFO_READERS.items() if key in item}
+    readers = {key: (read, item[key]) for key, read in known.items() if key in item}
     return {
         key: None if value is None else read(value, (*path, key), faults)
         for key, (read, value) in readers.items()

@@ -12,7 +12,7 @@ from slugify import slugify
 from server.auth.permissions import Actor
 from server.documents.document import ID, PUBLISHED, Document, column_of
 from server.documents.ids import compose, new_document_id
-from server.errors import NotFoundError, ValidationError
+from server.errors import ConflictError, NotFoundError, ValidationError
 from server.formats.edits import REMOVE
 from server.index.snapshot import Snapshot
 from server.paths import UPLOADS
@@ -22,7 +22,7 @@ from server.storage.document_text import change_text, new_text
 from server.storage.media import REPLACED_KEY, SIDECAR_SUFFIX, ending_of, media_key, mime_type, true_ending
 from server.write.context import Context, unreadable
 from server.write.uploads.attach import Attachment, attach
-from server.write.uploads.file_info import CONTROL_CHARS, MAX_NAME_CHARS
+from server.write.uploads.file_info import CONTROL_CHARS, INFO_READERS, MAX_NAME_CHARS
 from server.write.write_timestamps import new_timestamps, updated_timestamp
 
 ENDING = re.compile(r"\.[A-Za-z0-9]{1,12}")
@@ -75,11 +75,21 @@ def find_file(snapshot: Snapshot, locale: str, key: str, missing: str = "file.no
 
 
 def upload(request: Upload, context: Context) -> tuple[str, ...]:
+    """Store the files, and return their paths. Raises ConflictError if a requested documentId is in use."""
+    _refuse_used_ids(request, context)
     paths = tuple(_add(context, file) for file in request.files)
     if request.attachment:
         media_keys = [media_key(path) or path for path in paths]
         attach(context, request.actor, request.attachment, media_keys)
     return paths
+
+
+def _refuse_used_ids(request: Upload, context: Context) -> None:
+    type_, locale = context.snapshot.schema.types[UPLOAD], context.settings.locales.default
+    requested = [id_ for file in request.files if (id_ := file.info.get("documentId"))]
+    for at, id_ in enumerate(requested):
+        if id_ in requested[:at] or context.snapshot.get(type_, id_, locale, PUBLISHED):
+            raise ConflictError(f'A file with the documentId "{id_}" already exists')
 
 
 def change_file(request: FileChange, context: Context) -> str:
@@ -102,9 +112,11 @@ def remove(key: str, context: Context) -> str:
 
 def _add(context: Context, incoming: Incoming) -> str:
     name = _name(incoming)
-    path = f"{UPLOADS}/{_file_name(context, incoming, name)}"
-    described = {key: value for key, value in incoming.info.items() if value is not None}
-    trees = {**described, "name": name, "documentId": new_document_id()}
+    folder = f"{UPLOADS}/{incoming.info.get('folder') or ''}".rstrip("/")
+    path = f"{folder}/{_file_name(context, incoming, name, folder)}"
+    described = {key: incoming.info[key] for key in INFO_READERS if incoming.info.get(key) is not None}
+    document_id = incoming.info.get("documentId") or new_document_id()
+    trees = {**described, "name": name, "documentId": document_id}
     trees |= new_timestamps(context.now)
     if incoming.stored:
         trees[DESCRIPTION_KEY] = incoming.stored.as_tree()
@@ -120,12 +132,12 @@ def _name(incoming: Incoming) -> str:
     return str(incoming.info.get("name") or stem[: MAX_NAME_CHARS - len(ending)] + ending)
 
 
-def _file_name(context: Context, incoming: Incoming, name: str) -> str:
+def _file_name(context: Context, incoming: Incoming, name: str, folder: str) -> str:
     client_ending = _client_ending(incoming, name)
     ending = true_ending(incoming.source, client_ending)
     stem = PurePosixPath(name).name.removesuffix(client_ending)
     stem = slugify(stem, separator="_", lowercase=False, max_length=_MAX_STEM_CHARS) or "file"
-    while context.changeset.exists(f"{UPLOADS}/{stem}_{(random := secrets.token_hex(5))}{ending}"):
+    while context.changeset.exists(f"{folder}/{stem}_{(random := secrets.token_hex(5))}{ending}"):
         continue
     return f"{stem}_{random}{ending}"
 
