@@ -113,7 +113,7 @@ bench-check: .venv/.ready-dev ## Measure bifolio check, and a check of the chang
 bench-studio: .venv/.ready-studio ## Measure load times of the studio's pages in Debian's chromium
 	$(BIN)/python -m bench studio
 
-bench-images: .venv/.ready-dev ## Compare images by URL with ipx and sharp, which npm installs
+bench-images: .venv/.ready-dev ## Measure reads beside images by URL, and compare these with ipx and sharp
 	$(BIN)/python -m bench images
 
 bench-peers: .venv/.ready-dev ## Compare speed with Strapi and json-server, which npm installs; takes minutes

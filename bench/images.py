@@ -11,6 +11,7 @@ from io import BytesIO
 from pathlib import Path
 from statistics import mean, median
 
+from bench import image_reads
 from bench.effort import scaled, scaled_seconds
 from bench.load import Requests, run
 from bench.peer.install import install_ipx, node
@@ -35,7 +36,9 @@ _SHARP_NAMES = {"jpg": "jpeg"}
 
 
 def measure(folder: Path) -> None:
-    """Print the rates of both servers, the processor time for each image, and the quality of the images."""
+    """Print the latency of reads beside new images, and compare rates, CPU time and quality with ipx."""
+    (folder / "reads").mkdir()
+    image_reads.measure(folder / "reads")
     if node() is None:
         print("there is no Node.js with npm on this machine, so there is nothing to compare with")
         return

@@ -51,13 +51,16 @@ _ERRORS_OF_SIGNALS: Mapping[int, str] = {
     # Some encoders crash if they get no memory.
     **dict.fromkeys((signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT), "can't be decoded or encoded"),
 }
-NICENESS = 5  # Workers have a lower priority than the threads that handle requests.
+# Workers and forks have a lower priority than the threads that handle requests. With 5, the kernel let a
+# worker finish its time slice of some milliseconds before a thread that had just received a request.
+NICENESS = 15
 
 
 def main() -> None:
     """Fork for each message on the socket, until it is closed or there was no worker for IDLE_S."""
     link, woken = socket.socket(fileno=int(sys.argv[1])), _wake_at_ends()
     Image.init()  # imports all decoders
+    os.nice(NICENESS)  # after the imports, because the client waits only START_TIMEOUT_S for the first answer
     gc.freeze()  # Otherwise each worker's garbage collector would copy the memory that all workers share.
     workers: dict[int, socket.socket] = {}  # by process id
     poll = select.poll()
@@ -188,7 +191,6 @@ def _bound() -> None:
     ):
         with suppress(OSError, ValueError):
             resource.setrlimit(limit, (amount, amount))
-    os.nice(NICENESS)
 
 
 def _bound_job() -> None:

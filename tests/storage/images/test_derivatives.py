@@ -212,6 +212,13 @@ def test_a_worker_is_reused_until_an_image_is_bad(images: Derivatives) -> None:
     assert worker not in children(fork_server())
 
 
+def test_workers_have_a_lower_priority_than_requests(images: Derivatives) -> None:
+    made(images, request())
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    for pid in (fork_server(), *children(fork_server())):
+        assert os.getpriority(os.PRIO_PROCESS, pid) == min(19, own + 15)
+
+
 def test_a_worker_that_needed_much_memory_is_not_reused(images: Derivatives) -> None:
     image_processes().end()
     made(images, request())
