@@ -244,9 +244,16 @@ class ForbiddenError(ApiError):
 
     status, name, default = 403, "ForbiddenError", "Forbidden"
 
-    def __init__(self, message: str = "", *, actor: str = "", permission: str = "") -> None:
-        # `actor` and `permission` are logged, but not sent to the client.
-        super().__init__(message)
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        actor: str = "",
+        permission: str = "",
+        details: Mapping[str, Any] | None = None,
+    ) -> None:
+        # `actor` and `permission` are logged. Only `details` are sent to the client.
+        super().__init__(message, details)
         self.actor, self.permission = actor, permission
 
 

@@ -13,10 +13,9 @@ from server.api.operations.operation import Operation
 from server.api.operations.table import BY_ID, methods_at
 from server.api.response import CACHE_TAG, JSON, READ_METHODS
 from server.api.serving.bodies import SMALL_BODY_BYTES
-from server.auth.permissions import Actor
+from server.auth.permissions import Actor, forbidden
 from server.errors import (
     ApiError,
-    ForbiddenError,
     MethodNotAllowedError,
     NotFoundError,
     PayloadTooLargeError,
@@ -151,7 +150,7 @@ def require_permission(request: Request, subject: str, action: str, *, ended: bo
     """Return the request's actor. Raises ForbiddenError if the actor lacks permission for the action."""
     actor = actor_of(request, ended=ended)
     if not actor.may(subject, action):
-        raise ForbiddenError(actor=actor.name, permission=f"{subject}.{action}")
+        raise forbidden(actor, subject, action, is_type=False)
     return actor
 
 

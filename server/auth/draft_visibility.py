@@ -1,6 +1,6 @@
 """Permission checks for reading drafts (spec.md 7.3)."""
 
-from server.auth.permissions import Actor, may_find, require, require_source, subject_of
+from server.auth.permissions import Actor, forbidden, may_find, require, require_source, subject_of
 from server.documents.path_rules import Claim
 from server.errors import ForbiddenError
 from server.schema.model import Schema, Type
@@ -38,7 +38,7 @@ def require_source_of(actor: Actor, type_: Type, schema: Schema, *, draft: bool)
     require_source(actor, "read", schema)
     require(actor, type_, "find" if type_.kind == "singleType" else "findOne")
     if (draft or type_.draft_key) and type_.draft_publish and not may_read_drafts(actor, type_):
-        raise ForbiddenError(actor=actor.name, permission=f"{type_.singular}.readDraft")
+        raise forbidden(actor, type_.singular, "readDraft")
 
 
 def may_read_source_of(actor: Actor, type_: Type, schema: Schema, *, draft: bool) -> bool:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from server.errors import ForbiddenError
 from server.schema.model import Schema, Type
 
+PUBLIC = "public"  # the name of the actor without credentials
 TOKEN_PREFIX = "bifolio_"  # Every API token begins with this prefix.
 WRITE_ACTIONS = ("create", "update", "delete", "updateDraft")
 # The permission `updateDraft` allows these actions if they change only a draft.
@@ -40,9 +41,21 @@ class Actor:
         return f"{subject}.{action}" in self.permissions
 
 
+def forbidden(actor: Actor, subject: str, action: str, *, is_type: bool = True) -> ForbiddenError:
+    """Return the error for a missing permission.
+
+    Its details name the permission, except for the public, and for content types that the actor can't see:
+    the request might not have named them. Pass `is_type=False` if the subject is not a content type.
+    """
+    permission = f"{subject}.{action}"
+    is_seen = not is_type or any(p.startswith(f"{subject}.") for p in actor.permissions) or actor.reading
+    details = {"permission": permission} if is_seen and actor.name != PUBLIC else {}
+    return ForbiddenError(actor=actor.name, permission=permission, details=details)
+
+
 def require(actor: Actor, type_: Type, action: str) -> None:
     if not actor.may(type_.singular, action):
-        raise ForbiddenError(actor=actor.name, permission=f"{type_.singular}.{action}")
+        raise forbidden(actor, type_.singular, action)
 
 
 def may_draft(actor: Actor, type_: Type, action: str) -> bool:
@@ -76,7 +89,7 @@ def may_of_site(actor: Actor, subject: str, action: str, schema: Schema) -> bool
 
 def require_of_site(actor: Actor, subject: str, action: str, schema: Schema) -> None:
     if not may_of_site(actor, subject, action, schema):
-        raise ForbiddenError(actor=actor.name, permission=f"{subject}.{action}")
+        raise forbidden(actor, subject, action, is_type=False)
 
 
 def require_branch(actor: Actor, action: str, schema: Schema) -> None:

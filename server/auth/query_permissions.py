@@ -4,8 +4,8 @@ from dataclasses import replace
 from operator import is_
 
 from server.auth.draft_visibility import DRAFT_REVEALING_FILTERS, may_read_drafts
-from server.auth.permissions import Actor, may_find
-from server.errors import ForbiddenError, invalid_key
+from server.auth.permissions import Actor, forbidden, may_find
+from server.errors import invalid_key
 from server.query.ast import (
     ALL_FIELDS,
     And,
@@ -38,7 +38,7 @@ def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = Fals
             # The actor is allowed to write this draft but not to read it, so only its ids are returned.
             return query._replace(selection=Selection(fields=()), drafts=frozenset({query.type.uid}))
         if query.type.draft_publish and query.type.uid not in readable:
-            raise ForbiddenError(actor=actor.name, permission=f"{query.type.singular}.readDraft")
+            raise forbidden(actor, query.type.singular, "readDraft")
     selection = _narrow_selection(query.selection, actor, "filters", "sort")
     if query.publication in DRAFT_REVEALING_FILTERS:
         _check_compared(selection, actor, schema)
@@ -54,7 +54,7 @@ def _check_compared(selection: Selection, actor: Actor, schema: Schema) -> None:
         for uid, inner in node.selections.items():
             type_ = schema.types[uid]
             if type_.draft_publish and not may_read_drafts(actor, type_):
-                raise ForbiddenError(actor=actor.name, permission=f"{type_.singular}.readDraft")
+                raise forbidden(actor, type_.singular, "readDraft")
             _check_compared(inner, actor, schema)
 
 

@@ -6,9 +6,9 @@ from itertools import compress
 from typing import Any
 
 from server.auth.draft_visibility import has_draft_permission, may_read_drafts
-from server.auth.permissions import may_find, require
+from server.auth.permissions import forbidden, may_find, require
 from server.documents.document import DRAFT, PUBLISHED
-from server.errors import ConflictError, ForbiddenError, NotFoundError
+from server.errors import ConflictError, NotFoundError
 from server.formats.json import read_json
 from server.history.blame import MAX_VERSIONS, Blame, blame
 from server.history.differences import (
@@ -84,7 +84,7 @@ class DocumentHistory:
         locale = written_locale(self.params.get("locale"), self.type, self.state.settings)
         status = read_status(status or self.params.get("status"))
         if status == DRAFT and not may_read_drafts(self.caller.actor, self.type):
-            raise ForbiddenError(actor=self.caller.actor.name, permission=f"{self.type.singular}.readDraft")
+            raise forbidden(self.caller.actor, self.type.singular, "readDraft")
         versions = [v for v in self.versions if (v.locale, v.status) == (locale, status)]
         return locale, status, versions
 
@@ -422,7 +422,7 @@ class Histories:
 
 def require_history(caller: Caller, action: str = "read") -> None:
     if not caller.actor.may("history", action):
-        raise ForbiddenError()
+        raise forbidden(caller.actor, "history", action, is_type=False)
 
 
 def _documents_of(
@@ -449,7 +449,7 @@ def _drafts_of(caller: Caller, type_: Type) -> bool:
     """
     drafts = may_read_drafts(caller.actor, type_)
     if type_.draft_key and not drafts:
-        raise ForbiddenError()
+        raise forbidden(caller.actor, type_.singular, "readDraft")
     return drafts
 
 

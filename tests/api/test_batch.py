@@ -174,7 +174,7 @@ def test_each_operation_is_permitted_by_itself(make_api: MakeApi) -> None:
     error = batch(
         api, op("POST", "/api/authors", {"name": "y"}), op("DELETE", "/api/authors/ada"), who="writer"
     ).error
-    assert (error["status"], error["details"]) == (403, {"operation": 1})
+    assert (error["status"], error["details"]) == (403, {"operation": 1, "permission": "author.delete"})
     # As in a single request, the writer can't relate to documents that it has no permission to find.
     related = op("POST", "/api/articles", {"author": "{{0.documentId}}"})
     error = batch(api, op("POST", "/api/authors", {"name": "y"}), related, who="writer").error

@@ -147,12 +147,31 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Api:
 
 
 def forbidden(answer: Answer) -> bool:
-    return answer.status == 403 and answer.error == {
+    error = {**answer.error, "details": {}}
+    assert not answer.error["details"].keys() - {"permission"}
+    return answer.status == 403 and error == {
         "status": 403,
         "name": "ForbiddenError",
         "message": "Forbidden",
         "details": {},
     }
+
+
+def test_an_identified_caller_learns_which_permission_is_missing(api: Api) -> None:
+    refusals = {
+        ("articles", "POST", "/api/articles"): {"permission": "article.create"},
+        ("articles", "GET", "/api/articles?status=draft"): {"permission": "article.readDraft"},
+        ("articles", "GET", "/branches"): {"permission": "branch.find"},
+        ("articles", "GET", "/history"): {"permission": "history.read"},
+        ("reading", "POST", "/api/articles"): {"permission": "article.create"},
+        # A type without any permission might be unknown to the caller.
+        ("nothing", "GET", "/api/articles"): {},
+        ("nothing", "POST", "/api/articles"): {},
+        ("public", "GET", "/branches"): {},
+    }
+    for (who, method, path), details in refusals.items():
+        answer = api.ask(method, path, who, json={"data": {}} if method == "POST" else None)
+        assert (answer.status, answer.error["details"]) == (403, details), path
 
 
 # --- actions -------------------------------------------------------------------------------------

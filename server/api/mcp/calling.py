@@ -6,6 +6,7 @@ from typing import Any
 
 from server.api.error_response import failure
 from server.api.mcp.arguments import check_arguments
+from server.api.mcp.denial import reason_of_denial
 from server.api.mcp.json_rpc import INVALID_PARAMS, Json, RpcError, encode
 from server.api.mcp.request import Request, cached
 from server.api.mcp.tools.table import DESCRIBED, tool_named
@@ -36,11 +37,11 @@ def _run(tool: Tool, call: Call) -> Json:
             raise too_large(size)
         return shown
     except RefusedError as error:
-        return _shown(_failed(error.reply.body), call)
+        return _shown(_failed(error.reply.body, call), call)
     except ApiError as error:
         body = failure(error).body
         assert isinstance(body, bytes)
-        return _shown(_failed(json.loads(body)), call)
+        return _shown(_failed(json.loads(body), call), call)
 
 
 def _shown(result: Result, call: Call) -> Json:
@@ -52,14 +53,14 @@ def _shown(result: Result, call: Call) -> Json:
     return {"content": [_text(result.line)], "structuredContent": result.content, **is_error}
 
 
-def _failed(body: Any) -> Result:
+def _failed(body: Any, call: Call) -> Result:
     """Return an error as the REST API returns it, with its message as the text."""
     error = body["error"]
     line = " ".join(f"{error['message']} ({error['status']} {error['name']})".split())
     if SUGGESTION in error["details"]:
         line += f'; did you mean "{error["details"][SUGGESTION]}"?'
     if error["status"] == HTTPStatus.FORBIDDEN:
-        line += ". site_info lists your permissions"
+        line += f". {reason_of_denial(call, error)}site_info lists your permissions"
     return Result(line, body, is_error=True)
 
 

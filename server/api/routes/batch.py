@@ -27,7 +27,7 @@ from server.api.routes.write_requests import (
     tell_undo,
     undo_of,
 )
-from server.auth.permissions import may_find, may_write
+from server.auth.permissions import forbidden, may_find, may_write
 from server.documents.ids import compose
 from server.errors import ForbiddenError, LimitError, NotFoundError, ValidationError, of_operation
 from server.query import qs
@@ -169,7 +169,8 @@ def _find_address(path: str, verb: Verb, caller: Caller) -> tuple[Type, str | No
     # The permission is checked first, so that other errors don't reveal anything about the type.
     type_, document_id = found
     if not _may_use(caller, type_):
-        raise ForbiddenError()
+        action = verb.value if verb in (Verb.CREATE, Verb.DELETE) else "update"
+        raise forbidden(caller.actor, type_.singular, action)
     single = type_.kind == "singleType"
     verbs = [
         v for kind, v in WRITES if kind == type_.kind and (single or (v is Verb.CREATE) != bool(document_id))

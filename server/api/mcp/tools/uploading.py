@@ -46,7 +46,8 @@ def upload(call: Call) -> Result:
     destination = destination_of_write(call)
     access = body_of(call.gateway.send("GET", "/access"))["data"]
     if "upload" not in access["permissions"].get("upload", ()):  # before a branch is made or a URL fetched
-        raise ForbiddenError()
+        is_public = access["caller"]["kind"] == "public"
+        raise ForbiddenError(details={} if is_public else {"permission": "upload.upload"})
     file = None if call.text("documentId") else _file(call)
     info = _description(call) | ({"name": file.name} if file else {})
     query = query_of(destination, dry_run=False)
