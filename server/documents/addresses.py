@@ -37,12 +37,12 @@ def pattern_of(type_: Type, locale: str, settings: Settings) -> str | None:
     """Return a content type's URL pattern in a locale, or None if it has no valid pattern."""
     url = settings.urls.get(type_.singular)
     pattern = url.pattern(locale) if url and type_.singular != MEDIA_URL else None
-    if pattern is None or not all(_is_public(type_, name) for name in names_in(pattern)):
+    if pattern is None or not all(_is_public(type_, name) for name in possible_anchors(pattern)):
         return None
     return pattern
 
 
-def names_in(pattern: str) -> list[str]:
+def possible_anchors(pattern: str) -> list[str]:
     return [split_field(placeholder)[0] for placeholder in _PLACEHOLDER.findall(pattern)]
 
 

@@ -27,53 +27,55 @@ class ConfigFile:
     positions: Positions
     top: Position | None = None
 
-    def get(self, *at: str | int) -> Tree:
-        """Return the value at the path `at`, or None if it is missing."""
+    def get(self, *path: str | int) -> Tree:
+        """Return the value at a path of keys and list indexes, or None if it is missing."""
         value: Tree = self.data
-        for key in at:
+        for key in path:
             if isinstance(value, dict):
                 value = value.get(key)
             else:
                 value = value[key] if isinstance(value, list) and isinstance(key, int) else None
         return value
 
-    def entries(self, *at: str) -> list["ConfigFile"]:
-        """Return the mappings in the list at the path `at`, or [] if the list is missing.
+    def entries(self, *path: str) -> list["ConfigFile"]:
+        """Return the mappings in the list at a path, or [] if the list is missing.
 
         Raises SetupError if the value is not a list of mappings.
         """
-        value = self.get(*at)
+        value = self.get(*path)
         if is_null(value):
             return []
         if not isinstance(value, list):
-            raise self.refuse_value("be a list", "write a list, in which each entry begins with a dash", *at)
+            raise self.refuse_value(
+                "be a list", "write a list, in which each entry begins with a dash", *path
+            )
         for i, item in enumerate(value):
             if not isinstance(item, dict):
                 raise self.refuse_value(
-                    "be a list of mappings", 'write each entry as lines such as "key: value"', *at, i
+                    "be a list of mappings", 'write each entry as lines such as "key: value"', *path, i
                 )
-        return [self._inside((*at, i), item) for i, item in enumerate(value)]
+        return [self._inside((*path, i), item) for i, item in enumerate(value)]
 
-    def _inside(self, at: KeyPath, data: Mapping[str, Any]) -> "ConfigFile":
-        depth = len(at)
-        inner = {key[depth:]: found for key, found in self.positions.items() if key[:depth] == at}
-        return ConfigFile(self.path, data, inner, self.position(*at))
+    def _inside(self, path: KeyPath, data: Mapping[str, Any]) -> "ConfigFile":
+        depth = len(path)
+        inner = {key[depth:]: position for key, position in self.positions.items() if key[:depth] == path}
+        return ConfigFile(self.path, data, inner, self.position(*path))
 
-    def position(self, *at: str | int) -> Position | None:
+    def position(self, *path: str | int) -> Position | None:
         # For a missing value, this is the position of its nearest parent.
-        return nearest(self.positions, at) or self.top
+        return nearest(self.positions, path) or self.top
 
-    def refuse(self, message: str, fix: str, *at: str | int) -> SetupError:
-        line, column, value = self.position(*at) or Position(1, 1)
+    def refuse(self, message: str, fix: str, *path: str | int) -> SetupError:
+        line, column, value = self.position(*path) or Position(1, 1)
         return SetupError(self.path, line, message, fix, value or column)
 
-    def refuse_value(self, must: str, fix: str, *at: str | int) -> SetupError:
-        """Return an error for an invalid value. `must` says what the value must be, such as "be a list"."""
-        name = ".".join(key for key in at if isinstance(key, str))
-        return self.refuse(f"{name} must {must} (found {describe_value(self.get(*at))})", fix, *at)
+    def refuse_value(self, requirement: str, fix: str, *path: str | int) -> SetupError:
+        """Return an error for an invalid value. `requirement` completes "must …", for example "be a list"."""
+        name = ".".join(key for key in path if isinstance(key, str))
+        return self.refuse(f"{name} must {requirement} (found {describe_value(self.get(*path))})", fix, *path)
 
-    def refuse_key(self, message: str, fix: str, *at: str | int) -> SetupError:
-        line, column, _ = self.position(*at) or Position(1, 1)
+    def refuse_key(self, message: str, fix: str, *path: str | int) -> SetupError:
+        line, column, _ = self.position(*path) or Position(1, 1)
         return SetupError(self.path, line, message, fix, column)
 
 

@@ -30,37 +30,44 @@ def mark_conflicts(ours: str, theirs: str, base: str | None, labels: Labels, siz
 
     If `base` is given, each conflict also shows the lines from `base`, as in git's `diff3` style.
     """
-    one, two = _LINE.findall(ours), _LINE.findall(theirs)
+    our_lines, their_lines = _LINE.findall(ours), _LINE.findall(theirs)
     newline = "\r\n" if "\r\n" in ours else "\n"
-    places = _Places.of(one, _LINE.findall(base)) if base is not None else None
+    alignment = _LineAlignment.of(our_lines, _LINE.findall(base)) if base is not None else None
     result: list[str] = []
     at = 0
-    for start, end, start_theirs, end_theirs in _differences(one, two):
-        result += one[at:start]
+    for start, end, start_theirs, end_theirs in _differences(our_lines, their_lines):
+        result += our_lines[at:start]
         result.append(f"{'<' * size} {labels.ours}{newline}")
-        result += _ended(one[start:end], newline)
-        if places is not None:
+        result += _with_final_newline(our_lines[start:end], newline)
+        if alignment is not None:
             result.append(f"{'|' * size} {labels.base}{newline}")
-            result += _ended(places.lines(start, end), newline)
+            result += _with_final_newline(alignment.lines(start, end), newline)
         result.append(f"{'=' * size}{newline}")
-        result += _ended(two[start_theirs:end_theirs], newline)
+        result += _with_final_newline(their_lines[start_theirs:end_theirs], newline)
         result.append(f"{'>' * size} {labels.theirs}{newline}")
         at = end
-    return "".join([*result, *one[at:]])
+    return "".join([*result, *our_lines[at:]])
 
 
-def _ended(lines: Sequence[str], newline: str) -> list[str]:
+def _with_final_newline(lines: Sequence[str], newline: str) -> list[str]:
     # A marker must start on a new line.
     unended = bool(lines) and not lines[-1].endswith("\n")
     return [*lines[:-1], lines[-1] + newline] if unended else list(lines)
 
 
-def _differences(one: Sequence[str], two: Sequence[str]) -> Iterator[Span]:
-    shorter = min(len(one), len(two))
-    head = next((i for i in range(shorter) if one[i] != two[i]), shorter)
+def _differences(our_lines: Sequence[str], their_lines: Sequence[str]) -> Iterator[Span]:
+    shorter = min(len(our_lines), len(their_lines))
+    head = next((i for i in range(shorter) if our_lines[i] != their_lines[i]), shorter)
     rest = shorter - head
-    tail = next((i for i in range(rest) if one[len(one) - 1 - i] != two[len(two) - 1 - i]), rest)
-    left, right = one[head : len(one) - tail], two[head : len(two) - tail]
+    tail = next(
+        (
+            i
+            for i in range(rest)
+            if our_lines[len(our_lines) - 1 - i] != their_lines[len(their_lines) - 1 - i]
+        ),
+        rest,
+    )
+    left, right = our_lines[head : len(our_lines) - tail], their_lines[head : len(their_lines) - tail]
     if len(left) * len(right) > MAX_COMPARED_LINE_PAIRS:
         yield head, head + len(left), head, head + len(right)
         return
@@ -70,22 +77,25 @@ def _differences(one: Sequence[str], two: Sequence[str]) -> Iterator[Span]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Places:
-    """Alignment of a version's lines with the base. `ours` and `base` contain the indexes of equal lines."""
+class _LineAlignment:
+    """Pairs of equal lines in a version and its base.
+
+    `ours[i]` and `base[i]` are the line numbers of a pair, starting at 0.
+    """
 
     ours: Sequence[int]
     base: Sequence[int]
     base_lines: Sequence[str]
 
     @staticmethod
-    def of(ours: Sequence[str], base: Sequence[str]) -> "_Places":
+    def of(ours: Sequence[str], base: Sequence[str]) -> "_LineAlignment":
         spans = [*_differences(ours, base), (len(ours), len(ours), len(base), len(base))]
         pairs: list[tuple[int, int]] = []
         at = at_base = 0
         for start, end, start_base, end_base in spans:
             pairs += zip(range(at, start), range(at_base, start_base), strict=True)
             at, at_base = end, end_base
-        return _Places([pair[0] for pair in pairs], [pair[1] for pair in pairs], base)
+        return _LineAlignment([pair[0] for pair in pairs], [pair[1] for pair in pairs], base)
 
     def lines(self, start: int, end: int) -> Sequence[str]:
         before, after = bisect_left(self.ours, start) - 1, bisect_left(self.ours, end)

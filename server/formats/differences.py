@@ -10,7 +10,7 @@ from server.formats.tree import Tree
 MAX_COMPARED_PAIRS = 10_000  # maximum number of pairs of an old and a new item that are compared
 
 
-def common_ends(old: list[Tree], new: list[Any]) -> tuple[int, int]:
+def common_prefix_and_suffix(old: list[Tree], new: list[Any]) -> tuple[int, int]:
     """Return the lengths of the common prefix and the common suffix of two lists."""
     shorter = min(len(old), len(new))
     head = 0
@@ -33,19 +33,19 @@ class Difference:
 
 def differences(old: list[Tree], new: list[Any]) -> list[Difference]:
     """Return the replacements that turn `old` into `new`."""
-    head, tail = common_ends(old, new)
+    head, tail = common_prefix_and_suffix(old, new)
     a, b = old[head : len(old) - tail], new[head : len(new) - tail]
     if not a and not b:
         return []
     found, i, j = [], 0, 0
-    for m, n in [*_common(a, b), (len(a), len(b))]:
+    for m, n in [*_common_subsequence(a, b), (len(a), len(b))]:
         if m > i or n > j:
             found.append(Difference(head + i, head + m, b[j:n]))
         i, j = m + 1, n + 1
     return found
 
 
-def _common(a: list[Tree], b: list[Any]) -> list[tuple[int, int]]:
+def _common_subsequence(a: list[Tree], b: list[Any]) -> list[tuple[int, int]]:
     """Return the index pairs of the longest common subsequence, or [] if the lists are too long."""
     if len(a) * len(b) > MAX_COMPARED_PAIRS:
         return []
@@ -82,14 +82,14 @@ class Step:
 def steps(old: list[Tree], new: list[Any]) -> Iterator[Step]:
     """Compare two lists, and yield the steps that turn `old` into `new`, in the order of the new list."""
     found = differences(old, new)
-    moves = _moves(old, found)
+    moves = _moved_items(old, found)
     leaving = set(moves.values())
     at = 0
     for n, difference in enumerate(found):
         yield from (Step("stays", i, old[i]) for i in range(at, difference.start))
         left = [i for i in range(difference.start, difference.end) if i not in leaving]
         come = [j for j in range(len(difference.new)) if (n, j) not in moves]
-        changed = _pairs(old, left, difference.new, come)
+        changed = _replaced_items(old, left, difference.new, come)
         waiting = [i for i in range(difference.start, difference.end) if i not in changed.values()]
         added: list[Step] = []
         for j, item in enumerate(difference.new):
@@ -114,16 +114,16 @@ def _removals(indexes: list[int], leaving: set[int]) -> Iterator[Step]:
     return (Step("leaves" if i in leaving else "goes", i) for i in indexes)
 
 
-def _moves(old: list[Tree], found: list[Difference]) -> dict[tuple[int, int], int]:
+def _moved_items(old: list[Tree], differences: list[Difference]) -> dict[tuple[int, int], int]:
     """Map each moved item to its index in `old`.
 
-    A key contains the index of a difference in `found`, and the item's index in that difference's `new`.
+    The key is the index of a difference, and the item's index in that difference's `new` list.
     """
-    gone = [i for difference in found for i in range(difference.start, difference.end)]
-    if len(gone) * sum(len(difference.new) for difference in found) > MAX_COMPARED_PAIRS:
+    gone = [i for difference in differences for i in range(difference.start, difference.end)]
+    if len(gone) * sum(len(difference.new) for difference in differences) > MAX_COMPARED_PAIRS:
         return {}
     moves = {}
-    for n, difference in enumerate(found):
+    for n, difference in enumerate(differences):
         for j, item in enumerate(difference.new):
             i = next((i for i in gone if same(old[i], item)), None)
             if i is not None:
@@ -132,16 +132,21 @@ def _moves(old: list[Tree], found: list[Difference]) -> dict[tuple[int, int], in
     return moves
 
 
-def _pairs(old: list[Tree], left: list[int], values: list[Any], new: list[int]) -> dict[int, int]:
-    """Map the index of each new item to the index of the old item that it replaces."""
-    if len(left) == len(new):
-        return dict(zip(new, left, strict=True))
+def _replaced_items(
+    old: list[Tree], old_indexes: list[int], new: list[Any], new_indexes: list[int]
+) -> dict[int, int]:
+    """Map the index of each new item to the index of the old item that it replaces.
+
+    Only the items at `old_indexes` and `new_indexes` are considered.
+    """
+    if len(old_indexes) == len(new_indexes):
+        return dict(zip(new_indexes, old_indexes, strict=True))
     pairs = {}
-    for j in new:
-        n = next((n for n, i in enumerate(left) if _is_alike(old[i], values[j])), None)
+    for j in new_indexes:
+        n = next((n for n, i in enumerate(old_indexes) if _is_alike(old[i], new[j])), None)
         if n is not None:
-            pairs[j] = left[n]
-            left = left[n + 1 :]
+            pairs[j] = old_indexes[n]
+            old_indexes = old_indexes[n + 1 :]
     return pairs
 
 

@@ -13,7 +13,7 @@ REMOVE: Any = object()  # used as a key's new value, to remove the key
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class Replacement:
     """A replacement for the text from `start` to `end` (exclusive)."""
 
     start: int
@@ -21,12 +21,12 @@ class Cut:
     text: str
 
 
-def apply_cuts(text: str, cuts: list[Cut]) -> str:
+def apply_replacements(text: str, replacements: list[Replacement]) -> str:
     """Apply replacements, which must not overlap, and return the new text."""
     # Insertions at the same index keep their order, and come before a removal at that index.
-    ordered = sorted(cuts, key=lambda cut: (cut.start, cut.end > cut.start))
-    for cut in reversed(ordered):
-        text = text[: cut.start] + cut.text + text[cut.end :]
+    ordered = sorted(replacements, key=lambda each: (each.start, each.end > each.start))
+    for each in reversed(ordered):
+        text = text[: each.start] + each.text + text[each.end :]
     return text
 
 
@@ -86,30 +86,30 @@ class _Item:
 class Brackets:
     """A bracketed list or mapping, split into parts for editing.
 
-    - `first`: the whitespace before a new first item.
-    - `inner`: the whitespace before any other new item.
-    - `broken`: the whitespace before an item that must start on a new line.
-    - `margin`: the whitespace before the closing bracket.
-    - `trailing`: whether a comma is allowed after the last item.
+    - `before_first`: the whitespace before a new first item.
+    - `before_other`: the whitespace before any other new item.
+    - `new_line`: the whitespace before an item that must start on a new line.
+    - `before_closing`: the whitespace before the closing bracket.
+    - `allows_trailing_comma`: whether a comma may follow the last item.
     """
 
     opening: str
     items: list[_Item]
     closing: str
-    first: str
-    inner: str
-    broken: str
-    margin: str
-    trailing: bool
+    before_first: str
+    before_other: str
+    new_line: str
+    before_closing: str
+    allows_trailing_comma: bool
 
     @property
-    def has_lines(self) -> bool:
-        return "\n" in self.inner
+    def is_multiline(self) -> bool:
+        return "\n" in self.before_other
 
-    def written(self, parts: Iterable[Part]) -> str:
+    def render(self, parts: Iterable[Part]) -> str:
         """Return the list's text with its items replaced by `parts`. At least one item must remain.
 
-        `parts` must include the removed items, so that the comments above those items are kept.
+        `parts` must also contain the removed items, so that the comments above them are kept.
         """
         placed: list[_Item] = []
         left = ""  # comments above removed items
@@ -118,29 +118,29 @@ class Brackets:
             if text is None:
                 left += item.lead.rstrip() if "#" in item.lead else ""
                 continue
-            lead = self._lead(i, first=not placed)
-            lead = left + (_on_new_line(lead, self.broken) if left else lead)
+            lead = self._lead(i, is_first=not placed)
+            lead = left + (_on_new_line(lead, self.new_line) if left else lead)
             placed.append(replace(item, lead=lead, text=text))
             left = ""
         made, commented = self.opening, "#" in self.opening
         for item in placed:
-            made += _on_new_line(item.lead, self.broken) if commented else item.lead
-            behind, commented = self._behind(item, last=item is placed[-1])
+            made += _on_new_line(item.lead, self.new_line) if commented else item.lead
+            behind, commented = self._text_after(item, last=item is placed[-1])
             made += item.text + behind
-        closing = left + (_on_new_line(self.closing, self.margin) if left else self.closing)
-        return made + (_on_new_line(closing, self.margin) if commented else closing)
+        closing = left + (_on_new_line(self.closing, self.before_closing) if left else self.closing)
+        return made + (_on_new_line(closing, self.before_closing) if commented else closing)
 
-    def _lead(self, i: int, *, first: bool) -> str:
+    def _lead(self, i: int, *, is_first: bool) -> str:
         # The comment above the item is kept.
         lead = self.items[i].lead if i >= 0 else ""
-        if i >= 0 and ("#" in lead or first == (i == 0)):
+        if i >= 0 and ("#" in lead or is_first == (i == 0)):
             return lead
-        return self.first if first else self.inner
+        return self.before_first if is_first else self.before_other
 
-    def _behind(self, item: _Item, *, last: bool) -> tuple[str, bool]:
+    def _text_after(self, item: _Item, *, last: bool) -> tuple[str, bool]:
         """Return the text after an item, and whether that text ends with a comment."""
         ends_line = "\n" in self.closing and "\n" not in item.gap
-        if not last or self.items[-1].comma or (self.trailing and item.comma and ends_line):
+        if not last or self.items[-1].comma or (self.allows_trailing_comma and item.comma and ends_line):
             gap = self.items[0].gap if not item.comma and "#" not in self.items[0].gap else item.gap
             if "\n" in gap and not item.comma:
                 return item.tail + gap + ",", False
@@ -149,17 +149,24 @@ class Brackets:
         return gap + item.tail, bool(gap + item.tail)
 
 
-def _on_new_line(lead: str, broken: str) -> str:
+def _on_new_line(lead: str, new_line: str) -> str:
     # Without a line break, the item would become part of the comment above it.
-    return lead if lead.lstrip(" \t\r").startswith("\n") else broken + lead.lstrip(" \t")
+    return lead if lead.lstrip(" \t\r").startswith("\n") else new_line + lead.lstrip(" \t")
 
 
 def brackets(
-    text: str, start: int, end: int, spans: Sequence[Span], *, gap: str = " ", trailing: bool = True
+    text: str,
+    start: int,
+    end: int,
+    spans: Sequence[Span],
+    *,
+    gap: str = " ",
+    allows_trailing_comma: bool = True,
 ) -> Brackets | None:
     """Split a bracketed list or mapping into parts. Return None if it is empty or malformed.
 
-    `end` is exclusive. `gap` is the default whitespace after a comma.
+    `spans` contains the start and end of each item. All ends are exclusive. `gap` is the default whitespace
+    after a comma.
     """
     if not spans or text[start] not in "[{":
         return None
@@ -190,11 +197,20 @@ def brackets(
         return None
     newline = newline_of(text)
     line = text[line_start(text, start) : start]
-    margin = newline + line[: len(line) - len(line.lstrip(" \t"))]
-    inner = _inner(items, newline + " " * (spans[0][0] - line_start(text, spans[0][0])), gap)
-    broken = inner if "\n" in inner else margin + "  "
-    first = items[0].lead if "#" not in items[0].lead else broken
-    return Brackets(opening, items, text[at:end], first, inner, broken, margin, trailing)
+    before_closing = newline + line[: len(line) - len(line.lstrip(" \t"))]
+    before_other = _inner(items, newline + " " * (spans[0][0] - line_start(text, spans[0][0])), gap)
+    new_line = before_other if "\n" in before_other else before_closing + "  "
+    before_first = items[0].lead if "#" not in items[0].lead else new_line
+    return Brackets(
+        opening,
+        items,
+        text[at:end],
+        before_first,
+        before_other,
+        new_line,
+        before_closing,
+        allows_trailing_comma,
+    )
 
 
 def _inner(items: list[_Item], below: str, gap: str) -> str:

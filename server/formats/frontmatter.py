@@ -10,15 +10,15 @@ from frontmatter import detect_format
 from frontmatter.default_handlers import BaseHandler
 
 from server.formats.json import edit_json, json_positions, json_text, read_json
-from server.formats.text_positions import KeyPath, Positions, RepeatedKey, newline_of
-from server.formats.toml.edit import drop_repeated_toml, edit_toml
+from server.formats.text_positions import DuplicateKey, KeyPath, Positions, newline_of
+from server.formats.toml.edit import edit_toml, remove_duplicate_toml_keys
 from server.formats.toml.reader import read_toml, toml_mapping
 from server.formats.tree import SyntaxProblem, Tree, is_null
-from server.formats.yaml.edit import drop_repeated_yaml, edit_yaml
+from server.formats.yaml.edit import edit_yaml, remove_duplicate_yaml_keys
 from server.formats.yaml.reader import read_yaml
 from server.formats.yaml.writer import yaml_mapping
 
-Repeats = list[RepeatedKey] | None
+Duplicates = list[DuplicateKey] | None
 # As in Hugo, Zola and Astro, there can be blank lines above the front matter.
 _BLANK_LINES = re.compile(
     r"""(?:[ \t]*\r?\n)+
@@ -30,34 +30,34 @@ _BLANK_LINES = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class SiteConnections:
-    """The parts of a Markdown file: the front matter (`matter`), the lines around it, and the `rest`.
+class MarkdownParts:
+    """The parts of a Markdown file: the front matter, the lines around it, and the text below.
 
-    Without front matter, the whole text is in `rest`.
+    Without front matter, the whole file is in `body_text`.
     """
 
     handler: "Handler | None"
     opening: str
-    matter: str
+    front_matter: str
     closing: str
-    rest: str
+    body_text: str
 
     @property
     def body(self) -> str:
-        body = self.rest
+        body = self.body_text
         for lead in ("\r\n", "\n"):
             if body.startswith(lead):
                 body = body.removeprefix(lead)
                 break
         # In a file whose lines end in \n, a \r before the final \n belongs to the text.
-        newline = newline_of(self.opening or self.closing or self.rest)
+        newline = newline_of(self.opening or self.closing or self.body_text)
         return body.removesuffix(newline) if body.endswith(newline) else body.removesuffix("\n")
 
-    def load(self, positions: Positions | None = None, repeats: Repeats = None) -> dict[str, Tree]:
+    def load(self, positions: Positions | None = None, duplicates: Duplicates = None) -> dict[str, Tree]:
         """Parse the front matter. Raises SyntaxProblem if it is invalid."""
-        if self.handler is None or not self.matter:
+        if self.handler is None or not self.front_matter:
             return {}
-        return self.handler.load(self.matter, positions, repeats, self.opening.count("\n"))
+        return self.handler.load(self.front_matter, positions, duplicates, self.opening.count("\n"))
 
 
 # The handlers of python-frontmatter strip the text and convert CRLF, but edits must keep all other bytes.
@@ -66,56 +66,60 @@ class Handler(BaseHandler):
 
     CLOSING: re.Pattern[str]
 
-    def parts(self, text: str) -> SiteConnections:
+    def parts(self, text: str) -> MarkdownParts:
         """Split Markdown text into its parts. Raises SyntaxProblem if the front matter is not closed."""
         start = text.find("\n") + 1 or len(text)
         closing = self.CLOSING.search(text, start)
         if not closing:
             fix = f"add the line {self.END_DELIMITER} after the front matter"
             raise SyntaxProblem("the front matter is not closed", 1, fix, 1)
-        matter = text[start : closing.start()]
-        return SiteConnections(self, text[:start], matter, closing[0], text[closing.end() :])
+        front_matter = text[start : closing.start()]
+        return MarkdownParts(self, text[:start], front_matter, closing[0], text[closing.end() :])
 
     def split(self, text: str) -> tuple[str, str]:
         # python-frontmatter requires this method.
         parts = self.parts(text)
-        return parts.matter, parts.rest
+        return parts.front_matter, parts.body_text
 
     def load(
-        self, fm: str, positions: Positions | None = None, repeats: Repeats = None, above: int = 1
+        self,
+        front_matter: str,
+        positions: Positions | None = None,
+        duplicates: Duplicates = None,
+        lines_above: int = 1,
     ) -> dict[str, Tree]:
         """Parse front matter, which must contain a mapping. Raises SyntaxProblem.
 
-        `above` is the number of lines above the front matter. It is added to all line numbers.
+        `lines_above` is the number of lines above the front matter. It is added to all line numbers.
         """
-        found: Repeats = None if repeats is None else []
+        found_duplicates: Duplicates = None if duplicates is None else []
         try:
-            data = self.read(fm, positions, found)
+            data = self.read(front_matter, positions, found_duplicates)
         except SyntaxProblem as error:
-            line = error.line + above if error.line else None
+            line = error.line + lines_above if error.line else None
             raise SyntaxProblem(error.message, line, error.fix, error.column) from error
         if positions is not None:
             for at, position in positions.items():
-                positions[at] = position._replace(line=position.line + above)
-        if repeats is not None and found:
-            repeats.extend(repeated.below(above) for repeated in found)
+                positions[at] = position._replace(line=position.line + lines_above)
+        if duplicates is not None and found_duplicates:
+            duplicates.extend(duplicate.below(lines_above) for duplicate in found_duplicates)
         if is_null(data):
             return {}
         if not isinstance(data, dict):
             raise SyntaxProblem(
-                "front matter must be a mapping", above + 1, 'write it as lines such as "key: value"', 1
+                "front matter must be a mapping", lines_above + 1, 'write it as lines such as "key: value"', 1
             )
         return data
 
-    def read(self, fm: str, positions: Positions | None = None, repeats: Repeats = None) -> Tree:
+    def read(self, fm: str, positions: Positions | None = None, duplicates: Duplicates = None) -> Tree:
         """Parse front matter. Raises SyntaxProblem."""
         raise NotImplementedError
 
     def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
         raise NotImplementedError
 
-    def drop_repeated(self, fm: str, keys: Collection[KeyPath]) -> str:
-        """Remove duplicates of these keys, keeping the last value of each key."""
+    def remove_duplicates(self, fm: str, keys: Collection[KeyPath]) -> str:
+        """Remove all but the last occurrence of each duplicate key in `keys`."""
         raise NotImplementedError
 
 
@@ -126,8 +130,8 @@ class YamlHandler(Handler):
     CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
     START_DELIMITER = END_DELIMITER = "---"
 
-    def read(self, fm: str, positions: Positions | None = None, repeats: Repeats = None) -> Tree:
-        return read_yaml(fm, positions, repeats)
+    def read(self, fm: str, positions: Positions | None = None, duplicates: Duplicates = None) -> Tree:
+        return read_yaml(fm, positions, duplicates)
 
     def export(self, metadata: dict[str, Any], **kwargs: object) -> str:
         return yaml_mapping(metadata)
@@ -135,8 +139,8 @@ class YamlHandler(Handler):
     def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
         return edit_yaml(fm, self.load(fm, None, []) or None, changes, expand=expand)
 
-    def drop_repeated(self, fm: str, keys: Collection[KeyPath]) -> str:
-        return drop_repeated_yaml(fm, keys)
+    def remove_duplicates(self, fm: str, keys: Collection[KeyPath]) -> str:
+        return remove_duplicate_yaml_keys(fm, keys)
 
 
 class TomlHandler(Handler):
@@ -146,8 +150,8 @@ class TomlHandler(Handler):
     CLOSING = re.compile(r"^\+\+\+[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
     START_DELIMITER = END_DELIMITER = "+++"
 
-    def read(self, fm: str, positions: Positions | None = None, repeats: Repeats = None) -> Tree:
-        return read_toml(fm, positions, repeats)
+    def read(self, fm: str, positions: Positions | None = None, duplicates: Duplicates = None) -> Tree:
+        return read_toml(fm, positions, duplicates)
 
     def export(self, metadata: dict[str, Any], **kwargs: object) -> str:
         return toml_mapping(metadata)
@@ -155,8 +159,8 @@ class TomlHandler(Handler):
     def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
         return edit_toml(fm, read_toml(fm, None, []), changes, expand=expand)
 
-    def drop_repeated(self, fm: str, keys: Collection[KeyPath]) -> str:
-        return drop_repeated_toml(fm, keys)
+    def remove_duplicates(self, fm: str, keys: Collection[KeyPath]) -> str:
+        return remove_duplicate_toml_keys(fm, keys)
 
 
 class JsonHandler(Handler):
@@ -165,7 +169,7 @@ class JsonHandler(Handler):
     FM_BOUNDARY = re.compile(r'\{\s*"(?:\\.|[^"\\\n])*"\s*:')
     CLOSING = re.compile(r"[ \t]*(?:\r?\n|\Z)")
 
-    def parts(self, text: str) -> SiteConnections:
+    def parts(self, text: str) -> MarkdownParts:
         try:
             _, end = json.JSONDecoder().raw_decode(text)
         except (ValueError, RecursionError):
@@ -173,9 +177,9 @@ class JsonHandler(Handler):
             raise
         closing = self.CLOSING.match(text, end)
         behind = closing.end() if closing else end
-        return SiteConnections(self, "", text[:end], text[end:behind], text[behind:])
+        return MarkdownParts(self, "", text[:end], text[end:behind], text[behind:])
 
-    def read(self, fm: str, positions: Positions | None = None, repeats: Repeats = None) -> Tree:
+    def read(self, fm: str, positions: Positions | None = None, duplicates: Duplicates = None) -> Tree:
         if positions is not None:
             positions.update(json_positions(fm))
         return read_json(fm)
@@ -193,7 +197,7 @@ class NamedHandler(Handler):
     FM_BOUNDARY = re.compile(r"---[ \t]*(?:json|toml|yaml|js|javascript|coffee|cson)[ \t]*\r?\n")
     START_DELIMITER = END_DELIMITER = "---"
 
-    def parts(self, text: str) -> SiteConnections:
+    def parts(self, text: str) -> MarkdownParts:
         language = text.partition("\n")[0].strip("- \t\r")
         fix = "write YAML between --- lines, or TOML between +++ lines"
         raise SyntaxProblem(f'front matter that begins with "---{language}" is not supported', 1, fix, 1)
@@ -205,7 +209,7 @@ JSON = JsonHandler()
 HANDLERS: tuple[Handler, ...] = (YAML, TOML, JSON, NamedHandler())
 
 
-def split(text: str) -> SiteConnections:
+def split(text: str) -> MarkdownParts:
     """Split Markdown text into front matter and body.
 
     Raises SyntaxProblem if the front matter is not closed.
@@ -214,7 +218,7 @@ def split(text: str) -> SiteConnections:
         try:
             parts = split(text[blank.end() :])
         except SyntaxProblem:  # The dashes are a horizontal rule, not the start of front matter.
-            return SiteConnections(None, "", "", "", text)
+            return MarkdownParts(None, "", "", "", text)
         return replace(parts, opening=blank[0] + parts.opening)
     handler = cast("Handler | None", detect_format(text, HANDLERS))
-    return handler.parts(text) if handler else SiteConnections(None, "", "", "", text)
+    return handler.parts(text) if handler else MarkdownParts(None, "", "", "", text)

@@ -26,10 +26,10 @@ _LONG_NUMBER = re.compile("&#[0-9]{20,}")
 
 
 class Token(NamedTuple):
-    """A tag or a run of text. `name` is the tag's name in lower case, or the text with decoded character
-    references.
+    """A tag or a run of text.
 
-    An `empty` tag ends with `/>`. If an attribute is repeated, its first value counts.
+    `name` is the tag's name in lower case, or the text with its character references decoded. A tag of the
+    kind `empty` ends with `/>`. If an attribute is repeated, its first value counts.
     """
 
     kind: Literal["text", "start", "empty", "end"]

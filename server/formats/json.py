@@ -90,19 +90,19 @@ _PROBLEMS = (
 )
 
 
-def count_values(text: str, most: float) -> int:
-    """Return the number of values in JSON text without parsing it. Counting stops at `most` + 1."""
+def count_values(text: str, limit: float) -> int:
+    """Return the number of values in JSON text without parsing it. Counting stops at `limit` + 1."""
     if len(text) <= SHORT_CHARS:
-        return int(min(_count_short(text), most + 1))
-    return _count(text, most)[0]
+        return int(min(_count_short(text), limit + 1))
+    return _count(text, limit)[0]
 
 
-def count_values_of_string(text: str, most: float) -> int:
-    """Return the number of values in a JSON string, or 1 if the string is not JSON.
+def count_values_of_string(text: str, limit: float) -> int:
+    """Return the number of values in JSON text, or 1 if the text is not JSON.
 
-    Counting stops at `most` + 1.
+    Counting stops at `limit` + 1.
     """
-    count, end = _count(text, most)
+    count, end = _count(text, limit)
     try:
         json.loads(text[:end])
     except json.JSONDecodeError as error:
@@ -118,15 +118,15 @@ def _count_short(text: str) -> int:
     return 1 + separators - text.count("[]") - text.count("{}")
 
 
-def _count(text: str, most: float) -> tuple[int, int]:
+def _count(text: str, limit: float) -> tuple[int, int]:
     """Return the number of values, and the index at which counting stopped."""
     count = 1
     for number, found in enumerate(_VALUES.finditer(text), start=1):
         if found.end() - found.start() == 1 and found[0] != '"':
             count += 1
         # In valid JSON, there are at most three matches for each value: its key, itself and a comma.
-        if count > most or number > 4 * most:
-            return max(count, int(most) + 1), found.start()
+        if count > limit or number > 4 * limit:
+            return max(count, int(limit) + 1), found.start()
     return count, len(text)
 
 
@@ -215,12 +215,17 @@ _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
 
 def json_text(
-    value: Any, *, indent: str | None = None, ascii_only: bool = False, tight: bool = False, margin: str = ""
+    value: Any,
+    *,
+    indent: str | None = None,
+    ascii_only: bool = False,
+    compact: bool = False,
+    margin: str = "",
 ) -> str:
     """Return a value as JSON, keeping all digits of numbers.
 
     `indent` is one level of indentation, or None to write a single line. `margin` is the indentation of the
-    current line. `tight` omits the spaces after `,` and `:`.
+    current line. `compact` omits the spaces after `,` and `:`.
     """
     if isinstance(value, Decimal):
         return format(value, "f")
@@ -231,9 +236,9 @@ def json_text(
     if not isinstance(value, dict | list | tuple) or not value:
         return json.dumps(list(value) if isinstance(value, tuple) else value)
     inner = margin + (indent or "")
-    options: Any = {"indent": indent, "ascii_only": ascii_only, "tight": tight, "margin": inner}
+    options: Any = {"indent": indent, "ascii_only": ascii_only, "compact": compact, "margin": inner}
     if isinstance(value, dict):
-        colon = ":" if tight else ": "
+        colon = ":" if compact else ": "
         parts = [
             json.dumps(k, ensure_ascii=ascii_only) + colon + json_text(v, **options) for k, v in value.items()
         ]
@@ -242,7 +247,7 @@ def json_text(
         parts = [json_text(item, **options) for item in value]
         opening, closing = "[]"
     if indent is None:
-        return opening + ("," if tight else ", ").join(parts) + closing
+        return opening + ("," if compact else ", ").join(parts) + closing
     lines = f",\n{inner}".join(parts)
     return f"{opening}\n{inner}{lines}\n{margin}{closing}"
 
@@ -256,23 +261,23 @@ def edit_json(text: str, tree: Tree, changes: dict[str, Any]) -> str:
     """Return JSON text with the top-level keys in `changes` updated. REMOVE as a value removes the key."""
     root = json_nodes(text)
     found = _INDENT.search(text)
-    tight = bool(root.keys) and text[root.keys[0].end : root.items[0].start] == ":"
-    editor = _JsonEditor(text, found.group(1) if found else None, tight)
-    return text[: root.start] + editor.changed(root, tree, {**tree, **changes}) + text[root.end :]
+    compact = bool(root.keys) and text[root.keys[0].end : root.items[0].start] == ":"
+    editor = _JsonEditor(text, found.group(1) if found else None, compact)
+    return text[: root.start] + editor.update(root, tree, {**tree, **changes}) + text[root.end :]
 
 
 class _JsonEditor:
     """JSON editor that keeps the style of the existing text.
 
-    `unit` is one level of indentation, or None if the text is not indented.
+    `indent_unit` is one level of indentation, or None if the text is not indented.
     """
 
-    def __init__(self, text: str, unit: str | None, tight: bool) -> None:
-        self.text, self.unit, self.tight = text, unit, tight
+    def __init__(self, text: str, indent_unit: str | None, compact: bool) -> None:
+        self.text, self.indent_unit, self.compact = text, indent_unit, compact
         self.newline = newline_of(text)
         self.ascii_only = text.isascii() and "\\u" in text
 
-    def changed(self, node: Node, tree: Tree, value: Any) -> str:
+    def update(self, node: Node, tree: Tree, value: Any) -> str:
         """Return the text of `node` with its new value, rewriting only the parts that differ."""
         if same(tree, value):
             return self.text[node.start : node.end]
@@ -282,59 +287,61 @@ class _JsonEditor:
             spans = [(key.start, item.end) for key, item in zip(node.keys, node.items, strict=True)]
             value = {key: item for key, item in value.items() if item is not REMOVE}
         else:
-            return self.written(value, node.start, "\n" in self.text[node.start : node.end] or not node.items)
-        gap = "" if self.tight else " "
-        found = brackets(self.text, node.start, node.end, spans, gap=gap, trailing=False)
+            return self.render(value, node.start, "\n" in self.text[node.start : node.end] or not node.items)
+        gap = "" if self.compact else " "
+        found = brackets(self.text, node.start, node.end, spans, gap=gap, allows_trailing_comma=False)
         if not found or not value:
-            return self.written(value, node.start, not node.items)
-        like = spans[-1][0]
+            return self.render(value, node.start, not node.items)
+        near = spans[-1][0]
         if node.kind == "list":
-            many = found.has_lines and all(map(self.is_long, node.items))
-            return found.written(self.items(node, tree, list(value), like, many))
-        return found.written(self.members(node, tree, value, like, found.has_lines))
+            multiline = found.is_multiline and all(map(self.is_long, node.items))
+            return found.render(self.items(node, tree, list(value), near, multiline))
+        return found.render(self.members(node, tree, value, near, found.is_multiline))
 
     def is_long(self, node: Node) -> bool:
         # Empty lists and objects count as long, because each item that is added to them gets its own line.
         return not node.items or "\n" in self.text[node.start : node.end]
 
-    def items(self, node: Node, tree: list[Tree], value: list[Any], like: int, many: bool) -> Iterator[Part]:
+    def items(
+        self, node: Node, tree: list[Tree], value: list[Any], near: int, multiline: bool
+    ) -> Iterator[Part]:
         for step in steps(tree, value):
             if step.kind == "comes":
-                yield -1, self.written(step.new, like, many)
+                yield -1, self.render(step.new, near, multiline)
             elif step.kind == "changes":
-                yield step.old, self.changed(node.items[step.old], tree[step.old], step.new)
+                yield step.old, self.update(node.items[step.old], tree[step.old], step.new)
             elif step.kind == "goes":
                 yield step.old, None
             elif step.kind != "leaves":
                 yield step.old, self.text[node.items[step.old].start : node.items[step.old].end]
 
     def members(
-        self, node: Node, tree: dict[str, Tree], value: dict[str, Any], like: int, many: bool
+        self, node: Node, tree: dict[str, Tree], value: dict[str, Any], near: int, multiline: bool
     ) -> Iterator[Part]:
         for i, (key, item) in enumerate(zip(node.keys, node.items, strict=True)):
             if key.value not in value:
                 yield i, None
             else:
-                made = self.changed(item, tree[key.value], value[key.value])
+                made = self.update(item, tree[key.value], value[key.value])
                 yield i, self.text[key.start : item.start] + made
-        colon = ":" if self.tight else ": "
+        colon = ":" if self.compact else ": "
         for name, new in value.items():
             if node.find(name) < 0:
                 written = json_text(name, ascii_only=self.ascii_only)
-                yield -1, written + colon + self.written(new, like, many)
+                yield -1, written + colon + self.render(new, near, multiline)
 
-    def written(self, value: Any, at: int, many: bool) -> str:
-        """Return the text of a new value, indented to match the line that contains index `at`.
+    def render(self, value: Any, at: int, multiline: bool) -> str:
+        """Return the text of a new value, indented to match the line that contains the index `at`.
 
-        If `many` is set, the text can span multiple lines.
+        If `multiline` is set, the text can span multiple lines.
         """
         line = self.text[line_start(self.text, at) :]
-        indent = self.unit if many else None
+        indent = self.indent_unit if multiline else None
         text = json_text(
             value,
             indent=indent,
             ascii_only=self.ascii_only,
-            tight=self.tight and indent is None,
+            compact=self.compact and indent is None,
             margin=line[: len(line) - len(line.lstrip(" \t"))],
         )
         return text.replace("\n", self.newline)

@@ -15,8 +15,9 @@ Kind = Literal["link", "image", "definition", "undefined"]
 class Link:
     """A link or image. Lines and columns start at 1.
 
-    The kind `definition` is for lines such as `[name]: destination`. The kind `undefined` is for links such
-    as `[text][name]` without a definition. `is_named` is set if a link's destination is in a definition.
+    - The kind `definition` is for lines such as `[name]: destination`.
+    - The kind `undefined` is for links such as `[text][name]` without a definition.
+    - `is_named` is set if the link refers to a definition.
     """
 
     kind: Kind
@@ -47,25 +48,25 @@ class Prose:
 
     @cached_property
     def anchors(self) -> frozenset[str]:
-        """The normalized anchors in the text. An anchor with a trailing dash matches any suffix."""
+        """The normalized anchors in the text. An anchor that ends with a dash matches any suffix."""
         ids = _IDS.findall(self.text) if _HAS_IDS.search(self.text) else ()
         # MDX components and shortcodes can contain headings that a CommonMark parser doesn't recognize.
         lines = (_MARKS.sub("", text).strip(" \t#") for text in _HEADING_LINES.findall(self.text))
         others = (_EXPLICIT.sub("", line) for line in lines)
         headings = heading_anchors((*(heading.text for heading in self.headings), *others))
-        return frozenset((*headings, *map(fold_anchor, ids)))
+        return frozenset((*headings, *map(normalize_anchor, ids)))
 
 
 EXTERNAL = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)  # start of an external destination
 
 
-def names_in(text: str) -> frozenset[str]:
+def possible_anchors(text: str) -> frozenset[str]:
     """Return the words that a front end could use as anchors, such as words in quotes."""
     found = (name for groups in _NAMES.findall(text) for name in groups if name)
     return frozenset(word for name in found for word in name.split())
 
 
-def defined_names(text: str) -> frozenset[str]:
+def link_definition_names(text: str) -> frozenset[str]:
     """Return the names that are defined by lines such as `[name]: destination`, in lower case."""
     return frozenset(name.casefold() for name in _DEFINED.findall(text))
 
@@ -91,7 +92,7 @@ _LEADING = re.compile(r"^[^a-zA-Z]+")
 _PUNCTUATION = re.compile(r"[^\w\s-]+")
 
 
-def fold_anchor(anchor: str) -> str:
+def normalize_anchor(anchor: str) -> str:
     """Return a normalized anchor, for comparisons that ignore case and separators."""
     return _SEPARATORS.sub("-", normalize("NFC", anchor).lower()).strip("-")
 
@@ -101,7 +102,7 @@ def heading_anchors(texts: Iterable[str]) -> Iterator[str]:
     counts: dict[str, int] = {}
     for text in texts:
         forms = (_PUNCTUATION.sub("", text), _ASCII_ONLY.sub("", _LEADING.sub("", text)) or "section", text)
-        for anchor in dict.fromkeys(map(fold_anchor, forms)):
+        for anchor in dict.fromkeys(map(normalize_anchor, forms)):
             yield anchor
             count = counts[anchor] = counts.get(anchor, -1) + 1
             # Some processors number duplicate anchors from 1, others from 2.

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from server.formats import frontmatter
-from server.formats.edits import Cut, apply_cuts
+from server.formats.edits import Replacement, apply_replacements
 from server.formats.json import json_nodes, json_text
 from server.formats.text_positions import KeyPath
 from server.formats.toml.reader import toml_key
@@ -28,8 +28,8 @@ def rename_keys(path: str, text: str, renames: Renames, *, markdown: bool) -> st
     parts = frontmatter.split(text)
     if parts.handler is None:
         return text
-    matter = _rename(_FRONT_MATTER[type(parts.handler)], parts.matter, renames)
-    return parts.opening + matter + parts.closing + parts.rest
+    matter = _rename(_FRONT_MATTER[type(parts.handler)], parts.front_matter, renames)
+    return parts.opening + matter + parts.closing + parts.body_text
 
 
 _FRONT_MATTER: Mapping[type, str] = {
@@ -45,17 +45,21 @@ def _format_of(path: str) -> str:
 
 def _rename(format_: str, text: str, renames: Renames) -> str:
     if format_ == "toml":
-        return apply_cuts(text, list(_toml_cuts(text, renames)))
+        return apply_replacements(text, list(_toml_replacements(text, renames)))
     above = {path[:end] for path in renames for end in range(len(path))}
     if format_ == "json":
         root = json_nodes(text)
-        return apply_cuts(text, list(_node_cuts(root, (), renames, above))) if root else text
+        return apply_replacements(text, list(_node_replacements(root, (), renames, above))) if root else text
     keys = yaml_keys(text, above)
-    cuts = [Cut(start, end, _token(renames[at], style)) for at, start, end, style in keys if at in renames]
-    return apply_cuts(text, cuts)
+    replacements = [
+        Replacement(start, end, _token(renames[at], style)) for at, start, end, style in keys if at in renames
+    ]
+    return apply_replacements(text, replacements)
 
 
-def _node_cuts(node: Node, at: KeyPath, renames: Renames, above: set[KeyPath]) -> Iterator[Cut]:
+def _node_replacements(
+    node: Node, at: KeyPath, renames: Renames, above: set[KeyPath]
+) -> Iterator[Replacement]:
     # `above` contains the paths of all arrays and objects with keys to rename.
     if at not in above:
         return
@@ -63,8 +67,8 @@ def _node_cuts(node: Node, at: KeyPath, renames: Renames, above: set[KeyPath]) -
         here = (*at, node.keys[i].value if node.kind == "map" else i)
         if here in renames:
             key = node.keys[i]
-            yield Cut(key.start, key.end, json_text(renames[here]))
-        yield from _node_cuts(item, here, renames, above)
+            yield Replacement(key.start, key.end, json_text(renames[here]))
+        yield from _node_replacements(item, here, renames, above)
 
 
 def _token(name: str, style: str) -> str:
@@ -78,7 +82,7 @@ def _token(name: str, style: str) -> str:
 # --- TOML -----------------------------------------------------------------------------------------
 
 
-def _toml_cuts(text: str, renames: Renames) -> Iterator[Cut]:
+def _toml_replacements(text: str, renames: Renames) -> Iterator[Replacement]:
     for statement in statements(text):
         spans = key_spans(text, statement.start)
         if statement.value is None:
@@ -87,23 +91,23 @@ def _toml_cuts(text: str, renames: Renames) -> Iterator[Cut]:
         else:
             own = len(statement.path) - len(spans)
             paths = [statement.path[: own + end] for end in range(1, len(spans) + 1)]
-            yield from _inner_cuts(text, statement.path, statement.value, renames)
-        yield from _key_cuts(text, spans, paths, renames)
+            yield from _inner_replacements(text, statement.path, statement.value, renames)
+        yield from _key_replacements(text, spans, paths, renames)
 
 
-def _inner_cuts(text: str, at: KeyPath, value: Value, renames: Renames) -> Iterator[Cut]:
+def _inner_replacements(text: str, at: KeyPath, value: Value, renames: Renames) -> Iterator[Replacement]:
     for entry in value.entries:
         if value.kind == "table":
             spans = key_spans(text, entry.start)
             paths = [(*at, *entry.path[:end]) for end in range(1, len(spans) + 1)]
-            yield from _key_cuts(text, spans, paths, renames)
-        yield from _inner_cuts(text, (*at, *entry.path), entry.value, renames)
+            yield from _key_replacements(text, spans, paths, renames)
+        yield from _inner_replacements(text, (*at, *entry.path), entry.value, renames)
 
 
-def _key_cuts(
+def _key_replacements(
     text: str, spans: list[tuple[int, int]], paths: list[KeyPath], renames: Renames
-) -> Iterator[Cut]:
+) -> Iterator[Replacement]:
     for (start, end), path in zip(spans, paths, strict=True):
         if path in renames:
             name, quote = renames[path], text[start]
-            yield Cut(start, end, f"{quote}{name}{quote}" if quote in "\"'" else toml_key(name))
+            yield Replacement(start, end, f"{quote}{name}{quote}" if quote in "\"'" else toml_key(name))

@@ -16,7 +16,7 @@ def line_start(text: str, at: int) -> int:
 
 
 def line_end(text: str, at: int) -> int:
-    """Return the index of the end of the line that contains `at`, without its line break."""
+    """Return the index of the end of the line that contains the index `at`, before its line break."""
     end = text.find("\n", at)
     end = len(text) if end < 0 else end
     return end - 1 if end > at and text[end - 1] == "\r" else end
@@ -27,15 +27,15 @@ def next_line(text: str, at: int) -> int:
     return len(text) if end < 0 else end + 1
 
 
-def comments_start(text: str, at: int, first: int = 0) -> int:
-    """Return the start of the comment lines directly above the line that contains `at`.
+def comments_start(text: str, at: int, lower_limit: int = 0) -> int:
+    """Return the start of the comment lines directly above the line that contains the index `at`.
 
-    If there are none, return the start of the line itself. Text before index `first` is ignored.
+    If there are none, return the start of the line itself. Text before the index `lower_limit` is ignored.
     """
     at = line_start(text, at)
-    while at > first:
+    while at > lower_limit:
         above = line_start(text, at - 1)
-        if above < first or not text[above:at].lstrip(" \t").startswith("#"):
+        if above < lower_limit or not text[above:at].lstrip(" \t").startswith("#"):
             break
         at = above
     return at
@@ -66,19 +66,21 @@ Positions = dict[KeyPath, Position]
 
 
 @dataclass(frozen=True, slots=True)
-class RepeatedKey:
+class DuplicateKey:
     """An overridden occurrence of a duplicate key. Only the last occurrence counts.
 
-    `text` is the overridden value if it is a scalar.
+    - `line` and `column`: the position of the overridden occurrence.
+    - `last_line`: the line of the last occurrence.
+    - `text`: the overridden value if it is a scalar.
     """
 
-    at: KeyPath
+    path: KeyPath
     line: int
     column: int
     last_line: int
     text: str = ""
 
-    def below(self, lines: int) -> "RepeatedKey":
+    def below(self, lines: int) -> "DuplicateKey":
         return replace(self, line=self.line + lines, last_line=self.last_line + lines)
 
 

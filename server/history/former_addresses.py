@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from server.config.model import Settings
-from server.documents.addresses import fill, names_in, pattern_of
+from server.documents.addresses import fill, pattern_of, possible_anchors
 from server.documents.document import Document
 from server.documents.encode import Reading, read_own_id
 from server.documents.file_keys import gather, is_draft, with_name
@@ -179,7 +179,7 @@ class _Reader:
         return self._may_reveal[key]
 
     def needs_file(self, type_: Type, pattern: str) -> bool:
-        return type_.draft_key is not None or not set(names_in(pattern)) <= _PATH_NAMES | _FIXED_NAMES
+        return type_.draft_key is not None or not set(possible_anchors(pattern)) <= _PATH_NAMES | _FIXED_NAMES
 
     def address(self, version: Version, claim: Claim, pattern: str, values: Mapping[str, Any]) -> str:
         """Return the address of a version with these values, or "" if the version had none."""
@@ -195,7 +195,7 @@ class _Reader:
     def read(self, version: Version, claim: Claim, pattern: str, data: bytes) -> str:
         """Return the address of a version, or "" if its file is a draft or invalid."""
         type_, path = claim.type, version.path
-        names = [n for n in names_in(pattern) if n in type_.attributes]
+        names = [n for n in possible_anchors(pattern) if n in type_.attributes]
         keys = [*names, "documentId", *([type_.draft_key.name] if type_.draft_key else [])]
         lines = key_lines(path, data, keys)
         known = (path, version.owner.path, lines or "")

@@ -10,11 +10,11 @@ from server.formats import frontmatter
 from server.formats.conflicts import has_conflict
 from server.formats.edits import REMOVE, same
 from server.formats.json import edit_json, json_text, read_json
-from server.formats.text_positions import KeyPath, RepeatedKey, newline_of
-from server.formats.toml.edit import drop_repeated_toml, edit_toml
+from server.formats.text_positions import DuplicateKey, KeyPath, newline_of
+from server.formats.toml.edit import edit_toml, remove_duplicate_toml_keys
 from server.formats.toml.reader import NoNull, read_toml, toml_mapping
 from server.formats.tree import Plain, SyntaxProblem, Tree, is_null
-from server.formats.yaml.edit import drop_repeated_yaml, edit_yaml
+from server.formats.yaml.edit import edit_yaml, remove_duplicate_yaml_keys
 from server.formats.yaml.reader import read_yaml
 from server.formats.yaml.writer import yaml_mapping
 from server.storage.read import BOM, parse
@@ -103,14 +103,20 @@ def drop_repeated_keys(path: str, text: str, keys: Collection[KeyPath]) -> str:
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     if path.endswith(MARKDOWN):
         parts = frontmatter.split(text)
-        matter = parts.handler.drop_repeated(parts.matter, keys) if parts.handler else parts.matter
-        edited = parts.opening + matter + parts.closing + parts.rest
+        matter = (
+            parts.handler.remove_duplicates(parts.front_matter, keys) if parts.handler else parts.front_matter
+        )
+        edited = parts.opening + matter + parts.closing + parts.body_text
     else:
-        edited = drop_repeated_toml(text, keys) if path.endswith(TOML) else drop_repeated_yaml(text, keys)
-    repeated: list[RepeatedKey] = []
+        edited = (
+            remove_duplicate_toml_keys(text, keys)
+            if path.endswith(TOML)
+            else remove_duplicate_yaml_keys(text, keys)
+        )
+    repeated: list[DuplicateKey] = []
     try:
         is_same = same(parse(path, edited, None, None, repeated), parse(path, text, None))
-        if is_same and not any(key.at in keys for key in repeated):
+        if is_same and not any(key.path in keys for key in repeated):
             return bom + edited
     except SyntaxProblem:
         pass
@@ -149,7 +155,7 @@ def _edit_file(path: str, text: str, body: str | None, changes: dict[str, Any], 
 def _edit_markdown(text: str, body: str | None, changes: dict[str, Any], *, expand: bool) -> str:
     newline = newline_of(text)
     parts = frontmatter.split(text)
-    matter, rest = parts.matter, parts.rest
+    matter, rest = parts.front_matter, parts.body_text
     if body is not None and body in changes:
         rest = _change_body(rest, body, parts.load(None, []), changes, newline)
     if not changes and parts.handler is None:

@@ -10,7 +10,7 @@ from server.errors import PayloadTooLargeError
 from server.formats import frontmatter
 from server.formats.conflicts import check_conflict, check_conflict_in_body
 from server.formats.json import json_positions, read_json
-from server.formats.text_positions import Positions, RepeatedKey, position_at
+from server.formats.text_positions import DuplicateKey, Positions, position_at
 from server.formats.toml.reader import read_toml
 from server.formats.tree import MAX_NODES, SyntaxProblem, Tree, is_null
 from server.formats.yaml.reader import read_yaml
@@ -26,7 +26,7 @@ def parse(
     text: str,
     body: str | None,
     positions: Positions | None = None,
-    repeats: list[RepeatedKey] | None = None,
+    repeats: list[DuplicateKey] | None = None,
 ) -> dict[str, Tree]:
     """Parse the text of a document file, and return its values by key. Raises SyntaxProblem.
 
@@ -58,7 +58,7 @@ def _split(text: str) -> frontmatter.SiteConnections:
     except SyntaxProblem:
         check_conflict(text)  # If a git conflict caused the error, report the conflict instead.
         raise
-    check_conflict_in_body(text, len(text) - len(parts.rest))
+    check_conflict_in_body(text, len(text) - len(parts.body_text))
     return parts
 
 
@@ -66,7 +66,7 @@ def read_data(
     path: str,
     text: str,
     positions: Positions | None = None,
-    repeats: list[RepeatedKey] | None = None,
+    repeats: list[DuplicateKey] | None = None,
 ) -> Tree:
     """Parse JSON, TOML or YAML, depending on the file's extension. Raises SyntaxProblem.
 

@@ -24,7 +24,7 @@ from server.documents.encode import (
 from server.documents.file_keys import gather, is_draft, unused_key, with_name
 from server.documents.path_rules import MARKDOWN, Claim, Layout
 from server.formats.frontmatter import TOML, split
-from server.formats.text_positions import Positions, RepeatedKey, nearest
+from server.formats.text_positions import DuplicateKey, Positions, nearest
 from server.formats.tree import SyntaxProblem, Tree, is_null
 from server.formats.yaml.reader import read_yaml
 from server.problems import Problem, Severity
@@ -214,7 +214,7 @@ class Store:
     def _document(self, path: str, claim: Claim, data: bytes, signature_: Signature) -> Entry:
         text, digest = decode(data), digest_of(data)
         refuse_empty(text)
-        repeats: list[RepeatedKey] = []
+        repeats: list[DuplicateKey] = []
         content = parse(path, text, claim.type.body, None, repeats)
         tree = gather(claim.type, with_name(claim.type, claim.name, content))
         reading = Reading(self.schema.types, masks_hashes=b"$" in data or b"\\" in data)
@@ -257,10 +257,10 @@ def _lacks_front_matter(path: str, text: str) -> bool:
     return path.endswith(MARKDOWN) and split(text).handler is None
 
 
-def _repeated(path: str, key: RepeatedKey) -> Problem:
-    message = f'the key "{key.at[-1]}" occurs again on line {key.last_line}; only its last value is served'
+def _repeated(path: str, key: DuplicateKey) -> Problem:
+    message = f'the key "{key.path[-1]}" occurs again on line {key.last_line}; only its last value is served'
     return Problem(
-        path, key.line, message, "remove one of the two", "warning", key.column, "repeated-key", key.at
+        path, key.line, message, "remove one of the two", "warning", key.column, "repeated-key", key.path
     )
 
 

@@ -108,7 +108,7 @@ def test_one_number_changes_one_line(name: str) -> None:
 def test_comments_and_body_survive_changes_of_the_front_matter(name: str) -> None:
     text = text_of(name)
     matter, body = (
-        frontmatter.split(text.removeprefix("\ufeff")).matter,
+        frontmatter.split(text.removeprefix("\ufeff")).front_matter,
         frontmatter.split(text.removeprefix("\ufeff")).body,
     )
     for key in tree_of(name, text):
@@ -117,7 +117,7 @@ def test_comments_and_body_survive_changes_of_the_front_matter(name: str) -> Non
             kept = frontmatter.split(made.removeprefix("\ufeff"))
             assert kept.body == body
             if "literal" not in name and not isinstance(tree_of(name, text)[key], list | dict):
-                assert [c for c in comments(matter) if c not in comments(kept.matter)] == []
+                assert [c for c in comments(matter) if c not in comments(kept.front_matter)] == []
 
 
 TEXTS = [

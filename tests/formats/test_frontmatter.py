@@ -24,7 +24,7 @@ def test_a_body_is_the_text_between_blank_line_and_last_newline(
 ) -> None:
     parts = split(f"---{after}{end}title: x{end}{fence}{after}{end}{end}{body}{end}")
     assert parts.body == body
-    assert parts.matter == f"title: x{end}"
+    assert parts.front_matter == f"title: x{end}"
 
 
 @given(BODIES, ENDS)
@@ -60,13 +60,13 @@ def test_no_byte_is_lost(start: str, more: str) -> None:
         parts = split(text)
     except SyntaxProblem:
         return
-    assert text == parts.opening + parts.matter + parts.closing + parts.rest
-    assert (parts.handler is None) == (parts.opening + parts.matter == "")
+    assert text == parts.opening + parts.front_matter + parts.closing + parts.body_text
+    assert (parts.handler is None) == (parts.opening + parts.front_matter == "")
 
 
 def test_a_file_without_front_matter_is_all_body() -> None:
     assert split("# Title\n\n---\n\nText.\n").body == "# Title\n\n---\n\nText."
-    assert split("-- -\na: b\n---\n").matter == ""
+    assert split("-- -\na: b\n---\n").front_matter == ""
     assert split("").body == ""
     assert split("+++ x\ny\n").body == "+++ x\ny"
     assert split("    code first\n").body == "    code first"
@@ -77,7 +77,7 @@ def test_blank_lines_may_stand_above_front_matter(blank: str) -> None:
     for text in ("---\n# comment\n\ntitle: x\n---\n\nBody.\n", "+++\ntitle = 'x'\n+++\nBody.\n"):
         parts, positions = split(blank + text), Positions()
         assert (parts.load(positions), parts.body) == ({"title": "x"}, "Body.")
-        assert parts.opening + parts.matter + parts.closing + parts.rest == blank + text
+        assert parts.opening + parts.front_matter + parts.closing + parts.body_text == blank + text
         assert (blank + text).split("\n")[positions["title",].line - 1].startswith("title")
 
 
@@ -104,7 +104,7 @@ def test_a_problem_below_blank_lines_has_the_line_of_the_file() -> None:
 
 def test_a_rule_in_the_body_is_no_fence() -> None:
     parts = split("---\ntitle: x\n---\n---\n\nBelow the rule.\n\n---\n")
-    assert (parts.matter, parts.body) == ("title: x\n", "---\n\nBelow the rule.\n\n---")
+    assert (parts.front_matter, parts.body) == ("title: x\n", "---\n\nBelow the rule.\n\n---")
 
 
 def test_dashes_in_a_value_are_no_fence() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.formats.markdown import markdown_to_html, read_markdown
-from server.formats.prose import Prose, fold_anchor
+from server.formats.prose import Prose, normalize_anchor
 
 # A text, and its links as (kind, destination, line, column).
 LINKS: dict[str, tuple[str, list[tuple[str, str, int, int]]]] = {
@@ -82,7 +82,7 @@ def test_headings() -> None:
 )
 def test_anchors_of_several_processors_lead_to_a_heading(text: str, anchors: list[str]) -> None:
     found = read_markdown(text).anchors
-    assert [anchor for anchor in anchors if fold_anchor(anchor) not in found and "%" not in anchor] == []
+    assert [anchor for anchor in anchors if normalize_anchor(anchor) not in found and "%" not in anchor] == []
 
 
 @given(st.text(st.sampled_from("[]()!<>#a`*\n\r \\:\"'{}=-_😀é~&;"), max_size=60))

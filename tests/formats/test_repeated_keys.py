@@ -6,7 +6,7 @@ import pytest
 
 from server.errors import ConflictError
 from server.formats.edits import REMOVE
-from server.formats.text_positions import RepeatedKey
+from server.formats.text_positions import DuplicateKey
 from server.formats.tree import SyntaxProblem
 from server.storage.document_text import change_text, drop_repeated_keys
 from server.storage.read import parse, positions_of
@@ -51,11 +51,11 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_the_last_value_counts_and_both_lines_are_known(name: str) -> None:
     path, text, said, expected = CASES[name]
-    found: list[RepeatedKey] = []
+    found: list[DuplicateKey] = []
     assert parse(path, text, None, None, found) == said
-    assert [(key.at, key.line, key.column, key.last_line) for key in found] == expected
+    assert [(key.path, key.line, key.column, key.last_line) for key in found] == expected
     positions = positions_of(path, text)
-    lasts = {key.at: key.last_line for key in found}
+    lasts = {key.path: key.last_line for key in found}
     assert {at: positions[at].line for at in lasts} == lasts
     assert not any(at[:1] == ("a",) and len(at) > 1 for at in positions if said.get("a") == "t")
 
@@ -80,7 +80,7 @@ def test_a_change_elsewhere_keeps_every_byte_and_one_of_the_key_changes_the_last
 def test_dropping_the_repeated_keys_keeps_what_the_file_says(name: str) -> None:
     path, text, said, expected = CASES[name]
     made = drop_repeated_keys(path, text, {at for at, *_ in expected})
-    left: list[RepeatedKey] = []
+    left: list[DuplicateKey] = []
     assert parse(path, made, None, None, left) == said
     assert not left
 

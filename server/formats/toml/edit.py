@@ -7,23 +7,22 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from server.formats.differences import differences, steps
-from server.formats.edits import REMOVE, Cut, Part, apply_cuts, brackets, same
+from server.formats.edits import REMOVE, Part, Replacement, apply_replacements, brackets, same
 from server.formats.text_positions import KeyPath, comments_start, line_end, line_start, newline_of, next_line
 from server.formats.toml.reader import (
+    blank_duplicate_keys,
     is_section,
     toml_entry,
     toml_key,
     toml_section,
     toml_value,
-    without_repeated,
 )
 from server.formats.toml.statements import Statement, Value, statements
 from server.formats.tree import Tree
 
 
 def edit_toml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = False) -> str:
-    """Return TOML text with the top-level keys in `changes` updated. REMOVE or None as a value removes the
-    key.
+    """Return TOML text with the top-level keys in `changes` updated. The values REMOVE and None remove a key.
 
     If `expand` is set, changed keys are rewritten completely. Raises NoNull if a value contains a null.
     """
@@ -39,12 +38,14 @@ def edit_toml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
     return editor.result()
 
 
-def drop_repeated_toml(text: str, keys: Collection[KeyPath]) -> str:
-    """Remove duplicates of these keys from TOML text, keeping the last value of each key."""
-    counting = {s.start for s in statements(without_repeated(text))}
+def remove_duplicate_toml_keys(text: str, keys: Collection[KeyPath]) -> str:
+    """Remove all but the last occurrence of each duplicate key in `keys` from TOML text."""
+    counting = {s.start for s in statements(blank_duplicate_keys(text))}
     gone = [s for s in statements(text) if s.path in keys and s.start not in counting]
-    cuts = [Cut(line_start(text, s.start), next_line(text, line_end(text, s.end)), "") for s in gone]
-    return apply_cuts(text, cuts)
+    replacements = [
+        Replacement(line_start(text, s.start), next_line(text, line_end(text, s.end)), "") for s in gone
+    ]
+    return apply_replacements(text, replacements)
 
 
 class _TomlEditor:
@@ -52,16 +53,16 @@ class _TomlEditor:
 
     def __init__(self, text: str) -> None:
         self.text, self.newline = text, newline_of(text)
-        self.statements = statements(without_repeated(text))
+        self.statements = statements(blank_duplicate_keys(text))
         self.all_statements = statements(text)  # includes the earlier values of duplicate keys
-        self.cuts: list[Cut] = []
+        self.replacements: list[Replacement] = []
         self.top = ""  # text of new keys, if there are no keys above the first table yet
         self.sections: list[str] = []
 
     def result(self) -> str:
         if self.top:
             self.insert_at_top(self.top)
-        made = apply_cuts(self.text, self.cuts)
+        made = apply_replacements(self.text, self.replacements)
         for section in self.sections:
             if made and not made.endswith("\n"):
                 made += self.newline
@@ -77,10 +78,10 @@ class _TomlEditor:
             return self.remove(path)
         if same(old, new):
             return None
-        written = next((s.value for s in self.statements if s.path == path and s.value), None)
-        if written:
-            made = self.value(written, old, new, lines=True)
-            self.cuts.append(Cut(written.start, written.end, made))
+        existing = next((s.value for s in self.statements if s.path == path and s.value), None)
+        if existing:
+            made = self.value(existing, old, new, lines=True)
+            self.replacements.append(Replacement(existing.start, existing.end, made))
             return None
         if isinstance(old, dict) and isinstance(new, dict):
             for key in old.keys() - new.keys():
@@ -104,12 +105,10 @@ class _TomlEditor:
             if s.path[: len(path)] != path:
                 continue
             end = next_line(self.text, line_end(self.text, s.end))
-            self.cuts.append(Cut(line_start(self.text, s.start), end, ""))
+            self.replacements.append(Replacement(line_start(self.text, s.start), end, ""))
 
     def add(self, table: KeyPath, key: str | int, value: Any) -> None:
-        """Add a key below the last key of a table. If the table does not exist, create it at the end
-        of the text.
-        """
+        """Add a key below the last key of a table, or create the table at the end of the text."""
         if value is REMOVE:
             return
         names = [part for part in table if isinstance(part, str)]
@@ -145,7 +144,7 @@ class _TomlEditor:
         lines = lines.replace("\n", self.newline)
         if at == len(self.text) and self.text and not self.text.endswith("\n"):
             lines = self.newline + lines.removesuffix(self.newline)
-        self.cuts.append(Cut(at, at, lines))
+        self.replacements.append(Replacement(at, at, lines))
 
     def tables(self, path: KeyPath, old: list[Tree], new: list[Any]) -> None:
         names = [str(part) for part in path if isinstance(part, str)]
@@ -176,14 +175,14 @@ class _TomlEditor:
         ):
             return made
         quote = self.text[value.start : value.end][:1]
-        return toml_value(new, lines=lines, quote=quote).replace("\n", self.newline)
+        return toml_value(new, multiline=lines, quote=quote).replace("\n", self.newline)
 
     def inline_table(self, table: Value, old: dict[str, Tree], new: dict[str, Any]) -> str | None:
         if not new or any(len(entry.path) > 1 for entry in table.entries):
             return None
         spans = [(entry.start, entry.value.end) for entry in table.entries]
-        found = brackets(self.text, table.start, table.end, spans, trailing=False)
-        return found.written(self.members(table, old, new)) if found else None
+        found = brackets(self.text, table.start, table.end, spans, allows_trailing_comma=False)
+        return found.render(self.members(table, old, new)) if found else None
 
     def members(self, table: Value, old: dict[str, Tree], new: dict[str, Any]) -> Iterator[Part]:
         for i, entry in enumerate(table.entries):
@@ -200,7 +199,7 @@ class _TomlEditor:
     def array(self, array: Value, old: list[Tree], new: list[Any]) -> str | None:
         spans = [(entry.value.start, entry.value.end) for entry in array.entries]
         found = brackets(self.text, array.start, array.end, spans) if new else None
-        return found.written(self.items(array, old, new)) if found else None
+        return found.render(self.items(array, old, new)) if found else None
 
     def items(self, array: Value, old: list[Tree], new: list[Any]) -> Iterator[Part]:
         for step in steps(old, new):

@@ -11,8 +11,13 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
 
-from server.formats.text_positions import Positions, RepeatedKey, position_at
-from server.formats.toml.statements import blanked, earlier_of_last, positions_in, repeated_key
+from server.formats.text_positions import DuplicateKey, Positions, position_at
+from server.formats.toml.statements import (
+    blanked,
+    describe_duplicate_key,
+    first_duplicate_of_last,
+    positions_in,
+)
 from server.formats.tree import (
     MAX_DEPTH,
     MAX_DIGITS,
@@ -32,21 +37,21 @@ _QUOTES = re.compile(
     r'''#[^\n]*|"""(?:\\[\s\S]|[^\\])*?"{3,5}|"(?!"")(?:\\.|[^"\\\n])*"|'''
     r"""'''[\s\S]*?'{3,5}|'(?!'')[^'\n]*'|(["'])"""
 )
-MAX_REPEATS = 100  # maximum number of duplicate keys in one file
+MAX_DUPLICATES = 100  # maximum number of duplicate keys in one file
 _LONG_NUMBER = re.compile(rf"[0-9_]{{{MAX_DIGITS + 1},}}")
 
 
 def read_toml(
-    text: str, positions: Positions | None = None, repeats: list[RepeatedKey] | None = None
+    text: str, positions: Positions | None = None, duplicates: list[DuplicateKey] | None = None
 ) -> dict[str, Tree]:
     """Parse TOML. Dates, times and floats become Plain. Raises SyntaxProblem.
 
-    Fills `positions` and `repeats` if they are given. Without `repeats`, a duplicate key is an error.
+    Fills `positions` and `duplicates` if they are given. Without `duplicates`, a duplicate key is an error.
     """
     try:
         read = tomllib.loads(text, parse_float=_float)
     except tomllib.TOMLDecodeError as error:
-        if repeats is not None and (cleaned := without_repeated(text, repeats)) != text:
+        if duplicates is not None and (cleaned := blank_duplicate_keys(text, duplicates)) != text:
             return read_toml(cleaned, positions)
         raise _problem(str(error), text) from error
     except RecursionError as error:
@@ -65,21 +70,21 @@ def read_toml(
     return tree
 
 
-def without_repeated(text: str, repeats: list[RepeatedKey] | None = None) -> str:
+def blank_duplicate_keys(text: str, duplicates: list[DuplicateKey] | None = None) -> str:
     """Replace all but the last occurrence of each duplicate key with spaces.
 
-    The replaced occurrences are added to `repeats`.
+    The replaced occurrences are added to `duplicates`.
     """
-    for _ in range(MAX_REPEATS):
+    for _ in range(MAX_DUPLICATES):
         try:
             tomllib.loads(text, parse_float=_float)
         except tomllib.TOMLDecodeError as error:
-            end = _end_of_repeat(str(error), text)
-            earlier = earlier_of_last(text[:end])
+            end = _end_of_duplicate(str(error), text)
+            earlier = first_duplicate_of_last(text[:end])
             if earlier is None:
                 break
-            if repeats is not None:
-                repeats.append(repeated_key(text, earlier, end))
+            if duplicates is not None:
+                duplicates.append(describe_duplicate_key(text, earlier, end))
             text = blanked(text, earlier)
         except (ValueError, RecursionError):
             break  # The caller reports the error.
@@ -88,7 +93,7 @@ def without_repeated(text: str, repeats: list[RepeatedKey] | None = None) -> str
     return text
 
 
-def _end_of_repeat(message: str, text: str) -> int:
+def _end_of_duplicate(message: str, text: str) -> int:
     """Return the index after the value of a duplicate key that tomllib reported in `message`.
 
     Return 0 if the message reports a different error.
@@ -172,11 +177,11 @@ def toml_key(key: str) -> str:
     return key if _BARE_KEY.fullmatch(key) else _quote(key)
 
 
-def toml_value(value: Any, *, lines: bool = False, quote: str = "") -> str:
+def toml_value(value: Any, *, multiline: bool = False, quote: str = "") -> str:
     """Return a value as TOML, with mappings as inline tables. Raises NoNull.
 
-    If `lines` is set, strings can span multiple lines. `quote` is the previous value's quotation mark, which
-    is reused if possible.
+    If `multiline` is set, strings can span multiple lines. `quote` is the previous value's quotation mark,
+    which is reused if possible.
     """
     if value is None:
         raise NoNull("TOML has no null")
@@ -186,7 +191,7 @@ def toml_value(value: Any, *, lines: bool = False, quote: str = "") -> str:
         text = format(value, "f")
         return text if "." in text else f"{text}.0"
     if isinstance(value, str):
-        return _text(value, lines=lines, quote=quote)
+        return _text(value, multiline=multiline, quote=quote)
     if isinstance(value, Mapping):
         inner = ", ".join(f"{toml_key(key)} = {toml_value(item)}" for key, item in value.items())
         return f"{{ {inner} }}" if inner else "{}"
@@ -196,11 +201,11 @@ def toml_value(value: Any, *, lines: bool = False, quote: str = "") -> str:
 
 
 def toml_entry(key: str, value: Any) -> str:
-    return f"{toml_key(key)} = {toml_value(value, lines=True)}\n"
+    return f"{toml_key(key)} = {toml_value(value, multiline=True)}\n"
 
 
 def is_section(value: Any) -> bool:
-    """Return whether a value is written as a table with a header."""
+    """Return whether a value is written as a table with a header of its own."""
     return bool(value) and (isinstance(value, Mapping) or _all_mappings(value))
 
 
@@ -225,12 +230,12 @@ def toml_mapping(values: Mapping[str, Any], keys: Sequence[str] = ()) -> str:
     return text
 
 
-def _text(text: str, *, lines: bool, quote: str) -> str:
+def _text(text: str, *, multiline: bool, quote: str) -> str:
     if type(text) is Plain and _stands_bare(text):
         return str(text)
     if quote == "'" and not _LITERAL_UNFIT.search(text):
         return f"'{text}'"
-    if lines and "\n" in text.rstrip("\n") and not _LINES_UNFIT.search(text):
+    if multiline and "\n" in text.rstrip("\n") and not _LINES_UNFIT.search(text):
         escaped = text.replace("\\", "\\\\").replace('"""', '""\\"')
         return '"""\n' + (escaped[:-1] + '\\"' if escaped.endswith('"') else escaped) + '"""'
     return _quote(text)

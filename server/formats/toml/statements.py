@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from server.formats.text_positions import KeyPath, Position, Positions, RepeatedKey
+from server.formats.text_positions import DuplicateKey, KeyPath, Position, Positions
 
 _BLANK = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
 _PART = re.compile(r'"(?:\\.|[^"\\])*"|\'[^\']*\'|[A-Za-z0-9_-]+')
@@ -174,18 +174,18 @@ def _after(pattern: re.Pattern[str], text: str, at: int) -> int:
     return found.end() if found else at
 
 
-def earlier_of_last(text: str) -> Statement | None:
-    """Return the first statement with the same key as the last statement, or None if there is no earlier one.
+def first_duplicate_of_last(text: str) -> Statement | None:
+    """Return the first statement with the same key as the last one, or None if the last key is unique.
 
     The text must end directly after the value that tomllib rejected.
     """
     try:
-        *above, last = statements(text)
+        *earlier, last = statements(text)
     # tomllib has rejected the text for a different reason, inside a statement.
     except (ValueError, IndexError):
         return None
-    same = [s for s in above if s.value and (s.path, s.table) == (last.path, last.table)]
-    return same[0] if same and last.value and last.end == len(text) else None
+    duplicates = [s for s in earlier if s.value and (s.path, s.table) == (last.path, last.table)]
+    return duplicates[0] if duplicates and last.value and last.end == len(text) else None
 
 
 def blanked(text: str, statement: Statement) -> str:
@@ -194,21 +194,24 @@ def blanked(text: str, statement: Statement) -> str:
     return text[: statement.start] + gone + text[statement.end :]
 
 
-def repeated_key(text: str, earlier: Statement, end: int) -> RepeatedKey:
-    """Return a description of a duplicate key. `end` is the index after the key's later value."""
-    line = text.count("\n", 0, earlier.start) + 1
-    column = earlier.start - text.rfind("\n", 0, earlier.start)
-    last = [s for s in statements(text[:end]) if s.path == earlier.path][-1]
-    value = earlier.value
+def describe_duplicate_key(text: str, statement: Statement, end: int) -> DuplicateKey:
+    """Describe a duplicate key.
+
+    `statement` is its overridden occurrence. `end` is the index after its last value.
+    """
+    line = text.count("\n", 0, statement.start) + 1
+    column = statement.start - text.rfind("\n", 0, statement.start)
+    last = [s for s in statements(text[:end]) if s.path == statement.path][-1]
+    value = statement.value
     written = text[value.start : value.end] if value and value.kind == "scalar" else ""
-    return RepeatedKey(earlier.path, line, column, text.count("\n", 0, last.start) + 1, written)
+    return DuplicateKey(statement.path, line, column, text.count("\n", 0, last.start) + 1, written)
 
 
 def positions_in(text: str) -> Positions:
     """Return the positions of the keys and list items in TOML text."""
     lines = [0, *(found.end() for found in re.finditer("\n", text))]
     positions: Positions = {}
-    for path, start, value in _everything(text):
+    for path, start, value in _all_values(text):
         line = bisect_right(lines, start)
         column = 0
         if value is not None and path and not isinstance(path[-1], int) and value.kind == "scalar":
@@ -219,8 +222,8 @@ def positions_in(text: str) -> Positions:
     return positions
 
 
-def _everything(text: str) -> Iterator[tuple[KeyPath, int, Value | None]]:
-    """Yield the path, start index and value of each statement and of the keys and items inside it."""
+def _all_values(text: str) -> Iterator[tuple[KeyPath, int, Value | None]]:
+    """Yield the path, start index and value of each statement, and of the keys and items inside it."""
     for statement in statements(text):
         yield statement.path, statement.start, statement.value
         waiting = [(statement.path, statement.value)] if statement.value else []

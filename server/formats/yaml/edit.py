@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from server.formats.differences import steps
-from server.formats.edits import REMOVE, Cut, Part, apply_cuts, brackets, same
+from server.formats.edits import REMOVE, Part, Replacement, apply_replacements, brackets, same
 from server.formats.text_positions import (
     KeyPath,
     comments_start,
@@ -32,11 +32,11 @@ def change_flow(text: str, node: Node, tree: Tree, value: Any) -> str | None:
     if node.kind == "list" and isinstance(value, list | tuple) and len(tree) == len(node.items):
         spans = [(item.start, item.end) for item in node.items]
         found = brackets(text, node.start, node.end, spans)
-        return found.written(_items(text, node, tree, list(value))) if found else None
+        return found.render(_items(text, node, tree, list(value))) if found else None
     if node.kind == "map" and isinstance(value, dict) and {key.value for key in node.keys} == tree.keys():
         pairs = zip(node.keys, node.items, strict=True)
         found = brackets(text, node.start, node.end, [(k.start, max(k.end, i.end)) for k, i in pairs])
-        return found.written(_members(text, node, tree, value)) if found else None
+        return found.render(_members(text, node, tree, value)) if found else None
     return None
 
 
@@ -107,16 +107,16 @@ def edit_yaml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
         editor.rewrite(root, tree, changes)
     else:
         editor.mapping(root, tree, changes)
-    return apply_cuts(text, editor.cuts)
+    return apply_replacements(text, editor.replacements)
 
 
-def drop_repeated_yaml(text: str, keys: Collection[KeyPath]) -> str:
-    """Remove duplicates of these keys from YAML text, keeping the last value of each key."""
+def remove_duplicate_yaml_keys(text: str, keys: Collection[KeyPath]) -> str:
+    """Remove all but the last occurrence of each duplicate key in `keys` from YAML text."""
     root = yaml_nodes(text)
     editor = _YamlEditor(text, newline_of(text))
     if root is not None:
-        editor.drop_repeated(root, (), keys)
-    return apply_cuts(text, editor.cuts)
+        editor.remove_duplicates(root, (), keys)
+    return apply_replacements(text, editor.replacements)
 
 
 def _append(text: str, entries: str, newline: str) -> str:
@@ -130,13 +130,13 @@ class _YamlEditor:
 
     def __init__(self, text: str, newline: str) -> None:
         self.text, self.newline = text, newline
-        self.cuts: list[Cut] = []
+        self.replacements: list[Replacement] = []
         self.forced: set[str] = set()
 
     def expand(self, root: Node, tree: dict[str, Tree], changes: dict[str, Any]) -> dict[str, Any]:
         """Add changes that rewrite all keys with anchors or aliases, or all keys if there is a << merge."""
         merges = root.find("<<") >= 0
-        shared = {k.value for k, v in zip(root.keys, root.items, strict=True) if _shares(v)}
+        shared = {k.value for k, v in zip(root.keys, root.items, strict=True) if _has_anchor_or_alias(v)}
         self.forced = shared | {"<<"} if merges else shared
         expanded = {key: tree[key] for key in tree if merges or key in shared}
         return {**expanded, **changes, **({"<<": REMOVE} if merges else {})}
@@ -151,14 +151,14 @@ class _YamlEditor:
                     added += yaml_entry(key, value, offset=self.offset(node))
             elif value is REMOVE:
                 for each in node.all(key):
-                    self.cut_lines(node.keys[each].start, self.trimmed_end(node.items[each]))
+                    self.remove_lines(node.keys[each].start, self.trimmed_end(node.items[each]))
             elif key in self.forced or not same(tree[key], value):
                 self.entry(node.keys[i], node.items[i], tree[key], value, self.offset(node))
         if added:
             self.insert_after(node.items[-1], node.keys[-1], self.indented(added, margin))
 
-    def drop_repeated(self, node: Node, path: KeyPath, keys: Collection[KeyPath]) -> None:
-        """Remove duplicates of these keys, including nested ones, and keep the last value of each key."""
+    def remove_duplicates(self, node: Node, path: KeyPath, keys: Collection[KeyPath]) -> None:
+        """Remove all but the last occurrence of each duplicate key in `keys`, including nested keys."""
         gone: list[int] = []
         for i, item in enumerate(node.items):
             key = node.keys[i].value if node.kind == "map" else i
@@ -166,22 +166,22 @@ class _YamlEditor:
             if node.kind == "map" and node.find(str(key)) != i:
                 gone += [i] if at in keys else []
             else:
-                self.drop_repeated(item, at, keys)
+                self.remove_duplicates(item, at, keys)
         if gone and node.style == "flow":
             spans = [(k.start, max(k.end, v.end)) for k, v in zip(node.keys, node.items, strict=True)]
             found = brackets(self.text, node.start, node.end, spans)
             parts = [(i, None if i in gone else self.text[a:b]) for i, (a, b) in enumerate(spans)]
-            self.cuts += [Cut(node.start, node.end, found.written(parts))] if found else []
+            self.replacements += [Replacement(node.start, node.end, found.render(parts))] if found else []
             return
         for i in gone:
             start = node.keys[i].start
             if self.text[line_start(self.text, start) : start].strip():  # after a list item's dash
-                self.cuts.append(Cut(start, node.keys[i + 1].start, ""))
+                self.replacements.append(Replacement(start, node.keys[i + 1].start, ""))
             else:
-                self.cut_lines(start, self.trimmed_end(node.items[i]))
+                self.remove_lines(start, self.trimmed_end(node.items[i]))
 
     def entry(self, key: Node, node: Node, tree: Tree, value: Any, offset: int) -> None:
-        if node.style == "block" and not (self.forced and _shares(node)):
+        if node.style == "block" and not (self.forced and _has_anchor_or_alias(node)):
             if (
                 node.kind == "map"
                 and isinstance(value, dict)
@@ -192,9 +192,9 @@ class _YamlEditor:
                 return self.mapping(node, tree, {**value, **gone})
             if node.kind == "list" and isinstance(value, list | tuple) and value:
                 return self.sequence(node, tree, list(value))
-        if not (self.forced and _shares(node)) and self.flow(node, tree, value):
+        if not (self.forced and _has_anchor_or_alias(node)) and self.flow(node, tree, value):
             return None
-        flow = node.style == "flow" and isinstance(value, list | dict) and bool(value) and _shallow(value)
+        flow = node.style == "flow" and isinstance(value, list | dict) and bool(value) and _is_shallow(value)
         quote = node.style if node.kind == "scalar" and node.style in ("'", '"') else ""
         if self.swallows(key, node):
             quote = ESCAPED
@@ -204,11 +204,11 @@ class _YamlEditor:
     def flow(self, node: Node, tree: Tree, value: Any) -> bool:
         # Nested lists or mappings on one line are easier to read in block style.
         one_line = "\n" not in self.text[node.start : node.end]
-        if one_line and _shallow(tree) and not _shallow(value):
+        if one_line and _is_shallow(tree) and not _is_shallow(value):
             return False
         made = change_flow(self.text, node, tree, value)
         if made:
-            self.cuts.append(Cut(node.start, node.end, made))
+            self.replacements.append(Replacement(node.start, node.end, made))
         return bool(made)
 
     def swallows(self, key: Node, node: Node) -> bool:
@@ -222,7 +222,7 @@ class _YamlEditor:
     def replace(self, key: Node, node: Node, written: tuple[str, str]) -> None:
         """Replace the value of a key, keeping the comment after the value.
 
-        `written` contains the rest of the key's line, and the lines below it.
+        `written` contains the new text for the rest of the key's line, and for the lines below it.
         """
         text, (first, rest) = self.text, written
         colon = text.index(":", key.end)
@@ -233,7 +233,7 @@ class _YamlEditor:
             first = text[colon + 1 : node.start] + first.removeprefix(" ")
         end = max(self.trimmed_end(node), colon + 1)
         lines = first + comment + (self.newline + below if below else "")
-        self.cuts.append(Cut(colon + 1, line_end(text, end), lines))
+        self.replacements.append(Replacement(colon + 1, line_end(text, end), lines))
 
     def comment(self, node: Node, colon: int) -> str:
         end_of_key = line_end(self.text, colon)
@@ -256,9 +256,9 @@ class _YamlEditor:
             elif step.kind == "moves":
                 added += lines[step.old].of(self.text)
             elif step.kind == "leaves":
-                self.cuts.append(Cut(lines[step.old].comments, lines[step.old].end, ""))
+                self.replacements.append(Replacement(lines[step.old].comments, lines[step.old].end, ""))
             elif step.kind == "goes":
-                self.cuts.append(Cut(lines[step.old].start, lines[step.old].end, ""))
+                self.replacements.append(Replacement(lines[step.old].start, lines[step.old].end, ""))
             else:
                 self.insert_item(lines, step.old, added)
                 added = ""
@@ -281,7 +281,7 @@ class _YamlEditor:
 
     def insert_item(self, lines: list["_ItemLines"], i: int, added: str) -> None:
         at = lines[i].comments if i < len(lines) else lines[-1].end
-        self.cuts.append(Cut(at, at, added))
+        self.replacements.append(Replacement(at, at, added))
 
     def change_item(self, node: Node, lines: "_ItemLines", tree: Tree, value: Any) -> None:
         if self.same_shape(node, tree, value):
@@ -292,9 +292,11 @@ class _YamlEditor:
         if node.kind == "scalar" and node.end > node.start and not node.anchored:
             first, rest = _value_lines(value, quote=node.style if node.style in ("'", '"') else "")
             if not rest and node.style not in ("|", ">"):
-                self.cuts.append(Cut(node.start, node.end, first.removeprefix(" ")))
+                self.replacements.append(Replacement(node.start, node.end, first.removeprefix(" ")))
                 return None
-        self.cuts.append(Cut(lines.start, lines.end, self.item(value, " " * self.column(lines.dash))))
+        self.replacements.append(
+            Replacement(lines.start, lines.end, self.item(value, " " * self.column(lines.dash)))
+        )
         return None
 
     def same_shape(self, node: Node, tree: Tree, value: Any) -> bool:
@@ -315,11 +317,11 @@ class _YamlEditor:
     def rewrite(self, node: Node, tree: dict[str, Tree], changes: dict[str, Any]) -> None:
         # The whole file is a single mapping in brackets.
         if not self.forced and (made := change_flow(self.text, node, tree, {**tree, **changes})):
-            self.cuts.append(Cut(node.start, node.end, made))
+            self.replacements.append(Replacement(node.start, node.end, made))
             return
         value = {**tree, **changes}
         kept = {k: v for k, v in value.items() if v is not REMOVE}
-        self.cuts.append(Cut(node.start, node.end, _value_lines(kept, flow=True)[0].strip()))
+        self.replacements.append(Replacement(node.start, node.end, _value_lines(kept, flow=True)[0].strip()))
 
     def margin(self, at: int) -> str:
         # If the key is written as `? key`, its indentation ends before the question mark.
@@ -338,7 +340,7 @@ class _YamlEditor:
         return at - line_start(self.text, at)
 
     def offset(self, node: Node) -> int:
-        """Return how far a mapping indents lists below their keys, or 2 if the mapping contains no lists."""
+        """Return how many columns a mapping indents the lists below its keys. The default is 2."""
         for key, item in zip(node.keys, node.items, strict=True):
             own_line = line_start(self.text, key.start) != line_start(self.text, item.start)
             if item.kind == "list" and item.style == "block" and own_line:
@@ -359,10 +361,12 @@ class _YamlEditor:
             if self.keeps_newlines(node)
             else next_line(self.text, max(self.trimmed_end(node), key.end))
         )
-        self.cuts.append(Cut(at, at, lines))
+        self.replacements.append(Replacement(at, at, lines))
 
-    def cut_lines(self, start: int, end: int) -> None:
-        self.cuts.append(Cut(line_start(self.text, start), next_line(self.text, max(start, end)), ""))
+    def remove_lines(self, start: int, end: int) -> None:
+        self.replacements.append(
+            Replacement(line_start(self.text, start), next_line(self.text, max(start, end)), "")
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,11 +388,11 @@ def _value_lines(value: Any, **style: Any) -> tuple[str, str]:
     return first.removeprefix("k:"), rest
 
 
-def _shares(node: Node) -> bool:
-    return node.anchored or node.kind == "alias" or any(map(_shares, (*node.keys, *node.items)))
+def _has_anchor_or_alias(node: Node) -> bool:
+    return node.anchored or node.kind == "alias" or any(map(_has_anchor_or_alias, (*node.keys, *node.items)))
 
 
-def _shallow(value: Any) -> bool:
+def _is_shallow(value: Any) -> bool:
     """Return whether a value has no nested lists, mappings or multi-line strings."""
     if not isinstance(value, dict | list | tuple):
         return True

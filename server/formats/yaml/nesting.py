@@ -12,8 +12,11 @@ from server.formats.yaml.reader import yaml_nodes
 _INDENT = "  "
 
 
-def nest_keys(text: str, names: Collection[str], holder: str) -> str | None:
-    """Move the keys in `names` into a new mapping called `holder`. Return None if the keys can't be moved."""
+def nest_keys(text: str, names: Collection[str], parent: str) -> str | None:
+    """Move the top-level keys in `names` into a new mapping called `parent`.
+
+    Return None if that is impossible.
+    """
     root = _block_mapping(text)
     spans = sorted(span for name in names if root for span in [_lines(text, root, name)] if span)
     if root is None or len(spans) != len(names) or any(root.find(name) < 0 for name in names):
@@ -23,16 +26,16 @@ def nest_keys(text: str, names: Collection[str], holder: str) -> str | None:
     inner = "".join(_INDENT + line if line.strip() else line for line in moved)
     for start, end in reversed(spans):
         text = text[:start] + text[end:]
-    return f"{text[:first]}{holder}:{newline}{inner}{text[first:]}"
+    return f"{text[:first]}{parent}:{newline}{inner}{text[first:]}"
 
 
-def unnest_keys(text: str, holder: str) -> str | None:
-    """Replace the mapping called `holder` with the keys inside it. Return None if the keys can't be moved."""
+def unnest_keys(text: str, parent: str) -> str | None:
+    """Replace the mapping called `parent` with the keys inside it. Return None if that is impossible."""
     root = _block_mapping(text)
-    span = _lines(text, root, holder) if root else None
+    span = _lines(text, root, parent) if root else None
     if root is None or span is None:
         return None
-    inner, key = root.items[root.find(holder)], root.keys[root.find(holder)]
+    inner, key = root.items[root.find(parent)], root.keys[root.find(parent)]
     below = next_line(text, key.end)
     if inner.kind != "map" or inner.style != "block" or inner.anchored or inner.start < below:
         return None
@@ -52,7 +55,7 @@ def _block_mapping(text: str) -> Node | None:
 
 
 def _lines(text: str, root: Node, name: str) -> tuple[int, int] | None:
-    """Return the start and end of a top-level key's lines, or None if the lines can't be moved."""
+    """Return the start and end of a top-level key's lines, or None if they can't be moved."""
     i = root.find(name)
     if i < 0 or len(list(root.all(name))) > 1:
         return None

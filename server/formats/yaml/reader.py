@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from server.formats.text_positions import KeyPath, Position, Positions, RepeatedKey, position_at
+from server.formats.text_positions import DuplicateKey, KeyPath, Position, Positions, position_at
 from server.formats.tree import MAX_DEPTH, MAX_NODES, Node, Plain, SyntaxProblem, Tree, depth_of, size_of
 
 LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
@@ -20,21 +20,21 @@ _TOO_DEEP_FIX = "use fewer levels"
 
 
 def read_yaml(
-    text: str, positions: Positions | None = None, repeats: list[RepeatedKey] | None = None
+    text: str, positions: Positions | None = None, duplicates: list[DuplicateKey] | None = None
 ) -> Tree:
     """Parse a YAML document. Return None if it is empty. Raises SyntaxProblem.
 
-    Fills `positions` and `repeats` if they are given. Without `repeats`, a duplicate key is an error.
+    Fills `positions` and `duplicates` if they are given. Without `duplicates`, a duplicate key is an error.
     """
     loader = LOADER(text)
     try:
-        builder = _Builder(positions, repeats)
+        builder = _Builder(positions, duplicates)
         tree = builder.build(loader)
         # Reporting duplicate keys requires positions, so the text is parsed again with them.
-        if builder.repeated and positions is None:
-            return read_yaml(text, {}, repeats)
-        if repeats is not None:
-            repeats.extend(builder.repeated)
+        if builder.duplicates_found and positions is None:
+            return read_yaml(text, {}, duplicates)
+        if duplicates is not None:
+            duplicates.extend(builder.duplicates_found)
         return tree
     except yaml.MarkedYAMLError as error:
         if error.problem == _DEPTH_PROBLEM:
@@ -106,10 +106,10 @@ class _Builder:
     It has its own stack, so deep nesting can't exhaust Python's stack.
     """
 
-    def __init__(self, positions: Positions | None, repeats: list[RepeatedKey] | None) -> None:
+    def __init__(self, positions: Positions | None, duplicates: list[DuplicateKey] | None) -> None:
         self.positions = positions
-        self.is_strict = repeats is None
-        self.repeated: list[RepeatedKey] = []
+        self.is_strict = duplicates is None
+        self.duplicates_found: list[DuplicateKey] = []
         # values that were replaced; they are kept in memory so that the ids in `merged` remain unique
         self.replaced: list[Tree] = []
         self.anchors: dict[str, Tree] = {}
@@ -246,7 +246,7 @@ class _Builder:
         positions = self.positions if self.positions is not None else {}
         earlier = positions.get(at, Position(start.line + 1, start.column + 1))
         text = str(old) if isinstance(old, str) else ""
-        self.repeated.append(RepeatedKey(at, earlier.line, earlier.column, start.line + 1, text))
+        self.duplicates_found.append(DuplicateKey(at, earlier.line, earlier.column, start.line + 1, text))
         self.replaced.append(old)
         for inner in [path for path in positions if path[: len(at)] == at]:
             del positions[inner]
@@ -311,7 +311,7 @@ def _check_tag(event: Any) -> None:
 
 
 def yaml_keys(text: str, mappings: Set[KeyPath]) -> Iterator[tuple[KeyPath, int, int, str]]:
-    """Yield the path, start, end and quotation mark of each key in the given mappings.
+    """Yield the path, start, end and quotation mark of each key in the mappings with the given paths.
 
     `mappings` must also contain the paths of all parents.
     """

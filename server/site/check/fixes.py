@@ -15,7 +15,7 @@ from server.documents.path_rules import ENDINGS
 from server.documents.readers import Unreadable, read_target
 from server.errors import ConflictError, SetupError
 from server.formats.config_file import ConfigFile, read_config_file
-from server.formats.text_positions import KeyPath, Position, RepeatedKey
+from server.formats.text_positions import DuplicateKey, KeyPath, Position
 from server.formats.tree import SyntaxProblem, Tree, is_null
 from server.index.dangling import MEDIA, Key, exists
 from server.paths import CONTENT, UPLOADS, state_folder
@@ -195,13 +195,13 @@ def _fix_repeated(audit: Audit, paths: Collection[str]) -> Iterator[Fix]:
         document = audit.documents.get(path) or broken.get(path)
         if document is None:
             continue
-        repeats: list[RepeatedKey] = []
+        repeats: list[DuplicateKey] = []
         try:
             parse(path, audit.text(path), None, None, repeats)
         except (OSError, SyntaxProblem):
             continue
         for key in repeats:
-            yield Fix(document, key.at, key.text, None, REPEATED, line=key.line, column=key.column)
+            yield Fix(document, key.path, key.text, None, REPEATED, line=key.line, column=key.column)
 
 
 def _tree(audit: Audit, path: str) -> dict[str, Tree]:

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from server.documents.document import Document
 from server.documents.ids import compose
 from server.documents.path_rules import MARKDOWN
-from server.formats.prose import EXTERNAL, Link, fold_anchor, names_in
+from server.formats.prose import EXTERNAL, Link, normalize_anchor, possible_anchors
 from server.formats.text_positions import KeyPath
 from server.formats.tree import SyntaxProblem
 from server.paths import UPLOADS, UPLOADS_URL
@@ -74,7 +74,7 @@ class LinkTargets:
         if fragment and not self._has_anchor(page, found, unquote(fragment)):
             place = "this document" if found == page.path else found
             anchors = self._anchors_of(page, found)[0]
-            near = self._suggestions.of(fold_anchor(unquote(fragment)), sorted(anchors))
+            near = self._suggestions.of(normalize_anchor(unquote(fragment)), sorted(anchors))
             fix = near.replace('"', '"#', 1) or "use the anchor of a heading"
             return f'{what} leads to the heading "#{unquote(fragment)}", which does not exist in {place}', fix
         return None
@@ -119,7 +119,7 @@ class LinkTargets:
     def _has_anchor(self, page: Page, path: str, fragment: str) -> bool:
         if not path.endswith(MARKDOWN) and path != page.path:
             return True
-        anchor = fold_anchor(fragment.removeprefix(_GITHUB_PREFIX))
+        anchor = normalize_anchor(fragment.removeprefix(_GITHUB_PREFIX))
         if not anchor or _GENERAL_ANCHOR.match(fragment):
             return True
         anchors, names = self._anchors_of(page, path)
@@ -143,7 +143,7 @@ class LinkTargets:
         found = readings.anchors(path, text)
         if found is None:
             anchors = page.anchors if page else readings.prose(text, 1).anchors
-            found = anchors, names_in(text)
+            found = anchors, possible_anchors(text)
             readings.set_anchors(path, text, found)
         return found
 
@@ -236,7 +236,7 @@ def _leads_to(
     if path not in removed_targets:
         return False
     anchors = removed_targets[path]
-    return anchors is None or fold_anchor(unquote(fragment)) in anchors
+    return anchors is None or normalize_anchor(unquote(fragment)) in anchors
 
 
 def _problem(page: Page, link: Link, at: KeyPath, message: str, fix: str) -> Problem:

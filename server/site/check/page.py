@@ -11,7 +11,7 @@ from server.documents.document import VALUES, Document
 from server.documents.path_rules import MARKDOWN
 from server.documents.values import components_at
 from server.formats import frontmatter
-from server.formats.prose import Heading, Link, Prose, defined_names, names_in
+from server.formats.prose import Heading, Link, Prose, link_definition_names, possible_anchors
 from server.formats.text_positions import KeyPath, Position, Positions, nearest
 from server.formats.tree import SyntaxProblem, Tree
 from server.schema.model import Schema, Type
@@ -69,12 +69,12 @@ class Page:
     @cached_property
     def possible_anchors(self) -> frozenset[str]:
         """Words in the text that a front end might turn into anchors."""
-        return names_in(self.text)
+        return possible_anchors(self.text)
 
     @cached_property
     def defined_references(self) -> frozenset[str]:
         """Lower-case names of the link references that the text defines."""
-        return defined_names(self.text)
+        return link_definition_names(self.text)
 
     @cached_property
     def parsed(self) -> tuple[dict[str, Tree], Positions]:
@@ -101,7 +101,7 @@ class Page:
             return
         if self.has_body and self.type.body:
             text = self.text.removeprefix(BOM)
-            rest = frontmatter.split(text).rest
+            rest = frontmatter.split(text).body_text
             first_line = text.count("\n", 0, len(text) - len(rest)) + 1
             yield Passage((self.type.body,), self.read_prose(rest, first_line))
         others = self.schema.with_prose.get(self.type.uid, ())

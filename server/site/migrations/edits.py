@@ -102,11 +102,11 @@ def _with_moves(path: str, text: str, body: str | None, expected: Mapping[str, A
     for holder in new:
         if _holds(expected[holder], now, gone):
             value = expected[holder]
-            moved = _in_yaml(path, text, partial(nest_keys, names=value.keys(), holder=holder))
+            moved = _in_yaml(path, text, partial(nest_keys, names=value.keys(), parent=holder))
             return _if_same(path, moved, body, {**_without(now, value), holder: value}) or text
     for holder in gone:
         if _holds(now[holder], expected, new):
-            moved = _in_yaml(path, text, partial(unnest_keys, holder=holder))
+            moved = _in_yaml(path, text, partial(unnest_keys, parent=holder))
             return _if_same(path, moved, body, {**_without(now, [holder]), **now[holder]}) or text
     return text
 
@@ -127,8 +127,8 @@ def _in_yaml(path: str, text: str, change: Callable[[str], str | None]) -> str |
     parts = frontmatter.split(text) if path.endswith(MARKDOWN) else None
     if parts is None or not isinstance(parts.handler, frontmatter.YamlHandler):
         return None
-    matter = change(parts.matter)
-    return None if matter is None else parts.opening + matter + parts.closing + parts.rest
+    matter = change(parts.front_matter)
+    return None if matter is None else parts.opening + matter + parts.closing + parts.body_text
 
 
 def _if_same(path: str, text: str | None, body: str | None, expected: Mapping[str, Any]) -> str | None:

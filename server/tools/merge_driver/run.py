@@ -114,7 +114,7 @@ def _comments(path: str, text: str) -> set[str]:
     # A "#" in a string can be mistaken for a comment.
     if path.endswith(MARKDOWN):
         parts = split(text.removeprefix(BOM))
-        text = parts.opening + parts.matter
+        text = parts.opening + parts.front_matter
     return {found[1].strip(" \t\r\"'") for found in _COMMENT.finditer(text)}
 
 
