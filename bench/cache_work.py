@@ -214,7 +214,7 @@ def _events(opened: OpenSite, during: During) -> None:
     with during("an event to one stream", max(1, len(events) * PEOPLE)):
         for event in events:
             for reader in readers:
-                source.sent("log", event, reader, Selection(), EVENT_FRAMES)
+                source.frames_for("log", event, reader, Selection(), EVENT_FRAMES)
     table, state = PresenceTable(), opened.site.state
     presence = PresenceSource(table, lambda: state)
     with during("a person who moves", PEOPLE * PEOPLE):

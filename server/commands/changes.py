@@ -16,7 +16,7 @@ from server.events.change_events import events_since
 from server.events.database import Bounds, EventDatabase
 from server.events.model import Event
 from server.events.reading import Selection, read_selection, subjects_of, visible
-from server.events.resume import id_of, require_kept
+from server.events.resume import id_of, require_available
 from server.history.past import PastStates
 from server.schema.model import Schema
 from server.service.opening import Mode, open_site
@@ -152,7 +152,7 @@ class _Log:
         return self._after(int(place[2]))
 
     def _after(self, seq: int) -> Iterator[Event]:
-        require_kept(self.bounds, seq)
+        require_available(self.bounds, seq)
         return self._read(seq)
 
     def _read(self, seq: int) -> Iterator[Event]:
@@ -195,7 +195,7 @@ def _select(log: _Log, wanted: dict[str, tuple[str, ...]]) -> Selection:
 
 
 def _select_events(events: Iterable[Event], selection: Selection, schema: Schema) -> Iterator[Event]:
-    return (event for event in events if selection.has(event) and visible(event, TERMINAL_ACTOR, schema))
+    return (event for event in events if selection.matches(event) and visible(event, TERMINAL_ACTOR, schema))
 
 
 def _print(events: Iterable[Event], *, as_paths: bool, as_json: bool) -> None:

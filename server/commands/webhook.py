@@ -24,7 +24,7 @@ from server.events.model import Event
 from server.events.tables import DELIVERED, FAILED
 from server.events.webhooks.delivery_table import MAX_DONE_DELIVERIES, Delivery, newest, webhook_status
 from server.events.webhooks.http_client import brief, new_id, post
-from server.events.webhooks.queue import adopt, enable, replay_one, replay_since
+from server.events.webhooks.queue import enable, replay_one, requeue_since, update_webhooks
 from server.events.webhooks.secret_files import OVERLAP_S, rotate, secrets_of
 from server.schema.spelling import suggestion
 from server.tools.terminal import Part, check_site, one_line_errors, printable, show, site_option
@@ -74,15 +74,15 @@ def list_webhooks(root: Path) -> None:
     with _log_of(root, settings) as database:
         for one in settings.webhooks:
             stands = database.query(lambda c, name=one.name: webhook_status(c, name))  # type: ignore[misc]
-            last, state = stands.last, f"{stands.waiting:,} waiting"
+            last, state = stands.last_attempted, f"{stands.waiting:,} waiting"
             if not one.enabled:
                 state = "off"
             elif stands.disabled is not None:
                 since = from_seconds(stands.disabled)
                 state = f"disabled by 410 at {since}; run `bifolio webhook enable {one.name}`"
             came = (
-                f"last at {from_seconds(last.tried)}: {_outcome(last)}"
-                if last and last.tried
+                f"last at {from_seconds(last.attempted_at)}: {_outcome(last)}"
+                if last and last.attempted_at
                 else "nothing sent"
             )
             click.echo(f"{one.name}  {_public_url(one)}  {state}, {came}")
@@ -149,14 +149,16 @@ def log(root: Path, name: str | None, limit: int) -> None:
 def _line(one: Delivery) -> list[Part]:
     marks = {DELIVERED: ("✓", "green"), FAILED: ("✗", "red")}
     mark, colour = marks.get(one.state, ("…", "yellow"))
-    seqs = f"{one.first}" if one.first == one.last else f"{one.first}-{one.last}"
+    seqs = (
+        f"{one.first_event}" if one.first_event == one.last_event else f"{one.first_event}-{one.last_event}"
+    )
     document = f" {one.event.model} {one.event.document_id}" if one.event.document_id else ""
-    tries = f"{one.tries} tries" if one.tries != 1 else "1 try"
-    came = _outcome(one) if one.tries else one.error or one.state
-    if one.state not in marks and one.tries:
+    tries = f"{one.attempts} tries" if one.attempts != 1 else "1 try"
+    came = _outcome(one) if one.attempts else one.error or one.state
+    if one.state not in marks and one.attempts:
         came += f"; next at {from_seconds(one.due)}"
     what = f"{one.webhook}  {one.event.kind}{document}  {seqs}  {one.id}"
-    told = f" {from_seconds(one.made)}  {what}  {tries}: {came}"
+    told = f" {from_seconds(one.created_at)}  {what}  {tries}: {came}"
     return [(mark, {"fg": colour}), (told, {})]
 
 
@@ -191,12 +193,12 @@ def replay(root: Path, name: str, since: int | None, webhook_id: str | None) -> 
         events = _events(database, since) if since is not None else []
         with database.writing() as transaction:
             connection = transaction.connection
-            adopt(connection, settings.webhooks, lambda: last)
+            update_webhooks(connection, settings.webhooks, lambda: last)
             if webhook_id is not None:
                 _replay_one(connection, name, webhook_id)
                 count = 1
             else:
-                count = replay_since(connection, one, events, since or 0, time.time())
+                count = requeue_since(connection, one, events, since or 0, time.time())
     click.echo(f"{count:,} queued; a running server sends them")
 
 

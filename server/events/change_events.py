@@ -20,13 +20,13 @@ from server.storage.media import SIDECAR_SUFFIX, upload_path
 DERIVED_FIELDS = ("formats", PREVIEW)
 
 
-class Unknown(Enum):
-    """Marker for a version whose values are no longer known."""
+class UnknownVersion(Enum):
+    """Marker for a version of a document whose values are unknown."""
 
     VERSION = "unknown"
 
 
-Version = Document | Unknown | None
+Version = Document | UnknownVersion | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,13 @@ def key_of(document: Document) -> Key:
     return Key(document.type.uid, document.document_id, document.locale)
 
 
-def versions_by_key(versions_of_files: Iterable[tuple[Key, str, Version]]) -> dict[Key, Versions]:
-    """Group versions by document and locale. If two files contain the same version, the first file wins."""
+def versions_by_key(file_versions: Iterable[tuple[Key, str, Version]]) -> dict[Key, Versions]:
+    """Group the versions in files by document and locale.
+
+    If two files contain the same version, the first file wins.
+    """
     by_key: dict[Key, Versions] = {}
-    for key, status, version in versions_of_files:
+    for key, status, version in file_versions:
         versions = by_key.get(key, Versions())
         if status == DRAFT and versions.draft is None:
             by_key[key] = replace(versions, draft=version)
@@ -106,8 +109,8 @@ def _media_events(key: Key, before: Versions, after: Versions) -> Iterator[Event
 class _Difference:
     """The visible attributes that differ between two versions.
 
-    `changed` is None if the attributes are unknown. `hidden` is set if only private attributes differ.
-    `links` has the same meaning as in `Event`.
+    `changed` is None if the names of the attributes are unknown. `hidden` is set if only private attributes
+    differ. `links` has the same meaning as in `Event`.
     """
 
     changed: tuple[str, ...] | None
@@ -126,7 +129,7 @@ def _difference(before: Version, after: Version) -> _Difference | None:
         return None
     if after is None:
         return _Difference(())
-    if before is Unknown.VERSION or after is Unknown.VERSION:
+    if before is UnknownVersion.VERSION or after is UnknownVersion.VERSION:
         return _Difference(None)
     assert isinstance(after, Document)
     old = _values(before) if isinstance(before, Document) else {}
@@ -220,7 +223,7 @@ def _has_drafts(version: Version) -> bool:
 
 
 def _may_have_drafts(version: Version) -> bool:
-    return version is Unknown.VERSION or _has_drafts(version)
+    return version is UnknownVersion.VERSION or _has_drafts(version)
 
 
 def _status(versions: Versions) -> str:
@@ -266,16 +269,16 @@ def digest(text: str) -> bytes:
 Documents = Mapping[str, Document]
 
 
-def events_since(past: PastStates, commit: str) -> list[Event]:
+def events_since(past_states: PastStates, commit: str) -> list[Event]:
     """Return the events for all changes since a commit, without event numbers or times.
 
     Raises ConflictError if the configuration in the commit is invalid.
     """
-    before = past.at(commit)
-    _, configuration, committed, entries = past.site.basis()
+    before = past_states.at(commit)
+    _, configuration, committed, entries = past_states.site.basis()
     old, new = _documents(before.known.entries), _documents(entries)
     touched: dict[Key, set[str]] = defaultdict(set)
-    changed = past.changed_between(commit)
+    changed = past_states.changed_between(commit)
     changed |= {path.removesuffix(SIDECAR_SUFFIX) for path in changed if upload_path(path)}
     # the description files beside these media files may have changed
     changed |= {path for path, entry in entries.items() if entry.beside}

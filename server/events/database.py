@@ -46,7 +46,7 @@ _NO_PATHS = ", '[]'"
 _MAX_PARAMETERS = 400  # in one SQL statement
 
 
-class Recorded(NamedTuple):
+class LoggedVersion(NamedTuple):
     """The last logged version of a file. `mark` is a digest of the file's content."""
 
     path: str
@@ -61,8 +61,8 @@ class Recorded(NamedTuple):
         return Key(self.uid, self.document_id, self.locale)
 
 
-class LastSource(NamedTuple):
-    """The clone that logged a file's last event, and the commit of the change ("" if uncommitted)."""
+class LastOrigin(NamedTuple):
+    """The origin of a file's last event: the clone that logged it, and the commit ("" if uncommitted)."""
 
     clone: str
     commit: str
@@ -70,7 +70,7 @@ class LastSource(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """An event log's id, and the numbers of its first event (0 if there is none) and its last event."""
+    """An event log's id, with the number of its first event (0 if the log is empty) and of its last event."""
 
     id: str
     first: int
@@ -80,13 +80,13 @@ class Bounds:
 class EventDatabase:
     """A site's event log.
 
-    Thread-safe, but each process must create its own instance. `accounts` is the URL of the accounts
+    Thread-safe, but each process must create its own instance. `accounts_url` is the URL of the accounts
     database.
     """
 
-    def __init__(self, root: Path, accounts: str = "") -> None:
-        self.root, self.accounts = root, accounts
-        self._is_shared = is_postgres(accounts)
+    def __init__(self, root: Path, accounts_url: str = "") -> None:
+        self.root, self.accounts = root, accounts_url
+        self._is_shared = is_postgres(accounts_url)
         self._own_writes = 0  # number of write transactions by this object
         self._lead_at = 0.0
 
@@ -104,9 +104,12 @@ class EventDatabase:
             raise LogUnavailableError(f"The event log requires a database driver: {error}") from error
 
     @contextmanager
-    def writing(self, seconds: float = LOCK_TIMEOUT_S) -> Iterator["Transaction"]:
-        """Context manager for a write transaction. Raises StorageError if it can't begin within `seconds`."""
-        with self._engine.writing(seconds, claim=_CLAIM if self._is_shared else "") as connection:
+    def writing(self, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator["Transaction"]:
+        """Context manager for a write transaction.
+
+        Raises StorageError if the transaction can't begin within `timeout_s` seconds.
+        """
+        with self._engine.writing(timeout_s, claim=_CLAIM if self._is_shared else "") as connection:
             yield Transaction(connection, self.clone)
             self._own_writes += 1
 
@@ -115,24 +118,25 @@ class EventDatabase:
             return work(connection)
 
     def read(
-        self, since: int, most: int, *, with_paths: bool = False, with_public: bool = False
+        self, since: int, limit: int, *, with_paths: bool = False, with_public: bool = False
     ) -> list[Event]:
-        """Return up to `most` events that follow event number `since`, in order.
+        """Return up to `limit` events with numbers above `since`, in order.
 
-        `with_public` includes events of `PUBLIC_KINDS`. Raises StorageError.
+        `with_paths` fills the field `paths`. `with_public` includes events of `PUBLIC_KINDS`. Raises
+        StorageError.
         """
         columns = f"{_COLUMNS}, seq" + (", paths" if with_paths else _NO_PATHS)
         kinds = () if with_public else tuple(PUBLIC_KINDS)
         condition = f" AND kind NOT IN ({_marks(kinds)})" if kinds else ""
         statement = f"SELECT {columns} FROM events WHERE seq > ?{condition} ORDER BY seq LIMIT ?"
-        events = self.query(lambda c: [_event(row) for row in c.execute(statement, (since, *kinds, most))])
+        events = self.query(lambda c: [_event(row) for row in c.execute(statement, (since, *kinds, limit))])
         return events if with_public else [_without_public_counts(event) for event in events]
 
     def bounds(self) -> Bounds:
         return self.query(_bounds)
 
     def last_before(self, time: str) -> int | None:
-        """Return the number of the last event before a time, or None if the log begins later.
+        """Return the number of the last event before a time, or None if the log does not reach back that far.
 
         Raises StorageError.
         """
@@ -157,16 +161,16 @@ class EventDatabase:
         except (OSError, ValueError) as error:
             raise LogUnavailableError(f".bifolio/{CLONE_ID_FILE} can't be used: {error}") from error
 
-    def leads(self) -> bool:
-        """Return whether this machine is elected to deliver webhooks. Raises StorageError."""
+    def is_deliverer(self) -> bool:
+        """Return whether this machine has been elected to deliver webhooks. Raises StorageError."""
         if not self._is_shared:
             return True
         if monotonic() < self._lead_at:
             return False
         statement = "SELECT pg_try_advisory_lock(?)"
-        leads: bool = self.query(lambda c: c.execute(statement, (_ELECTION_LOCK,)).fetchone()[0])
-        self._lead_at = 0.0 if leads else monotonic() + ELECTION_INTERVAL_S
-        return leads
+        is_deliverer: bool = self.query(lambda c: c.execute(statement, (_ELECTION_LOCK,)).fetchone()[0])
+        self._lead_at = 0.0 if is_deliverer else monotonic() + ELECTION_INTERVAL_S
+        return is_deliverer
 
     def close(self) -> None:
         if "_engine" in self.__dict__:
@@ -195,7 +199,7 @@ def _log_replacement() -> None:
 
 
 class Transaction:
-    """Transaction that logs events and the file versions that resulted from them."""
+    """Write transaction on the event log, for events and the file versions that resulted from them."""
 
     def __init__(self, connection: Connection, clone: str) -> None:
         self.connection, self.clone = connection, clone
@@ -204,8 +208,8 @@ class Transaction:
     def is_shared(self) -> bool:
         return bool(self.clone)
 
-    def of_all(self) -> "Transaction":
-        """Return a view of this transaction for the rows that all machines share."""
+    def for_all_clones(self) -> "Transaction":
+        """Return this transaction for the rows that belong to all machines instead of one clone."""
         return Transaction(self.connection, ALL_CLONES)
 
     def recorded(self, commits: Sequence[str]) -> set[str]:
@@ -222,11 +226,11 @@ class Transaction:
     def forget_commits(self, commits: Iterable[str]) -> None:
         self.connection.executemany("DELETE FROM commits WHERE id = ?", ((commit,) for commit in commits))
 
-    def last_sources(self, paths: Sequence[str]) -> dict[str, LastSource]:
-        found = dict[str, LastSource]()
+    def last_sources(self, paths: Sequence[str]) -> dict[str, LastOrigin]:
+        found = dict[str, LastOrigin]()
         for part in _parts(paths):
             statement = f"SELECT path, clone, commit_id FROM told WHERE path IN ({_marks(part)})"
-            found.update((path, LastSource(*by)) for path, *by in self.connection.execute(statement, part))
+            found.update((path, LastOrigin(*by)) for path, *by in self.connection.execute(statement, part))
         return found
 
     def put_last_sources(self, paths: Iterable[str], commit: str) -> None:
@@ -241,7 +245,7 @@ class Transaction:
         return [row[0] for row in self.connection.execute(statement, (self.clone,))]
 
     def value(self, name: str) -> str:
-        """Return the value of a note (a named string in the database), or "" if there is none."""
+        """Return the value of a note, which is a named string in the database, or "" if there is none."""
         return _note(self.connection, self.clone, name)
 
     def note(self, name: str, value: str) -> None:
@@ -256,20 +260,20 @@ class Transaction:
             self.connection.execute(f"SELECT {_VERSION} FROM versions WHERE clone = ?", (self.clone,))
         )
 
-    def versions_at(self, paths: Collection[str]) -> dict[str, Recorded]:
+    def versions_at(self, paths: Collection[str]) -> dict[str, LoggedVersion]:
         return {version.path: version for version in self._versions("path", list(paths))}
 
-    def versions_of(self, keys: Collection[Key]) -> list[Recorded]:
+    def versions_of(self, keys: Collection[Key]) -> list[LoggedVersion]:
         found = self._versions("document_id", list({key.document_id for key in keys}))
         return sorted(version for version in found if version.key in keys)
 
-    def _versions(self, column: str, values: Sequence[str]) -> Iterator[Recorded]:
+    def _versions(self, column: str, values: Sequence[str]) -> Iterator[LoggedVersion]:
         for part in _parts(values):
             statement = f"SELECT {_VERSION} FROM versions WHERE clone = ? AND {column} IN ({_marks(part)})"
             for row in self.connection.execute(statement, (self.clone, *part)):
-                yield Recorded(*row)
+                yield LoggedVersion(*row)
 
-    def put_versions(self, versions: Iterable[Recorded], gone: Iterable[str] = ()) -> None:
+    def put_versions(self, versions: Iterable[LoggedVersion], gone: Iterable[str] = ()) -> None:
         delete = "DELETE FROM versions WHERE clone = ? AND path = ?"
         self.connection.executemany(delete, ((self.clone, path) for path in gone))
         self.connection.executemany(
@@ -309,10 +313,10 @@ class Transaction:
         statement = "UPDATE events SET commit_id = ? WHERE write_name = ? AND write_name != ''"
         self.connection.execute(statement, (commit, write))
 
-    def forget(self, before: str, most: int | None) -> None:
-        """Delete events that are older than `before`, but never the last event.
+    def forget(self, before: str, max_count: int | None) -> None:
+        """Delete events that are older than the time `before`, and all but the newest `max_count` events.
 
-        Also delete all but the newest `most` events. "" or None means no limit.
+        The last event is never deleted by age. "" or None means no limit.
         """
         last = _bounds(self.connection).last
         newest = self.connection.execute("SELECT max(number) FROM commits").fetchone()[0] or 0
@@ -321,8 +325,8 @@ class Transaction:
         self.connection.execute(f"DELETE FROM told WHERE {old}")
         if before:
             self.connection.execute("DELETE FROM events WHERE at < ? AND seq < ?", (before, last))
-        if most is not None:
-            self.connection.execute("DELETE FROM events WHERE seq <= ?", (last - most,))
+        if max_count is not None:
+            self.connection.execute("DELETE FROM events WHERE seq <= ?", (last - max_count,))
 
 
 def _bounds(connection: Connection) -> Bounds:

@@ -44,17 +44,19 @@ class Source(Protocol):
     """A hub's interface to the event log."""
 
     def newest(self) -> int:
-        """Return the number of the newest event that can be sent. Must be fast."""
+        """Return the number of the newest event that can be sent. Called often, so it must be fast."""
 
     def read(self, log_id: str, position: int, limit: int) -> tuple[str, Sequence[Event]]:
-        """Return the log's id and up to `limit` events after a position.
+        """Return the log's id, and up to `limit` events after the event number `position`.
 
-        If the log's id is not `log_id`, return no events. Raises GoneError if events after the position
-        have been deleted.
+        Returns no events if the log's id is not `log_id`. Raises GoneError if events after the position have
+        been deleted.
         """
 
-    def sent(self, log_id: str, event: Event, actor: Actor, selection: Selection, frames: Frames) -> bytes:
-        """Return the message for an event, or b"" if it is not selected or the actor can't see it."""
+    def frames_for(
+        self, log_id: str, event: Event, actor: Actor, selection: Selection, frames: Frames
+    ) -> bytes:
+        """Return the encoded event, or b"" if it is not selected or the actor is not allowed to see it."""
 
     def identify(self, authorization: str) -> Actor:
         """Return the actor for an Authorization header. Raises UnauthorizedError or UnavailableError."""
@@ -66,12 +68,12 @@ class Sockets(Protocol):
     def unsent(self, clients: Collection[str]) -> dict[str, int]:
         """Return the number of unacknowledged bytes for each connected client."""
 
-    def give_up(self, clients: Collection[str]) -> None:
-        """Close the clients' connections."""
+    def disconnect(self, clients: Collection[str]) -> None:
+        """Close the connections of these clients."""
 
 
 class _Audience:
-    """A caller, a selection of events and their encoding, which several streams can share."""
+    """Streams with the same caller, selection of events and encoding, which receive the same bytes."""
 
     __slots__ = ("actor", "authorization", "checked", "frames", "selection", "streams")
 
@@ -81,7 +83,7 @@ class _Audience:
         self.streams, self.checked = 0, 0.0  # number of streams, and when the actor was last re-identified
 
 
-class _Open:
+class _OpenStream:
     """An open stream. `known_position` is the number of the last event whose id the client received."""
 
     __slots__ = (
@@ -118,16 +120,16 @@ class Hub:
     ) -> None:
         self._source, self._counts, self._sockets = source, counts, sockets
         self._presence = presence
-        self._streams: set[_Open] = set()
+        self._streams: set[_OpenStream] = set()
         self._audiences: dict[tuple[str, Actor, Selection, Frames], _Audience] = {}
-        self._behind: set[_Open] = set()  # streams with events that can be sent now
-        self._slow: set[_Open] = set()  # streams with a full window
-        self._watching: set[_Open] = set()  # streams that include the presence of a document
+        self._behind: set[_OpenStream] = set()  # streams with events that can be sent now
+        self._slow: set[_OpenStream] = set()  # streams with a full window
+        self._watching: set[_OpenStream] = set()  # streams that include the presence of a document
         self._presence_version, self._presence_at = (
             -1,
             0.0,
         )  # as of the last presence update
-        self._beats: deque[_Open] = deque()  # sorted by the time of the next heartbeat
+        self._beats: deque[_OpenStream] = deque()  # sorted by the time of the next heartbeat
         # `recent` contains the events after `floor` up to `head`. All events up to `number` have been read.
         self._recent: list[Event] = []
         self._log_id, self._floor, self._head, self._number = "", 0, 0, -1
@@ -156,7 +158,7 @@ class Hub:
         key = stream.authorization, stream.actor, stream.selection, stream.frames
         audience = self._audiences.setdefault(key, _Audience(stream))
         audience.streams += 1
-        opened = _Open(client, audience, stream.position, stream.sender)
+        opened = _OpenStream(client, audience, stream.position, stream.sender)
         self._streams.add(opened)
         self._behind.add(opened)
         self._beats.append(opened)
@@ -179,7 +181,7 @@ class Hub:
         slow = {stream.client.name for stream in self._slow}
         self._disconnect(list(self._streams), SHUTDOWN)
         if slow:
-            self._sockets.give_up(slow)
+            self._sockets.disconnect(slow)
 
     # --- tasks ---------------------------------------------------------------------------------
 
@@ -284,7 +286,7 @@ class Hub:
         self._log_id, self._recent, self._floor, self._head = log_id, [], position, position
         self._restart(self._streams)
 
-    def _restart(self, streams: Iterable[_Open]) -> None:
+    def _restart(self, streams: Iterable[_OpenStream]) -> None:
         # The clients must fetch all data again. Their streams continue after the newest event.
         for stream in streams:
             stream.position = stream.known_position = self._head
@@ -342,7 +344,9 @@ class Hub:
         parts, size, last_sent, last_examined = list[bytes](), 0, position, position
         for event in events[bisect_right(events, position, key=_number) :]:
             last_examined = event.seq
-            part = self._source.sent(self._log_id, event, audience.actor, audience.selection, audience.frames)
+            part = self._source.frames_for(
+                self._log_id, event, audience.actor, audience.selection, audience.frames
+            )
             if part:
                 parts.append(part)
                 last_sent, size = last_examined, size + len(part)
@@ -350,7 +354,7 @@ class Hub:
                     break
         return b"".join(parts), last_sent, last_examined
 
-    def _advance(self, stream: _Open, data: bytes, last_sent: int, last_examined: int) -> None:
+    def _advance(self, stream: _OpenStream, data: bytes, last_sent: int, last_examined: int) -> None:
         stream.position = last_examined
         if data:
             stream.known_position = last_sent
@@ -358,7 +362,7 @@ class Hub:
         if last_examined >= self._head:
             self._behind.discard(stream)
 
-    def _send(self, stream: _Open, data: bytes) -> None:
+    def _send(self, stream: _OpenStream, data: bytes) -> None:
         stream.client.send(data)
         stream.unacknowledged += len(data)
         if stream.unacknowledged >= WINDOW_BYTES:
@@ -383,17 +387,17 @@ class Hub:
             elif now - stream.slow_since > STUCK_POLL_INTERVAL_S:
                 stream.next_check = now + STUCK_POLL_INTERVAL_S
         if given_up:
-            await self._run(self._sockets.give_up, given_up.keys())
+            await self._run(self._sockets.disconnect, given_up.keys())
             for stream in given_up.values():
                 self._drop(stream)
 
-    def _disconnect(self, streams: Iterable[_Open], reason: str) -> None:
+    def _disconnect(self, streams: Iterable[_OpenStream], reason: str) -> None:
         for stream in streams:
             delay_ms = random.randint(*RECONNECT_DELAYS_MS)
             stream.client.send(stream.audience.frames.goaway(reason, delay_ms))
             self._drop(stream)
 
-    def _drop(self, stream: _Open) -> None:
+    def _drop(self, stream: _OpenStream) -> None:
         if stream not in self._streams:
             return
         for some in (self._streams, self._behind, self._slow, self._watching):

@@ -6,7 +6,7 @@ from pathlib import Path
 from server.documents.timestamps import now
 from server.errors import GitError
 from server.events.change_events import schema_events, shapes_of
-from server.events.database import BEGIN_NOTE, LastSource, Recorded, Transaction
+from server.events.database import BEGIN_NOTE, LastOrigin, LoggedVersion, Transaction
 from server.events.model import Event, Key
 from server.schema.model import Schema
 from server.storage.git.command import git_or_fail
@@ -20,30 +20,30 @@ TYPES_FOLDER = "content-types/"  # stands for all files in this folder
 
 
 class Lineage:
-    """Determines which changes this machine must log after checking out `commit`.
+    """Finds the changes that this machine must log after it has checked out `commit`.
 
     `from_commit` returns whether the file at a path is unchanged since the commit.
     """
 
     def __init__(self, own: Transaction, root: Path, commit: str, from_commit: Callable[[str], bool]) -> None:
         self._own, self._from_commit = own, from_commit
-        self.versions = own.of_all() if own.is_shared else own
+        self.versions = own.for_all_clones() if own.is_shared else own
         self._path = _Path(own, root, own.value(COMMIT_NOTE) if own.is_shared else commit, commit)
         if own.is_shared and not self.versions.value(BEGIN_NOTE):
-            self.versions.put_versions(Recorded(*row) for row in own.versions())
+            self.versions.put_versions(LoggedVersion(*row) for row in own.versions())
             self.versions.put_shapes(own.shapes().items())
             self.versions.note(BEGIN_NOTE, now())
 
-    def differing(self, found: Mapping[str, Recorded | None]) -> set[str]:
+    def may_be_unlogged(self, found: Mapping[str, LoggedVersion | None]) -> set[str]:
         """Return the paths of files that might contain changes that no machine has logged yet."""
         if not self._own.is_shared:
             return set(found)
         known = self._own.versions_at(found.keys())
-        differing = {path for path in found if known.get(path) != found[path]}
-        gone = [path for path in differing if found[path] is None]
-        self._own.put_versions((one for path in differing if (one := found[path])), gone)
-        logged = self.versions.versions_at(differing)
-        new = {path for path in differing if logged.get(path) != found[path]}
+        may_be_unlogged = {path for path in found if known.get(path) != found[path]}
+        gone = [path for path in may_be_unlogged if found[path] is None]
+        self._own.put_versions((one for path in may_be_unlogged if (one := found[path])), gone)
+        logged = self.versions.versions_at(may_be_unlogged)
+        new = {path for path in may_be_unlogged if logged.get(path) != found[path]}
         committed = {path for path in new if self._from_commit(path)}
         recorded = (new - committed) | self._path.unrecorded(committed)
         recorded |= _same_documents(recorded, new, (logged, found))
@@ -66,7 +66,7 @@ class Lineage:
                 self._own.put_last_sources([TYPES_FOLDER], self._path.commit if self._path.moved else "")
         return events
 
-    def arrive(self) -> None:
+    def record_checkout(self) -> None:
         """Record that this machine has checked out the current commit."""
         if not self._path.moved:
             return
@@ -102,7 +102,7 @@ class _Path:
         others = {path for path, by in elsewhere.items() if not by.commit or by.commit in beside}
         return (set(paths) - others) | self._unrecorded_changes(others)
 
-    def _is_elsewhere(self, by: LastSource) -> bool:
+    def _is_elsewhere(self, by: LastOrigin) -> bool:
         return by.commit != self.commit if by.commit else by.clone != self._own.clone
 
     def _unrecorded_changes(self, paths: Collection[str]) -> set[str]:
@@ -124,13 +124,15 @@ class _Path:
 
 
 def _same_documents(
-    recorded: Collection[str], new: Collection[str], sides: Iterable[Mapping[str, Recorded | None]]
+    recorded: Collection[str],
+    new: Collection[str],
+    version_maps: Iterable[Mapping[str, LoggedVersion | None]],
 ) -> set[str]:
     # Each mapping in `sides` contains the logged or the current versions by path.
-    sides = tuple(sides)
+    version_maps = tuple(version_maps)
 
     def keys(path: str) -> set[Key]:
-        return {one.key for side in sides if (one := side.get(path))}
+        return {one.key for side in version_maps if (one := side.get(path))}
 
     keys_to_record = {key for path in recorded for key in keys(path)}
     return {path for path in new if not keys_to_record.isdisjoint(keys(path))} if keys_to_record else set()

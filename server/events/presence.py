@@ -39,7 +39,7 @@ _SLOT_BYTES = _LENGTH.size + MAX_ENTRY_BYTES
 class Presence:
     """The document, locale and optional field that a client is viewing.
 
-    `kind` and `name` are shown to other people, for example ("user", "ann").
+    `kind` and `name` identify the caller for other people, for example ("user", "ann").
     """
 
     caller: str
@@ -73,11 +73,11 @@ class PresenceTable:
 
     @property
     def version(self) -> int:
-        """Number that increases when an entry is added, changed or removed, but not when an entry expires."""
+        """A number that increases when an entry is added, changed or removed, but not when it expires."""
         return self._version[0]
 
     def put(self, client: str, presence: Presence) -> None:
-        """Store what a client is viewing.
+        """Record which document a client is viewing.
 
         Raises RateLimitError after too many messages, ValidationError if the entry is too long, and BusyError
         if the table is full.
@@ -110,7 +110,7 @@ class PresenceTable:
                 self._version[0] += 1
 
     def all(self) -> list[Presence]:
-        """Return all current entries, oldest first."""
+        """Return all entries that have not expired, oldest first."""
         with self._lock:
             now = time.monotonic()
             entries = [
@@ -177,11 +177,11 @@ PUBLIC_ACTOR = "public"
 _MAX_PATH_PARTS = 20  # in a field path
 
 
-def may_attend(actor: Actor, type_: Type) -> bool:
+def may_use_presence(actor: Actor, type_: Type) -> bool:
     """Return whether an actor is allowed to take part in presence for a content type.
 
-    Such actors see who is viewing documents of the type, and are shown to other people. Requires the `find`
-    permission, and permission to read drafts or to change documents.
+    This requires the `find` permission, and permission to read drafts or to change documents. Actors who take
+    part see who is viewing documents of the type, and other people see them.
     """
     if actor.name == PUBLIC_ACTOR or not may_find(actor, type_.uid):
         return False
@@ -189,19 +189,19 @@ def may_attend(actor: Actor, type_: Type) -> bool:
     return changes or may_read_drafts(actor, type_)
 
 
-def types_to_attend(actor: Actor, schema: Schema) -> Mapping[str, Type]:
-    """Return the content types, by name, for which an actor is allowed to see who is viewing documents.
+def types_with_presence(actor: Actor, schema: Schema) -> Mapping[str, Type]:
+    """Return the content types for which an actor is allowed to use presence, by name.
 
     Raises ForbiddenError if there are none.
     """
-    found = {type_.singular: type_ for type_ in schema.content_types if may_attend(actor, type_)}
+    found = {type_.singular: type_ for type_ in schema.content_types if may_use_presence(actor, type_)}
     if not found:
         raise ForbiddenError()
     return found
 
 
-def is_shown(snapshot: Snapshot, type_: Type, document_id: str, actor: Actor) -> bool:
-    """Return whether an actor who has the `find` permission can see any version of a document."""
+def is_visible(snapshot: Snapshot, type_: Type, document_id: str, actor: Actor) -> bool:
+    """Return whether an actor with the `find` permission can see any version of a document."""
     table, drafts = snapshot.tables[type_.uid], may_read_drafts(actor, type_) or not type_.draft_publish
     return any(
         (document_id, locale, status) in table.versions
@@ -210,7 +210,7 @@ def is_shown(snapshot: Snapshot, type_: Type, document_id: str, actor: Actor) ->
     )
 
 
-def is_field(path: str, type_: Type, actor: Actor, schema: Schema) -> bool:
+def is_visible_field(path: str, type_: Type, actor: Actor, schema: Schema) -> bool:
     """Return whether a path such as `sections.2.title` is a field that the actor is allowed to see."""
     types, parts = [type_], path.split(".")
     if len(parts) > _MAX_PATH_PARTS:
@@ -240,7 +240,7 @@ def by_document(present: Iterable[Presence]) -> Mapping[tuple[str, str], Sequenc
     return found
 
 
-def others_at(
+def others_viewing(
     document: tuple[str, str], present: Sequence[Presence], type_: Type, actor: Actor, schema: Schema
 ) -> dict[str, Any]:
     """Return JSON about the other people viewing a document, with each person's locales and fields."""
@@ -248,7 +248,7 @@ def others_at(
     for one in present:
         if one.caller == actor.name:
             continue
-        field = one.field if one.field and is_field(one.field, type_, actor, schema) else None
+        field = one.field if one.field and is_visible_field(one.field, type_, actor, schema) else None
         person = people.setdefault(one.caller, {"kind": one.kind, "name": one.name, "at": []})
         place = {"locale": one.locale, "field": field}
         if place not in person["at"]:
@@ -275,12 +275,14 @@ class PresenceSource:
         return by_document(self._table.all())
 
     def frame(self, actor: Actor, document: Document, present: Present) -> bytes:
-        """Return the message that tells an actor who is viewing a document, or b"" if that is not allowed."""
+        """Return a message that lists the other viewers of a document, or b"" if the actor may not use
+        presence.
+        """
         state = self._state()
         schema, type_ = state.schema, state.schema.subjects.get(document[0])
-        if type_ is None or not may_attend(actor, type_):
+        if type_ is None or not may_use_presence(actor, type_):
             return b""
-        if not is_shown(state.snapshot, type_, document[1], actor):
+        if not is_visible(state.snapshot, type_, document[1], actor):
             present = {}
-        others = others_at(document, present.get(document, ()), type_, actor, schema)
+        others = others_viewing(document, present.get(document, ()), type_, actor, schema)
         return frame("presence", json.dumps(others, ensure_ascii=False, separators=(",", ":")))

@@ -1,4 +1,4 @@
-"""Reads the events that a request selects and that its caller is allowed to see."""
+"""Reading of the events that a request selects and that its caller is allowed to see."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from server.documents.document import DRAFT
 from server.errors import ForbiddenError, ValidationError
 from server.events.database import EventDatabase
 from server.events.model import KINDS, PUBLIC_KINDS, Counts, Event
-from server.events.resume import require_kept
+from server.events.resume import require_available
 from server.schema.model import UPLOAD, Attribute, Schema, Type
 from server.schema.spelling import suggestion
 
@@ -41,14 +41,14 @@ def visible(event: Event, actor: Actor, schema: Schema) -> Event | None:
     known = tuple(
         name
         for name in names
-        if type_ is None or _may_know(actor, type_.attributes.get(name), links.get(name, ()))
+        if type_ is None or _may_see_attribute(actor, type_.attributes.get(name), links.get(name, ()))
     )
     if names and not known and event.kind in _CHANGES:
         return None
     return event if len(known) == len(names) else replace(event, changed=known)
 
 
-def _may_know(actor: Actor, attribute: Attribute | None, links: Sequence[str]) -> bool:
+def _may_see_attribute(actor: Actor, attribute: Attribute | None, links: Sequence[str]) -> bool:
     if links and not any(may_find(actor, uid) for uid in links):
         return False
     if attribute is None:
@@ -128,10 +128,10 @@ class Selection:
     status: frozenset[str] = frozenset()
     presence: tuple[str, str] | None = None  # document (content type's name and id) whose presence to include
 
-    def has(self, event: Event) -> bool:
+    def matches(self, event: Event) -> bool:
         """Return whether an event is selected.
 
-        An event without a locale matches every locale, and an event without a status matches every status.
+        Events without a locale are selected for every locale, and events without a status for every status.
         """
         if self.events and not self._has_kind(event.kind):
             return False
@@ -204,19 +204,23 @@ def _unknown_error(message: str, word: str, known: Iterable[str]) -> ValidationE
     return ValidationError(f"{message}: {hint}" if hint else message)
 
 
-def read_number(parameters: Mapping[str, Any], name: str, default: int, most: int = MAX_INTEGER) -> int:
-    """Parse a numeric parameter. Raises ValidationError if it is not a whole number from 0 to `most`."""
+def read_number(parameters: Mapping[str, Any], name: str, default: int, maximum: int = MAX_INTEGER) -> int:
+    """Parse a numeric parameter. Raises ValidationError if it is not a whole number from 0 to `maximum`."""
     text = parameters.get(name, "")
     if text == "":
         return default
-    if not isinstance(text, str) or not text.isascii() or not text.isdigit() or int(text[:20]) > most:
-        raise ValidationError(f'"{name}" must be a whole number from 0 to {most:,}')
+    if not isinstance(text, str) or not text.isascii() or not text.isdigit() or int(text[:20]) > maximum:
+        raise ValidationError(f'"{name}" must be a whole number from 0 to {maximum:,}')
     return int(text)
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Selected events from a part of the log. `last` is the number of the last event that was examined."""
+    """The selected events in a range of the log.
+
+    `last` is the number of the last event that was examined. `more` is set if the range ends before the log
+    does.
+    """
 
     events: list[Event]
     last: int
@@ -230,22 +234,22 @@ def read_part(
     selection: Selection,
     since: int,
     limit: int,
-    spend: Callable[[int], None],
+    count_examined: Callable[[int], None],
 ) -> Part:
     """Return up to `limit` events after number `since` that are selected and visible to the actor.
 
-    `spend` is called with the size of each batch of examined events. Raises GoneError and StorageError.
+    `count_examined` is called with the size of each batch of events. Raises GoneError and StorageError.
     """
     bounds = database.bounds()
-    require_kept(bounds, since)
+    require_available(bounds, since)
     found: list[Event] = []
     at, read = since, 0
     while read < MAX_READ_EVENTS:
         part = database.read(at, _BATCH_EVENTS, with_public=True)
-        spend(len(part))
+        count_examined(len(part))
         for event in part:
             seen = visible(event, actor, schema)
-            if seen is not None and not selection.has(seen):
+            if seen is not None and not selection.matches(seen):
                 seen = None
             if seen is not None and len(found) == limit:
                 return Part(found, at, more=True)

@@ -16,7 +16,7 @@ from server.documents.timestamps import from_datetime, now
 from server.errors import GitError, StorageError
 from server.events.change_events import (
     DERIVED_FIELDS,
-    Unknown,
+    UnknownVersion,
     Version,
     Versions,
     digest,
@@ -25,7 +25,7 @@ from server.events.change_events import (
     shapes_of,
     versions_by_key,
 )
-from server.events.database import BEGIN_NOTE, EventDatabase, Recorded, Transaction
+from server.events.database import BEGIN_NOTE, EventDatabase, LoggedVersion, Transaction
 from server.events.lineage import Lineage
 from server.events.model import Counts, Event, Key
 from server.site.change import Origin
@@ -44,16 +44,17 @@ _MISSED_LOCK_TIMEOUT_S = 0.02  # for the database, after a change was missed
 _ID_BYTES = 64
 _CHANGES_PER_SWEEP = 500  # Old events are deleted after this many changes.
 
-Before = Callable[[Recorded], Version]  # returns the content of a logged version
+Before = Callable[[LoggedVersion], Version]  # returns the content of a logged version
 After = Callable[[str], Entry | None]  # returns a file's current entry
 
 
 class Recorder:
     """A site's event recorder. Create it before the workers are forked.
 
-    - `accounts`: the URL of the accounts database, which also contains the event log if it is in PostgreSQL
+    - `accounts_url`: the URL of the accounts database. If it is in PostgreSQL, it also contains the event
+      log.
     - `replaced`: earlier versions of documents that changed while no server was running, by path
-    - `served`: whether this process is a server; other processes skip invalid files
+    - `is_server`: whether this process is a server; other processes skip invalid files
     """
 
     def __init__(
@@ -61,11 +62,11 @@ class Recorder:
         root: Path,
         replaced: Mapping[str, Document] | None = None,
         *,
-        accounts: str = "",
-        served: bool = True,
+        accounts_url: str = "",
+        is_server: bool = True,
     ) -> None:
-        self._served = served
-        self.database = EventDatabase(root, accounts)
+        self._served = is_server
+        self.database = EventDatabase(root, accounts_url)
         self._replaced = dict(replaced or {})
         # In shared memory: whether changes were missed, and the id of the log last compared with the files.
         self._missed, self._compared = mmap.mmap(-1, 1), mmap.mmap(-1, _ID_BYTES)
@@ -74,8 +75,8 @@ class Recorder:
     def __call__(self, contents: Contents, record: Record, origin: Origin) -> int | None:
         """Log the events for the changes in `record`.
 
-        Return the number of the last event, or None if the events must be logged later. Does not raise
-        storage errors or git errors.
+        Return the number of the last event, or None if the events must be logged later. Storage errors and
+        git errors are logged, not raised.
         """
         try:
             with self.database.writing(
@@ -116,11 +117,11 @@ class Recorder:
         # changed since it was read.
         schema, settings = contents.configuration.schema, contents.configuration.settings
         if not transaction.value(BEGIN_NOTE):
-            recorded = map(recorded_version, contents.entries.values())
+            recorded = map(logged_version, contents.entries.values())
             transaction.put_versions(one for one in recorded if one)
             transaction.put_shapes(shapes_of(schema).items())
             transaction.note(BEGIN_NOTE, now())
-            self._lineage(transaction, contents, contents.git.committed).arrive()
+            self._lineage(transaction, contents, contents.git.committed).record_checkout()
         elif configuration_mark(contents.root) != contents.configuration.mark:
             return False
         else:
@@ -132,7 +133,7 @@ class Recorder:
             before = partial(self._before, contents)
             events += _changes(line, paths, before, contents.entries.get, origin)
             self._append(transaction, events, settings)
-            line.arrive()
+            line.record_checkout()
         _forget(transaction, settings)
         return True
 
@@ -156,17 +157,17 @@ class Recorder:
         before = partial(self._before, contents)
         events += _changes(line, paths, before, after, _Origins(origin, committed, later))
         self._append(transaction, events, configuration.settings)
-        line.arrive()
+        line.record_checkout()
 
     def _lineage(self, transaction: Transaction, contents: Contents, later: CommitTimes) -> Lineage:
         origins = _Origins(Origin("file"), contents.git.committed, later)
         return Lineage(transaction, contents.root, later.commit, origins.is_from_commit)
 
-    def _before(self, contents: Contents, recorded: Recorded) -> Version:
+    def _before(self, contents: Contents, recorded: LoggedVersion) -> Version:
         entry = contents.entries.get(recorded.path)
-        if entry and entry.document and recorded_version(entry) == recorded:
+        if entry and entry.document and logged_version(entry) == recorded:
             return entry.document
-        return self._replaced.get(recorded.path, Unknown.VERSION)
+        return self._replaced.get(recorded.path, UnknownVersion.VERSION)
 
     def _append(self, transaction: Transaction, events: list[Event], settings: Settings) -> None:
         if len({(event.uid, event.document_id, event.locale) for event in events}) > settings.events.bulk:
@@ -179,7 +180,7 @@ class Recorder:
 
 
 class _Origins:
-    """Finds where a change came from: a commit, the API or an edit on disk."""
+    """Determines the origin of a change: a commit, the API or an edit on disk."""
 
     def __init__(self, origin: Origin, before: CommitTimes, after: CommitTimes) -> None:
         self._origin, self._before, self._after = origin, before, after
@@ -213,24 +214,24 @@ def _differing(rows: Iterable[tuple[Any, ...]], entries: Mapping[str, Entry]) ->
             and status == document.status
             and uid == document.type.uid
         )
-        if not same and recorded_version(entry) != row:
+        if not same and logged_version(entry) != row:
             differing.add(path)
     return differing | {path for path, entry in unmatched.items() if entry.document}
 
 
-def recorded_version(entry: Entry | None) -> Recorded | None:
-    """Return a file's version as stored in the log, or None if the file contains no document."""
+def logged_version(entry: Entry | None) -> LoggedVersion | None:
+    """Return a file's version in the form that the log stores, or None if the file contains no document."""
     if entry is None or entry.document is None:
         return None
     document = entry.document
-    return Recorded(entry.path, entry.digest or _digest(document), *key_of(document), document.status)
+    return LoggedVersion(entry.path, entry.digest or _digest(document), *key_of(document), document.status)
 
 
 def _changes(
     line: Lineage, paths: Collection[str], before: Before, after: After, origins: _Origins
 ) -> list[Event]:
-    versions = {path: recorded_version(after(path)) for path in paths}
-    paths, transaction = line.differing(versions), line.versions
+    versions = {path: logged_version(after(path)) for path in paths}
+    paths, transaction = line.may_be_unlogged(versions), line.versions
     known = transaction.versions_at(paths)
     differing = {path for path in paths if known.get(path) != versions[path]}
     touched: dict[Key, set[str]] = defaultdict(set)
@@ -242,11 +243,11 @@ def _changes(
     unchanged = [one for one in old_versions if one.path not in differing]
     new_versions = sorted([*unchanged, *(one for path in differing if (one := versions[path]))])
 
-    def now_at(one: Recorded) -> Version:
+    def now_at(one: LoggedVersion) -> Version:
         entry = after(one.path)
         return entry.document if entry else None
 
-    def then_at(one: Recorded) -> Version:
+    def then_at(one: LoggedVersion) -> Version:
         return before(one) if one.path in differing else now_at(one)
 
     old = versions_by_key((one.key, one.status, then_at(one)) for one in old_versions)
@@ -290,6 +291,6 @@ def _bulk(events: Sequence[Event]) -> Event:
 
 
 def _forget(transaction: Transaction, settings: Settings) -> None:
-    keep, most = settings.events.keep
+    keep, max_count = settings.events.keep
     before = "" if keep is None else from_datetime(datetime.now(UTC) - keep)
-    transaction.forget(before, most)
+    transaction.forget(before, max_count)

@@ -10,7 +10,9 @@ from server.site.site import Site
 
 
 class RecordEvents(Job):
-    """Job that logs unrecorded changes at startup, after failures, and after notices from other machines."""
+    """Job that logs changes which the recorder missed: at startup, after failures, and when another machine
+    asks for it.
+    """
 
     name = "record"
     failure = "changes can't be recorded"

@@ -8,7 +8,7 @@ from server.events.database import Bounds
 _ID = re.compile(r"([A-Za-z0-9_]{1,64})-([0-9]{1,15})")
 
 
-def require_kept(bounds: Bounds, since: int) -> None:
+def require_available(bounds: Bounds, since: int) -> None:
     """Raise GoneError if events after number `since` have been deleted, or if the log ends before `since`."""
     if since > bounds.last:
         message = f"The event log ends at event {bounds.last}, so {since} must be from a different log"
@@ -26,7 +26,7 @@ def start_position(last_id: str, since: int, bounds: Bounds) -> int | None:
             return None
         since = parsed[1]
     try:
-        require_kept(bounds, since)
+        require_available(bounds, since)
     except GoneError:
         return None
     return since

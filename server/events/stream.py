@@ -15,7 +15,7 @@ from server.auth.permissions import Actor
 from server.events.database import EventDatabase
 from server.events.model import Event
 from server.events.reading import Selection, shown, visible
-from server.events.resume import id_of, require_kept
+from server.events.resume import id_of, require_available
 from server.schema.model import Schema
 
 # --- frames ---------------------------------------------------------------------------------------
@@ -35,25 +35,29 @@ def notice(event: str, data: Mapping[str, object], id_: str = "") -> bytes:
 
 
 class Frames(Protocol):
-    """Encoder of what a stream's client receives. Frames that are equal must encode the same."""
+    """Encoder for the messages of a stream. Encoders that are equal must produce the same bytes."""
 
     def opening(self, log: str, number: int, newest: int, *, restarted: bool) -> bytes:
         """Return the first frames of a stream.
 
-        If `restarted` is set, the frames tell the client to fetch all data again.
+        If `restarted` is set, they tell the client to fetch all data again.
         """
 
     def event(self, log: str, event: Event, actor: Actor) -> bytes:
-        """Return the frames for an event that the actor can see, or b"" if it does not concern the client."""
+        """Return the frames for an event that the actor can see, or b"" if the client does not need the
+        event.
+        """
 
     def restart(self, log: str, newest: int) -> bytes:
         """Return the frames that tell the client to fetch all data again."""
 
     def goaway(self, reason: str, retry_ms: int) -> bytes:
-        """Return the last frames of a stream. `retry_ms` is the delay before the client reconnects."""
+        """Return the last frames of a stream. The client should wait `retry_ms` milliseconds before it
+        reconnects.
+        """
 
     def heartbeat(self, id_: str = "") -> bytes:
-        """Return a heartbeat. If `id_` is set, a reconnected stream resumes after this event."""
+        """Return a heartbeat. If `id_` is set, a client that reconnects resumes after that event."""
 
 
 class EventFrames:
@@ -85,10 +89,10 @@ EVENT_FRAMES = EventFrames()
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A requested event stream, which starts after event `position`.
+    """A requested event stream, which starts after event number `position`.
 
-    `sender` is the client's address, and `frames` encodes what the client receives. As a response body, the
-    stream yields only its opening frames. The hub sends the rest.
+    `sender` is the client's address. `frames` encodes the messages. As a response body, the stream yields
+    only its opening frames, because the hub sends all others.
     """
 
     authorization: str
@@ -120,7 +124,7 @@ class Client(Protocol):
         """Queue bytes for sending, without blocking."""
 
     def end(self) -> None:
-        """End the response after all queued bytes."""
+        """Finish the response after all queued bytes have been sent."""
 
 
 # --- source ---------------------------------------------------------------------------------------
@@ -129,7 +133,10 @@ MAX_CACHED_FRAMES = 2048  # shared by all streams
 
 
 class Source:
-    """Event log reader for a hub. `newest` returns the number of the newest event that all workers serve."""
+    """Event log reader for a hub.
+
+    `newest` returns the number of the newest event that all workers serve.
+    """
 
     def __init__(
         self,
@@ -147,12 +154,14 @@ class Source:
         bounds = self._database.bounds()
         if bounds.id != log_id:
             return bounds.id, []
-        require_kept(bounds, position)
+        require_available(bounds, position)
         return bounds.id, self._database.read(position, limit, with_public=True)
 
-    def sent(self, log_id: str, event: Event, actor: Actor, selection: Selection, frames: Frames) -> bytes:
+    def frames_for(
+        self, log_id: str, event: Event, actor: Actor, selection: Selection, frames: Frames
+    ) -> bytes:
         seen = visible(event, actor, self._schema())
-        if seen is None or not selection.has(seen):
+        if seen is None or not selection.matches(seen):
             return b""
         if frames is not EVENT_FRAMES or seen.counts is not None or actor.may("history", "read"):
             return frames.event(log_id, seen, actor)
@@ -169,7 +178,10 @@ CLIENT_HASHES = 1024
 
 
 class StreamCounts:
-    """Table of open streams in shared memory. Create it before forking, and call `enter` in each worker."""
+    """Numbers of open streams per worker and per client, in shared memory.
+
+    Create it before the workers are forked, and call `enter` in each worker.
+    """
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, MAX_WORKERS * 2 * 8)

@@ -64,8 +64,8 @@ class OpenSite:
     @cached_property
     def recorder(self) -> Recorder:
         """Recorder that adds changes to the event log. All workers of a server share it."""
-        accounts, served = self.site.state.settings.accounts, self.mode is Mode.SERVER
-        return Recorder(self.site.root, self.site.replaced, accounts=accounts, served=served)
+        accounts, is_server = self.site.state.settings.accounts, self.mode is Mode.SERVER
+        return Recorder(self.site.root, self.site.replaced, accounts_url=accounts, is_server=is_server)
 
     @cached_property
     def notices(self) -> Notices:

@@ -40,7 +40,7 @@ def make_site(tmp_path: Path, accounts: str) -> MakeSite:
 def api(make_api: MakeApi) -> Api:
     """A site whose changes are recorded."""
     made = make_api(FILES)
-    recorder = Recorder(made.root, accounts=made.site.state.settings.accounts)
+    recorder = Recorder(made.root, accounts_url=made.site.state.settings.accounts)
     made.site.observe(recorder)
     made.site.record()
     return made
@@ -94,7 +94,7 @@ def test_events_do_not_tell_whether_there_is_a_hidden_draft(tmp_path: Path, bulk
     log: list[Any] = []
     for name, drafts in (("without", {}), ("with", DRAFT)):
         api = make(tmp_path / name, {**FILES, **settings, **drafts})
-        api.site.observe(Recorder(api.root, accounts=api.site.state.settings.accounts))
+        api.site.observe(Recorder(api.root, accounts_url=api.site.state.settings.accounts))
         api.site.record()
         for text in ('{"title": "A"}', '{"title": "B"}', None):
             for document in "ab":
@@ -128,7 +128,7 @@ DISAPPEARED = {"entry.delete": 2, "entry.unpublish": 2}
 def test_relations_to_what_may_not_be_found_are_not_named_as_changed(make_api: MakeApi) -> None:
     note = collection("note", {"title": STRING, "file": relation("manyToOne", "dossier")})
     api = make_api({**FILES, **note})
-    api.site.observe(Recorder(api.root, accounts=api.site.state.settings.accounts))
+    api.site.observe(Recorder(api.root, accounts_url=api.site.state.settings.accounts))
     api.site.record()
     dossier = api.post("/api/dossiers", {"title": "D"}).data["documentId"]
     id_ = api.post("/api/notes", {"title": "One"}).data["documentId"]
@@ -159,7 +159,7 @@ def test_a_change_that_nobody_is_shown_is_no_event(make_api: MakeApi, drafts: bo
         **component("x.inner", {"open": STRING, "key": {"type": "password"}, "code": private}),
     }
     api = make_api(files)
-    api.site.observe(Recorder(api.root, accounts=api.site.state.settings.accounts))
+    api.site.observe(Recorder(api.root, accounts_url=api.site.state.settings.accounts))
     api.site.record()
     api.post("/api/dossiers", {"title": "D"})
 
@@ -196,7 +196,7 @@ def test_a_change_of_targets_is_told_to_those_who_may_find_them(make_api: MakeAp
     }
     api = make_api(files)
     api.token("reader", may=["note.find", "tag.find"])
-    api.site.observe(Recorder(api.root, accounts=api.site.state.settings.accounts))
+    api.site.observe(Recorder(api.root, accounts_url=api.site.state.settings.accounts))
     api.site.record()
     (api.root / "content/notes").mkdir(exist_ok=True)
 
@@ -235,7 +235,7 @@ def test_names_that_are_or_were_hidden_are_not_told_after_a_change_of_the_schema
     before = {"title": STRING, "bygone": STRING, **hidden}
     api = make_api({**FILES, **collection("note", before), "content/notes/n.json": json.dumps(full)})
     api.token("finder", may=["note.find", "dossier.find"])
-    api.site.observe(Recorder(api.root, accounts=api.site.state.settings.accounts))
+    api.site.observe(Recorder(api.root, accounts_url=api.site.state.settings.accounts))
     api.site.record()
 
     def changed(who: str) -> list[list[str]]:
@@ -261,7 +261,7 @@ def test_names_that_are_or_were_hidden_are_not_told_after_a_change_of_the_schema
 def test_a_relation_stays_hidden_in_earlier_events_when_it_is_removed(make_api: MakeApi) -> None:
     note = {"title": STRING, "file": relation("manyToOne", "dossier")}
     api = make_api({**FILES, **collection("note", note), "content/notes/n.json": '{"title": "One"}'})
-    api.site.observe(Recorder(api.root, accounts=api.site.state.settings.accounts))
+    api.site.observe(Recorder(api.root, accounts_url=api.site.state.settings.accounts))
     api.site.record()
     write(api.root, {"content/notes/n.json": '{"title": "Two", "file": "d"}'})
     api.site.refresh()

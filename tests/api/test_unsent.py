@@ -64,7 +64,7 @@ async def _take_slowly(host: str) -> None:
             while left:
                 left -= len(await asyncio.to_thread(client.recv, 1_000_000))
             await until(lambda: unsent({name}) == {name: 0})
-            await asyncio.to_thread(server.connections.give_up, {name})
+            await asyncio.to_thread(server.connections.disconnect, {name})
             assert await asyncio.to_thread(client.recv, 1) == b""
             await until(lambda: unsent({name}) == {})
         acceptor.stop()

@@ -57,7 +57,7 @@ def record(root: Path, *names: str) -> None:
 @contextmanager
 def delivering(root: Path) -> Iterator[None]:
     """Context manager: send queued deliveries, each at most once."""
-    settings, pace = read_settings(root), Pace(steps=(), timeout=2)
+    settings, pace = read_settings(root), Pace(backoffs_s=(), timeout_s=2)
     runner = Runner([Deliverer(root, lambda: settings, lambda event, drafts: b"{}", Timing(), pace)])
     runner.start()
     try:

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from server.events.database import ALL_CLONES, Recorded, Transaction
+from server.events.database import ALL_CLONES, LoggedVersion, Transaction
 from server.events.model import Event
-from server.events.recorder import Recorder, recorded_version
+from server.events.recorder import Recorder, logged_version
 from server.history.past import PastStates
 from server.history.remote.following import Follower
 from server.history.remote.push_after_serving import Outgoing
@@ -47,7 +47,7 @@ class Machine:
     notes: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.recorder = Recorder(self.api.root, self.api.site.replaced, accounts=self.url)
+        self.recorder = Recorder(self.api.root, self.api.site.replaced, accounts_url=self.url)
         self.api.site.observe(self.recorder)
         self.api.site.record()
         self.pushes = Outgoing(PastStates(self.api.site), Timing())
@@ -117,18 +117,18 @@ def settle(found: list[Machine]) -> None:
     raise AssertionError("the machines do not come to the same commit")
 
 
-def recorded(machine: Machine) -> set[Recorded]:
+def recorded(machine: Machine) -> set[LoggedVersion]:
     """Return the versions that result from the events in the log."""
 
-    def read(connection: object) -> set[Recorded]:
-        return {Recorded(*row) for row in Transaction(connection, ALL_CLONES).versions()}  # type: ignore[arg-type]
+    def read(connection: object) -> set[LoggedVersion]:
+        return {LoggedVersion(*row) for row in Transaction(connection, ALL_CLONES).versions()}  # type: ignore[arg-type]
 
     return machine.recorder.database.query(read)
 
 
-def served(machine: Machine) -> set[Recorded]:
+def served(machine: Machine) -> set[LoggedVersion]:
     """Return the versions that a machine serves."""
-    return {one for entry in machine.api.site._contents.entries.values() if (one := recorded_version(entry))}
+    return {one for entry in machine.api.site._contents.entries.values() if (one := logged_version(entry))}
 
 
 # --- cases -------------------------------------------------------------------------------------------

@@ -116,7 +116,7 @@ def check(root: Path, writers: list[Writer]) -> None:
     """Compare the log with the responses and the final state."""
     site = Site(root)
     site.load()
-    recorder = Recorder(root, accounts=site.state.settings.accounts)
+    recorder = Recorder(root, accounts_url=site.state.settings.accounts)
     site.observe(recorder)
     site.record()
     there = {entry.document.document_id for entry in site.basis()[3].values() if entry.document}

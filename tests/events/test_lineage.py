@@ -41,7 +41,7 @@ class Machine:
         """Load the clone as a newly started process does."""
         self.site = Site(self.root)
         self.site.load()
-        self.recorder = Recorder(self.root, self.site.replaced, accounts=self.url)
+        self.recorder = Recorder(self.root, self.site.replaced, accounts_url=self.url)
         self.site.observe(self.recorder)
         self.site.record()
 

@@ -36,7 +36,7 @@ def url(database: Postgres) -> str:
 
 
 def recorded(site: Site, url: str) -> Recorder:
-    recorder = Recorder(site.root, site.replaced, accounts=url)
+    recorder = Recorder(site.root, site.replaced, accounts_url=url)
     site.observe(recorder)
     site.record()
     return recorder

@@ -43,7 +43,7 @@ def make_site(tmp_path: Path, accounts: str) -> MakeSite:
 
 def recorded(site: Site) -> EventDatabase:
     """Start recording a site's changes, and return its log."""
-    recorder = Recorder(site.root, site.replaced, accounts=site.state.settings.accounts)
+    recorder = Recorder(site.root, site.replaced, accounts_url=site.state.settings.accounts)
     site.observe(recorder)
     site.record()
     return recorder.database
@@ -312,7 +312,7 @@ def test_a_write_through_the_api_says_who_made_it(make_api: MakeApi) -> None:
     commit_all(api.site.root)
     api.site.refresh()
     database = recorded(api.site)
-    recorder = Recorder(api.site.root, accounts=api.site.state.settings.accounts)
+    recorder = Recorder(api.site.root, accounts_url=api.site.state.settings.accounts)
     api.site.observe(recorder, recorder.committed)
     made = api.post("/api/notes", {"title": "One"})
     head = git(api.site.root, "rev-parse", "HEAD").strip()
@@ -365,7 +365,7 @@ def test_a_server_with_content_types_that_others_have_changed_compares_later(mak
     behind.load()
     edit(ahead.root, dict(collection("note", {"title": "text"}, drafts=True)))
     ahead.refresh()
-    recorder = Recorder(behind.root, accounts=behind.state.settings.accounts)
+    recorder = Recorder(behind.root, accounts_url=behind.state.settings.accounts)
     behind.observe(recorder)
     behind.record()
     assert recorder.missed
@@ -389,7 +389,7 @@ def test_starts_leave_nothing_in_the_database(make_site: MakeSite) -> None:
 def test_what_differs_from_what_was_recorded_and_not_from_what_was_served(make_site: MakeSite) -> None:
     site = make_site(FILES)
     database = recorded(site)
-    late = Recorder(site.root, accounts=site.state.settings.accounts)
+    late = Recorder(site.root, accounts_url=site.state.settings.accounts)
     edit(site.root, {"content/notes/one.json": '{"title": "Uno", "secret": "S"}'})
     site.observe(lambda *_: None)
     site.refresh()  # this change is not recorded
@@ -409,7 +409,7 @@ def test_what_fails_is_tried_again_less_and_less_often(
         raise ValueError("something is broken")
 
     site = make_site(FILES)
-    recorder = Recorder(site.root, site.replaced, accounts=site.state.settings.accounts)
+    recorder = Recorder(site.root, site.replaced, accounts_url=site.state.settings.accounts)
     monkeypatch.setattr(Site, "record", fail)
     background = Runner([RecordEvents(site, recorder, Timing())])
     background.start()

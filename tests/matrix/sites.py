@@ -410,7 +410,7 @@ def make_twin(root: Path, secrets: Secrets) -> Twin:
     git(root, "reset", "-q", "--hard", "main")
     write(root, uncommitted(secrets))
     api = Api.of(opened(root))
-    api.site.observe(Recorder(root, accounts=api.site.state.settings.accounts))
+    api.site.observe(Recorder(root, accounts_url=api.site.state.settings.accounts))
     api.site.record()
     users = Users(api.accounts)
     for name, role in USERS.items():

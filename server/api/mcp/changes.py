@@ -12,7 +12,7 @@ from server.errors import ApiError, ForbiddenError, GoneError, UnauthorizedError
 from server.events.database import EventDatabase
 from server.events.model import Event
 from server.events.reading import visible
-from server.events.resume import require_kept
+from server.events.resume import require_available
 
 log = logging.getLogger("bifolio")
 
@@ -82,7 +82,7 @@ class Changes:
         if log_id != bounds.id or bounds.last - position > MAX_EVENTS:
             return NewEvents(is_incomplete=True)
         try:
-            require_kept(bounds, position)
+            require_available(bounds, position)
         except GoneError:
             return NewEvents(is_incomplete=True)
         found: list[Event] = []
@@ -93,4 +93,4 @@ class Changes:
             position = part[-1].seq
         self._position = max(position, bounds.last)
         shown = (visible(event, actor, state.schema) for event in found)
-        return NewEvents(tuple(event for event in shown if event and SELECTION.has(event)))
+        return NewEvents(tuple(event for event in shown if event and SELECTION.matches(event)))

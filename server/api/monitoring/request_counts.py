@@ -172,4 +172,4 @@ class Watched:
 
     @classmethod
     def alone(cls, root: Path, accounts: str) -> "Watched":
-        return cls(Recorder(root, accounts=accounts))
+        return cls(Recorder(root, accounts_url=accounts))

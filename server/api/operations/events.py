@@ -18,7 +18,7 @@ from server.api.operations.json_schema import (
 from server.api.operations.operation import Area, Audience, Docs, Operation, Tag
 from server.api.operations.permission import anyone, may_attend_any, may_read_events
 from server.events.model import KINDS, SOURCES
-from server.events.presence import types_to_attend
+from server.events.presence import types_with_presence
 from server.events.reading import DEFAULT_LIMIT, MAX_INTEGER, MAX_LIMIT, STATUSES, subjects_of
 
 OF_EVENTS = Tag("Events", "The event log: changes of documents, media files and content types.")
@@ -126,7 +126,7 @@ _HOLDS = object_of({"expiresIn": {**NUMBER, "description": "Seconds until it exp
 
 
 def _types(audience: Audience) -> JsonSchema:
-    return {"enum": list(types_to_attend(audience.actor, audience.schema))}
+    return {"enum": list(types_with_presence(audience.actor, audience.schema))}
 
 
 def _people(audience: Audience) -> JsonSchema:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from server.auth.permissions import BRANCH, PROBLEMS, SITE_SUBJECTS, Actor, may_draft, may_of_site, may_write
 from server.errors import ForbiddenError
-from server.events.presence import PUBLIC_ACTOR, types_to_attend
+from server.events.presence import PUBLIC_ACTOR, types_with_presence
 from server.events.reading import subjects_of
 from server.schema.model import Schema, Type
 
@@ -87,5 +87,5 @@ def may_read_events(actor: Actor, schema: Schema, type_: Type | None) -> bool:
 def may_attend_any(actor: Actor, schema: Schema, type_: Type | None) -> bool:
     """Return whether the actor is allowed to see who edits documents of at least one content type."""
     with suppress(ForbiddenError):
-        return bool(types_to_attend(actor, schema))
+        return bool(types_with_presence(actor, schema))
     return False

@@ -19,7 +19,7 @@ from server.documents.ids import compose
 from server.errors import ForbiddenError, NotFoundError, ValidationError
 from server.events.database import EventDatabase
 from server.events.model import KINDS
-from server.events.presence import types_to_attend
+from server.events.presence import types_with_presence
 from server.events.reading import (
     DEFAULT_LIMIT,
     MAX_LIMIT,
@@ -47,7 +47,7 @@ def bind(handles: Handlers, database: EventDatabase) -> None:
         subjects, asked = subjects_of(actor, schema), parameters(request)
         selection = read_selection(asked, subjects)
         since, limit = read_number(asked, "since", 0), read_number(asked, "limit", DEFAULT_LIMIT, MAX_LIMIT)
-        if selection.presence and selection.presence[0] not in types_to_attend(actor, schema):
+        if selection.presence and selection.presence[0] not in types_with_presence(actor, schema):
             raise ForbiddenError()
         if wants_stream(request):
             return stream(request, database, actor, selection, since if asked.get("since") else None)

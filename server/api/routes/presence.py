@@ -19,10 +19,10 @@ from server.events.presence import (
     Presence,
     PresenceTable,
     by_document,
-    is_field,
-    is_shown,
-    others_at,
-    types_to_attend,
+    is_visible,
+    is_visible_field,
+    others_viewing,
+    types_with_presence,
 )
 from server.schema.model import Type
 from server.schema.spelling import suggestion
@@ -39,7 +39,7 @@ def bind(handles: Handlers, table: PresenceTable) -> None:
 
     def attend() -> tuple[Actor, Mapping[str, Type]]:
         actor = actor_of(request)
-        return actor, types_to_attend(actor, state_of(request).schema)
+        return actor, types_with_presence(actor, state_of(request).schema)
 
     @handles("findPresence")
     def listed() -> Response:
@@ -47,10 +47,10 @@ def bind(handles: Handlers, table: PresenceTable) -> None:
         name, document_id = _read_query(parameters(request), types)
         state, there = state_of(request), by_document(table.all())
         told = [
-            others_at(document, present, types[document[0]], actor, state.schema)
+            others_viewing(document, present, types[document[0]], actor, state.schema)
             for document, present in there.items()
             if document[0] in types and name in ("", document[0]) and document_id in ("", document[1])
-            if is_shown(state.snapshot, types[document[0]], document[1], actor)
+            if is_visible(state.snapshot, types[document[0]], document[1], actor)
         ]
         data = [document for document in told if document["people"]]
         return answer_within(request, {"data": data})
@@ -65,7 +65,7 @@ def bind(handles: Handlers, table: PresenceTable) -> None:
         table.put(client, Presence(actor.name, kind, name, type_.singular, document_id, locale, field))
         document = type_.singular, document_id
         present = by_document(table.all()).get(document, ())
-        told = others_at(document, present, type_, actor, state.schema)
+        told = others_viewing(document, present, type_, actor, state.schema)
         meta = {"expiresIn": int(ENTRY_TTL_S)}
         return answer_within(request, {"data": told, "meta": meta})
 
@@ -116,9 +116,11 @@ def _read_place(
     locale = state.settings.locales.default if locale is None else locale
     if locale not in state.settings.locales.available:
         raise ValidationError('"locale" must be one of the site\'s locales')
-    if field is not None and not (isinstance(field, str) and is_field(field, type_, actor, state.schema)):
+    if field is not None and not (
+        isinstance(field, str) and is_visible_field(field, type_, actor, state.schema)
+    ):
         raise ValidationError('"field" must be null or the path of an attribute, such as "sections.0.title"')
-    if not is_shown(state.snapshot, type_, document_id, actor):
+    if not is_visible(state.snapshot, type_, document_id, actor):
         raise NotFoundError()
     return type_, document_id, locale, field
 

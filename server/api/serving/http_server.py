@@ -101,7 +101,7 @@ class Connections:
         for _, one in heapq.nsmallest(CLOSED_AT_ONCE, waiting, key=lambda found: found[0]):
             one.drop()
 
-    def give_up(self, clients: Collection[str]) -> None:
+    def disconnect(self, clients: Collection[str]) -> None:
         """Close the clients' connections immediately. Unsent bytes are lost. Thread-safe."""
         for client in clients:
             if one := self._open.get(client):

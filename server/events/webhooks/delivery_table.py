@@ -29,11 +29,11 @@ _SELECT = (
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """Delivery to one webhook, either of a single event or of several events combined.
+    """A delivery to one webhook, either of a single event or of several events combined.
 
-    - `document`: if not empty, deliveries for the same document are sent in order
-    - `first`, `last`: numbers of the first and last events delivered
-    - `body`: stored from the first attempt until the delivery is done
+    - `document`: deliveries with the same non-empty document are sent in order
+    - `first_event`, `last_event`: the numbers of the first and the last event in the delivery
+    - `body`: the request body, stored from the first attempt until the delivery is done
     """
 
     number: int
@@ -41,29 +41,31 @@ class Delivery:
     id: str
     document: str
     event: Event
-    first: int
-    last: int
+    first_event: int
+    last_event: int
     state: str
-    made: float
+    created_at: float
     due: float
-    tries: int
-    step: int
+    attempts: int
+    backoff_step: int
     body: bytes | None
-    tried: float | None
+    attempted_at: float | None
     status: int
     error: str
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookStatus:
-    """Status of a webhook.
+    """The status of a webhook.
 
-    `waiting` is the number of open deliveries. `disabled` is when the webhook was disabled, or None.
+    - `waiting`: the number of open deliveries
+    - `disabled`: the time at which the webhook was disabled, or None
+    - `last_attempted`: the most recently attempted delivery, or None
     """
 
     waiting: int
     disabled: float | None
-    last: Delivery | None
+    last_attempted: Delivery | None
 
 
 def put(
@@ -82,20 +84,24 @@ def has_open(connection: Connection, name: str, document: str) -> bool:
     return connection.execute(statement, (name, document)).fetchone() is not None
 
 
-def next_due(connection: Connection, name: str, at: float, most: int, busy: Iterable[int]) -> list[Delivery]:
-    """Return up to `most` of a webhook's due deliveries. `busy`: numbers of deliveries to skip."""
+def next_due(
+    connection: Connection, name: str, at: float, limit: int, in_progress: Iterable[int]
+) -> list[Delivery]:
+    """Return up to `limit` of a webhook's deliveries that are due, except those with a number in
+    `in_progress`.
+    """
     statement = (
-        f"{_SELECT} WHERE webhook = ? AND {TIMED} AND due <= ? AND number NOT IN ({_sql_list(busy)})"
+        f"{_SELECT} WHERE webhook = ? AND {TIMED} AND due <= ? AND number NOT IN ({_sql_list(in_progress)})"
         " ORDER BY due, number LIMIT ?"
     )
-    return [delivery_of(row) for row in connection.execute(statement, (name, at, most))]
+    return [delivery_of(row) for row in connection.execute(statement, (name, at, limit))]
 
 
-def first_due(connection: Connection, name: str, busy: Iterable[int]) -> float | None:
-    """Return when a webhook's next delivery is due, or None. `busy`: numbers of deliveries to skip."""
+def first_due(connection: Connection, name: str, in_progress: Iterable[int]) -> float | None:
+    """Return when the next of a webhook's deliveries is due, or None. Skips the numbers in `in_progress`."""
     statement = (
-        f"SELECT due FROM deliveries WHERE webhook = ? AND {TIMED} AND number NOT IN ({_sql_list(busy)})"
-        " ORDER BY due LIMIT 1"
+        f"SELECT due FROM deliveries WHERE webhook = ? AND {TIMED}"
+        f" AND number NOT IN ({_sql_list(in_progress)}) ORDER BY due LIMIT 1"
     )
     row = connection.execute(statement, (name,)).fetchone()
     return row[0] if row else None
@@ -106,29 +112,31 @@ def _sql_list(numbers: Iterable[int]) -> str:
     return ",".join(map(str, (0, *numbers)))
 
 
-def begin(connection: Connection, delivery: Delivery, body: bytes, at: float) -> None:
-    """Record the start of an attempt, and store the body for retries."""
+def begin(connection: Connection, delivery: Delivery, body: bytes, now: float) -> None:
+    """Record the start of an attempt at the time `now`, and store the body for retries."""
     statement = "UPDATE deliveries SET state = ?, body = ?, tried = ?, tries = tries + 1 WHERE number = ?"
-    connection.execute(statement, (WAITING, body, at, delivery.number))
+    connection.execute(statement, (WAITING, body, now, delivery.number))
 
 
-def try_again(connection: Connection, delivery: Delivery, at: float, wait: float, step: int) -> None:
-    """Schedule another attempt `wait` seconds after `at`."""
+def try_again(
+    connection: Connection, delivery: Delivery, now: float, delay_s: float, backoff_step: int
+) -> None:
+    """Schedule another attempt, `delay_s` seconds from `now`."""
     statement = "UPDATE deliveries SET due = ?, wait = ?, step = ? WHERE number = ?"
-    connection.execute(statement, (at + wait, wait, step, delivery.number))
+    connection.execute(statement, (now + delay_s, delay_s, backoff_step, delivery.number))
 
 
 def note(connection: Connection, delivery: Delivery, status: int, error: str) -> None:
-    """Store the response status and error message from an attempt."""
+    """Store the response status and the error message of an attempt."""
     statement = "UPDATE deliveries SET status = ?, error = ? WHERE number = ?"
     connection.execute(statement, (status, error, delivery.number))
 
 
 def finish(connection: Connection, delivery: Delivery, state: str) -> None:
-    """Mark a delivery as done, and release the next delivery for the same document."""
+    """Mark a delivery as delivered or failed, and release the next delivery for the same document."""
     statement = f"UPDATE deliveries SET state = ?, body = NULL WHERE number = ? AND {OPEN}"
-    done = connection.execute(statement, (state, delivery.number)).rowcount
-    if done and delivery.document:
+    updated = connection.execute(statement, (state, delivery.number)).rowcount
+    if updated and delivery.document:
         (number,) = connection.execute(
             f"SELECT min(number) FROM deliveries WHERE webhook = ? AND document = ? AND {OPEN}",
             (delivery.webhook, delivery.document),
@@ -142,17 +150,17 @@ def give_up_all(connection: Connection, name: str, why: str) -> None:
     connection.execute(statement, (FAILED, why, name))
 
 
-def oldest_open(connection: Connection, name: str, beyond: int) -> list[Delivery]:
-    """Return all of a webhook's open deliveries except the newest `beyond`, oldest first."""
-    count = webhook_status(connection, name).waiting - beyond
+def oldest_excess(connection: Connection, name: str, limit: int) -> list[Delivery]:
+    """Return the oldest of a webhook's open deliveries that exceed `limit`, oldest first."""
+    count = webhook_status(connection, name).waiting - limit
     if count <= 0:
         return []
     statement = f"{_SELECT} WHERE webhook = ? AND {OPEN} ORDER BY number LIMIT ?"
     return [delivery_of(row) for row in connection.execute(statement, (name, count))]
 
 
-def shorten(connection: Connection, at: float) -> None:
-    """Correct the due times after the system clock has been set back."""
+def correct_due_times(connection: Connection, at: float) -> None:
+    """Move due times that lie too far in the future, which happens after the system clock is set back."""
     statement = f"UPDATE deliveries SET due = ? + wait WHERE {OPEN} AND due > ? + wait"
     connection.execute(statement, (at, at))
 
@@ -170,11 +178,11 @@ def forget(connection: Connection, at: float) -> None:
             connection.execute(statement, (name, row[0]))
 
 
-def newest(connection: Connection, names: Sequence[str], most: int) -> list[Delivery]:
-    """Return the newest deliveries to these webhooks (at most `most`), oldest first."""
+def newest(connection: Connection, names: Sequence[str], limit: int) -> list[Delivery]:
+    """Return the newest deliveries to these webhooks, at most `limit`, oldest first."""
     marks = ",".join("?" * len(names))
     statement = f"{_SELECT} WHERE webhook IN ({marks}) ORDER BY number DESC LIMIT ?"
-    return [delivery_of(row) for row in connection.execute(statement, (*names, most))][::-1]
+    return [delivery_of(row) for row in connection.execute(statement, (*names, limit))][::-1]
 
 
 def of_events_after(connection: Connection, name: str, since: int) -> list[Delivery]:
@@ -188,7 +196,6 @@ def by_id(connection: Connection, name: str, webhook_id: str) -> Delivery | None
 
 
 def webhook_status(connection: Connection, name: str) -> WebhookStatus:
-    """Return the status of a webhook's deliveries."""
     waiting = f"SELECT count(*) FROM deliveries WHERE webhook = ? AND {OPEN}"
     disabled = connection.execute("SELECT disabled FROM webhooks WHERE name = ?", (name,)).fetchone()
     last = f"{_SELECT} WHERE webhook = ? AND tried IS NOT NULL ORDER BY tried DESC, number DESC LIMIT 1"

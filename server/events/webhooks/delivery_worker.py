@@ -23,17 +23,17 @@ from server.events.tables import DELIVERED, FAILED
 from server.events.webhooks.delivery_table import (
     Delivery,
     begin,
+    correct_due_times,
     finish,
     first_due,
     forget,
     next_due,
     note,
-    shorten,
     try_again,
 )
 from server.events.webhooks.http_client import TIMEOUT_S, Outcome, brief, post
-from server.events.webhooks.queue import adopt, cursors, disable, enqueue
-from server.events.webhooks.retry_policy import BACKOFFS_S, next_try
+from server.events.webhooks.queue import cursors, disable, enqueue, update_webhooks
+from server.events.webhooks.retry_policy import BACKOFFS_S, next_attempt
 from server.events.webhooks.secret_files import secrets_of
 from server.jobs.job import Backoff, Clock, Job, JobContext, JobFailedError, Timing
 from server.paths import SETTINGS, state_folder
@@ -58,10 +58,10 @@ Render = Callable[[Event, bool], bytes]  # (event, whether to include drafts)
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Delays between attempts, and the timeout of each attempt, in seconds."""
+    """The delays between attempts, and the timeout of each attempt."""
 
-    steps: Sequence[float] = BACKOFFS_S
-    timeout: float = TIMEOUT_S
+    backoffs_s: Sequence[float] = BACKOFFS_S
+    timeout_s: float = TIMEOUT_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,8 @@ class _Attempt:
 class Deliverer(Job):
     """Background job that delivers events to a site's webhooks.
 
-    `render` creates the request bodies. Each webhook's cursor is stored, so deliveries continue after a
-    crash.
+    `render` creates the request bodies. Each webhook's position in the event log is stored, so deliveries
+    continue after a crash.
     """
 
     name = "deliver"
@@ -96,7 +96,7 @@ class Deliverer(Job):
         self._clock, self._lock = Clock(), FileLock(state_folder(root) / "webhooks" / "lock")
         self._wake: Callable[[], None] = lambda: None
         self._database = EventDatabase(root, settings().accounts)
-        self._busy: dict[int, _Attempt] = {}  # by delivery number
+        self._in_progress: dict[int, _Attempt] = {}  # by delivery number
         self._finished: queue.SimpleQueue[tuple[_Attempt, Outcome]] = queue.SimpleQueue()
         self._outcomes: list[tuple[_Attempt, Outcome]] = []  # finished, but not stored yet
         self._failing: set[str] = set()  # webhooks whose last attempt failed
@@ -110,14 +110,17 @@ class Deliverer(Job):
         self._clock, self._wake = context.clock, context.wake
 
     def run(self, context: JobContext) -> float:
-        """Store outcomes, queue events and start due attempts, unless another server does so."""
+        """Store the outcomes of attempts, queue new events and start the attempts that are due.
+
+        Does nothing if another server of the site delivers webhooks.
+        """
         if not self._acquire_lock():
             return self._timing.deliver_lock_s
         self._collect()
         try:
             self._deliver()
         except (StorageError, BusyError) as error:
-            self._log_trouble(error)
+            self._log_error(error)
             raise JobFailedError(error.message) from error
         self._warned.discard("trouble")
         return self._timing.deliver_s
@@ -130,20 +133,20 @@ class Deliverer(Job):
             return False
 
     def close(self) -> None:
-        """Wait up to STOP_TIMEOUT_S for running attempts, and store their outcomes."""
+        """Wait up to STOP_TIMEOUT_S for attempts in progress, and store their outcomes."""
         deadline = time.monotonic() + STOP_TIMEOUT_S
-        while self._busy and time.monotonic() < deadline:
+        while self._in_progress and time.monotonic() < deadline:
             self._collect(0.05)
         try:
             if self._outcomes:
                 self._flush_outcomes()
         except (StorageError, BusyError) as error:
-            self._log_trouble(error)
+            self._log_error(error)
         finally:
             self._database.close()
             self._lock.release()
 
-    def _log_trouble(self, error: ApiError) -> None:
+    def _log_error(self, error: ApiError) -> None:
         self._warn_once("trouble", f"{error.message}; webhooks wait until it is available again")
 
     def _warn_once(self, key: str, line: str) -> None:
@@ -156,17 +159,17 @@ class Deliverer(Job):
             found = self._finished.get(timeout=seconds) if seconds else self._finished.get_nowait()
             while True:
                 self._outcomes.append(found)
-                self._busy.pop(found[0].delivery.number, None)
+                self._in_progress.pop(found[0].delivery.number, None)
                 found = self._finished.get_nowait()
         except queue.Empty:
             pass
 
     def _deliver(self) -> None:
         settings, at = self._settings(), self._clock.time()
-        jumped = self._has_jumped(at)
+        jumped = self._clock_was_set(at)
         if not settings.webhooks and not self._last_state and not self._outcomes:
             return
-        if not self._database.leads():  # Another machine delivers, and computes the due times.
+        if not self._database.is_deliverer():  # Another machine delivers, and computes the due times.
             self._last_state, self._offset = (), 0.0
             return
         state = (settings, self._database.mark())
@@ -177,7 +180,7 @@ class Deliverer(Job):
             and (self._next_due is None or self._next_due > at)
         ):
             return
-        webhooks = {webhook.name: webhook for webhook in self._usable(settings)}
+        webhooks = {webhook.name: webhook for webhook in self._configured_webhooks(settings)}
         more = self._queue_events(settings, webhooks, at, jumped=jumped)
         self._offset = at - self._clock.monotonic()
         chosen = self._choose(webhooks, at)
@@ -185,11 +188,11 @@ class Deliverer(Job):
         self._find_next_due(webhooks)
         self._last_state = () if more else state
 
-    def _has_jumped(self, at: float) -> bool:
+    def _clock_was_set(self, at: float) -> bool:
         # If the offset has changed, the clock was set, or another machine computed the stored due times.
         return abs(at - self._clock.monotonic() - self._offset) > _MIN_CLOCK_JUMP_S
 
-    def _usable(self, settings: Settings) -> Iterator[Webhook]:
+    def _configured_webhooks(self, settings: Settings) -> Iterator[Webhook]:
         for webhook in settings.webhooks:
             if webhook.enabled:
                 try:
@@ -208,10 +211,10 @@ class Deliverer(Job):
         # Returns whether more events remain.
         with self._writing() as connection:
             self._store_outcomes(connection)
-            adopt(connection, settings.webhooks, lambda: _last_before(connection, self._root, at))
+            update_webhooks(connection, settings.webhooks, lambda: _last_before(connection, self._root, at))
             known = {name: at for name, at in cursors(connection).items() if name in webhooks}
             if jumped:
-                shorten(connection, at)
+                correct_due_times(connection, at)
             if abs(at - self._swept_at) > SWEEP_INTERVAL_S:
                 forget(connection, at)
         self._outcomes.clear()
@@ -245,7 +248,9 @@ class Deliverer(Job):
             if outcome.succeeded:
                 finish(connection, delivery, DELIVERED)
                 continue
-            again = next_try(self._pace.steps, delivery.step, delivery.tries + 1, outcome.retry_after)
+            again = next_attempt(
+                self._pace.backoffs_s, delivery.backoff_step, delivery.attempts + 1, outcome.retry_after
+            )
             if outcome.status == GONE_STATUS:
                 finish(connection, delivery, FAILED)
                 disable(connection, delivery.webhook, at, f"given up: {outcome.error}")
@@ -269,7 +274,7 @@ class Deliverer(Job):
             log.warning("webhook %s: %s", name, brief(outcome.error))
 
     def _room(self, name: str) -> int:
-        tries = Counter(one.delivery.webhook for one in self._busy.values())
+        tries = Counter(one.delivery.webhook for one in self._in_progress.values())
         room = MAX_CONCURRENT_ATTEMPTS - tries.total()
         if name in self._failing:
             return min(1 - tries[name], room, MAX_FAILING_ATTEMPTS - self._failing_in(tries))
@@ -282,9 +287,11 @@ class Deliverer(Job):
         # Webhooks with the fewest running attempts come first.
         rooms = {name: self._room(name) for name in webhooks}
         waiting = self._database.query(
-            lambda c: {n: next_due(c, n, at, room, self._busy) for n, room in rooms.items() if room > 0}
+            lambda c: {
+                n: next_due(c, n, at, room, self._in_progress) for n, room in rooms.items() if room > 0
+            }
         )
-        tries = Counter(one.delivery.webhook for one in self._busy.values())
+        tries = Counter(one.delivery.webhook for one in self._in_progress.values())
         chosen: list[Delivery] = []
         while tries.total() < MAX_CONCURRENT_ATTEMPTS:
             full = self._failing_in(tries) >= MAX_FAILING_ATTEMPTS
@@ -310,14 +317,14 @@ class Deliverer(Job):
                 if body:
                     begin(connection, delivery, body, at)
                 elif body is None:
-                    try_again(connection, delivery, at, self._timing.deliver_s, delivery.step)
+                    try_again(connection, delivery, at, self._timing.deliver_s, delivery.backoff_step)
                 else:
                     note(connection, delivery, 0, "the body could not be created; see the server's log")
                     finish(connection, delivery, FAILED)
         for delivery, body in bodies:
             if body:
                 attempt = _Attempt(delivery, webhooks[delivery.webhook])
-                self._busy[delivery.number] = attempt
+                self._in_progress[delivery.number] = attempt
                 work = (attempt, body, settings.webhooks_allow)
                 threading.Thread(target=self._post, args=work, name="webhook", daemon=True).start()
 
@@ -339,8 +346,8 @@ class Deliverer(Job):
     def _newest(self, delivery: Delivery) -> Event:
         event = delivery.event
         if event.write and not event.commit and event.counts is None:
-            found = self._database.read(delivery.first - 1, 1)
-            if found and found[0].seq == delivery.first:
+            found = self._database.read(delivery.first_event - 1, 1)
+            if found and found[0].seq == delivery.first_event:
                 return found[0]
         return event
 
@@ -350,7 +357,7 @@ class Deliverer(Job):
         try:
             at = self._clock.time()
             secrets = secrets_of(self._root, attempt.webhook, at)
-            kind, timeout = delivery.event.kind, self._pace.timeout
+            kind, timeout = delivery.event.kind, self._pace.timeout_s
             outcome = post(attempt.webhook, secrets, delivery.id, kind, body, at, allowed, timeout)
         except SetupError as error:
             outcome = Outcome(0, str(error))
@@ -362,14 +369,14 @@ class Deliverer(Job):
 
     def _find_next_due(self, webhooks: Mapping[str, Webhook]) -> None:
         names = [name for name in webhooks if self._room(name) > 0]
-        due = self._database.query(lambda c: [first_due(c, name, self._busy) for name in names])
+        due = self._database.query(lambda c: [first_due(c, name, self._in_progress) for name in names])
         self._next_due = min((at for at in due if at is not None), default=None)
 
 
 def _awaits_commit(delivery: Delivery, event: Event, settings: Settings, at: float) -> bool:
     # Once the write is committed, the body can contain the commit's id.
     uncommitted = settings.git.commit == timedelta() and event.write != "" and event.commit == ""
-    return uncommitted and 0 <= at - delivery.made < COMMIT_TIMEOUT_S
+    return uncommitted and 0 <= at - delivery.created_at < COMMIT_TIMEOUT_S
 
 
 def _last_before(connection: Connection, root: Path, at: float) -> int:

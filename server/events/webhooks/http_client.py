@@ -35,19 +35,19 @@ def new_id() -> str:
     return f"msg_{secrets.token_urlsafe(18)}"
 
 
-def signature(secret: str, webhook_id: str, timestamp: int, body: bytes) -> str:
-    """Return `v1,` followed by a request's HMAC-SHA256 in base64."""
+def signature(secret: str, webhook_id: str, timestamp_s: int, body: bytes) -> str:
+    """Return `v1,` followed by the HMAC-SHA256 of a request in base64."""
     key = b64decode(secret.removeprefix(SECRET_PREFIX))
-    signed = f"{webhook_id}.{timestamp}.".encode() + body
+    signed = f"{webhook_id}.{timestamp_s}.".encode() + body
     return "v1," + b64encode(hmac.digest(key, signed, "sha256")).decode()
 
 
-def sign(secrets: Iterable[str], webhook_id: str, timestamp: int, body: bytes) -> Mapping[str, str]:
+def sign(secrets: Iterable[str], webhook_id: str, timestamp_s: int, body: bytes) -> Mapping[str, str]:
     """Return the Standard Webhooks headers, with one signature per secret."""
     return {
         "webhook-id": webhook_id,
-        "webhook-timestamp": str(timestamp),
-        "webhook-signature": " ".join(signature(secret, webhook_id, timestamp, body) for secret in secrets),
+        "webhook-timestamp": str(timestamp_s),
+        "webhook-signature": " ".join(signature(secret, webhook_id, timestamp_s, body) for secret in secrets),
     }
 
 
@@ -86,17 +86,17 @@ _RESERVED = tuple(
 
 
 class RefusedAddress(OSError):
-    """Raised if webhooks are not allowed to connect to any of a host's IP addresses."""
+    """Error for a host that has only private IP addresses, to which webhooks must not connect."""
 
 
-def connect(host: str, port: int, allowed: Collection[str], deadline: float) -> socket.socket:
-    """Connect to the first allowed IP address that accepts the connection.
+def connect(host: str, port: int, private_hosts: Collection[str], deadline: float) -> socket.socket:
+    """Connect to a host's first IP address that accepts the connection.
 
-    `deadline` is a monotonic time. Private addresses are accepted only for hosts in `allowed`. Raises
-    RefusedAddress or another OSError.
+    Private addresses are used only for hosts in `private_hosts`. `deadline` is a time of the monotonic clock.
+    Raises RefusedAddress or another OSError.
     """
     addresses = _lookup(host, port, deadline)
-    if host not in allowed:
+    if host not in private_hosts:
         public = [address for address in addresses if is_public(ip_address(address.partition("%")[0]))]
         if not public:
             at = "" if addresses[0] == host else f"at the IP address {addresses[0]}, which is "
@@ -104,17 +104,17 @@ def connect(host: str, port: int, allowed: Collection[str], deadline: float) -> 
                 f"{host} is {at}not a public address; to allow it, add it to webhooks_allow in site.yaml"
             )
         addresses = public
-    failed: OSError | None = None
+    last_error: OSError | None = None
     for address in addresses:
         try:
             return socket.create_connection((address, port), timeout=seconds_left(deadline))
         except OSError as error:
-            failed = error
-    raise failed or OSError("no address")
+            last_error = error
+    raise last_error or OSError("no address")
 
 
 def seconds_left(deadline: float) -> float:
-    """Return the time left until a deadline (a monotonic time). Raises TimeoutError if it has passed."""
+    """Return the time left until a deadline on the monotonic clock. Raises TimeoutError if it has passed."""
     seconds = deadline - time.monotonic()
     if seconds <= 0:
         raise TimeoutError
@@ -239,7 +239,7 @@ def _exchange(
 
 @contextmanager
 def connected(method: str, url: str, allowed: Collection[str], deadline: float) -> Iterator[HTTPConnection]:
-    """Context manager that connects to the server of a URL, and yields a connection to send headers to.
+    """Context manager that connects to the server of a URL, and yields a connection ready for headers.
 
     See `connect` for the parameters and errors.
     """
@@ -300,7 +300,7 @@ def _seconds(retry_after: str | None) -> float | None:
 
 
 class _Channel:
-    """Socket for http.client, with one deadline for all operations."""
+    """Wrapper around a socket for http.client, with one deadline for all operations."""
 
     def __init__(self, channel: socket.socket, deadline: float) -> None:
         self._channel, self._deadline = channel, deadline
@@ -345,7 +345,7 @@ def post(
 ) -> Outcome:
     """Send a signed delivery. `webhook` must come from `config.webhooks.resolve_environment`.
 
-    `event` is sent in the `X-Strapi-Event` header. `at` is the timestamp that is signed.
+    `event` is sent in the `X-Strapi-Event` header. `at` is the time in seconds since 1970 that is signed.
     """
     headers = {
         **webhook.headers,

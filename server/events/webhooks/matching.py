@@ -1,4 +1,4 @@
-"""Matches events to webhooks (docs/webhooks.md)."""
+"""Rules for which webhooks receive an event (docs/webhooks.md)."""
 
 from server.auth.permissions import subject_of
 from server.config.webhooks import Webhook
@@ -7,11 +7,11 @@ from server.events.model import Event
 SITE_UPDATE = "site.update"
 
 
-def concerns(webhook: Webhook, event: Event) -> bool:
+def receives(webhook: Webhook, event: Event) -> bool:
     """Return whether a webhook receives an event.
 
-    Webhooks never receive hidden events, in which only private attributes changed. A site.update event
-    matches if at least one of the events combined in it matches.
+    No webhook receives hidden events, in which only private attributes changed. A webhook receives a
+    site.update event if it would receive at least one of the events that are combined in it.
     """
     if event.hidden:
         return False

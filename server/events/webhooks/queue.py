@@ -16,33 +16,35 @@ from server.events.webhooks.delivery_table import (
     has_open,
     note,
     of_events_after,
-    oldest_open,
+    oldest_excess,
     pack,
     put,
     unpack,
 )
-from server.events.webhooks.matching import SITE_UPDATE, concerns
+from server.events.webhooks.matching import SITE_UPDATE, receives
 
 MAX_QUEUED_DELIVERIES = 10_000  # per webhook
 MAX_BURST_DEBOUNCES = 10  # a burst is delivered after at most this many times the setting `debounce`
 
 
-def adopt(connection: Connection, webhooks: Iterable[Webhook], last: Callable[[], int]) -> None:
-    """Store the webhooks that the settings enable, and delete all other webhooks from the database.
+def update_webhooks(
+    connection: Connection, webhooks: Iterable[Webhook], last_event: Callable[[], int]
+) -> None:
+    """Store the webhooks that are enabled in the settings, and delete all others from the database.
 
     New webhooks start after the event number that `last` returns. A webhook that was disabled by a 410
     response is enabled again if its settings have changed.
     """
     known = dict(connection.execute("SELECT name, settings FROM webhooks").fetchall())
-    now = {webhook.name: _digest(webhook) for webhook in webhooks if webhook.enabled}
-    for name in known.keys() - now.keys():
+    current = {webhook.name: _digest(webhook) for webhook in webhooks if webhook.enabled}
+    for name in known.keys() - current.keys():
         connection.execute("DELETE FROM webhooks WHERE name = ?", (name,))
         connection.execute(f"DELETE FROM deliveries WHERE webhook = ? AND {OPEN}", (name,))
-    for name, digest in now.items():
+    for name, digest in current.items():
         if name not in known:
-            connection.execute("INSERT INTO webhooks VALUES (?, ?, ?, NULL)", (name, last(), digest))
+            connection.execute("INSERT INTO webhooks VALUES (?, ?, ?, NULL)", (name, last_event(), digest))
         elif known[name] != digest:
-            enable(connection, name, last())
+            enable(connection, name, last_event())
             connection.execute("UPDATE webhooks SET settings = ? WHERE name = ?", (digest, name))
 
 
@@ -50,10 +52,12 @@ def _digest(webhook: Webhook) -> str:
     return blake2b(repr((webhook, webhook.headers)).encode(), digest_size=16).hexdigest()
 
 
-def enable(connection: Connection, name: str, last: int) -> bool:
-    """Enable a disabled webhook, starting after event number `last`. Return False if it was not disabled."""
+def enable(connection: Connection, name: str, last_event: int) -> bool:
+    """Enable a disabled webhook, starting after event number `last_event`. Return False if it was not
+    disabled.
+    """
     statement = "UPDATE webhooks SET disabled = NULL, cursor = ? WHERE name = ? AND disabled IS NOT NULL"
-    return connection.execute(statement, (last, name)).rowcount > 0
+    return connection.execute(statement, (last_event, name)).rowcount > 0
 
 
 def disable(connection: Connection, name: str, at: float, why: str) -> None:
@@ -67,18 +71,19 @@ def cursors(connection: Connection) -> dict[str, int]:
 
 
 def enqueue(connection: Connection, webhook: Webhook, events: Sequence[Event], at: float) -> int:
-    """Queue deliveries of `events`, which must start right after the webhook's cursor.
+    """Queue deliveries of the events that the webhook receives.
 
-    Return the number of old deliveries that were dropped because the queue was full.
+    `events` must start right after the webhook's cursor. Return the number of old deliveries that were
+    dropped because the queue was full.
     """
     if not events:
         return 0
     for event in events:
-        if concerns(webhook, event):
+        if receives(webhook, event):
             _add(connection, webhook, event, at)
     statement = "UPDATE webhooks SET cursor = ? WHERE name = ?"
     connection.execute(statement, (events[-1].seq, webhook.name))
-    surplus = oldest_open(connection, webhook.name, MAX_QUEUED_DELIVERIES)
+    surplus = oldest_excess(connection, webhook.name, MAX_QUEUED_DELIVERIES)
     for delivery in surplus:
         note(
             connection,
@@ -104,17 +109,17 @@ def _gather(connection: Connection, webhook: Webhook, event: Event, at: float) -
     statement = "SELECT number, made, event FROM deliveries WHERE webhook = ? AND state = ?"
     found = connection.execute(statement, (webhook.name, GATHERING)).fetchone()
     if found is None:
-        put(connection, webhook.name, "", extend_burst(None, event), GATHERING, at, at + pause)
+        put(connection, webhook.name, "", add_to_burst(None, event), GATHERING, at, at + pause)
         return
     number, made, text = found
     due = max(at, min(at + pause, made + MAX_BURST_DEBOUNCES * pause))
     statement = "UPDATE deliveries SET event = ?, last = ?, due = ?, wait = ? WHERE number = ?"
-    extended = pack(extend_burst(unpack(text), event))
+    extended = pack(add_to_burst(unpack(text), event))
     connection.execute(statement, (extended, event.seq, due, due - at, number))
 
 
-def extend_burst(burst: Event | None, event: Event) -> Event:
-    """Return `burst` with `event` added to its counts, or a new burst of this event if `burst` is None."""
+def add_to_burst(burst: Event | None, event: Event) -> Event:
+    """Return a combined event with `event` added to its counts. If `burst` is None, start a new one."""
     counts: dict[str, dict[str, dict[str, int]]] = {}
     single = {event.uid: {event.status: {event.kind: 1}}}
     for part in ((burst and burst.counts) or {}, event.counts or single):
@@ -143,17 +148,17 @@ def extend_burst(burst: Event | None, event: Event) -> Event:
     return replace(joined, actor="", source="file", commit="", write="")
 
 
-def replay_since(
+def requeue_since(
     connection: Connection, webhook: Webhook, events: Iterable[Event], since: int, at: float
 ) -> int:
-    """Requeue completed deliveries of events after number `since`, and queue events that have no delivery.
+    """Queue deliveries of all events after number `since`, including events that were already delivered.
 
-    Return the number of queued deliveries.
+    Deliveries that are still open are left unchanged. Return the number of queued deliveries.
     """
     found = of_events_after(connection, webhook.name, since)
-    delivered = {seq for delivery in found for seq in range(delivery.first, delivery.last + 1)}
+    delivered = {seq for delivery in found for seq in range(delivery.first_event, delivery.last_event + 1)}
     again = [delivery for delivery in found if _queue_again(connection, delivery, at)]
-    missing = [event for event in events if event.seq not in delivered and concerns(webhook, event)]
+    missing = [event for event in events if event.seq not in delivered and receives(webhook, event)]
     for event in missing:
         _add(connection, webhook, event, at)
     return len(again) + (min(1, len(missing)) if webhook.debounce else len(missing))

@@ -8,15 +8,17 @@ MAX_RETRY_AFTER_S = 86_400.0  # a longer Retry-After is reduced to one day
 MAX_ATTEMPTS = 50  # per delivery, including attempts delayed by Retry-After
 
 
-def next_try(
-    steps: Sequence[float], step: int, tries: int, retry_after: float | None
+def next_attempt(
+    backoffs_s: Sequence[float], backoff_step: int, attempts: int, retry_after_s: float | None
 ) -> tuple[float, int] | None:
-    """Return the delay in seconds before the next attempt, and the next `step`, or None to give up.
+    """Return the delay in seconds before the next attempt, and the next `backoff_step`. None means to give
+    up.
 
-    `step` is an index in `steps`. If the receiver sent `retry_after`, the delay is that value, within limits.
+    `backoff_step` is an index in `backoffs_s`. A delay that the receiver sent (`retry_after_s`) has priority,
+    within limits.
     """
-    if tries >= MAX_ATTEMPTS:
+    if attempts >= MAX_ATTEMPTS:
         return None
-    if retry_after is not None and steps:
-        return min(max(retry_after, 1.0), MAX_RETRY_AFTER_S), step
-    return (steps[step], step + 1) if step < len(steps) else None
+    if retry_after_s is not None and backoffs_s:
+        return min(max(retry_after_s, 1.0), MAX_RETRY_AFTER_S), backoff_step
+    return (backoffs_s[backoff_step], backoff_step + 1) if backoff_step < len(backoffs_s) else None

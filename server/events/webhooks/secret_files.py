@@ -17,22 +17,22 @@ OVERLAP_S = 24 * 3600.0  # how long requests are also signed with the previous s
 _FIX_HINT = "check its permissions, or delete it to get a new secret, which you must give to the receivers"
 
 
-def secrets_of(root: Path, webhook: Webhook, at: float | None = None) -> tuple[str, ...]:
-    """Return the secrets that sign a webhook's requests at a given time.
+def secrets_of(root: Path, webhook: Webhook, now: float | None = None) -> tuple[str, ...]:
+    """Return the secrets that sign a webhook's requests. `now` defaults to the current time.
 
     Raises SetupError if the secret file can't be used.
     """
     if webhook.secrets:
         return webhook.secrets
     found = _read(root, webhook.name)
-    at = time.time() if at is None else at
-    return (found[0][0], *(secret for secret, until in found[1:] if at < until < at + 2 * OVERLAP_S))
+    now = time.time() if now is None else now
+    return (found[0][0], *(secret for secret, until in found[1:] if now < until < now + 2 * OVERLAP_S))
 
 
 def rotate(root: Path, webhook: Webhook) -> str:
-    """Generate a new secret for a webhook, and keep the old secret valid for OVERLAP_S seconds.
+    """Generate a new secret for a webhook. The old secret stays valid for OVERLAP_S seconds.
 
-    Raises SetupError if the file can't be used or the secret is in the settings.
+    Raises SetupError if the file can't be used, or if the secret is in the settings.
     """
     if webhook.secrets:
         place = f"the secret of webhook {webhook.name} is in site.yaml"

@@ -35,7 +35,7 @@ from tests.receivers import Received, Receiver, receiving, status
 from tests.waiting import until
 
 UID = "api::article.article"
-FAST = Pace(steps=(0.05, 0.1, 0.15))
+FAST = Pace(backoffs_s=(0.05, 0.1, 0.15))
 
 
 def render(event: Event, drafts: bool) -> bytes:
@@ -236,9 +236,14 @@ def test_what_fails_is_tried_again_as_the_same_bytes_and_then_given_up(
     assert len(receiver.received) == 4
     assert len({(one.id, one.body) for one in tries}) == 1
     waits = [b.at - a.at for a, b in itertools.pairwise(tries)]
-    assert all(wait >= step for wait, step in zip(waits, FAST.steps, strict=True))
+    assert all(wait >= step for wait, step in zip(waits, FAST.backoffs_s, strict=True))
     (given_up,) = site.listed()
-    assert (given_up.status, given_up.error, given_up.tries, given_up.body) == (500, "500 Said: no", 4, None)
+    assert (given_up.status, given_up.error, given_up.attempts, given_up.body) == (
+        500,
+        "500 Said: no",
+        4,
+        None,
+    )
 
 
 @pytest.mark.parametrize("code", [301, 302, 307, 400, 404])
@@ -254,7 +259,7 @@ def test_whatever_is_no_success_is_tried_again(site: Site, receiver: Receiver, c
 
 def test_retry_after_is_obeyed_and_takes_no_step(site: Site, receiver: Receiver) -> None:
     receiver.answer = status(503, "Retry-After: 1")
-    with site.delivering(replace(FAST, steps=(60.0,))):
+    with site.delivering(replace(FAST, backoffs_s=(60.0,))):
         site.record(update())
         first, second = receiver.until(2, 20)
         receiver.answer = status(200)
@@ -301,7 +306,7 @@ def test_the_events_of_a_document_wait_for_each_other_and_those_of_others_do_not
         (status(500) if fails else status(200))(connection, received)  # type: ignore[arg-type]
 
     receiver.answer = answer
-    with site.delivering(replace(FAST, steps=(0.3,) * 20)):
+    with site.delivering(replace(FAST, backoffs_s=(0.3,) * 20)):
         site.record(update("a"), update("b"), update("a"), update("b"), update("a"))
         until(lambda: {1, 2, 4} <= set(seqs(receiver)), 20)
         assert set(seqs(receiver)) == {1, 2, 4}
@@ -329,7 +334,7 @@ def test_receivers_that_hang_hold_up_no_other(tmp_path: Path, receiver: Receiver
     with receiving() as hanging:
         hanging.answer = lambda connection, received: connection.recv(1)  # hangs until the client gives up
         site = Site(tmp_path, Webhook("hangs", hanging.url), Webhook("build", receiver.url))
-        with site.delivering(replace(FAST, steps=(0.1,) * 40, timeout=1.0)):
+        with site.delivering(replace(FAST, backoffs_s=(0.1,) * 40, timeout_s=1.0)):
             site.record(*(update(f"d{i}") for i in range(40)))
             began = time.monotonic()
             receiver.until(40)
@@ -343,7 +348,7 @@ def test_seven_receivers_that_hang_hold_up_none_of_eight_others(tmp_path: Path, 
         hanging.answer = lambda connection, received: let_go.wait()  # type: ignore[assignment]
         hung = [Webhook(f"hangs{i}", hanging.url) for i in range(7)]
         site = Site(tmp_path, *hung, *(Webhook(f"build{i}", receiver.url) for i in range(8)))
-        with site.delivering(replace(FAST, timeout=60)):
+        with site.delivering(replace(FAST, timeout_s=60)):
             site.record(*(update(f"d{i}") for i in range(5)))
             receiver.until(8 * 5)
             until(lambda: hanging.at_once >= len(hung))
@@ -366,7 +371,7 @@ def test_a_burst_is_one_call_when_it_has_ended(site: Site, receiver: Receiver) -
         receiver.until(2)
     assert received.headers["x-strapi-event"] == "site.update"
     assert delivery.event.counts == {UID: {"published": {"entry.update": 4000}}}
-    assert (delivery.first, delivery.last) == (1, 4000)
+    assert (delivery.first_event, delivery.last_event) == (1, 4000)
 
 
 @IN_BOTH_DATABASES
@@ -387,7 +392,7 @@ def test_a_burst_that_does_not_end_is_told_of_all_the_same(
 @IN_BOTH_DATABASES
 def test_what_waits_is_sent_by_the_next_process(site: Site, receiver: Receiver) -> None:
     receiver.answer = status(500)
-    with site.delivering(replace(FAST, steps=(0.2,) * 30)):
+    with site.delivering(replace(FAST, backoffs_s=(0.2,) * 30)):
         site.record(update("a"), update("b"))
         receiver.until(2)
     site.record(update("c"))
@@ -407,7 +412,7 @@ def test_the_oldest_are_given_up_where_too_many_wait(
 ) -> None:
     monkeypatch.setattr(queue, "MAX_QUEUED_DELIVERIES", 10)
     receiver.answer = status(500)
-    with site.delivering(replace(FAST, steps=(60.0,))):
+    with site.delivering(replace(FAST, backoffs_s=(60.0,))):
         site.record(*(update(f"d{i}") for i in range(12)))
         until(lambda: len(site.listed()) == 12, 20)
         assert site.standing().waiting == 10
@@ -432,7 +437,7 @@ def test_what_is_done_is_kept_for_a_while(site: Site, monkeypatch: pytest.Monkey
 @IN_BOTH_DATABASES
 def test_of_a_webhook_that_is_gone_or_off_nothing_waits(site: Site, receiver: Receiver) -> None:
     receiver.answer = status(500)
-    with site.delivering(replace(FAST, steps=(60.0,))):
+    with site.delivering(replace(FAST, backoffs_s=(60.0,))):
         site.record(update())
         receiver.until(1)
         until(lambda: site.listed()[0].status == 500, 20)
@@ -451,7 +456,7 @@ def test_of_a_webhook_that_is_gone_or_off_nothing_waits(site: Site, receiver: Re
 def test_a_clock_that_is_put_back_delays_no_try_beyond_its_step(site: Site, receiver: Receiver) -> None:
     clock = WrongClock(0.0)
     receiver.answer = status(500)
-    with site.delivering(replace(FAST, steps=(1.0,) * 9), clock):
+    with site.delivering(replace(FAST, backoffs_s=(1.0,) * 9), clock):
         site.record(update())
         receiver.until(1)
         until(lambda: site.listed()[0].status == 500, 20)
@@ -466,7 +471,7 @@ def test_a_clock_that_is_put_back_delays_nothing_that_is_behind_another_event(
 ) -> None:
     clock = WrongClock(7200.0)
     receiver.answer = status(500)
-    with site.delivering(replace(FAST, steps=(0.5,) * 30), clock):
+    with site.delivering(replace(FAST, backoffs_s=(0.5,) * 30), clock):
         site.record(update(), update())
         receiver.until(1)
         until(lambda: site.states() == ["waiting", "behind"], 20)
@@ -478,11 +483,11 @@ def test_a_clock_that_is_put_back_delays_nothing_that_is_behind_another_event(
 
 def test_after_a_clock_that_was_put_back_while_nothing_ran(site: Site, receiver: Receiver) -> None:
     receiver.answer = status(500)
-    with site.delivering(replace(FAST, steps=(0.5,) * 9), WrongClock(7200.0)):
+    with site.delivering(replace(FAST, backoffs_s=(0.5,) * 9), WrongClock(7200.0)):
         site.record(update())
         receiver.until(1)
         until(lambda: site.listed()[0].status == 500, 20)
-    with site.delivering(replace(FAST, steps=(0.5,) * 9)):
+    with site.delivering(replace(FAST, backoffs_s=(0.5,) * 9)):
         receiver.until(2, 20)
 
 
@@ -490,7 +495,7 @@ def test_after_a_clock_that_was_put_back_while_nothing_ran(site: Site, receiver:
 def test_a_machine_that_goes_on_for_one_whose_clock_was_ahead_waits_no_longer(
     site: Site, receiver: Receiver
 ) -> None:
-    receiver.answer, pace, clock = status(500), replace(FAST, steps=(0.5,) * 9), WrongClock(0.0)
+    receiver.answer, pace, clock = status(500), replace(FAST, backoffs_s=(0.5,) * 9), WrongClock(0.0)
     (site.root / "other").mkdir()
     other = Site(site.root / "other", *site.settings.webhooks, accounts=site.settings.accounts)
     deliverer = Deliverer(site.root, lambda: site.settings, render, Timing(), pace)
@@ -547,7 +552,7 @@ def test_what_has_no_body_holds_up_nothing(
 @IN_BOTH_DATABASES
 def test_what_was_told_is_told_again_under_the_same_id(site: Site, receiver: Receiver) -> None:
     receiver.answer = status(500)
-    with site.delivering(replace(FAST, steps=())):
+    with site.delivering(replace(FAST, backoffs_s=())):
         site.record(update("a"), update("b"))
         until(lambda: site.states() == ["failed"] * 2, 20)
         receiver.answer = status(200)
@@ -556,7 +561,7 @@ def test_what_was_told_is_told_again_under_the_same_id(site: Site, receiver: Rec
         until(lambda: site.states() == ["delivered", "failed"], 20)
         assert receiver.received[-1].id == first.id
         webhook, events = site.settings.webhooks[0], site.log.read(0, 100)
-        site.change(lambda c: queue.replay_since(c, webhook, events, 0, time.time()))
+        site.change(lambda c: queue.requeue_since(c, webhook, events, 0, time.time()))
         until(lambda: site.states() == ["delivered"] * 2 and len(receiver.received) == 5, 20)
     assert {one.id for one in receiver.received} == {one.id for one in site.listed()}
 
@@ -566,7 +571,7 @@ def test_what_was_before_a_webhook_can_be_told(site: Site, receiver: Receiver) -
     site.record(update("a"), update("b"), update("c"))
     with site.delivering():
         webhook, events = site.settings.webhooks[0], site.log.read(1, 100)
-        site.change(lambda c: queue.replay_since(c, webhook, events, 1, time.time()))
+        site.change(lambda c: queue.requeue_since(c, webhook, events, 1, time.time()))
         receiver.until(2)
         until(lambda: site.states() == ["delivered"] * 2, 20)
     assert sorted(seqs(receiver)) == [2, 3]

@@ -6,7 +6,7 @@ import pytest
 
 from server.config.webhooks import EVENTS, Webhook
 from server.events.model import KINDS, Event
-from server.events.webhooks.matching import concerns
+from server.events.webhooks.matching import receives
 from server.schema.model import UPLOAD
 
 ARTICLE = "api::article.article"
@@ -24,8 +24,8 @@ def test_the_settings_know_the_events_that_there_are() -> None:
 
 
 def test_of_what_is_private_alone_nobody_is_told() -> None:
-    assert not concerns(Webhook("a", ""), replace(PUBLISH, hidden=True))
-    assert not concerns(Webhook("a", ""), replace(MANY, hidden=True))
+    assert not receives(Webhook("a", ""), replace(PUBLISH, hidden=True))
+    assert not receives(Webhook("a", ""), replace(MANY, hidden=True))
 
 
 @pytest.mark.parametrize(
@@ -46,4 +46,4 @@ def test_of_what_is_private_alone_nobody_is_told() -> None:
     ],
 )
 def test_a_webhook_is_told_of_what_it_asks_for(webhook: Webhook, told: list[Event]) -> None:
-    assert [event for event in ALL if concerns(webhook, event)] == told
+    assert [event for event in ALL if receives(webhook, event)] == told
