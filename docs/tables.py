@@ -51,7 +51,7 @@ def _attribute_types() -> str:
 
 
 def _operators() -> str:
-    rows = [[f"`{row.name}`", row.sentence, row.takes] for row in OPERATORS.values()]
+    rows = [[f"`{row.name}`", row.description, row.operand_kind] for row in OPERATORS.values()]
     rows += [[f"`{name}`", sentence, "conditions"] for name, sentence in LOGIC.items()]
     return _table(["operator", "true if the value", "operand"], rows)
 

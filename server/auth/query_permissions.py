@@ -10,14 +10,14 @@ from server.query.ast import (
     ALL_FIELDS,
     And,
     Compare,
+    EmptyAttribute,
     Filter,
-    Missing,
     Node,
     Or,
     Query,
+    RelatedMatch,
     Selection,
     Sort,
-    Through,
 )
 from server.schema.model import Attribute, Schema, Type
 
@@ -88,9 +88,9 @@ def _check_filter(filter_: Filter, actor: Actor, param: str) -> None:
     if isinstance(filter_, And | Or):
         for part in filter_.parts:
             _check_filter(part, actor, param)
-    elif isinstance(filter_, Through | Missing):
+    elif isinstance(filter_, RelatedMatch | EmptyAttribute):
         _check_path(filter_.attribute, filter_.target, filter_.path, actor, param)
-        if isinstance(filter_, Through):
+        if isinstance(filter_, RelatedMatch):
             _check_filter(filter_.inner, actor, param)
     else:
         assert isinstance(filter_, Compare)

@@ -30,7 +30,7 @@ from server.index.predicates import (
 from server.index.snapshot import View
 from server.index.text_search import TextKey, exactly
 from server.index.type_table import Slots
-from server.query.ast import And, Compare, Filter, Or, Through
+from server.query.ast import And, Compare, Filter, Or, RelatedMatch
 from server.schema.model import Attribute, Type
 
 
@@ -111,7 +111,7 @@ class Planner(NamedTuple):
             return self._any(filter_)
         if isinstance(filter_, Compare):
             return self._compare(filter_)
-        if isinstance(filter_, Through):
+        if isinstance(filter_, RelatedMatch):
             return self._through(filter_)
         return Plan(rest=filter_)
 
@@ -135,7 +135,7 @@ class Planner(NamedTuple):
         plans, columns = [], []
         for part in filter_.parts:
             if text and isinstance(part, Compare) and _searched_text(part) == text:
-                columns.append(part.at)
+                columns.append(part.column_index)
             else:
                 plans.append(self.plan(part))
         if columns:  # For `_q`, searching all columns at once is faster than one by one.
@@ -156,7 +156,7 @@ class Planner(NamedTuple):
             return Plan(rest=part)
         if part.attribute.name == "locale":
             return self._plan_constant(part)
-        if part.operator.takes == "flag":
+        if part.operator.operand_kind == "flag":
             return Plan(self._null_test(part))
         opposite = _NEGATIONS.get(name)
         negated = part.negated != (opposite is not None)
@@ -172,17 +172,17 @@ class Planner(NamedTuple):
         `name` is the operator without its negation.
         """
         textual = part.attribute.group in ("string", "date")
-        if name in _RANGES and (textual or part.operator.takes != "text"):
+        if name in _RANGES and (textual or part.operator.operand_kind != "text"):
             self._spend_on_sets(len(part.operand) if name == "$in" else 1)
             return _RANGES[name](self._compared_order(part), part.operand), True
         if name in _TEXT_OPERATORS:
             text = part.operand.casefold()
             if not text:
                 return not_null(self._compared_order(part)), name != "$eqi"
-            bits = self._containing(text, [part.at])
+            bits = self._containing(text, [part.column_index])
             if name == "$contains" and part.attribute.group == "string":
                 self.view.budget.spend(bits.bit_count())
-                return exactly(self._slots, bits, part.at, part.operand), True
+                return exactly(self._slots, bits, part.column_index, part.operand), True
             return bits, name == "$containsi"
         return None, False
 
@@ -196,7 +196,7 @@ class Planner(NamedTuple):
         return nulls(order) if null != part.negated else not_null(order)
 
     def _compared_order(self, part: Compare) -> Order:
-        return self._order_of(part.attribute, part.at)
+        return self._order_of(part.attribute, part.column_index)
 
     def _order_of(self, attribute: Attribute, at: int) -> Order:
         key = ColumnKey(self.type.uid, (Column(attribute, at),), self._own_locale, self._status)
@@ -217,7 +217,7 @@ class Planner(NamedTuple):
 
     # --- relations -----------------------------------------------------------------------------
 
-    def _through(self, part: Through) -> Plan:
+    def _through(self, part: RelatedMatch) -> Plan:
         attribute = part.attribute
         if attribute.type != "relation" or attribute.morph:
             return Plan(rest=part)
@@ -245,7 +245,7 @@ class Planner(NamedTuple):
         self.view.budget.spend(1 + len(ids))
         return ids
 
-    def _targets(self, part: Through) -> Iterable[Document]:
+    def _targets(self, part: RelatedMatch) -> Iterable[Document]:
         view, target = self.view, part.target
         inside = self.locale if self.type.localized else EVERY_LOCALE
         locales = effective_locales(target, inside, view.settings.locales)

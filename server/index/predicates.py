@@ -8,7 +8,7 @@ from server.documents.document import Document
 from server.documents.values import components_in
 from server.index.effective_version import locale_inside
 from server.index.snapshot import View
-from server.query.ast import And, Compare, Filter, Missing, Or, Through
+from server.query.ast import And, Compare, EmptyAttribute, Filter, Or, RelatedMatch
 from server.query.operators import text_of
 
 # (row, its document, locale for relations) → whether the row matches. Inverse relations need the document.
@@ -47,7 +47,7 @@ def compile_filter(view: View, filter_: Filter) -> Test:
         return _any([compile_filter(view, part) for part in filter_.parts])
     if isinstance(filter_, Compare):
         return _compare(filter_)
-    if isinstance(filter_, Missing):
+    if isinstance(filter_, EmptyAttribute):
         return _missing(view, filter_)
     return _through(view, filter_)
 
@@ -63,12 +63,12 @@ def _any(tests: list[Test]) -> Test:
 
 
 def _compare(filter_: Compare) -> Test:
-    at, operand, expected = filter_.at, filter_.operand, not filter_.negated
+    at, operand, expected = filter_.column_index, filter_.operand, not filter_.negated
     operator = filter_.operator
     predicate = operator.predicate
-    if operator.takes == "flag":
+    if operator.operand_kind == "flag":
         return lambda row, owner, locale: predicate(row[at], operand) == expected
-    if operator.folds and filter_.attribute.group in ("string", "date"):
+    if operator.ignores_case and filter_.attribute.group in ("string", "date"):
         return _folding(filter_)
     convert = _converter(filter_)
     if convert is not None:
@@ -88,7 +88,7 @@ def _compare(filter_: Compare) -> Test:
 
 def _folding(filter_: Compare) -> Test:
     at, operand, expected, predicate = (
-        filter_.at,
+        filter_.column_index,
         filter_.operand,
         not filter_.negated,
         filter_.operator.predicate,
@@ -106,15 +106,17 @@ def _folding(filter_: Compare) -> Test:
 def _converter(filter_: Compare) -> Callable[[Any], Any] | None:
     attribute = filter_.attribute
     textual = attribute.group == "string" or attribute.group == "date"
-    if filter_.operator.folds:
+    if filter_.operator.ignores_case:
         return lambda value: text_of(value).casefold()
-    if attribute.type in ("json", "array", "blocks") or (filter_.operator.takes == "text" and not textual):
+    if attribute.type in ("json", "array", "blocks") or (
+        filter_.operator.operand_kind == "text" and not textual
+    ):
         return text_of
     return None
 
 
-def _missing(view: View, filter_: Missing) -> Test:
-    attribute, at, null = filter_.attribute, filter_.at, filter_.null
+def _missing(view: View, filter_: EmptyAttribute) -> Test:
+    attribute, at, null = filter_.attribute, filter_.column_index, filter_.null
     if attribute.type == "component":
         return lambda row, owner, locale: (not row[at]) == null
     related, spend = view.resolver(attribute), view.budget.spend
@@ -127,9 +129,9 @@ def _missing(view: View, filter_: Missing) -> Test:
     return test
 
 
-def _through(view: View, filter_: Through) -> Test:
+def _through(view: View, filter_: RelatedMatch) -> Test:
     # Without related items, the inner filter is applied to a row of nulls, as in an SQL outer join.
-    attribute, at, inner = filter_.attribute, filter_.at, compile_filter(view, filter_.inner)
+    attribute, at, inner = filter_.attribute, filter_.column_index, compile_filter(view, filter_.inner)
     matches_nulls = inner((None,) * len(filter_.target.columns), None, "")
     weight, spend = weight_of(filter_.inner), view.budget.spend
     if attribute.type == "component":
@@ -161,9 +163,9 @@ def _through(view: View, filter_: Through) -> Test:
     return test
 
 
-def _through_stored(view: View, filter_: Through, inner: Test, matches_nulls: bool) -> Test:
+def _through_stored(view: View, filter_: RelatedMatch, inner: Test, matches_nulls: bool) -> Test:
     # For relations that are stored as ids. Each target is tested only once.
-    at, target = filter_.at, filter_.target
+    at, target = filter_.column_index, filter_.target
     results: dict[tuple[str, str], bool | None] = {}
     weight, spend = weight_of(filter_.inner), view.budget.spend
 

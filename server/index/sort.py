@@ -77,10 +77,12 @@ def order_for(view: View, type_: Type, keys: tuple[Sort, ...], locale: str) -> O
     if not keys:
         return default
     if any(key.steps for key in keys):
-        paths = tuple(((*(step.at for step in key.steps), key.at), key.descending) for key in keys)
+        paths = tuple(
+            ((*(step.column_index for step in key.steps), key.column_index), key.descending) for key in keys
+        )
         path_key = PathKey(type_.uid, paths, locale, view.drafts)
         return view.snapshot.orders.get(path_key, lambda: _order_by_paths(view, keys, default))
-    columns = tuple(Column(key.attribute, key.at, key.descending) for key in keys)
+    columns = tuple(Column(key.attribute, key.column_index, key.descending) for key in keys)
     return view.snapshot.ordered(ColumnKey(type_.uid, columns, locale, status), view.budget)
 
 
@@ -146,11 +148,11 @@ def _locale_at(item: Item, locale: str) -> str:
 def _last_value(key: Sort) -> Callable[[Any], Any]:
     if key.attribute.name == "id" and key.steps and key.steps[-1].target.kind == "component":
         return lambda component: component.row[ID]
-    return value_of(Column(key.attribute, key.at))
+    return value_of(Column(key.attribute, key.column_index))
 
 
 def _follower(view: View, step: Step) -> Callable[[Item, str], Sequence[Item]]:
-    at = step.at
+    at = step.column_index
     if step.attribute.type == "component":
         return lambda item, locale: components_in(item.row[at])
     related = view.resolver(step.attribute)

@@ -15,36 +15,37 @@ from server.schema.model import Attribute, Type
 class Compare:
     """A comparison between a column and an operand.
 
-    Null values can match only `$null` and `$notNull`, even if `negated` is set.
+    `column_index` is the column's index in a stored row. Null values can match only `$null` and `$notNull`,
+    even if `negated` is set.
     """
 
     attribute: Attribute
-    at: int
+    column_index: int
     operator: Operator
     operand: Any
     negated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class EmptyAttribute:
     """Condition that a relation, media or component attribute is empty or, if `null` is False, not empty."""
 
     attribute: Attribute
-    at: int
+    column_index: int
     path: str
     target: Type | None
     null: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Through:
+class RelatedMatch:
     """Condition that at least one related item matches the filter `inner`.
 
     `path` is the attribute's dotted path, for error messages.
     """
 
     attribute: Attribute
-    at: int
+    column_index: int
     target: Type
     inner: "Filter"
     path: str
@@ -64,7 +65,7 @@ class Or:
     parts: tuple["Filter", ...]
 
 
-Filter: TypeAlias = Compare | Missing | Through | And | Or
+Filter: TypeAlias = Compare | EmptyAttribute | RelatedMatch | And | Or
 NO_FILTER = And(())
 
 
@@ -73,7 +74,7 @@ class Step:
     """One attribute in the path of a sort key, such as the relation `author` in `author.name`."""
 
     attribute: Attribute
-    at: int
+    column_index: int
     target: Type
     path: str
 
@@ -84,7 +85,7 @@ class Sort:
 
     steps: tuple[Step, ...]
     attribute: Attribute
-    at: int
+    column_index: int
     descending: bool
 
 
@@ -113,7 +114,7 @@ class Node:
 
     name: str
     attribute: Attribute | None
-    at: int
+    column_index: int
     selections: Mapping[str, Selection]
     count: bool = False
 
@@ -121,7 +122,8 @@ class Node:
 class Page(NamedTuple):
     """The part of a list to return, by page or by offset.
 
-    `with_count` tells whether the response contains the total number of documents.
+    `page` is None for a request by offset. `with_count` tells whether the response contains the total number
+    of documents.
     """
 
     start: int

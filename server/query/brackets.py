@@ -14,7 +14,7 @@ MAX_LIST_ITEMS = 100
 
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 _INDEXED = re.compile(r"\[[0-9]")
-_HOLE = object()  # placeholder for a missing index, such as index 0 in `a[1]=x`; removed at the end
+_MISSING_ITEM = object()  # placeholder for a missing index, such as index 0 in `a[1]=x`; removed at the end
 
 
 class _LongList(dict[str, Any]):
@@ -36,7 +36,7 @@ def decode(parts: Iterable[str]) -> dict[str, Any]:
     for key, value in flat.items():
         params = _merge(params, _nest(key, value))
     if any(map(_INDEXED.search, flat)):
-        params = _without_holes(params)
+        params = _without_missing_items(params)
     return params
 
 
@@ -54,7 +54,7 @@ def _nest(key: str, value: Any) -> Any:
             if not isinstance(value, _LongList):
                 value = _limited(value if isinstance(value, list) else [value])
         elif part.isdecimal() and _INDEX.fullmatch(part) and int(part) < MAX_LIST_ITEMS:
-            value = [*[_HOLE] * int(part), value]
+            value = [*[_MISSING_ITEM] * int(part), value]
         else:
             value = {part: value}
     return {name: value} if name else value
@@ -121,10 +121,10 @@ def _merge_list(target: Any, source: list[Any]) -> Any:
     if not isinstance(target, list):
         return _limited([target, *source])
     for at, value in enumerate(source):
-        if value is _HOLE:
+        if value is _MISSING_ITEM:
             continue
-        target.extend([_HOLE] * (at + 1 - len(target)))
-        if target[at] is _HOLE:
+        target.extend([_MISSING_ITEM] * (at + 1 - len(target)))
+        if target[at] is _MISSING_ITEM:
             target[at] = value
         elif isinstance(target[at], dict) and isinstance(value, dict):
             target[at] = _merge_dict(target[at], value)
@@ -145,12 +145,12 @@ def _limited(values: list[Any]) -> list[Any] | _LongList:
 
 
 def _by_index(values: Iterable[Any]) -> dict[str, Any]:
-    return {str(at): value for at, value in enumerate(values) if value is not _HOLE}
+    return {str(at): value for at, value in enumerate(values) if value is not _MISSING_ITEM}
 
 
-def _without_holes(value: Any) -> Any:
+def _without_missing_items(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _without_holes(item) for key, item in value.items()}
+        return {key: _without_missing_items(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_without_holes(item) for item in value if item is not _HOLE]
+        return [_without_missing_items(item) for item in value if item is not _MISSING_ITEM]
     return value

@@ -12,9 +12,9 @@ from server.documents.readers import READERS, Unreadable
 from server.documents.timestamps import read_partial_timestamp, read_timestamp
 from server.errors import ValidationError, invalid_key
 from server.query import qs
-from server.query.ast import NO_FILTER, And, Compare, Filter, Missing, Or, Through
+from server.query.ast import NO_FILTER, And, Compare, EmptyAttribute, Filter, Or, RelatedMatch
 from server.query.operators import LOGIC, OPERATORS, text_of
-from server.query.qs import Mistakes, read_boolean
+from server.query.qs import DeferredErrors, read_boolean
 from server.query.queryable_attributes import AttributePath, find_attribute, target_of
 from server.schema.model import UPLOAD, Attribute, Schema, Type
 
@@ -22,24 +22,27 @@ _DIGITS = re.compile(r"[0-9]{1,18}")
 
 
 def read_filters(schema: Schema, type_: Type, value: Any, param: str = "filters") -> Filter:
-    """Parse a parameter that contains filters. Raises ValidationError if it is invalid."""
+    """Parse filters. `param` is the parameter's name, for error messages. Raises ValidationError."""
     if value is None or value == "":
         return NO_FILTER
     if not isinstance(value, dict | list):
         raise ValidationError("The filters parameter must be an object or an array")
     parser = _FilterParser(schema, param)
     filter_ = parser.group(type_, value, (), False)
-    parser.mistakes.report()
+    parser.deferred_errors.raise_first()
     return filter_
 
 
 @dataclass(frozen=True, slots=True)
 class _FilterParser:
-    """Parser for one parameter. Methods get `negated`, which is True inside an odd number of `$not`s."""
+    """Parser for one parameter.
+
+    The argument `negated` of each method is True inside an odd number of `$not` operators.
+    """
 
     schema: Schema
     param: str
-    mistakes: Mistakes = field(default_factory=Mistakes)
+    deferred_errors: DeferredErrors = field(default_factory=DeferredErrors)
 
     def group(self, type_: Type, value: Any, path: AttributePath, negated: bool) -> Filter:
         """Parse an object or a list of objects, whose conditions must all hold."""
@@ -47,7 +50,7 @@ class _FilterParser:
             return _combine([self.group(type_, item, path, negated) for item in qs.items(value)], negated)
         if isinstance(value, dict):
             return _combine([self.key(type_, k, item, path, negated) for k, item in value.items()], negated)
-        self.mistakes.hold(invalid_key(str(value), ".".join(path) or None, self.param))
+        self.deferred_errors.add(invalid_key(str(value), ".".join(path) or None, self.param))
         return NO_FILTER
 
     def key(self, type_: Type, key: str, value: Any, path: AttributePath, negated: bool) -> Filter:
@@ -58,7 +61,7 @@ class _FilterParser:
             parts = [self.group(type_, v, path, negated) for v in _conditions(value, key)]
             return _combine(parts, negated != (key == "$or"))
         if key in OPERATORS:  # The operator is not inside an attribute.
-            self.mistakes.hold(invalid_key(key, ".".join(path) or None, self.param))
+            self.deferred_errors.add(invalid_key(key, ".".join(path) or None, self.param))
             return NO_FILTER
         attribute = find_attribute(type_, key, path, self.param)
         if key == "documentId" or type_.uid == UPLOAD:
@@ -98,7 +101,7 @@ class _FilterParser:
         self, attribute: Attribute, at: int, name: str, value: Any, path: AttributePath, negated: bool
     ) -> Filter:
         # Errors about keys take priority, so an error about the operand is deferred.
-        with self.mistakes:
+        with self.deferred_errors:
             return _compare(attribute, at, name, value, path, negated)
         return NO_FILTER
 
@@ -117,16 +120,16 @@ class _FilterParser:
             if key not in OPERATORS:
                 rest[key] = item
                 continue
-            with self.mistakes:
+            with self.deferred_errors:
                 if key in ("$null", "$notNull"):
                     null = _flag(item, key, dotted) == (key == "$null")
-                    parts.append(Missing(attribute, at, dotted, target, null != negated))
+                    parts.append(EmptyAttribute(attribute, at, dotted, target, null != negated))
                 else:
                     inner = _compare_ids(target, key, item, path, negated)
-                    parts.append(Through(attribute, at, target, inner, dotted))
+                    parts.append(RelatedMatch(attribute, at, target, inner, dotted))
         if rest:
             inner = self.group(target, rest, path, negated)
-            parts.append(Through(attribute, at, target, inner, dotted))
+            parts.append(RelatedMatch(attribute, at, target, inner, dotted))
         return _combine(parts, negated)
 
 
@@ -193,12 +196,12 @@ def _compare(
     attribute: Attribute, at: int, name: str, value: Any, path: AttributePath, negated: bool
 ) -> Filter:
     operator, dotted = OPERATORS[name], ".".join(path)
-    if operator.takes == "flag":
+    if operator.operand_kind == "flag":
         return Compare(attribute, at, operator, _flag(value, name, dotted), negated)
     values = qs.items(value) if qs.is_list(value) else [value]
-    if operator.takes == "list":
+    if operator.operand_kind == "list":
         return Compare(attribute, at, operator, [_cast(attribute, v, dotted) for v in values], negated)
-    if operator.takes == "pair":
+    if operator.operand_kind == "pair":
         if len(values) != 2:
             raise _bad_value(value, dotted, "two values")
         return Compare(attribute, at, operator, tuple(_cast(attribute, v, dotted) for v in values), negated)
@@ -206,16 +209,16 @@ def _compare(
         return _compare_many(attribute, at, name, values, path, negated)
     if values[0] is None and name in ("$eq", "$ne"):
         return Compare(attribute, at, OPERATORS["$null"], name == "$eq", negated)
-    if operator.takes == "text":
+    if operator.operand_kind == "text":
         text = _text(values[0], dotted)
-        return Compare(attribute, at, operator, text.casefold() if operator.folds else text, negated)
+        return Compare(attribute, at, operator, text.casefold() if operator.ignores_case else text, negated)
     return Compare(attribute, at, operator, _cast(attribute, values[0], dotted), negated)
 
 
 def _compare_many(
     attribute: Attribute, at: int, name: str, values: list[Any], path: AttributePath, negated: bool
 ) -> Filter:
-    """Parse a comparison with a list. Raises ValidationError unless the operator is `$eq` or `$ne`."""
+    """Parse a comparison with a list, which only `$eq` and `$ne` allow. Raises ValidationError."""
     list_operator = {"$eq": "$in", "$ne": "$notIn"}.get(name)
     if list_operator is None:
         raise _bad_value(values, ".".join(path), f"one value for {name}")

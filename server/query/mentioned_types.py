@@ -1,8 +1,8 @@
-"""The content types that a query depends on. Changes to other types don't affect its response."""
+"""Search for the content types that a query depends on. Changes to other types don't affect its response."""
 
 from collections.abc import Iterator, Set
 
-from server.query.ast import And, Filter, Missing, Or, Query, Selection, Through
+from server.query.ast import And, EmptyAttribute, Filter, Or, Query, RelatedMatch, Selection
 
 
 def mentions(query: Query, uids: Set[str]) -> bool:
@@ -33,9 +33,9 @@ def _types_in_filter(filter_: Filter) -> Iterator[str]:
     if isinstance(filter_, And | Or):
         for part in filter_.parts:
             yield from _types_in_filter(part)
-    elif isinstance(filter_, Missing):
+    elif isinstance(filter_, EmptyAttribute):
         if filter_.target is not None:
             yield filter_.target.uid
-    elif isinstance(filter_, Through):
+    elif isinstance(filter_, RelatedMatch):
         yield filter_.target.uid
         yield from _types_in_filter(filter_.inner)

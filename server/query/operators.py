@@ -6,21 +6,19 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
-Takes = Literal["value", "list", "pair", "text", "flag"]
+OperandKind = Literal["value", "list", "pair", "text", "flag"]
 Predicate = Callable[[Any, Any], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """A filter operator. `predicate` takes a document's value and the operand. If `folds` is set, case is
-    ignored.
-    """
+    """A filter operator. `predicate` is called with a document's value and the operand."""
 
     name: str
-    takes: Takes
-    sentence: str
+    operand_kind: OperandKind
+    description: str
     predicate: Predicate
-    folds: bool = False
+    ignores_case: bool = False
 
 
 def text_of(value: Any) -> str:
@@ -44,9 +42,9 @@ OPERATORS: Mapping[str, Operator] = {
     row.name: row
     for row in (
         Operator("$eq", "value", "is equal to", lambda a, b: a == b),
-        Operator("$eqi", "text", "is equal to, ignoring case", lambda a, b: a == b, folds=True),
+        Operator("$eqi", "text", "is equal to, ignoring case", lambda a, b: a == b, ignores_case=True),
         Operator("$ne", "value", "is not equal to", lambda a, b: a != b),
-        Operator("$nei", "text", "is not equal to, ignoring case", lambda a, b: a != b, folds=True),
+        Operator("$nei", "text", "is not equal to, ignoring case", lambda a, b: a != b, ignores_case=True),
         Operator("$lt", "value", "is less than", lambda a, b: a < b),
         Operator("$lte", "value", "is less than or equal to", lambda a, b: a <= b),
         Operator("$gt", "value", "is greater than", lambda a, b: a > b),
@@ -57,17 +55,27 @@ OPERATORS: Mapping[str, Operator] = {
             "$between", "pair", "lies between two values, both included", lambda a, b: b[0] <= a <= b[1]
         ),
         Operator("$contains", "text", "contains", lambda a, b: b in a),
-        Operator("$containsi", "text", "contains, ignoring case", lambda a, b: b in a, folds=True),
+        Operator("$containsi", "text", "contains, ignoring case", lambda a, b: b in a, ignores_case=True),
         Operator("$notContains", "text", "does not contain", lambda a, b: b not in a),
         Operator(
-            "$notContainsi", "text", "does not contain, ignoring case", lambda a, b: b not in a, folds=True
+            "$notContainsi",
+            "text",
+            "does not contain, ignoring case",
+            lambda a, b: b not in a,
+            ignores_case=True,
         ),
         Operator("$startsWith", "text", "begins with", lambda a, b: a.startswith(b)),
         Operator(
-            "$startsWithi", "text", "begins with, ignoring case", lambda a, b: a.startswith(b), folds=True
+            "$startsWithi",
+            "text",
+            "begins with, ignoring case",
+            lambda a, b: a.startswith(b),
+            ignores_case=True,
         ),
         Operator("$endsWith", "text", "ends with", lambda a, b: a.endswith(b)),
-        Operator("$endsWithi", "text", "ends with, ignoring case", lambda a, b: a.endswith(b), folds=True),
+        Operator(
+            "$endsWithi", "text", "ends with, ignoring case", lambda a, b: a.endswith(b), ignores_case=True
+        ),
         Operator("$null", "flag", "has no value (`true`), or has one (`false`)", _is_null),
         Operator("$notNull", "flag", "has a value (`true`), or has none (`false`)", _is_not_null),
     )

@@ -11,7 +11,7 @@ from server.query import qs
 from server.query.ast import Page, Query, Selection
 from server.query.filters import read_filters
 from server.query.populate import read_fields, read_populate
-from server.query.qs import Mistakes, read_boolean
+from server.query.qs import DeferredErrors, read_boolean
 from server.query.sorting import read_sort
 from server.schema.model import Schema, Type
 
@@ -25,7 +25,7 @@ _MAX_LIMIT = 10**9
 def read_page(value: Any, settings: Settings) -> Page:
     """Parse the `pagination` parameter. Page sizes outside the limits are adjusted, as in Strapi.
 
-    Raises ValidationError if a value is invalid. Raises PaginationError if both a page and an offset are
+    Raises ValidationError if a value is invalid, or PaginationError if both a page and an offset are
     requested.
     """
     value = value if isinstance(value, dict) else {}
@@ -42,8 +42,8 @@ def read_page(value: Any, settings: Settings) -> Page:
     return Page((page - 1) * size, size, page, with_count)
 
 
-def refuse_outside(params: Mapping[str, Any]) -> None:
-    """Raise PaginationError if `page` or `pageSize` is a top-level parameter."""
+def refuse_top_level_pages(params: Mapping[str, Any]) -> None:
+    """Raise PaginationError if `page` or `pageSize` is outside the `pagination` parameter."""
     if params.get("page") is not None or params.get("pageSize") is not None:
         raise PaginationError(
             "Invalid pagination attributes. The page parameters are incorrect "
@@ -51,13 +51,13 @@ def refuse_outside(params: Mapping[str, Any]) -> None:
         )
 
 
-def refuse_unknown(params: Mapping[str, Any]) -> None:
+def refuse_unknown_parameters(params: Mapping[str, Any]) -> None:
     for name in params:
         if name not in PARAMETERS:
             raise invalid_key(name, None, name)
 
 
-def read_part(params: Mapping[str, Any]) -> Page:
+def read_offset_page(params: Mapping[str, Any]) -> Page:
     """Parse the top-level `start` and `limit` parameters. A `limit` of -1 means no limit.
 
     Raises ValidationError.
@@ -145,13 +145,13 @@ PUBLICATION_FILTERS: Mapping[str, str] = {
 def read_query(
     schema: Schema, settings: Settings, type_: Type, params: Mapping[str, Any], *, many: bool
 ) -> Query:
-    """Parse the parameters of a request for a list (`many`) or one document.
+    """Parse the parameters of a request for a list of documents (if `many` is set) or for one document.
 
-    Raises ValidationError if a parameter is invalid. Raises NotAllowedBySettingError if `populate` and
+    Raises ValidationError if a parameter is invalid, or NotAllowedBySettingError if `populate` and
     `pagination` can't be combined.
     """
     if settings.api.strict_params:
-        refuse_unknown(params)
+        refuse_unknown_parameters(params)
     publication = _publication(params.get("publicationFilter"))
     has_published = _has_published(params.get("hasPublishedVersion"))
     selection = _selection(schema, type_, params, settings, many=many)
@@ -179,10 +179,10 @@ def _selection(
 ) -> Selection:
     # If several parameters are invalid, the error is about the first one in this order.
     parsed: dict[str, Any] = {}
-    mistakes = Mistakes()
+    mistakes = DeferredErrors()
     with mistakes:
         if many:
-            refuse_outside(params)
+            refuse_top_level_pages(params)
     with mistakes:
         parsed["filter"] = read_filters(schema, type_, params.get("filters"))
     with mistakes:
@@ -191,9 +191,9 @@ def _selection(
         parsed["fields"] = read_fields(type_, params.get("fields"))
     with mistakes:
         parsed["populate"] = read_populate(
-            schema, type_, params.get("populate"), forgiving=settings.api.format is ResponseFormat.V4
+            schema, type_, params.get("populate"), is_lenient=settings.api.format is ResponseFormat.V4
         )
-    mistakes.report()
+    mistakes.raise_first()
     return Selection(**parsed)
 
 
@@ -213,8 +213,8 @@ def read_locale(value: Any, settings: Settings) -> str:
     return "*" if value == "*" else _locale(value, settings)
 
 
-def deleted_locales(value: Any, type_: Type, settings: Settings) -> tuple[str, ...]:
-    """Return the locales that a deletion affects. `value` is a locale, a list of locales, or `*` for all.
+def locales_to_delete(value: Any, type_: Type, settings: Settings) -> tuple[str, ...]:
+    """Parse the locales in which to delete a document: a locale, a list of locales, or `*` for all.
 
     Raises ValidationError.
     """
@@ -239,7 +239,7 @@ def _locale(value: Any, settings: Settings) -> str:
 def _locales(
     params: Mapping[str, Any], type_: Type, settings: Settings, *, many: bool
 ) -> tuple[str, ...] | None:
-    """Return the locales to search. If there is a filter on `locale`, return all of the site's locales."""
+    """Return the locales to search. A filter on `locale` selects all of the site's locales."""
     filters, value = params.get("filters"), params.get("locale")
     if type_.localized and isinstance(filters, dict) and "locale" in filters:
         return tuple(settings.locales.available)
@@ -253,8 +253,8 @@ def _locales(
     return (_locale(value, settings),)
 
 
-def written_locale(value: Any, type_: Type, settings: Settings) -> str:
-    """Return the locale to write. Raises ValidationError if the site does not use it."""
+def locale_to_write(value: Any, type_: Type, settings: Settings) -> str:
+    """Parse the locale of a write, which must be one of the site's locales. Raises ValidationError."""
     if not type_.localized or value is None or value == "":
         return settings.locales.default
     if value not in settings.locales.available:

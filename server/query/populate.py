@@ -10,16 +10,16 @@ from server.query import qs
 from server.query.ast import ALL_FIELDS, Node, Selection
 from server.query.brackets import MAX_DEPTH
 from server.query.filters import read_filters
-from server.query.qs import Mistakes, read_boolean
+from server.query.qs import DeferredErrors, read_boolean
 from server.query.queryable_attributes import AttributePath, is_hidden, targets_of
 from server.query.sorting import read_sort
 from server.schema.model import Schema, Type
 
 
 def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ...] | None:
-    """Return the names of the requested fields, or None for all.
+    """Return the names of the requested fields, or None for all fields.
 
-    Omits `id` and `documentId`, which all responses contain.
+    `id` and `documentId` are omitted, because all responses contain them.
     """
     if value is None or value == "":
         return None
@@ -39,19 +39,19 @@ def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ..
     return tuple(attribute.name for attribute in selected.values() if attribute)
 
 
-def read_populate(schema: Schema, type_: Type, value: Any, *, forgiving: bool = False) -> tuple[Node, ...]:
+def read_populate(schema: Schema, type_: Type, value: Any, *, is_lenient: bool = False) -> tuple[Node, ...]:
     """Parse the `populate` parameter. Raises ValidationError.
 
-    If `forgiving` is set, unknown names and a mix of notations are accepted, as in Strapi 4.
+    If `is_lenient` is set, unknown names and a mix of notations are accepted, as in Strapi 4.
     """
     if value is None:
         return ()
-    key = (schema, type_.uid, repr(value), forgiving)
+    key = (schema, type_.uid, repr(value), is_lenient)
     parsed = _parsed.get(key)
     if parsed is None:
-        parser = _PopulateParser(schema, forgiving)
+        parser = _PopulateParser(schema, is_lenient)
         parsed = _Parsed(parser.nodes(type_, value, ()), parser.count)
-        parser.mistakes.report()
+        parser.deferred_errors.raise_first()
         _parsed.put(key, parsed)
     return parsed.nodes
 
@@ -87,7 +87,7 @@ def _names(value: Any, param: str) -> list[str]:
 
 
 class _Dotted(dict[str, Any]):
-    """A `populate` object made from a dotted name such as `author.articles`. Errors show the full name."""
+    """A `populate` object for a dotted name such as `author.articles`. Errors quote the full name."""
 
 
 @dataclass(slots=True)
@@ -98,16 +98,17 @@ class _PopulateParser:
     """
 
     schema: Schema
-    forgiving: bool
+    is_lenient: bool
     count: int = 0
-    mistakes: Mistakes = field(default_factory=Mistakes)
+    deferred_errors: DeferredErrors = field(default_factory=DeferredErrors)
 
     def nodes(
         self, type_: Type, value: Any, path: AttributePath, above: AttributePath = ()
     ) -> tuple[Node, ...]:
         """Parse one level of `populate`.
 
-        `path` is put before names in error messages. `above` is the path to this level.
+        `path` is the prefix for names in error messages. `above` is the path of the attribute whose level
+        this is.
         """
         options_by_name = self.normalise(value)
         if isinstance(value, dict) and not qs.is_list(value):
@@ -123,13 +124,13 @@ class _PopulateParser:
         for name, options in options_by_name.items():
             is_attribute = name in type_.populatable or is_hidden(type_, name)
             is_known = is_attribute or (name in type_.columns and name != "id")
-            if is_object and not is_known and not self.forgiving:
+            if is_object and not is_known and not self.is_lenient:
                 raise invalid_key(name, ".".join(above) or None, "populate", type_.uid)
             nodes.append(self.node(type_, name, options, path, (*above, name)))
         return tuple(node for node in nodes if node is not None)
 
     def normalise(self, value: Any) -> dict[str, Any]:
-        return _as_object(_merge_forms(value) if self.forgiving else value)
+        return _as_object(_merge_forms(value) if self.is_lenient else value)
 
     def node(
         self, type_: Type, name: str, value: Any, path: AttributePath, above: AttributePath
@@ -141,12 +142,12 @@ class _PopulateParser:
                 f'"populate" selects more than {qs.MAX_POPULATED_ATTRIBUTES} attributes; select fewer'
             )
         path = (*path, name)
-        if name not in type_.populatable and self.forgiving:
+        if name not in type_.populatable and self.is_lenient:
             return None
         if name not in type_.populatable:
             raise invalid_key(name, ".".join(path), "populate", type_.uid)
         attribute = type_.attributes.get(name)
-        if self.forgiving and isinstance(value, str) and read_boolean(value) is None:
+        if self.is_lenient and isinstance(value, str) and read_boolean(value) is None:
             value = True
         targets = targets_of(self.schema, attribute) if attribute else [type_]
         mixed = attribute is not None and (attribute.type == "dynamiczone" or attribute.polymorphic)
@@ -170,13 +171,13 @@ class _PopulateParser:
         parsed: dict[str, Any] = {}
         for key, value in options.items():
             # Check in the order of the request, because Strapi reports the first mistake.
-            if value == "" and key in ("populate", "fields") and not self.forgiving:
+            if value == "" and key in ("populate", "fields") and not self.is_lenient:
                 raise invalid_key("", ".".join(above) if key == "populate" else None, "populate")
             if key == "populate":
                 prefix = path if isinstance(value, _Dotted) else ()
                 parsed["populate"] = self.nodes(type_, value, prefix, above)
             elif key in ("fields", "filters", "sort"):
-                with self.mistakes:
+                with self.deferred_errors:
                     self.narrow(type_, key, value, parsed)
             elif key != "count" and read_boolean(key) is None:
                 # ignore keys such as `populate[author][1]=…`
@@ -196,19 +197,19 @@ class _PopulateParser:
     def by_type(
         self, targets: list[Type], options: Mapping[str, Any], path: AttributePath
     ) -> dict[str, Selection]:
-        """Return the selection for each possible item type, by uid."""
+        """Return the selection for each item type in `targets`, by uid."""
         for key in options:
             if key not in ("populate", "on", "count"):  # Strapi accepts and ignores `count` here.
-                self.mistakes.hold(invalid_key(key, ".".join(path), "populate"))
+                self.deferred_errors.add(invalid_key(key, ".".join(path), "populate"))
         if "on" in options:
             return self.on({t.uid: t for t in targets}, options["on"], (*path, "on"))
         populate = options.get("populate")
-        if populate not in (None, "*") and not isinstance(populate, _Dotted) and not self.forgiving:
+        if populate not in (None, "*") and not isinstance(populate, _Dotted) and not self.is_lenient:
             # Any other value is allowed only inside the option `on`.
             raise invalid_key("populate", ".".join(path), "populate")
         options_by_name = self.normalise(populate)
         for name in options_by_name:
-            if name != "*" and not self.forgiving and not any(name in t.populatable for t in targets):
+            if name != "*" and not self.is_lenient and not any(name in t.populatable for t in targets):
                 raise invalid_key("populate", ".".join(path), "populate")
         return {t.uid: Selection(populate=self.nodes(t, _for_type(t, options_by_name), ())) for t in targets}
 

@@ -52,7 +52,7 @@ def _plain(text: str) -> str:
 
 
 def _numbers_first(value: Any) -> Any:
-    """Sort keys as JavaScript does, with numbers first. The order determines which error is reported."""
+    """Sort keys as JavaScript does, with numbers first, because the order decides which error is reported."""
     if isinstance(value, list):
         return [_numbers_first(item) for item in value]
     if not isinstance(value, dict):
@@ -88,7 +88,7 @@ def _number_keys(parts: Sequence[str]) -> list[str]:
 
 
 def items(value: Any) -> list[Any]:
-    """Return the items of a list, or of an object with numeric keys that represents a list."""
+    """Return the items of a list, or of an object with numeric keys that stands for a list."""
     if isinstance(value, dict):
         return [value[k] for k in sorted(value, key=int)]
     return list(value)
@@ -113,8 +113,11 @@ def read_boolean(value: object) -> bool | None:
 # --- mistakes -------------------------------------------------------------------------------------
 
 
-class Mistakes:
-    """Collector that defers errors, because errors about keys take priority. Call `report` after parsing."""
+class DeferredErrors:
+    """Context manager that defers validation errors, because errors about keys take priority.
+
+    Call `raise_first` after parsing.
+    """
 
     __slots__ = ("_first",)
 
@@ -132,10 +135,10 @@ class Mistakes:
         self._first = self._first or error
         return True
 
-    def hold(self, error: ValidationError) -> None:
-        """Defer an error, even one about a key."""
+    def add(self, error: ValidationError) -> None:
+        """Defer an error. Only the first deferred error is raised."""
         self._first = self._first or ValidationError(error.message, error.details)
 
-    def report(self) -> None:
+    def raise_first(self) -> None:
         if self._first is not None:
             raise self._first

@@ -12,9 +12,10 @@ AttributePath = tuple[str, ...]
 
 
 def find_attribute(type_: Type, key: str, path: AttributePath, param: str) -> Attribute:
-    """Return the attribute that a filter or sort key names.
+    """Return the attribute for a key in a filter or in `sort`.
 
-    Raises KeyNameError if the attribute is unknown, private, a password or a dynamic zone.
+    Raises KeyNameError if the attribute is unknown, private, a password or a dynamic zone. `path` and `param`
+    are for the error message.
     """
     attribute = type_.columns.get(key)
     if attribute is None:

@@ -1,6 +1,4 @@
-"""Parser for the `sort` parameter: `a:desc,b`, a list of such strings, or an object like `{a: desc, b: {c:
-asc}}`.
-"""
+"""Parser for the `sort` parameter: `a:desc,b`, a list of such strings, or an object like `{"a": "desc"}`."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -19,7 +17,9 @@ def read_sort(schema: Schema, type_: Type, value: Any, param: str = "sort") -> t
     """Parse the `sort` parameter. Raises ValidationError if it is invalid or has too many keys."""
     keys = _read(schema, type_, value, param)
     # Drop duplicates, because a request could repeat the same key thousands of times.
-    distinct = {(*(step.at for step in key.steps), key.at, key.descending): key for key in keys}
+    distinct = {
+        (*(step.column_index for step in key.steps), key.column_index, key.descending): key for key in keys
+    }
     if len(distinct) > qs.MAX_SORT_KEYS:
         raise ValidationError(f"The query has {len(distinct)} sort keys; the limit is {qs.MAX_SORT_KEYS}")
     return tuple(distinct.values())
@@ -45,14 +45,14 @@ def _read(schema: Schema, type_: Type, value: Any, param: str) -> tuple[Sort, ..
 def _each(read: Callable[[Any], tuple[Sort, ...]], items: Iterable[Any]) -> tuple[Sort, ...]:
     """Parse items into sort keys. If several are invalid, raise the error with the shortest path."""
     keys: list[Sort] = []
-    mistakes: list[ValidationError] = []
+    errors: list[ValidationError] = []
     for item in items:
         try:
             keys += read(item)
         except ValidationError as error:
-            mistakes.append(error)
-    if mistakes:
-        raise min(mistakes, key=_depth)
+            errors.append(error)
+    if errors:
+        raise min(errors, key=_depth)
     return tuple(keys)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from server.documents.ids import new_document_id
 from server.errors import PayloadTooLargeError, ValidationError, of_operation
 from server.index.budget import Budget
-from server.query.parse import written_locale
+from server.query.parse import locale_to_write
 from server.schema.model import Type
 from server.service.document_write import ACTIONS, DocumentWrite, Operation, Verb, permit, read_document_write
 from server.service.read import Caller, Params
@@ -70,7 +70,7 @@ class BatchReader:
             return new_document_id()
         snapshot, settings = self.caller.state.snapshot, self.caller.state.settings
         existing_id = single_id(
-            snapshot, settings, type_, written_locale(params.get("locale"), type_, settings)
+            snapshot, settings, type_, locale_to_write(params.get("locale"), type_, settings)
         )
         return existing_id or self.singles.setdefault(type_.uid, new_document_id())
 

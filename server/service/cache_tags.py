@@ -74,12 +74,12 @@ class _Collector:
             if node.attribute is None:
                 self._add_shown(self.view.localizations(owner) if owner else (), node)
             elif node.attribute.holds_components:
-                for component in components_in(row[node.at]):
+                for component in components_in(row[node.column_index]):
                     inner = node.selections.get(component.type.uid)
                     if inner is not None:
                         self._add_members(component.row, None, locale, inner)
             else:
-                self._add_related(row[node.at] or (), owner, locale, node)
+                self._add_related(row[node.column_index] or (), owner, locale, node)
 
     def _add_related(self, targets: Any, owner: Document | None, locale: str, node: Node) -> None:
         # The tags of the target types are needed in two cases. Any document of a target type can change an

@@ -19,7 +19,7 @@ from server.index.dangling import Key
 from server.index.fragments import Fragments
 from server.index.snapshot import Snapshot
 from server.query.ast import Query
-from server.query.parse import deleted_locales, read_status, written_locale
+from server.query.parse import locale_to_write, locales_to_delete, read_status
 from server.schema.model import Attribute, Schema, Type
 from server.service.read import Params, Reader, Rendering
 from server.service.render import Renderer
@@ -159,7 +159,7 @@ def take_json_texts(bodies: Iterable[Body], schema: Schema, budget: Budget) -> N
 
 
 def _change(reader: Reader, operation: Operation) -> WriteRequest:
-    locale = written_locale(operation.params.get("locale"), reader.type, reader.state.settings)
+    locale = locale_to_write(operation.params.get("locale"), reader.type, reader.state.settings)
     draft = read_status(operation.params.get("status")) == DRAFT and reader.type.draft_publish
     address = Address(reader.type, operation.document_id, locale, draft)
     return WriteRequest(
@@ -182,7 +182,7 @@ def _deletion(reader: Reader, operation: Operation) -> WriteRequest:
             'A draft can\'t be deleted separately; omit "status" to delete both the draft and the '
             "published version"
         )
-    locales = deleted_locales(params.get("locale"), reader.type, reader.state.settings)
+    locales = locales_to_delete(params.get("locale"), reader.type, reader.state.settings)
     address = Address(reader.type, operation.document_id, locales[0], draft=False)
     return WriteRequest(address, reader.actor, if_match=operation.if_match, locales=locales)
 
@@ -200,8 +200,8 @@ def _action(reader: Reader, operation: Operation) -> WriteRequest:
             "published version"
         )
     settings = reader.state.settings
-    named = deleted_locales(params.get("locale"), type_, settings)
-    locales = tuple(written_locale(locale, type_, settings) for locale in named)
+    named = locales_to_delete(params.get("locale"), type_, settings)
+    locales = tuple(locale_to_write(locale, type_, settings) for locale in named)
     address = Address(type_, operation.document_id, locales[0], draft=action is Verb.DISCARD)
     drafts_only = not reader.actor.may(type_.singular, WRITES[type_.kind, action][0])
     return WriteRequest(

@@ -35,7 +35,7 @@ from server.history.versions import (
 from server.history.viewer import Viewer
 from server.history.visible_changes import show_changes
 from server.index.budget import Budget
-from server.query.parse import read_status, written_locale
+from server.query.parse import locale_to_write, read_status
 from server.schema.model import Attribute, Schema, Type
 from server.service.change_visibility import ChangeFilter, change_filter
 from server.service.commit_visibility import message_for
@@ -81,7 +81,7 @@ class DocumentHistory:
 
         Raises ForbiddenError or ValidationError.
         """
-        locale = written_locale(self.params.get("locale"), self.type, self.state.settings)
+        locale = locale_to_write(self.params.get("locale"), self.type, self.state.settings)
         status = read_status(status or self.params.get("status"))
         if status == DRAFT and not may_read_drafts(self.caller.actor, self.type):
             raise forbidden(self.caller.actor, self.type.singular, "readDraft")

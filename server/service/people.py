@@ -14,7 +14,7 @@ from server.errors import ApplicationError, ForbiddenError, NotFoundError, Unaut
 from server.index.find import find, find_one
 from server.index.snapshot import View
 from server.query.ast import NO_FILTER, Query, Selection
-from server.query.parse import read_part
+from server.query.parse import read_offset_page
 from server.schema.model import ROLE, USER, Schema
 from server.service.forms import field_error, field_errors, form_error
 from server.service.read import Params, Reader
@@ -107,7 +107,7 @@ class People:
 
     def _query(self, params: Params) -> Query:
         query = self.reader.query(params, many=True)
-        return query if "pagination" in params else query._replace(page=read_part(params))
+        return query if "pagination" in params else query._replace(page=read_offset_page(params))
 
     def _query_of_write(self, params: Params, populate: str = "") -> Query:
         # Filters are omitted, so that the user is found after the write.

@@ -163,7 +163,7 @@ class Renderer:
         return member
 
     def _compile_relation(self, node: Node) -> Member:
-        attribute, at = node.attribute, node.at
+        attribute, at = node.attribute, node.column_index
         assert attribute is not None
         # On the inverse side of a polymorphic relation, all targets have the same type, so `__type` is
         # omitted.
@@ -258,7 +258,7 @@ class Renderer:
         return lambda d, locale: bool(test(d.row, d, locale_inside(d)))
 
     def _components(self, node: Node) -> Member:
-        attribute, at = node.attribute, node.at
+        attribute, at = node.attribute, node.column_index
         assert attribute is not None
         is_zone = attribute.type == "dynamiczone"
         types = self.view.snapshot.schema.types

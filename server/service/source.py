@@ -11,7 +11,7 @@ from server.errors import ConflictError, NotFoundError, StorageError
 from server.formats.tree import SyntaxProblem
 from server.index.dangling import Key
 from server.index.snapshot import Snapshot
-from server.query.parse import read_status, written_locale
+from server.query.parse import locale_to_write, read_status
 from server.schema.model import Schema, Type
 from server.service.document_write import Verb, permit
 from server.service.dry_run import FileChange
@@ -87,7 +87,7 @@ def find_source(
     served = today.types.get(type_.uid, type_)
     require_source_of(actor, type_, state.schema, draft=False)
     require_source_of(actor, served, today, draft=False)
-    locale = written_locale(params.get("locale"), type_, state.settings)
+    locale = locale_to_write(params.get("locale"), type_, state.settings)
     status = read_status(params.get("status"))
     require_source_of(actor, type_, state.schema, draft=status == DRAFT)
     require_source_of(actor, served, today, draft=status == DRAFT)

@@ -14,7 +14,7 @@ from server.index.dangling import MEDIA, Key
 from server.index.find import Listing, find
 from server.index.snapshot import View
 from server.query.ast import Query
-from server.query.parse import read_part, read_query
+from server.query.parse import read_offset_page, read_query
 from server.schema.model import UPLOAD
 from server.service.read import Caller
 from server.service.render import render_files
@@ -131,7 +131,9 @@ def read_file_query(caller: Caller, params: Mapping[str, Any], *, paged: bool = 
         key: params[key] for key in (_PAGED_QUERY_KEYS if paged else _QUERY_KEYS) if key in params
     }
     query = read_query(state.schema, state.settings, state.schema.types[UPLOAD], query_params, many=True)
-    return narrow(query, caller.actor, state.schema)._replace(page=query.page if paged else read_part(params))
+    return narrow(query, caller.actor, state.schema)._replace(
+        page=query.page if paged else read_offset_page(params)
+    )
 
 
 def find_files(caller: Caller, query: Query) -> Listing:

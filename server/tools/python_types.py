@@ -263,7 +263,10 @@ def _names(schema: Schema) -> Mapping[str, str]:
 
 
 def _condition(kind: str, operand: str) -> str:
-    rows = ((o.name, _TAKES[o.takes].format(operand), f"The value {o.sentence}.") for o in OPERATORS.values())
+    rows = (
+        (o.name, _TAKES[o.operand_kind].format(operand), f"The value {o.description}.")
+        for o in OPERATORS.values()
+    )
     own = f"{kind}Condition"
     logic = (("$and", f"Sequence[{own}]", ""), ("$or", f"Sequence[{own}]", ""), ("$not", own, ""))
     return typed_dict(own, (*rows, *logic), total=False)

@@ -290,5 +290,7 @@ def _endpoints(types: Iterable[Type]) -> str:
 
 
 def _operators(operators: Iterable[Operator]) -> str:
-    lines = (f"  /** The value {o.sentence}. */\n  {o.name}?: {_TAKES[o.takes]};\n" for o in operators)
+    lines = (
+        f"  /** The value {o.description}. */\n  {o.name}?: {_TAKES[o.operand_kind]};\n" for o in operators
+    )
     return "/** The filter operators, for a value of type V. */\n" + _table("Operators<V>", lines)

@@ -208,17 +208,19 @@ def _operator(operator: Operator, operand: JsonSchema) -> JsonSchema:
         "text": TEXT,
         "flag": {"type": "boolean"},
     }
-    return {**operands[operator.takes], "description": f"The value {operator.sentence}."}
+    return {**operands[operator.operand_kind], "description": f"The value {operator.description}."}
 
 
 def _link_filter() -> JsonSchema:
     """Return the schema for a filter on a relation's documentId, or on whether the relation is empty."""
     ids = {"type": "array", "items": _ID, "minItems": 1}
     one, several = ("$eq", "$ne"), ("$in", "$notIn")
-    flags = {name: o for name, o in OPERATORS.items() if o.takes == "flag"}
+    flags = {name: o for name, o in OPERATORS.items() if o.operand_kind == "flag"}
     properties: JsonSchema = {
-        **{name: {**_ID, "description": f"The documentId {OPERATORS[name].sentence}."} for name in one},
-        **{name: {**ids, "description": f"The documentId {OPERATORS[name].sentence}."} for name in several},
+        **{name: {**_ID, "description": f"The documentId {OPERATORS[name].description}."} for name in one},
+        **{
+            name: {**ids, "description": f"The documentId {OPERATORS[name].description}."} for name in several
+        },
         **{name: _operator(operator, {}) for name, operator in flags.items()},
     }
     return {"anyOf": [_ID, ids, _object(properties, required=False)]}
