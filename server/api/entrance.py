@@ -235,7 +235,7 @@ class Entrance:
         if environ.get("HTTP_AUTHORIZATION") or HEADER in environ or area_of(path).may_query_accounts:
             return True
         is_content = content_at(path, state.schema) or markdown_at(path, state.schema)
-        return state.schema.knows_users and is_content is not None
+        return state.schema.has_user_relations and is_content is not None
 
     def _admit(self, environ: Environ, settings: Settings) -> tuple[bool, tuple[Header, ...]]:
         """Return whether the rate limit allows the request, and the rate limit headers for the response."""
@@ -315,7 +315,7 @@ class Entrance:
         complete = area is FILES or not self.past.at(commit).lacking
         past = self.past.answered(commit, state.settings)
         uses_current_settings = (
-            area.uses_current_settings or not area.varies_by_commit or past.schema.knows_users
+            area.uses_current_settings or not area.varies_by_commit or past.schema.has_user_relations
         )
         asked = (part for part in environ["QUERY_STRING"].split("&") if not AT_PARAMETER.match(part))
         environ["QUERY_STRING"] = "&".join(asked)

@@ -32,7 +32,7 @@ from server.auth.permissions import Actor
 from server.auth.session_key import session_key
 from server.config.model import Settings
 from server.database.address import is_server
-from server.database.file import database_file, is_sound
+from server.database.file import database_file, is_usable_database
 from server.database.notices import ACCOUNTS, COMMITS
 from server.errors import SetupError
 from server.events.hub import Hub
@@ -105,7 +105,7 @@ def check_accounts(root: Path, settings: Settings) -> str:
         import_module("server.api.limiting.sharing").check_store(settings)
     key = session_key(root)
     try:
-        if settings.accounts or not is_sound(database_file(root)):
+        if settings.accounts or not is_usable_database(database_file(root)):
             module = import_module("server.auth.directory")
             directory = module.open_directory(root, settings)
             differs = is_server(settings.accounts) and module.differs_from_last(directory.accounts, key)

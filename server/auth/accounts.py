@@ -16,13 +16,13 @@ from server.auth.identity_cache import CredentialCache
 from server.auth.permissions import TOKEN_PREFIX, Actor
 from server.auth.tables import SCHEMA, complete
 from server.config.model import FILE
-from server.database.address import file_of, is_postgres, is_server
-from server.database.engine import Connection, DuplicateError, Engine, Tables, Trouble
+from server.database.address import is_postgres, is_server, sqlite_path
+from server.database.engine import Connection, DatabaseFailure, DuplicateError, Engine, Tables
 from server.database.file import database_file
 from server.database.notices import ACCOUNTS, notify
 from server.database.opening import make_engine
 from server.database.outage import reason_of
-from server.database.sqlite import Sqlite, Watch
+from server.database.sqlite import ChangeDetector, Sqlite
 from server.documents.timestamps import from_datetime, now
 from server.errors import SetupError, StorageError, UnavailableError
 
@@ -70,7 +70,7 @@ class Accounts:
     def __init__(self, root: Path, url: str = "") -> None:
         self.root, self.url = root, url
         self.engine = _open_engine(root, url)
-        self._watch = Watch(self.engine) if isinstance(self.engine, Sqlite) else None
+        self._watch = ChangeDetector(self.engine) if isinstance(self.engine, Sqlite) else None
         self.known = CredentialCache(self._watch)
 
     @property
@@ -161,7 +161,7 @@ def _open_engine(root: Path, url: str) -> Engine:
     tables = Tables(SCHEMA, complete, partial(_exception_for, url))
     size = MAX_CONNECTIONS_TO_SERVER if is_server(url) else MAX_CONNECTIONS
     try:
-        path = file_of(url) if url and not is_postgres(url) else None
+        path = sqlite_path(url) if url and not is_postgres(url) else None
         engine = make_engine(url, lambda: path or database_file(root), tables, size, NAME)
         engine.open()
     except ModuleNotFoundError as error:
@@ -174,7 +174,7 @@ def _open_engine(root: Path, url: str) -> Engine:
     return engine
 
 
-def _exception_for(url: str, trouble: Trouble) -> Exception:
+def _exception_for(url: str, trouble: DatabaseFailure) -> Exception:
     if trouble.is_duplicate:
         return DuplicateError(trouble.reason)
     if is_server(url):

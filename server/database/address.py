@@ -17,8 +17,8 @@ def is_postgres(url: str) -> bool:
     return url.startswith("postgresql")
 
 
-def file_of(url: str) -> Path:
-    """Return the path of an SQLite file, given its URL. Raises ValueError for any other URL."""
+def sqlite_path(url: str) -> Path:
+    """Return the path in the URL of an SQLite file. Raises ValueError for any other URL."""
     match = re.fullmatch(r"sqlite(?:\+\w+)?:///([^?]+)", url)
     if match is None:
         raise ValueError("the URL must be postgresql://… or sqlite:///PATH")

@@ -55,8 +55,14 @@ class Engine(Protocol):
     def is_current(self) -> bool:
         """Return whether the file on disk is still the file that was opened. Always True for PostgreSQL."""
 
-    def writing(self, seconds: float = LOCK_TIMEOUT_S, claim: str = "") -> AbstractContextManager[Connection]:
-        """Context manager for a write transaction. Waits up to `seconds` for other transactions to end."""
+    def writing(
+        self, timeout_s: float = LOCK_TIMEOUT_S, lock_statement: str = ""
+    ) -> AbstractContextManager[Connection]:
+        """Context manager for a write transaction.
+
+        Waits up to `timeout_s` seconds for other transactions to end. PostgreSQL executes `lock_statement`
+        first.
+        """
         # PostgreSQL allows more than one such transaction at a time. With PostgreSQL, the transaction
         # therefore first executes the statement `claim`, which can take a lock to keep others out.
 
@@ -68,12 +74,12 @@ class Engine(Protocol):
 
 
 class DuplicateError(Exception):
-    """Raised if a row with the same key already exists."""
+    """Error for a row whose key already exists."""
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
-    """The reason why a database can't be used, in one line. It is "" if the database does not respond."""
+class DatabaseFailure:
+    """The reason why a statement failed, in one line. It is "" if the database does not respond."""
 
     reason: str = ""
     is_duplicate: bool = False
@@ -84,14 +90,14 @@ class Tables:
     """A group of database tables.
 
     - `schema`: SQL statements, separated by ";".
-    - `complete`: migrates older tables and adds initial rows. Indexes are created afterwards.
-    - `refuse`: returns the error to raise if the tables can't be used.
+    - `migrate`: changes older tables and adds initial rows. Indexes are created afterwards.
+    - `to_error`: converts a failure to the exception to raise.
     - `prefix`: prefix of all table and index names in PostgreSQL.
     """
 
     schema: str
-    complete: Callable[[Connection], None]
-    refuse: Callable[[Trouble], Exception]
+    migrate: Callable[[Connection], None]
+    to_error: Callable[[DatabaseFailure], Exception]
     prefix: str = ""
 
     @property
@@ -99,13 +105,13 @@ class Tables:
         # The names of tables and indexes.
         return _CREATE.findall(self.schema)
 
-    def make(self, connection: Connection) -> None:
+    def create(self, connection: Connection) -> None:
         """Create missing tables and indexes. The caller must hold a lock."""
         statements = [statement.strip() for statement in self.schema.strip().split(";\n")]
         for statement in statements:
             if statement.startswith("CREATE TABLE"):
                 connection.execute(statement)
-        self.complete(connection)
+        self.migrate(connection)
         for statement in statements:
             if not statement.startswith("CREATE TABLE"):
                 connection.execute(statement)

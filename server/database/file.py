@@ -29,7 +29,7 @@ def database_file(root: Path) -> Path:
     return path
 
 
-def is_sound(path: Path) -> bool:
+def is_usable_database(path: Path) -> bool:
     """Return whether a file is a readable and writable SQLite database. Empty files count as databases."""
     # A read-only file is not sound, although the engine can still read it.
     if not os.access(path, os.R_OK | os.W_OK) or not os.access(path.parent, os.W_OK):
@@ -43,7 +43,7 @@ def is_sound(path: Path) -> bool:
 
 
 class OpenedFile:
-    """A database file that has been opened. Detects whether it has since been removed or replaced."""
+    """An open database file. Detects whether the file on disk has been removed or replaced since."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -53,7 +53,7 @@ class OpenedFile:
         self._found = os.fstat(descriptor)
         self._closing = weakref.finalize(self, os.close, descriptor)
 
-    def is_there(self) -> bool:
+    def is_current(self) -> bool:
         try:
             return os.path.samestat(self._found, os.stat(self._path))
         except OSError:

@@ -54,13 +54,13 @@ class Notices:
     def connected(self) -> bool:
         return self._connected
 
-    def listen(self, topic: str, call: Callable[[str], None]) -> None:
-        """Call `call` with the payload of each notice, and with "" after a reconnection.
+    def listen(self, topic: str, callback: Callable[[str], None]) -> None:
+        """Call `callback` with the payload of each notice on a topic, and with "" after a reconnection.
 
-        `call` must not block.
+        `callback` must not block.
         """
         # After a reconnection, notices may have been lost.
-        self._calls[topic].append(call)
+        self._calls[topic].append(callback)
 
     def notify(self, topic: str, payload: str = "") -> None:
         """Queue a notice without blocking. If the queue is full, the oldest notice is dropped."""
@@ -72,14 +72,14 @@ class Notices:
             self._waiting[text] = None
             while len(self._waiting) > MAX_QUEUED_NOTICES:
                 del self._waiting[next(iter(self._waiting))]
-            self._rouse()
+            self._wake()
 
     def start(self) -> None:
         """Start the thread that sends and receives notices. Does nothing without PostgreSQL."""
         if not is_postgres(self._url):
             return
-        self._rousing, self._roused = socket.socketpair()
-        for end in (self._rousing, self._roused):
+        self._wake_sender, self._wake_receiver = socket.socketpair()
+        for end in (self._wake_sender, self._wake_receiver):
             end.setblocking(False)
         self._thread = threading.Thread(target=self._run, name="notices", daemon=True)
         self._thread.start()
@@ -91,23 +91,23 @@ class Notices:
             thread = self._thread
             if thread is None:
                 return
-            self._rouse()
+            self._wake()
         thread.join(timeout=5)
 
-    def _rouse(self) -> None:
+    def _wake(self) -> None:
         with suppress(BlockingIOError):  # If the buffer is full, the thread will wake up anyway.
-            self._rousing.send(b".")
+            self._wake_sender.send(b".")
 
     def _run(self) -> None:
         try:
-            self._keep()
+            self._reconnect_forever()
         finally:
             with self._lock:
                 self._thread = None
-                self._rousing.close()
-                self._roused.close()
+                self._wake_sender.close()
+                self._wake_receiver.close()
 
-    def _keep(self) -> None:
+    def _reconnect_forever(self) -> None:
         # For a series of failures, only the first failure and the recovery are logged.
         try:
             postgres: Any = import_module("server.database.postgres")  # a lazy import (docs/packages.py)
@@ -133,7 +133,7 @@ class Notices:
     def _begin(self, connection: Any) -> None:
         # Listeners are called because they may have missed notices.
         (channel,) = connection.execute(f"SELECT {CHANNEL}").fetchone()
-        connection.add_notify_handler(lambda notice: self._take(notice.payload))
+        connection.add_notify_handler(lambda notice: self._handle(notice.payload))
         connection.execute(f'LISTEN "{channel}"')
         self._connected = True
         for topic in list(self._calls):
@@ -142,7 +142,7 @@ class Notices:
     def _serve(self, connection: Any) -> None:
         with selectors.DefaultSelector() as selector:
             selector.register(connection.fileno(), selectors.EVENT_READ)
-            selector.register(self._roused, selectors.EVENT_READ)
+            selector.register(self._wake_receiver, selectors.EVENT_READ)
             while True:
                 ending = self._stopping.is_set()
                 self._send(connection)
@@ -150,7 +150,7 @@ class Notices:
                     return
                 selector.select(HEARTBEAT_INTERVAL_S)
                 with suppress(BlockingIOError):
-                    self._roused.recv(1024)
+                    self._wake_receiver.recv(1024)
                 connection.execute("")  # receives notices, and fails if the connection is lost
 
     def _send(self, connection: Any) -> None:
@@ -167,7 +167,7 @@ class Notices:
                     self._waiting = {text: None, **self._waiting}
                 raise
 
-    def _take(self, text: str) -> None:
+    def _handle(self, text: str) -> None:
         topic, _, payload = text.partition(" ")
         self._call(topic, payload)
 

@@ -14,12 +14,19 @@ def make_engine(
     url: str,
     prepare: Callable[[], Path],
     tables: Tables,
-    size: int,
+    pool_size: int,
     name: str = "",
-    replaced: Callable[[], None] | None = None,
+    on_replaced: Callable[[], None] | None = None,
 ) -> Engine:
-    """Create a database engine. Raises ModuleNotFoundError if the PostgreSQL driver is not installed."""
+    """Create an engine for an SQLite file or for PostgreSQL.
+
+    - `prepare` returns the path of the SQLite file, and creates the file if necessary.
+    - `name` is the database's name in log messages about PostgreSQL.
+    - `on_replaced` is called after a damaged SQLite file was replaced.
+
+    Raises ModuleNotFoundError if the PostgreSQL driver is not installed.
+    """
     if not is_postgres(url):
-        return Sqlite(prepare, tables, size, replaced)
+        return Sqlite(prepare, tables, pool_size, on_replaced)
     module = import_module("server.database.postgres")  # a lazy import (docs/packages.py)
-    return cast(Engine, module.Postgres(url, tables, size, name))
+    return cast(Engine, module.Postgres(url, tables, pool_size, name))

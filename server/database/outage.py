@@ -1,4 +1,4 @@
-"""Detects database outages, during which requests fail immediately instead of waiting."""
+"""Detection of database outages, during which requests fail immediately instead of waiting."""
 
 import logging
 import threading
@@ -14,7 +14,7 @@ RETRY_INTERVAL_S = 1.0
 
 
 class ReadOnlyError(Exception):
-    """Raised if a database rejects writes."""
+    """Error of a database that rejects writes."""
 
 
 class Outage:
@@ -22,56 +22,56 @@ class Outage:
 
     # `trial` tests the database. `name` is the name to use in the log; if it is "", nothing is logged.
 
-    def __init__(self, trial: Callable[[], object], name: str) -> None:
-        self._trial, self._name = trial, name
+    def __init__(self, probe: Callable[[], object], name: str) -> None:
+        self._probe, self._name = probe, name
         self._lock = threading.Lock()
-        self._trying = self._away = False
+        self._retrying = self._unavailable = False
 
     @property
-    def is_away(self) -> bool:
-        return self._away
+    def is_unavailable(self) -> bool:
+        return self._unavailable
 
     @property
     def read_only(self) -> bool:
-        return self._trying and not self._away
+        return self._retrying and not self._unavailable
 
     def check(self) -> None:
-        if self._away:
+        if self._unavailable:
             raise UnavailableError()
 
     def begin(self, reason: str, *, read_only: bool = False) -> None:
         """Record that the database is unavailable or read-only.
 
-        Keep testing the database in the background until it recovers.
+        The database is then tested in the background until it recovers.
         """
         with self._lock:
-            was_trying, self._trying = self._trying, True
-            self._away = self._away or not read_only
-        if not was_trying:
+            was_retrying, self._retrying = self._retrying, True
+            self._unavailable = self._unavailable or not read_only
+        if not was_retrying:
             if self._name:
                 log.error("%s can't be %s: %s", self._name, "written" if read_only else "used", reason)
-            threading.Thread(target=self._try, name="outage", daemon=True).start()
+            threading.Thread(target=self._retry, name="outage", daemon=True).start()
 
     def end(self) -> None:
         # This is called when the database is no longer used.
         with self._lock:
-            self._trying = self._away = False
+            self._retrying = self._unavailable = False
 
-    def _try(self) -> None:
-        while self._trying:
+    def _retry(self) -> None:
+        while self._retrying:
             time.sleep(RETRY_INTERVAL_S)
             with suppress(Exception):
-                self._end_if_well()
+                self._end_if_available()
 
-    def _end_if_well(self) -> None:
+    def _end_if_available(self) -> None:
         try:
-            self._trial()
+            self._probe()
         except ReadOnlyError:
-            self._away = False
+            self._unavailable = False
             return
         with self._lock:
-            was_trying, self._trying, self._away = self._trying, False, False
-        if self._name and was_trying:
+            was_retrying, self._retrying, self._unavailable = self._retrying, False, False
+        if self._name and was_retrying:
             log.info("%s is available again", self._name)
 
 

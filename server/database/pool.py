@@ -19,7 +19,7 @@ C = TypeVar("C", bound=Closable)
 
 
 class NoConnectionLeftError(TimeoutError):
-    """Raised if all connections of a pool are in use."""
+    """Error if all connections of a pool are in use."""
 
 
 class Pool(Generic[C]):
@@ -39,17 +39,17 @@ class Pool(Generic[C]):
         self._idle: list[C] = []
 
     @contextmanager
-    def lend(self, seconds: float) -> Iterator[C]:
+    def lend(self, timeout_s: float) -> Iterator[C]:
         """Context manager that lends a connection.
 
-        Raises NoConnectionLeftError if no connection is free within `seconds`.
+        Raises NoConnectionLeftError if no connection becomes free within `timeout_s` seconds.
         """
         slots = self._slots
-        if not slots.acquire(timeout=seconds):
+        if not slots.acquire(timeout=timeout_s):
             raise NoConnectionLeftError("all database connections are in use")
         try:
             idle = self._idle
-            connection = self._take(seconds)
+            connection = self._take(timeout_s)
             try:
                 yield connection
             finally:
@@ -71,17 +71,17 @@ class Pool(Generic[C]):
         self._slots = threading.BoundedSemaphore(self._size)
         self._idle = []
 
-    def _take(self, seconds: float) -> C:
+    def _take(self, timeout_s: float) -> C:
         while self._idle:
             try:
                 connection = self._idle.pop()
             except IndexError:  # Another thread took the last one.
                 break
             try:
-                if self._is_usable(connection, seconds):
+                if self._is_usable(connection, timeout_s):
                     return connection
             except BaseException:
                 connection.close()
                 raise
             connection.close()
-        return self._connect(seconds)
+        return self._connect(timeout_s)

@@ -18,11 +18,11 @@ import psycopg
 from psycopg import Connection, OperationalError
 from psycopg.pq import TransactionStatus
 
-from server.database.engine import LOCK_TIMEOUT_S, Cursor, Tables, Trouble
+from server.database.engine import LOCK_TIMEOUT_S, Cursor, DatabaseFailure, Tables
 from server.database.engine import Connection as AnyConnection
 from server.database.outage import Outage, ReadOnlyError, reason_of
 from server.database.pool import NoConnectionLeftError, Pool
-from server.database.statements import translated
+from server.database.statements import translate
 
 log = logging.getLogger("bifolio")
 
@@ -38,14 +38,14 @@ _READY_NONE = 0  # the value that psycopg passes every 0.1 s while no data arriv
 
 
 class SilentError(OperationalError, TimeoutError):
-    """Raised after the server has sent nothing for too long. The connection is closed."""
+    """Error after the server has sent nothing for too long. The connection is then closed."""
 
 
 class BoundedConnection(Connection[Any]):
-    """A psycopg connection that waits at most `silent_s` seconds for data."""
+    """A psycopg connection that waits at most `max_silence_s` seconds for data."""
 
-    silent_s = RESPONSE_TIMEOUT_S
-    answered_at = 0.0
+    max_silence_s = RESPONSE_TIMEOUT_S
+    responded_at = 0.0
 
     def __del__(self, *_: Any) -> None:
         # A forked process must not close its parent's connection.
@@ -54,7 +54,7 @@ class BoundedConnection(Connection[Any]):
     def wait(self, gen: Generator[Any, Any, Any], *args: Any, **options: Any) -> Any:
         # Raises SilentError.
         try:
-            return super().wait(_bounded(gen, self.silent_s), *args, **options)
+            return super().wait(_bounded(gen, self.max_silence_s), *args, **options)
         except SilentError:
             self.close()
             raise
@@ -73,7 +73,7 @@ def require_writable(connection: BoundedConnection) -> None:
         raise ReadOnlyError()
 
 
-def _bounded(gen: Generator[Any, Any, Any], silent_s: float) -> Generator[Any, Any, Any]:
+def _bounded(gen: Generator[Any, Any, Any], max_silence_s: float) -> Generator[Any, Any, Any]:
     # Raises SilentError if no data arrives for `silent_s` seconds.
     last = monotonic()
     try:
@@ -82,26 +82,26 @@ def _bounded(gen: Generator[Any, Any, Any], silent_s: float) -> Generator[Any, A
             ready = yield awaited
             if ready != _READY_NONE:
                 last = monotonic()
-            elif monotonic() - last > silent_s:
+            elif monotonic() - last > max_silence_s:
                 gen.close()
-                raise SilentError(f"no response within {silent_s:g} s")
+                raise SilentError(f"no response within {max_silence_s:g} s")
             awaited = gen.send(ready)
     except StopIteration as end:
         return end.value
 
 
 class _Transaction:
-    """PostgreSQL transaction that accepts statements in SQLite's syntax."""
+    """A PostgreSQL transaction that accepts statements in SQLite's syntax."""
 
     def __init__(self, connection: BoundedConnection, prefix: str) -> None:
         self._connection, self._prefix = connection, prefix
 
     def execute(self, statement: str, parameters: Sequence[Any] = (), /) -> Cursor:
-        return self._connection.execute(translated(statement, self._prefix), parameters)
+        return self._connection.execute(translate(statement, self._prefix), parameters)
 
     def executemany(self, statement: str, rows: Iterable[Sequence[Any]], /) -> object:
         with self._connection.cursor() as cursor:
-            cursor.executemany(translated(statement, self._prefix), rows)
+            cursor.executemany(translate(statement, self._prefix), rows)
         return None
 
 
@@ -135,10 +135,12 @@ class Postgres:
         return True
 
     @contextmanager
-    def writing(self, seconds: float = LOCK_TIMEOUT_S, claim: str = "") -> Iterator[AnyConnection]:
-        wait = min(seconds, RESPONSE_TIMEOUT_S) * 900  # ms; less than the response timeout
-        begin = f"BEGIN; SET LOCAL lock_timeout = {wait:.0f}; {translated(claim, self._tables.prefix)}"
-        with self._using(seconds) as connection, _between(connection, begin, "COMMIT"):
+    def writing(self, timeout_s: float = LOCK_TIMEOUT_S, lock_statement: str = "") -> Iterator[AnyConnection]:
+        wait = min(timeout_s, RESPONSE_TIMEOUT_S) * 900  # ms; less than the response timeout
+        begin = (
+            f"BEGIN; SET LOCAL lock_timeout = {wait:.0f}; {translate(lock_statement, self._tables.prefix)}"
+        )
+        with self._using(timeout_s) as connection, _between(connection, begin, "COMMIT"):
             yield _Transaction(connection, self._tables.prefix)
 
     @contextmanager
@@ -153,34 +155,34 @@ class Postgres:
             self._pool.clear()
             late, self._late = self._late, []
             for future in late:
-                future.add_done_callback(_close_made)
+                future.add_done_callback(_close_unused)
 
     @contextmanager
-    def _using(self, seconds: float) -> Iterator[BoundedConnection]:
+    def _using(self, timeout_s: float) -> Iterator[BoundedConnection]:
         if self._process != os.getpid():
             with self._lock:
                 if self._process != os.getpid():
                     self._begin_process()
-        if self._outage.is_away:
-            raise self._tables.refuse(Trouble())
+        if self._outage.is_unavailable:
+            raise self._tables.to_error(DatabaseFailure())
         lively = monotonic() - self._answered_at < RECENT_RESPONSE_S
-        patience = min(max(seconds, RECENT_RESPONSE_S if lively else 0.0), RESPONSE_TIMEOUT_S)
+        patience = min(max(timeout_s, RECENT_RESPONSE_S if lively else 0.0), RESPONSE_TIMEOUT_S)
         connection = None
         try:
             with self._pool.lend(patience) as connection:
-                connection.silent_s = patience
+                connection.max_silence_s = patience
                 yield connection
-                connection.answered_at = self._answered_at = monotonic()
+                connection.responded_at = self._answered_at = monotonic()
         except psycopg.Error as error:
-            raise self._trouble(error, connection) from error
+            raise self._failure(error, connection) from error
         except NoConnectionLeftError as error:
-            raise self._tables.refuse(Trouble(str(error))) from error
+            raise self._tables.to_error(DatabaseFailure(str(error))) from error
 
-    def _trouble(self, error: psycopg.Error, connection: BoundedConnection | None) -> Exception:
+    def _failure(self, error: psycopg.Error, connection: BoundedConnection | None) -> Exception:
         # Records an outage, or closes unusable connections. Returns the error to raise.
         reason = reason_of(error)
         if isinstance(error, psycopg.IntegrityError):
-            return self._tables.refuse(Trouble(reason, is_duplicate=True))
+            return self._tables.to_error(DatabaseFailure(reason, is_duplicate=True))
         if error.sqlstate == READ_ONLY:  # After a failover, a new connection may reach a different server.
             self._pool.clear()
             self._outage.begin(reason, read_only=True)
@@ -190,50 +192,52 @@ class Postgres:
             self._pool.clear()
         elif self._name and not isinstance(error, OperationalError):
             log.error("%s can't be used: %s", self._name, reason)
-        return self._tables.refuse(Trouble(reason))
+        return self._tables.to_error(DatabaseFailure(reason))
 
     def _try(self) -> None:
         # Raises an error if the database does not respond or rejects writes.
         with self._pool.lend(RESPONSE_TIMEOUT_S) as connection:
             try:
                 require_writable(connection)
-                connection.answered_at = self._answered_at = monotonic()
+                connection.responded_at = self._answered_at = monotonic()
             except ReadOnlyError:
                 connection.close()  # A new connection may reach a writable server.
                 raise
 
-    def _connect(self, seconds: float) -> BoundedConnection:
+    def _connect(self, timeout_s: float) -> BoundedConnection:
         # Connects in another thread. Raises SilentError if this takes longer than `seconds`.
         # If the connection is made too late, a later caller gets it.
         try:
             future = self._late.pop()
         except IndexError:
             future = Future()
-            threading.Thread(target=self._make, args=(future,), name="connect", daemon=True).start()
+            threading.Thread(
+                target=self._open_connection, args=(future,), name="connect", daemon=True
+            ).start()
         is_late = future.done()
         try:
-            connection = future.result(seconds)
+            connection = future.result(timeout_s)
         except SilentError:
             raise
         except TimeoutError as error:
             self._late.append(future)
-            raise SilentError(f"no connection within {seconds:.1f} s") from error
-        if is_late and not _is_usable(connection, seconds):
+            raise SilentError(f"no connection within {timeout_s:.1f} s") from error
+        if is_late and not _is_usable(connection, timeout_s):
             connection.close()
-            return self._connect(seconds)
+            return self._connect(timeout_s)
         return connection
 
-    def _make(self, future: "Future[BoundedConnection]") -> None:
+    def _open_connection(self, future: "Future[BoundedConnection]") -> None:
         try:
             connection = connect_to(self._url)
             try:
                 connection.execute(f"SET idle_in_transaction_session_timeout = '{IDLE_TIMEOUT_S}s'")
-                if not _are_made(connection, self._tables):
-                    _make_tables(connection, self._tables)
+                if not _tables_exist(connection, self._tables):
+                    _create_tables(connection, self._tables)
             except BaseException:
                 connection.close()
                 raise
-            connection.answered_at = monotonic()
+            connection.responded_at = monotonic()
             future.set_result(connection)
         except psycopg.Error as error:
             future.set_exception(error)
@@ -241,7 +245,7 @@ class Postgres:
             future.set_exception(OperationalError(str(error)))
 
 
-def _close_made(future: "Future[BoundedConnection]") -> None:
+def _close_unused(future: "Future[BoundedConnection]") -> None:
     if future.exception() is None:
         future.result().close()
 
@@ -260,12 +264,12 @@ def _between(connection: BoundedConnection, begin: str, end: str) -> Iterator[No
 
 def _is_usable(connection: BoundedConnection, seconds: float) -> bool:
     # Raises SilentError if the server does not respond within `seconds`.
-    if monotonic() - connection.answered_at < RECENT_RESPONSE_S:
+    if monotonic() - connection.responded_at < RECENT_RESPONSE_S:
         poll = select.poll()
         poll.register(connection.fileno(), select.POLLIN)
         if not poll.poll(0):  # Unrequested data usually means that the server is closing the connection.
             return True
-    connection.silent_s = seconds
+    connection.max_silence_s = seconds
     try:
         connection.execute("SELECT 1")
     except SilentError:
@@ -279,17 +283,17 @@ def _is_idle(connection: BoundedConnection) -> bool:
     return not connection.closed and connection.info.transaction_status == TransactionStatus.IDLE
 
 
-def _make_tables(connection: BoundedConnection, tables: Tables) -> None:
+def _create_tables(connection: BoundedConnection, tables: Tables) -> None:
     # The lock is acquired before the transaction begins. Otherwise, the transaction would not see tables that
     # were created while it waited for the lock.
     connection.execute("SELECT pg_advisory_lock(%s)", (_SCHEMA_LOCK,))
-    if not _are_made(connection, tables):
+    if not _tables_exist(connection, tables):
         with connection.transaction():
-            tables.make(_Transaction(connection, tables.prefix))
+            tables.create(_Transaction(connection, tables.prefix))
     connection.execute("SELECT pg_advisory_unlock(%s)", (_SCHEMA_LOCK,))
 
 
-def _are_made(connection: BoundedConnection, tables: Tables) -> bool:
+def _tables_exist(connection: BoundedConnection, tables: Tables) -> bool:
     names = [f"{tables.prefix}{name}" for name in tables.names]
     row = connection.execute(
         "SELECT count(to_regclass(name)) FROM unnest(%s::text[]) AS name", (names,)

@@ -18,7 +18,10 @@ _KEY = "hashtextextended('bifolio_push_' || current_schema(), 0)"
 
 
 class Queue:
-    """Queue for git pushes, based on a lock in the accounts database at `url`. Not thread-safe."""
+    """Queue of processes that push to a git remote. Not thread-safe.
+
+    It is based on a lock in the database at `url`.
+    """
 
     def __init__(self, url: str = "") -> None:
         self.is_shared = is_postgres(url)
@@ -28,9 +31,12 @@ class Queue:
         self._rests_until = 0.0
 
     @contextmanager
-    def turn(self, seconds: float) -> Iterator[bool]:
-        """Context manager that waits up to `seconds` for a turn, and yields whether it had to wait."""
-        waited = self._enter(min(seconds, LOCK_TIMEOUT_S))
+    def turn(self, timeout_s: float) -> Iterator[bool]:
+        """Context manager that waits up to `timeout_s` seconds for this process's turn.
+
+        Yields whether it had to wait.
+        """
+        waited = self._enter(min(timeout_s, LOCK_TIMEOUT_S))
         try:
             yield waited
         finally:
@@ -44,7 +50,7 @@ class Queue:
                 return
             self._drop()
 
-    def _enter(self, seconds: float) -> bool:
+    def _enter(self, timeout_s: float) -> bool:
         if not self.is_shared or time.monotonic() < self._rests_until:
             return False
         waited = False
@@ -53,7 +59,7 @@ class Queue:
             (self._is_first,) = connection.execute(f"SELECT pg_try_advisory_lock({_KEY})").fetchone()
             if not self._is_first:
                 waited = True
-                connection.execute(f"SET lock_timeout = {max(int(seconds * 1000), 1)}")
+                connection.execute(f"SET lock_timeout = {max(int(timeout_s * 1000), 1)}")
                 connection.execute(f"SELECT pg_advisory_lock({_KEY})")
                 self._is_first = True
         except self._errors:

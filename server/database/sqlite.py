@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from server.database.engine import LOCK_TIMEOUT_S, Connection, Tables, Trouble
+from server.database.engine import LOCK_TIMEOUT_S, Connection, DatabaseFailure, Tables
 from server.database.file import OpenedFile
 from server.database.pool import NoConnectionLeftError, Pool
 
@@ -25,7 +25,11 @@ _OTHER_TABLES = re.compile("no such (table|column)|has no column")
 
 
 class Sqlite:
-    """Database engine for an SQLite file. If `replaced` is given, a damaged or deleted file is replaced."""
+    """Database engine for an SQLite file.
+
+    If `on_replaced` is given, a damaged or deleted file is replaced with an empty database, and `on_replaced`
+    is called.
+    """
 
     # Without `replaced`, the engine keeps using the file that it opened first.
 
@@ -35,14 +39,14 @@ class Sqlite:
         self,
         prepare: Callable[[], Path],
         tables: Tables,
-        size: int,
-        replaced: Callable[[], None] | None = None,
+        pool_size: int,
+        on_replaced: Callable[[], None] | None = None,
     ) -> None:
-        self._prepare, self._tables, self._replaced = prepare, tables, replaced
+        self._prepare, self._tables, self._on_replaced = prepare, tables, on_replaced
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._file: OpenedFile | None = None
-        self._pool = Pool(size, lambda _: self._connect(), lambda *_: True, _is_idle)
+        self._pool = Pool(pool_size, lambda _: self._connect(), lambda *_: True, _is_idle)
 
     def open(self) -> None:
         self._renew()
@@ -51,14 +55,14 @@ class Sqlite:
 
     def is_current(self) -> bool:
         file = self._file
-        return file is None or file.is_there()
+        return file is None or file.is_current()
 
     @contextmanager
-    def writing(self, seconds: float = LOCK_TIMEOUT_S, claim: str = "") -> Iterator[Connection]:
+    def writing(self, timeout_s: float = LOCK_TIMEOUT_S, lock_statement: str = "") -> Iterator[Connection]:
         with self._using() as connection:
             if isinstance(connection, _ReadOnlyConnection):
-                raise self._tables.refuse(Trouble(f"readonly for now: {connection.reason}"))
-            connection.execute(f"PRAGMA busy_timeout = {seconds * 1000:.0f}")
+                raise self._tables.to_error(DatabaseFailure(f"readonly for now: {connection.reason}"))
+            connection.execute(f"PRAGMA busy_timeout = {timeout_s * 1000:.0f}")
             with _between(connection, "BEGIN IMMEDIATE", "COMMIT"):
                 yield connection
 
@@ -75,7 +79,7 @@ class Sqlite:
         )
         try:
             _write_ahead(connection)
-            self._make(connection)
+            self._create_tables(connection)
             with self._lock:
                 self._file = self._file or OpenedFile(path)
         except BaseException:
@@ -97,7 +101,7 @@ class Sqlite:
 
     def close(self) -> None:
         with self._lock:
-            self._let_go()
+            self._release()
 
     @contextmanager
     def _using(self) -> Iterator[sqlite3.Connection]:
@@ -106,22 +110,22 @@ class Sqlite:
             with self._pool.lend(LOCK_TIMEOUT_S) as connection:
                 yield connection
         except sqlite3.DatabaseError as error:
-            if self._replaced and _is_damaged(error):
-                self._put_aside()
+            if self._on_replaced and _is_damaged(error):
+                self._set_damaged_file_aside()
             duplicate = isinstance(error, sqlite3.IntegrityError)
-            raise self._tables.refuse(Trouble(str(error), is_duplicate=duplicate)) from error
+            raise self._tables.to_error(DatabaseFailure(str(error), is_duplicate=duplicate)) from error
         except NoConnectionLeftError as error:
-            raise self._tables.refuse(Trouble(str(error))) from error
+            raise self._tables.to_error(DatabaseFailure(str(error))) from error
         except OSError as error:
-            raise self._tables.refuse(Trouble(error.strerror or str(error))) from error
+            raise self._tables.to_error(DatabaseFailure(error.strerror or str(error))) from error
 
     def _renew(self) -> None:
         # Close connections if the file was deleted, or abandon them if they belong to the parent process.
-        if self._process != os.getpid() or (self._replaced and not self.is_current()):
+        if self._process != os.getpid() or (self._on_replaced and not self.is_current()):
             with self._lock:
-                self._let_go()
+                self._release()
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         if self._process == os.getpid():
             self._pool.clear()
         else:
@@ -131,7 +135,7 @@ class Sqlite:
             self._file.close()
             self._file = None
 
-    def _put_aside(self) -> None:
+    def _set_damaged_file_aside(self) -> None:
         # Rename the damaged file. The next call creates a new file.
         self.close()
         with suppress(OSError):
@@ -139,19 +143,19 @@ class Sqlite:
             os.replace(path, path.with_name(path.name + DAMAGED_SUFFIX))
             for suffix in ("-wal", "-shm"):
                 path.with_name(path.name + suffix).unlink(missing_ok=True)
-            if self._replaced:
-                self._replaced()
+            if self._on_replaced:
+                self._on_replaced()
 
-    def _make(self, connection: sqlite3.Connection) -> None:
+    def _create_tables(self, connection: sqlite3.Connection) -> None:
         names = self._tables.names
         query = f"SELECT count(*) FROM sqlite_master WHERE name IN ({','.join('?' * len(names))})"
         if connection.execute(query, names).fetchone()[0] < len(names):
             with _between(connection, "BEGIN IMMEDIATE", "COMMIT"):
-                self._tables.make(connection)
+                self._tables.create(connection)
 
 
 class _ReadOnlyConnection(sqlite3.Connection):
-    """Single-use connection to a database file that can't be written to."""
+    """Single-use connection to a database file that can't be written."""
 
     reason = ""
 
@@ -218,8 +222,8 @@ def _is_damaged(error: sqlite3.DatabaseError) -> bool:
     return name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or bool(_OTHER_TABLES.search(str(error)))
 
 
-class Watch:
-    """Detects writes to a database file by other connections. A check takes only microseconds."""
+class ChangeDetector:
+    """Detector for writes to a database file by other connections. A check takes only microseconds."""
 
     def __init__(self, engine: Sqlite) -> None:
         self._engine = engine
@@ -227,7 +231,7 @@ class Watch:
         self._connection: sqlite3.Connection | None = None
         self._seen = -1
 
-    def changed(self) -> bool:
+    def has_changed(self) -> bool:
         """Return whether the file might have changed since the last call. The first call returns True."""
         with self._lock:
             try:

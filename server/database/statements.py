@@ -1,4 +1,4 @@
-"""Translates SQL statements from SQLite's syntax to PostgreSQL's."""
+"""Translation of SQL statements from SQLite's syntax to PostgreSQL's."""
 
 import re
 from functools import lru_cache
@@ -17,7 +17,7 @@ _TABLE_NAME = re.compile(r"\b(FROM|INTO|UPDATE|EXISTS|ON) (?!SET\b|CONFLICT\b)(\
 
 # The cache saves 5 to 29 µs per statement.
 @lru_cache(512)
-def translated(statement: str, prefix: str) -> str:
+def translate(statement: str, prefix: str) -> str:
     """Translate a statement to PostgreSQL's syntax, and add `prefix` to all table and index names."""
     if statement.startswith("CREATE"):
         for sqlite, postgres in _TYPES:

@@ -15,7 +15,7 @@ from time import monotonic, time_ns
 from typing import Any, NamedTuple, TypeVar
 
 from server.database.address import is_postgres
-from server.database.engine import LOCK_TIMEOUT_S, Connection, Engine, Tables, Trouble
+from server.database.engine import LOCK_TIMEOUT_S, Connection, DatabaseFailure, Engine, Tables
 from server.database.file import private_file
 from server.database.notices import EVENTS, notify
 from server.database.opening import make_engine
@@ -99,7 +99,7 @@ class EventDatabase:
         tables = Tables(SCHEMA, self._begin_log, self._storage_error, "event_")
         prepare = partial(private_file, self.root, LOG_FILE)
         try:
-            return make_engine(self.accounts, prepare, tables, size=1, replaced=_log_replacement)
+            return make_engine(self.accounts, prepare, tables, pool_size=1, on_replaced=_log_replacement)
         except ModuleNotFoundError as error:
             raise LogUnavailableError(f"The event log requires a database driver: {error}") from error
 
@@ -109,7 +109,7 @@ class EventDatabase:
 
         Raises StorageError if the transaction can't begin within `timeout_s` seconds.
         """
-        with self._engine.writing(timeout_s, claim=_CLAIM if self._is_shared else "") as connection:
+        with self._engine.writing(timeout_s, lock_statement=_CLAIM if self._is_shared else "") as connection:
             yield Transaction(connection, self.clone)
             self._own_writes += 1
 
@@ -185,7 +185,7 @@ class EventDatabase:
             (secrets.token_hex(4), time_ns() // 10**6 if again else 0),
         )
 
-    def _storage_error(self, trouble: Trouble) -> StorageError:
+    def _storage_error(self, trouble: DatabaseFailure) -> StorageError:
         if not trouble.reason:
             return LogUnavailableError()
         error = LogUnavailableError if self._is_shared else StorageError

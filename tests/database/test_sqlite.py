@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from server.database.engine import Tables, Trouble
+from server.database.engine import DatabaseFailure, Tables
 from server.database.file import private_file
-from server.database.sqlite import Sqlite, Watch
+from server.database.sqlite import ChangeDetector, Sqlite
 from tests.small_disk import fill, mounted
 
 SCHEMA = """
@@ -24,7 +24,7 @@ class RefusedError(Exception):
 
 
 def make_engine(root: Path, *, disposable: bool = False) -> Sqlite:
-    def refuse(trouble: Trouble) -> Exception:
+    def refuse(trouble: DatabaseFailure) -> Exception:
         return RefusedError("duplicate" if trouble.is_duplicate else trouble.reason)
 
     tables = Tables(SCHEMA, lambda c: c.execute("INSERT INTO words VALUES ('first')") and None, refuse)
@@ -111,11 +111,11 @@ def test_another_file_in_its_place_is_told(tmp_path: Path) -> None:
 
 def test_a_watch_tells_of_what_anybody_writes(tmp_path: Path) -> None:
     engine, other = make_engine(tmp_path), make_engine(tmp_path)
-    watch = Watch(engine)
-    assert [watch.changed(), watch.changed()] == [True, False]
+    watch = ChangeDetector(engine)
+    assert [watch.has_changed(), watch.has_changed()] == [True, False]
     for writer in (engine, other):
         put(writer, str(id(writer)))
-        assert [watch.changed(), watch.changed()] == [True, False]
+        assert [watch.has_changed(), watch.has_changed()] == [True, False]
     watch.close()
 
 

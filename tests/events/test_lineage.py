@@ -219,7 +219,7 @@ from server.site.site import Site
 root, url, when = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 site = Site(root)
 site.load()
-recorder = Recorder(root, site.replaced, accounts=url)
+recorder = Recorder(root, site.replaced, accounts_url=url)
 append = database.Transaction.append
 def die(transaction, events):
     append(transaction, events)

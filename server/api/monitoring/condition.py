@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from server.api.identities import Identities
-from server.database.file import database_file, is_sound
+from server.database.file import database_file, is_usable_database
 from server.documents.timestamps import from_seconds
 from server.errors import ApiError, GitError, StorageError
 from server.events.recorder import Recorder
@@ -103,7 +103,7 @@ def _push(found: Backlog, *, all_of_it: bool) -> Mapping[str, Any]:
 def _condition_of_accounts(site: Site, identities: Identities) -> str:
     if not site.state.settings.accounts:
         # If the site's folder is missing, don't create a file in its place.
-        is_ready = not site.folder.is_gone() and is_sound(database_file(site.root))
+        is_ready = not site.folder.is_gone() and is_usable_database(database_file(site.root))
         return READY_STATUS if is_ready else AWAY_STATUS
     with suppress(ApiError):
         identities.users.get(0)
