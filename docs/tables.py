@@ -46,7 +46,7 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def _attribute_types() -> str:
-    rows = ([f"`{row.name}`", row.sentence, row.group] for row in ATTRIBUTE_TYPES.values())
+    rows = ([f"`{row.name}`", row.description, row.group] for row in ATTRIBUTE_TYPES.values())
     return _table(["type", "value", "group"], rows)
 
 
@@ -99,7 +99,7 @@ def _rules() -> str:
 
 def _content_rules() -> str:
     return _table(
-        ["key of a rule", "meaning"], ([f"`{key.name}`", key.sentence] for key in RULE_KEYS.values())
+        ["key of a rule", "meaning"], ([f"`{key.name}`", key.description] for key in RULE_KEYS.values())
     )
 
 

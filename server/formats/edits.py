@@ -90,7 +90,7 @@ class Brackets:
     - `before_other`: the whitespace before any other new item.
     - `new_line`: the whitespace before an item that must start on a new line.
     - `before_closing`: the whitespace before the closing bracket.
-    - `allows_trailing_comma`: whether a comma may follow the last item.
+    - `trailing_comma`: whether a comma may follow the last item.
     """
 
     opening: str
@@ -100,7 +100,7 @@ class Brackets:
     before_other: str
     new_line: str
     before_closing: str
-    allows_trailing_comma: bool
+    trailing_comma: bool
 
     @property
     def is_multiline(self) -> bool:
@@ -140,7 +140,7 @@ class Brackets:
     def _text_after(self, item: _Item, *, last: bool) -> tuple[str, bool]:
         """Return the text after an item, and whether that text ends with a comment."""
         ends_line = "\n" in self.closing and "\n" not in item.gap
-        if not last or self.items[-1].comma or (self.allows_trailing_comma and item.comma and ends_line):
+        if not last or self.items[-1].comma or (self.trailing_comma and item.comma and ends_line):
             gap = self.items[0].gap if not item.comma and "#" not in self.items[0].gap else item.gap
             if "\n" in gap and not item.comma:
                 return item.tail + gap + ",", False
@@ -155,13 +155,7 @@ def _on_new_line(lead: str, new_line: str) -> str:
 
 
 def brackets(
-    text: str,
-    start: int,
-    end: int,
-    spans: Sequence[Span],
-    *,
-    gap: str = " ",
-    allows_trailing_comma: bool = True,
+    text: str, start: int, end: int, spans: Sequence[Span], *, gap: str = " ", trailing_comma: bool = True
 ) -> Brackets | None:
     """Split a bracketed list or mapping into parts. Return None if it is empty or malformed.
 
@@ -202,14 +196,7 @@ def brackets(
     new_line = before_other if "\n" in before_other else before_closing + "  "
     before_first = items[0].lead if "#" not in items[0].lead else new_line
     return Brackets(
-        opening,
-        items,
-        text[at:end],
-        before_first,
-        before_other,
-        new_line,
-        before_closing,
-        allows_trailing_comma,
+        opening, items, text[at:end], before_first, before_other, new_line, before_closing, trailing_comma
     )
 
 

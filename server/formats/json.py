@@ -289,7 +289,7 @@ class _JsonEditor:
         else:
             return self.render(value, node.start, "\n" in self.text[node.start : node.end] or not node.items)
         gap = "" if self.compact else " "
-        found = brackets(self.text, node.start, node.end, spans, gap=gap, allows_trailing_comma=False)
+        found = brackets(self.text, node.start, node.end, spans, gap=gap, trailing_comma=False)
         if not found or not value:
             return self.render(value, node.start, not node.items)
         near = spans[-1][0]

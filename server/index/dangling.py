@@ -88,7 +88,7 @@ def targets_in(
     schema: Schema, type_: Type, values: Any, path: KeyPath
 ) -> Iterator[tuple[Attribute, KeyPath, Any]]:
     """Yield the attribute, path and target of each reference in a document's values."""
-    for i, attribute in schema.referring[type_.uid]:
+    for i, attribute in schema.reference_attributes[type_.uid]:
         value = values[i]
         if not value:
             continue

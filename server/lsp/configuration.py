@@ -247,7 +247,7 @@ def _words_of_schema(place: _Place, path: tuple[str, ...]) -> Words:
         return {"true": SCHEMA_KEYS[key], "false": SCHEMA_KEYS[key]}
     if path[:1] == ("attributes",) and len(path) == 3:
         if key == "type":
-            return {name: row.sentence for name, row in ATTRIBUTE_TYPES.items()}
+            return {name: row.description for name, row in ATTRIBUTE_TYPES.items()}
         if key == "relation":
             return dict.fromkeys(sorted(RELATIONS), SCHEMA_KEYS[key])
         if key == "target":

@@ -19,14 +19,17 @@ RESERVED_IDS = (
 _EXTERNAL = re.compile(r"(plugin|admin|strapi)::")
 
 
-def check_type(file: ConfigFile, type_: Type, schema: Schema, wrong: list[SetupError]) -> None:
-    """Check the API ids, rules and attributes of one content type or component. Append errors to `wrong`."""
-    with noting(wrong):
+def check_type(file: ConfigFile, type_: Type, schema: Schema, errors: list[SetupError]) -> None:
+    """Check one content type or component: its API ids, rules and attributes.
+
+    Errors are appended to `errors`.
+    """
+    with noting(errors):
         _check_api_ids(file, type_, schema)
-    with noting(wrong):
+    with noting(errors):
         check_rules(file, type_, schema.types)
     for attribute in type_.attributes.values():
-        with noting(wrong):
+        with noting(errors):
             _check_attribute(file, type_, attribute, schema.types)
 
 

@@ -13,7 +13,7 @@ def describe_types(schema: Schema) -> list[dict[str, Any]]:
 
 
 def describe_visible_type(schema: Schema, uid: str) -> dict[str, Any] | None:
-    """Return the JSON description of a content type, or None if the type is unknown or hidden in Strapi."""
+    """Return the JSON description of a content type, or None if it is unknown or hidden in Strapi."""
     return next((d for d in describe_types(schema) if d["uid"] == uid and d["schema"]["visible"]), None)
 
 
@@ -35,7 +35,7 @@ def describe_type(type_: Type) -> dict[str, Any]:
 def describe_component(type_: Type) -> dict[str, Any]:
     """Return the JSON description of a component."""
     info = _section(type_.raw, "info")
-    told = {"icon": info.get("icon"), "pluginOptions": type_.raw.get("pluginOptions")}
+    optional = {"icon": info.get("icon"), "pluginOptions": type_.raw.get("pluginOptions")}
     return {
         "uid": type_.uid,
         "category": type_.uid.partition(".")[0],
@@ -44,7 +44,7 @@ def describe_component(type_: Type) -> dict[str, Any]:
             "displayName": type_.display,
             "description": str(info.get("description", "")),
             "collectionName": str(type_.raw.get("collectionName", "")),
-            **{key: value for key, value in told.items() if value is not None},
+            **{key: value for key, value in optional.items() if value is not None},
             "attributes": _attributes(_section(type_.raw, "attributes")),
         },
     }
@@ -109,7 +109,7 @@ def _attribute(raw: Raw) -> dict[str, Any]:
     flags = {key: bool(raw.get(key)) for key in ("required", "private")}
     fixed = {"configurable": False} if raw.get("configurable") is False else {}
     if kind == "relation":
-        told = {key: value for key, value in raw.items() if key != "configurable"}
-        return {**told, "targetAttribute": raw.get("inversedBy") or raw.get("mappedBy"), **fixed, **flags}
-    told = {key: raw[key] for key in ("allowedTypes", "pluginOptions") if key in raw}
-    return {"type": kind, "multiple": bool(raw.get("multiple")), **flags, **fixed, **told}
+        optional = {key: value for key, value in raw.items() if key != "configurable"}
+        return {**optional, "targetAttribute": raw.get("inversedBy") or raw.get("mappedBy"), **fixed, **flags}
+    optional = {key: raw[key] for key in ("allowedTypes", "pluginOptions") if key in raw}
+    return {"type": kind, "multiple": bool(raw.get("multiple")), **flags, **fixed, **optional}

@@ -40,25 +40,25 @@ ATTRIBUTE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 def read_content_types(root: Path) -> Schema:
     """Read a site's schemas. Raises SetupError for the first error found."""
-    schema, wrong = survey_content_types(root)
-    if wrong:
-        raise wrong[0]
+    schema, errors = read_all_content_types(root)
+    if errors:
+        raise errors[0]
     return schema
 
 
-def survey_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
-    """Read a site's schemas. Return those that can be read, along with all errors found."""
+def read_all_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
+    """Read a site's schemas. Return the schemas that can be read, and the errors in all others."""
     types: dict[str, Type] = dict(BUILT_IN)
     files: dict[str, ConfigFile] = {}
-    wrong: list[SetupError] = []
+    errors: list[SetupError] = []
     folder = root / "content-types"
     paths: list[Path] = []
-    with noting(wrong):
+    with noting(errors):
         paths = _schema_files(root, folder)
     for path in paths:
-        with noting(wrong):
+        with noting(errors):
             file = _read(root, path)
-            made = _read_type(file, path.relative_to(folder), wrong)
+            made = _read_type(file, path.relative_to(folder), errors)
             if made.uid in types:
                 what = f"the uid {made.uid} is also defined in {types[made.uid].path}"
                 raise file.refuse(what, "remove one of the two", "info")
@@ -68,16 +68,16 @@ def survey_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
     schema = Schema(types)
     # This check is skipped if a schema can't be read, because every relation to its type would be reported as
     # wrong.
-    if not wrong:
+    if not errors:
         for uid, file in files.items():
-            check_type(file, types[uid], schema, wrong)
-        with noting(wrong):
+            check_type(file, types[uid], schema, errors)
+        with noting(errors):
             check_cycles(types, files)
-    return schema, wrong
+    return schema, errors
 
 
 def user_type(types: Iterable[Type]) -> Type:
-    """Return the content type for users, including the inverse side of each relation to users."""
+    """Return the content type for users, with an attribute for the inverse side of each relation to users."""
     found = dict(BUILT_IN[USER].attributes)
     for type_ in types:
         for a in type_.attributes.values() if type_.kind != "component" else ():
@@ -91,7 +91,7 @@ def user_type(types: Iterable[Type]) -> Type:
 
 
 def schema_paths(root: Path) -> Iterator[str]:
-    """Return the paths of all schema files, or no paths at all if a folder can't be read."""
+    """Return the paths of all schema files. Returns no paths at all if a folder can't be read."""
     try:
         return iter(
             [path.relative_to(root).as_posix() for path in _schema_files(root, root / "content-types")]
@@ -128,7 +128,7 @@ def _read(root: Path, path: Path) -> ConfigFile:
         raise file.refuse(str(error), "use a different value") from error
 
 
-def _read_type(file: ConfigFile, place: Path, wrong: list[SetupError]) -> Type:
+def _read_type(file: ConfigFile, place: Path, errors: list[SetupError]) -> Type:
     attributes = _section(file, "attributes")
     wrong_key = (
         find_mistyped_key(file.data, "attributes", TOP_KEYS) if "attributes" not in file.data else None
@@ -145,18 +145,18 @@ def _read_type(file: ConfigFile, place: Path, wrong: list[SetupError]) -> Type:
             )
         uid = f"{place.parts[1]}.{place.stem}"
         display = str(_section(file, "info").get("displayName", place.stem))
-        made = _read_attributes(file, attributes, False, wrong)
+        made = _read_attributes(file, attributes, False, errors)
         return Type(uid, "component", place.stem, "", display, made, path=file.path, raw=file.data)
     localized = _is_localized(file.data)
-    return _read_content_type(file, _read_attributes(file, attributes, localized, wrong), localized)
+    return _read_content_type(file, _read_attributes(file, attributes, localized, errors), localized)
 
 
 def _read_attributes(
-    file: ConfigFile, names: Iterable[str], localized: bool, wrong: list[SetupError]
+    file: ConfigFile, names: Iterable[str], localized: bool, errors: list[SetupError]
 ) -> dict[str, Attribute]:
     made = {}
     for name in names:
-        with noting(wrong):
+        with noting(errors):
             made[name] = _read_attribute(file, name, localized)
     return made
 

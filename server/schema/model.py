@@ -19,11 +19,11 @@ Kind = Literal["collectionType", "singleType", "component"]
 
 @dataclass(frozen=True, slots=True)
 class AttributeType:
-    """An attribute type, such as `string`, and the group it belongs to (spec.md 2.3)."""
+    """An attribute type, such as `string`, and its group (spec.md 2.3)."""
 
     name: str
     group: Literal["string", "date", "number", "generic", "relation", "media", "component", "dynamiczone"]
-    sentence: str
+    description: str
     text: bool = False
 
 
@@ -124,7 +124,7 @@ class Attribute:
 
     @property
     def visible(self) -> bool:
-        """True if the attribute can occur in responses and queries."""
+        """True if responses and queries can contain the attribute."""
         return not self.private and self.type != "password"
 
     @property
@@ -146,17 +146,17 @@ class Attribute:
 
     @property
     def derived(self) -> bool:
-        """True for the side of a relation that is not stored, but computed from the other side."""
+        """True for the side of a relation that is computed from the other side instead of being stored."""
         return self.mapped_by is not None
 
     @property
     def morph(self) -> bool:
-        """True for a morph relation, whose targets can have different content types."""
+        """True for a relation whose targets can have different content types."""
         return self.relation in MORPH
 
     @property
     def polymorphic(self) -> bool:
-        """True for the stored side of a morph relation, where each target is stored with its content type."""
+        """True for the stored side of such a relation, which stores each target's content type."""
         return self.relation in POLYMORPHIC
 
     @property
@@ -252,7 +252,7 @@ class Type:
 
     @cached_property
     def populatable(self) -> tuple[str, ...]:
-        """Names that are valid in `populate`, in the order in which `populate=*` uses them."""
+        """The names that are valid in `populate`, in the order in which `populate=*` returns them."""
         names = tuple(name for name, a in self.attributes.items() if a.populatable)
         return (*names, "localizations") if self.localized else names
 
@@ -263,7 +263,7 @@ class Type:
 
     @cached_property
     def checked(self) -> tuple[tuple[int, Attribute], ...]:
-        """Attributes whose values need validation, each with its index in a stored row."""
+        """The attributes whose values need validation, each with its index in a stored row."""
         return tuple((i, a) for i, a in enumerate(self.attributes.values()) if _has_options(a))
 
 
@@ -299,7 +299,7 @@ class Schema:
         return {t.singular: t for t in self.content_types}
 
     @cached_property
-    def knows_users(self) -> bool:
+    def has_user_relations(self) -> bool:
         """True if any content type can refer to users or roles."""
         relations = (
             a
@@ -310,10 +310,10 @@ class Schema:
         return any(a.target in ACCOUNT_UIDS or (a.morph and not a.derived) for a in relations)
 
     @cached_property
-    def referring(self) -> Mapping[str, tuple[tuple[int, Attribute], ...]]:
-        """For each uid, the attributes that refer to documents or media files, directly or in components.
+    def reference_attributes(self) -> Mapping[str, tuple[tuple[int, Attribute], ...]]:
+        """The attributes of each type that refer to documents or media files, directly or in components.
 
-        Each attribute comes with its index in a stored row.
+        The key is the type's uid. Each attribute comes with its index in a stored row.
         """
         found = self._types_with(lambda attribute: attribute.has_targets)
         return {
@@ -324,16 +324,19 @@ class Schema:
         }
 
     @cached_property
-    def with_blocks(self) -> Set[str]:
+    def types_with_blocks(self) -> Set[str]:
         return self._types_with(lambda attribute: attribute.type == "blocks")
 
     @cached_property
-    def with_deprecated(self) -> Set[str]:
+    def types_with_deprecated(self) -> Set[str]:
         return self._types_with(lambda attribute: bool(attribute.deprecated))
 
     @cached_property
-    def with_prose(self) -> Mapping[str, tuple[str, ...]]:
-        """For each uid, the names of attributes with Markdown or `blocks`, directly or in components."""
+    def prose_attributes(self) -> Mapping[str, tuple[str, ...]]:
+        """The names of each type's attributes that contain Markdown or `blocks`, directly or in components.
+
+        The key is the type's uid.
+        """
 
         def is_prose(attribute: Attribute) -> bool:
             return attribute.type in ("richtext", "blocks")
@@ -451,13 +454,13 @@ def key_of(type_: Type) -> str:
     return type_.uid if type_.kind == "component" or type_.uid in BUILT_IN else type_.singular
 
 
-def type_names(schema: Schema, taken: Iterable[str], suffixes: Iterable[str]) -> dict[str, str]:
-    """Map each uid to a unique type name for generated code, such as `Article`.
+def type_names(schema: Schema, reserved: Iterable[str], suffixes: Iterable[str]) -> dict[str, str]:
+    """Map each uid to a type name for generated code, such as `Article`.
 
-    Names are unique and not in `taken`, even after one of the `suffixes` is appended.
+    Names are unique and not in `reserved`, even after one of the `suffixes` is appended.
     """
     suffixes = ("", *suffixes)
-    used = {*taken, *(name + suffix for name in _BUILT_IN.values() for suffix in suffixes)}
+    used = {*reserved, *(name + suffix for name in _BUILT_IN.values() for suffix in suffixes)}
     names = dict(_BUILT_IN)
     for type_ in sorted(schema.types.values(), key=lambda t: (t.kind == "component", t.uid)):
         if type_.uid not in names:

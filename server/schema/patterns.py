@@ -139,8 +139,8 @@ _WIDE = regex.compile(r"\.|\\[DWSpP]|\[\^|[^\x00-\uffff]")
 _BEYOND = r"[^\u0000-\uffff]"
 
 
-def portable(pattern: str) -> str | None:
-    r"""Convert a regular expression to one that works with JavaScript's `u` flag.
+def for_unicode_flag(pattern: str) -> str | None:
+    """Convert a regular expression to one that works with JavaScript's `u` flag.
 
     The result matches everything that the original matches, and possibly more. Returns None if conversion is
     impossible.
@@ -184,7 +184,7 @@ def _outside_of_class(token: str, pattern: str, at: int) -> str | None:
 
 
 def _with_flag(token: str, escapable: frozenset[str]) -> str | None:
-    """Return an escape sequence as the `u` flag requires it, or None if the flag would change its meaning."""
+    """Convert an escape sequence for the `u` flag. Return None if the flag would change its meaning."""
     if not token.startswith("\\"):
         return token
     if token[:2] in (r"\p", r"\P"):
@@ -199,7 +199,7 @@ def _with_flag(token: str, escapable: frozenset[str]) -> str | None:
 
 
 def _repeats_lookahead(pattern: str) -> bool:
-    """True if a quantifier follows a lookahead, which the `u` flag forbids."""
+    """Return whether a quantifier follows a lookahead, which the `u` flag forbids."""
     opened, is_in_class = list[bool](), False
     for found in _TOKEN.finditer(pattern):
         token = found[0]

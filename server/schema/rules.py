@@ -13,12 +13,12 @@ from server.schema.spelling import suggestion
 
 @dataclass(frozen=True, slots=True)
 class RuleKey:
-    """A key that is allowed in a content rule. Messages use `words` to say what its value must be."""
+    """A key that is allowed in a content rule. `expected` describes its valid values in error messages."""
 
     name: str
     type: type | tuple[type, ...]
-    words: str
-    sentence: str
+    expected: str
+    description: str
 
 
 RULE_KEYS: Mapping[str, RuleKey] = {
@@ -67,9 +67,9 @@ def _read_rule(file: ConfigFile, rule: Any, at: tuple[str | int, ...]) -> Conten
         if key not in RULE_KEYS:
             fix = suggestion(str(key), RULE_KEYS) or "use one of " + ", ".join(RULE_KEYS)
             raise file.refuse_key(f'unknown key "{key}" in options.rules', fix, *at, key)
-        wanted, words = RULE_KEYS[key].type, RULE_KEYS[key].words
+        wanted, expected = RULE_KEYS[key].type, RULE_KEYS[key].expected
         if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
-            what = f"{key} in options.rules must be {words} (found {describe_value(value)})"
+            what = f"{key} in options.rules must be {expected} (found {describe_value(value)})"
             raise file.refuse(what, "", *at, key)
     if not rule.get("path"):
         raise file.refuse("a rule in options.rules has no path", 'add "path": "…"', *at)
@@ -104,7 +104,7 @@ def _limits(file: ConfigFile, rule: Mapping[str, Any], at: tuple[str | int, ...]
 
 
 def check_rules(file: ConfigFile, type_: Type, types: Mapping[str, Type]) -> None:
-    """Raise SetupError if the path of any content rule does not lead to an attribute."""
+    """Raise SetupError if the path of a content rule does not lead to an attribute."""
     for i, rule in enumerate(type_.rules):
         reached = [type_]
         for depth, name in enumerate(rule.path):

@@ -43,7 +43,7 @@ def _kind(attribute: Attribute) -> Iterator[str]:
     elif attribute.type == "enumeration":
         yield f"One of {', '.join(f'`{value}`' for value in attribute.enum)}."
     else:
-        sentence = ATTRIBUTE_TYPES[attribute.type].sentence
+        sentence = ATTRIBUTE_TYPES[attribute.type].description
         yield f"{sentence[0].upper()}{sentence[1:]}."
 
 

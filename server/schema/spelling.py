@@ -27,43 +27,42 @@ _MIN_REST_SIMILARITY = 0.55  # minimum similarity of two words after their commo
 _WORDS_PER_CLOCK_READ = 100
 
 
-def suggestion(word: str, known: Iterable[str], likeness: float = MIN_SIMILARITY) -> str:
-    """Return a hint such as `did you mean "title"?`, which names the known word most similar to `word`.
+def suggestion(word: str, known: Iterable[str], min_similarity: float = MIN_SIMILARITY) -> str:
+    """Return a hint such as `did you mean "title"?` with the known word that is most similar to `word`.
 
-    Returns "" if no known word is similar enough. `likeness` is the minimum similarity, from 0 to 1
-    (identical).
+    Returns "" if no known word is similar enough. `min_similarity` is from 0 to 1 (identical).
     """
-    return Suggestions(math.inf).of(word, known, likeness)
+    return Suggestions(math.inf).of(word, known, min_similarity)
 
 
 class Suggestions:
     """Spelling suggestions with a limit on their total CPU time."""
 
-    def __init__(self, seconds: float = MAX_CPU_S) -> None:
-        self._left = seconds
+    def __init__(self, max_cpu_s: float = MAX_CPU_S) -> None:
+        self._left = max_cpu_s
 
-    def of(self, word: str, known: Iterable[str], likeness: float = MIN_SIMILARITY) -> str:
-        """Return a hint such as `did you mean "title"?`.
+    def of(self, word: str, known: Iterable[str], min_similarity: float = MIN_SIMILARITY) -> str:
+        """Return a hint such as `did you mean "title"?` with the known word that is most similar to `word`.
 
-        Returns "" if no known word is similar enough or the CPU time is used up.
+        Returns "" if no known word is similar enough, or if the CPU time is used up.
         """
-        near = self.nearest(word, known, likeness)
+        near = self.nearest(word, known, min_similarity)
         return f'did you mean "{near}"?' if near else ""
 
-    def nearest(self, word: str, known: Iterable[str], likeness: float = MIN_SIMILARITY) -> str:
+    def nearest(self, word: str, known: Iterable[str], min_similarity: float = MIN_SIMILARITY) -> str:
         """Return the most similar known word, or "" if none is similar enough or the CPU time is used up."""
         if self._left <= 0:
             return ""
         began = time.thread_time()
-        near = _nearest(word, known, likeness, began + self._left)
+        near = _nearest(word, known, min_similarity, began + self._left)
         self._left -= time.thread_time() - began
         return near
 
 
-def _nearest(word: str, known: Iterable[str], likeness: float, until: float) -> str:
-    best, matching = (likeness, ""), None
+def _nearest(word: str, known: Iterable[str], min_similarity: float, deadline: float) -> str:
+    best, matching = (min_similarity, ""), None
     for number, other in enumerate(known):
-        if number % _WORDS_PER_CLOCK_READ == 0 and time.thread_time() > until:
+        if number % _WORDS_PER_CLOCK_READ == 0 and time.thread_time() > deadline:
             return ""
         if _max_similarity_of_lengths(len(word), len(other)) < best[0]:
             continue
@@ -90,10 +89,7 @@ def _max_similarity_of_lengths(length: int, other: int) -> float:
 
 
 def _max_similarity(length: int, counts: list[tuple[str, int]], other: str) -> float:
-    """Return an upper bound for `SequenceMatcher.ratio`.
-
-    This is three times as fast as `SequenceMatcher.quick_ratio`.
-    """
+    """Return an upper bound for `SequenceMatcher.ratio`, three times as fast as `quick_ratio`."""
     if not length + len(other):
         return 1.0
     same = 0
@@ -117,18 +113,18 @@ def _without_shared_start(word: str, other: str) -> tuple[str, str]:
     return word[end:], other[end:]
 
 
-def certain_suggestion(word: str, known: Iterable[str]) -> str | None:
-    return KnownWords(known).meant(word)
+def unambiguous_suggestion(word: str, known: Iterable[str]) -> str | None:
+    return KnownWords(known).correct(word)
 
 
 class KnownWords:
-    """Index of known words, used to correct a mistyped word in constant time."""
+    """Index of known words that corrects a mistyped word in constant time."""
 
     def __init__(self, known: Iterable[str]) -> None:
         self._known = frozenset(known)
 
-    def meant(self, word: str) -> str | None:
-        """Return the only known word that matches a mistyped word, or None if no word or several words match.
+    def correct(self, word: str) -> str | None:
+        """Return the known word that matches a mistyped word, or None unless exactly one word matches.
 
         Words match if they differ only in case, accents, separators, or two swapped letters.
         """
@@ -189,9 +185,9 @@ _KINDS = ("collectionType", "singleType")
 _MIN_SIMILARITY = 0.8
 
 
-def find_mistyped_key(data: Mapping[str, Any], wanted: str, known: Iterable[str]) -> str | None:
+def find_mistyped_key(data: Mapping[str, Any], expected: str, known: Iterable[str]) -> str | None:
     others = (key for key in data if key not in known)
-    return next((key for key in others if suggestion(key, [wanted], _MIN_SIMILARITY)), None)
+    return next((key for key in others if suggestion(key, [expected], _MIN_SIMILARITY)), None)
 
 
 def find_mistyped_keys(root: Path, types: Iterable[Type]) -> Iterator[Problem]:
@@ -211,14 +207,14 @@ def find_mistyped_keys(root: Path, types: Iterable[Type]) -> Iterator[Problem]:
 
 def _find_mistyped(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
     for at, known in other_keys(data):
-        near = certain_suggestion(at[-1], known)
+        near = unambiguous_suggestion(at[-1], known)
         hint = f'did you mean "{near}"?' if near else suggestion(at[-1], known, _MIN_SIMILARITY)
         if hint:
             yield at, hint
 
 
 def other_keys(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Iterable[str]]]:
-    """Yield the path of each unknown key in a schema, and the allowed keys."""
+    """Yield the path of each unknown key in a schema, with the known keys."""
     attributes = _mapping(data, "attributes")
     places: Iterable[tuple[tuple[str, ...], Iterable[str]]] = chain(
         (
@@ -236,8 +232,8 @@ def other_keys(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Itera
                 yield (*at, key), known
 
 
-def other_words(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Iterable[str]]]:
-    """Yield the path of each unknown kind, type or relation in a schema, and the allowed words."""
+def unknown_words(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Iterable[str]]]:
+    """Yield the path of each unknown kind, type or relation in a schema, with the known words."""
     if isinstance(kind := data.get("kind"), str) and kind not in _KINDS:
         yield ("kind",), _KINDS
     for name in _mapping(data, "attributes"):

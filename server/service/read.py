@@ -181,7 +181,7 @@ class Reader(NamedTuple):
     def view(self, query: Query) -> View:
         """Return the view for a query. It includes users if the query refers to them."""
         snapshot, settings = self.state.snapshot, self.state.settings
-        may_need_users = self.state.schema.knows_users or query.type.uid in ACCOUNT_UIDS
+        may_need_users = self.state.schema.has_user_relations or query.type.uid in ACCOUNT_UIDS
         if self.users is not None and may_need_users and mentions(query, ACCOUNT_UIDS):
             snapshot = self.users().join(snapshot, settings)
         return View(snapshot, settings, query.drafts, query.publication, self.budget)
@@ -189,7 +189,7 @@ class Reader(NamedTuple):
     def user_tables(self) -> UserTables:
         """Return the users that relations can refer to, or NO_USERS."""
         schema, settings = self.state.schema, self.state.settings
-        if self.users is None or not schema.knows_users:
+        if self.users is None or not schema.has_user_relations:
             return NO_USERS
         return self.users().tables(schema, settings)
 

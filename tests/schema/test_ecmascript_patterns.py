@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from server.schema.patterns import fault, mismatch, portable
+from server.schema.patterns import fault, for_unicode_flag, mismatch
 
 
 @pytest.mark.parametrize(
@@ -114,10 +114,10 @@ TEXTS = (
 
 
 def test_other_programs_accept_what_matches() -> None:
-    """Test `portable` with JavaScript's own regular expressions, if Node.js is installed."""
-    made = {pattern: portable(pattern) for pattern in PATTERNS}
+    """Test `for_unicode_flag` with JavaScript's own regular expressions, if Node.js is installed."""
+    made = {pattern: for_unicode_flag(pattern) for pattern in PATTERNS}
     assert None not in made.values()
-    assert [pattern for pattern in OTHERS if portable(pattern) is not None] == []
+    assert [pattern for pattern in OTHERS if for_unicode_flag(pattern) is not None] == []
     if not shutil.which("node"):
         pytest.skip("Node.js is not installed")
     script = (

@@ -24,9 +24,9 @@ def test_a_folder_that_may_not_be_read_is_named(tmp_path: Path, folder: str) -> 
     (tmp_path / folder).mkdir(exist_ok=True)
     code = (
         "import os; from pathlib import Path\n"
-        "from server.schema.load import survey_content_types\n"
+        "from server.schema.load import read_all_content_types\n"
         "if os.geteuid() == 0: os.setuid(65534)\n"
-        "print(*survey_content_types(Path())[1])\n"
+        "print(*read_all_content_types(Path())[1])\n"
     )
     (tmp_path / folder).chmod(0o000)
     command, environment = [sys.executable, "-c", code], {"PYTHONPATH": str(ROOT)}

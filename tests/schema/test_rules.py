@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from server.schema.load import survey_content_types
+from server.schema.load import read_all_content_types
 from tests.sites import STRING, collection, component, write
 
 TYPES = component("shared.seo", {"metaTitle": STRING})
@@ -50,7 +50,7 @@ WRONG: dict[str, tuple[Any, str]] = {
 def test_a_rule_that_can_not_be(tmp_path: Path, name: str) -> None:
     rules, message = WRONG[name]
     write(tmp_path, {**TYPES, **collection("page", ATTRIBUTES, rules=rules)})
-    _, errors = survey_content_types(tmp_path)
+    _, errors = read_all_content_types(tmp_path)
     (error,) = errors
     assert message in str(error)
     assert (error.line or 0) > 5
@@ -59,7 +59,7 @@ def test_a_rule_that_can_not_be(tmp_path: Path, name: str) -> None:
 def test_rules_are_read(tmp_path: Path) -> None:
     rules = [{"path": "seo.metaTitle", "maxLength": 60, "severity": "error", "message": "short"}]
     write(tmp_path, {**TYPES, **collection("page", ATTRIBUTES, rules=rules)})
-    schema, errors = survey_content_types(tmp_path)
+    schema, errors = read_all_content_types(tmp_path)
     assert errors == []
     (rule,) = schema.types["api::page.page"].rules
     assert (rule.path, rule.limits.max_length, rule.severity, rule.message) == (
@@ -72,6 +72,6 @@ def test_rules_are_read(tmp_path: Path) -> None:
 
 def test_deprecated_is_true_or_text(tmp_path: Path) -> None:
     write(tmp_path, collection("page", {"title": {**STRING, "deprecated": 1}}))
-    _, (error,) = survey_content_types(tmp_path)
+    _, (error,) = read_all_content_types(tmp_path)
     assert 'deprecated of attribute "title" must be true, or text that says what to use instead' in str(error)
     assert json.loads((tmp_path / "content-types/page.json").read_text())

@@ -12,8 +12,8 @@ from server.schema.spelling import (
     KnownWords,
     Suggestions,
     _differs_a_little,
-    certain_suggestion,
     suggestion,
+    unambiguous_suggestion,
 )
 from tests.waiting import computing_less_than
 
@@ -32,17 +32,17 @@ from tests.waiting import computing_less_than
     ],
 )
 def test_only_what_is_certain_is_taken(word: str, known: list[str], expected: str | None) -> None:
-    assert certain_suggestion(word, known) == expected
+    assert unambiguous_suggestion(word, known) == expected
 
 
 def test_what_is_certain_is_found_among_many_words_for_many_words() -> None:
     known = KnownWords(f"article-{number}-about-the-tides" for number in range(10_000))
     with computing_less_than(10):
-        meant = [known.meant(f"article_{number}-about-the-Tides") for number in range(5000)]
-        unknown = [known.meant(f"article-{number}-of-the-tides") for number in range(5000)]
+        meant = [known.correct(f"article_{number}-about-the-Tides") for number in range(5000)]
+        unknown = [known.correct(f"article-{number}-of-the-tides") for number in range(5000)]
     assert meant[:2] == ["article-0-about-the-tides", "article-1-about-the-tides"]
     assert not any(unknown)
-    assert known.meant("article-12-abuot-the-tides") == "article-12-about-the-tides"
+    assert known.correct("article-12-abuot-the-tides") == "article-12-about-the-tides"
 
 
 def test_a_word_is_suggested_that_is_most_like_the_mistyped_one() -> None:

@@ -181,7 +181,7 @@ class _TomlEditor:
         if not new or any(len(entry.path) > 1 for entry in table.entries):
             return None
         spans = [(entry.start, entry.value.end) for entry in table.entries]
-        found = brackets(self.text, table.start, table.end, spans, allows_trailing_comma=False)
+        found = brackets(self.text, table.start, table.end, spans, trailing_comma=False)
         return found.render(self.members(table, old, new)) if found else None
 
     def members(self, table: Value, old: dict[str, Tree], new: dict[str, Any]) -> Iterator[Part]:

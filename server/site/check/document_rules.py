@@ -65,7 +65,7 @@ def _heading_jumps(subject: Subject) -> Iterator[Problem]:
 
 
 def _deprecated_attributes(subject: Subject) -> Iterator[Problem]:
-    document, types = subject.document, subject.page.schema.with_deprecated
+    document, types = subject.document, subject.page.schema.types_with_deprecated
     if document is None or document.type.uid not in types:
         return
     for at, attribute in _deprecated_in(document.type, document.read_row()[VALUES], ()):

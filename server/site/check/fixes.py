@@ -22,7 +22,7 @@ from server.paths import CONTENT, UPLOADS, state_folder
 from server.problems import Problem
 from server.schema.load import schema_paths
 from server.schema.model import Attribute, Type
-from server.schema.spelling import certain_suggestion, other_keys, other_words
+from server.schema.spelling import other_keys, unambiguous_suggestion, unknown_words
 from server.site.check.audit import Audit
 from server.site.check.unclaimed import missing_document_ids
 from server.storage.changeset import Changeset
@@ -67,10 +67,10 @@ def _file_fixes(root: Path, path: str) -> Iterator[KeyFix]:
     for at, known in unknown_keys(file) if path == FILE else other_keys(file.data):
         name, parent = str(at[-1]), file.get(*map(str, at[:-1]))
         free = [key for key in known if isinstance(parent, dict) and key not in parent]
-        yield from _fix(file, at, name, certain_suggestion(name, free))
-    for at, known in other_words(file.data) if path != FILE else ():
+        yield from _fix(file, at, name, unambiguous_suggestion(name, free))
+    for at, known in unknown_words(file.data) if path != FILE else ():
         word = str(file.get(*map(str, at)))
-        yield from _fix(file, at, word, certain_suggestion(word, known))
+        yield from _fix(file, at, word, unambiguous_suggestion(word, known))
 
 
 def _fix(file: ConfigFile, at: KeyPath, old: str, new: str | None) -> Iterator[KeyFix]:
@@ -178,7 +178,7 @@ def possible_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[F
         if paths is None or path in paths
     ]
     schema = audit.snapshot.schema
-    fixable = {uid for uid, named in schema.referring.items() if named} | schema.with_blocks
+    fixable = {uid for uid, named in schema.reference_attributes.items() if named} | schema.types_with_blocks
     related = [document for document in audit.documents.values() if document.type.uid in fixable]
     for document in (*related, *audit.broken):
         path = document.path
@@ -225,7 +225,7 @@ def _fix_spelling(audit: Audit, document: Document, type_: Type, tree: Tree, pat
                         document, inner, str(entry), meant.name, "dangling", meant.message, meant.certain
                     )
         elif attribute.type == "enumeration" and isinstance(value, str) and not is_null(value):
-            new = certain_suggestion(value, attribute.enum) if value not in attribute.enum else None
+            new = unambiguous_suggestion(value, attribute.enum) if value not in attribute.enum else None
             if new is not None:
                 yield Fix(document, at, str(value), new, "value")
         elif attribute.type == "blocks":
@@ -332,7 +332,7 @@ def _renamed_target(audit: Audit, name: str, key: Key) -> _Target | None:
 
 
 def _suggested_target(audit: Audit, key: Key) -> _Target | None:
-    new = audit.names[key[0]].meant(key[1])
+    new = audit.names[key[0]].correct(key[1])
     return _Target(new) if new else None
 
 

@@ -89,7 +89,7 @@ class Page:
 
     @property
     def has_prose(self) -> bool:
-        return self.has_body or bool(self.schema.with_prose.get(self.type.uid))
+        return self.has_body or bool(self.schema.prose_attributes.get(self.type.uid))
 
     def position(self, key_path: KeyPath) -> Position | None:
         """Return the position of a value, or of the nearest value that contains it. Raises SyntaxProblem."""
@@ -104,14 +104,14 @@ class Page:
             rest = frontmatter.split(text).body_text
             first_line = text.count("\n", 0, len(text) - len(rest)) + 1
             yield Passage((self.type.body,), self.read_prose(rest, first_line))
-        others = self.schema.with_prose.get(self.type.uid, ())
+        others = self.schema.prose_attributes.get(self.type.uid, ())
         if any(name != self.type.body for name in others) or (others and not self.has_body):
             yield from self._passages_in(self.type, self.parsed[0], ())
 
     def _passages_in(self, type_: Type, values: Tree, at: KeyPath) -> Iterator[Passage]:
         if not isinstance(values, dict):
             return
-        for name in self.schema.with_prose.get(type_.uid, ()):
+        for name in self.schema.prose_attributes.get(type_.uid, ()):
             attribute, value = type_.attributes[name], values.get(name)
             inner = (*at, name)
             if attribute.type == "richtext" and isinstance(value, str) and value:
@@ -130,7 +130,7 @@ class Page:
                         yield from self._passages_in(inner_type, item, where)
 
     def _passages_in_row(self, type_: Type, values: Any, at: KeyPath) -> Iterator[Passage]:
-        names = self.schema.with_prose.get(type_.uid, ())
+        names = self.schema.prose_attributes.get(type_.uid, ())
         for attribute, value in zip(type_.attributes.values(), values, strict=True):
             is_body = attribute.name == type_.body
             if not value or not (is_body or attribute.name in names):

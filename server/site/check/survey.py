@@ -17,7 +17,7 @@ from server.index.snapshot import Snapshot
 from server.index.uniqueness import find_duplicates
 from server.paths import STATE_FOLDER, TYPES
 from server.problems import Problem, in_order
-from server.schema.load import survey_content_types
+from server.schema.load import read_all_content_types
 from server.schema.model import BUILT_IN, Schema, Type
 from server.schema.spelling import find_mistyped_keys
 from server.site.check.audit import Audit
@@ -265,7 +265,7 @@ def report_problems(audit: Audit, problems: Collection[Problem]) -> Survey:
 
 def with_users(audit: Audit) -> tuple[Snapshot, str]:
     """Return the snapshot including users, and the reason why relations to users can't be checked (or "")."""
-    if not audit.snapshot.schema.knows_users:
+    if not audit.snapshot.schema.has_user_relations:
         return audit.snapshot, ""
     join = import_module("server.site.check.users").with_users
     found = join(audit.root, audit.settings, audit.snapshot)
@@ -299,7 +299,7 @@ def fixes_by_place(audit: Audit, paths: Collection[str]) -> dict[Place, Fix]:
 def broken_configuration(root: Path) -> list[Problem]:
     """Return the problems that make site.yaml or the schemas unusable."""
     links = list(configuration_links(root))
-    schema, schema_errors = survey_content_types(root) if not links else (Schema(BUILT_IN), links)
+    schema, schema_errors = read_all_content_types(root) if not links else (Schema(BUILT_IN), links)
     with noting(schema_errors):
         check_state_folder(root)
     problems = [_problem_of(error, "schema") for error in schema_errors]

@@ -18,7 +18,7 @@ from server.formats.conflict_markers import Labels, mark_conflicts
 from server.formats.frontmatter import split
 from server.history.merging.single_file import MergedFile, Texts, merge_file, store_by_keys
 from server.paths import SETTINGS, TYPES
-from server.schema.load import survey_content_types
+from server.schema.load import read_all_content_types
 from server.storage.files import ignored, is_utf_8
 from server.storage.git.merge_file import conflict_style, merge_in_place
 from server.storage.media import upload_path
@@ -135,7 +135,7 @@ def _site_of(top: Path, path: str) -> str | None:
 def _store(root: Path) -> Store:
     # Invalid settings and schemas are ignored.
     settings, wrong_settings = survey_settings(root)
-    schema, _ = survey_content_types(root)
+    schema, _ = read_all_content_types(root)
     return Store(root, schema, Settings() if wrong_settings else settings, _no_timestamps)
 
 
