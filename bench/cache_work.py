@@ -286,7 +286,7 @@ def _search(opened: OpenSite, folder: Path, during: During) -> None:
     indexer = Indexer(folder)
     indexer.begin("")
     with during("indexing a document", len(tasks)):
-        indexer.take(tasks)
+        indexer.apply(tasks)
         indexer.commit(len(tasks), 0)
     sync = Sync(opened.site, Timing())
     runner = Runner([sync])

@@ -157,7 +157,7 @@ def _freshness(site: Site, root: Path) -> str:
         began = time.perf_counter()
         (root / path).write_text(f"---\ntitle: Edited zq{i}x\ncreatedAt: 2024-01-01\n---\n")
         site.refresh([path])
-        question = read_question(f"zq{i}x", (), unfinished=False)
+        question = read_question(f"zq{i}x", (), is_incomplete=False)
         while not engine.find(site.state, question, scope, 0, 1).documents:
             time.sleep(0.01)
         taken.append(time.perf_counter() - began)

@@ -14,7 +14,7 @@ from server.jobs.runner import Runner
 from server.schema.model import title_of
 from server.schema.spelling import suggestion
 from server.search.find import Results, Scope, Search, total
-from server.search.highlight import Finder, Finders, Fragment, highlights
+from server.search.highlight import Fragment, WordFinder, WordFinders, highlights
 from server.search.question import MAX_QUESTION_CHARS, Question, read_question
 from server.search.sync import Sync
 from server.search.texts import searchable
@@ -60,7 +60,7 @@ def search(
     question = _question(words, site.state)
     _index(site)
     found = Search(site.root).find(site.state, question, scope, 0, limit)
-    finders = Finders(question)
+    finders = WordFinders(question)
     for _, document in found.documents:
         if paths:
             click.echo(document.path)
@@ -93,8 +93,8 @@ def _question(words: tuple[str, ...], state: State) -> Question:
     if len(text) > MAX_QUESTION_CHARS:
         raise SetupError("search", None, f"must have at most {MAX_QUESTION_CHARS} characters")
     fields = {a.name for t in state.schema.content_types for a in t.attributes.values() if searchable(a)}
-    question = read_question(text, fields, unfinished=False)
-    if not question.wanted:
+    question = read_question(text, fields, is_incomplete=False)
+    if not question.required:
         raise SetupError(
             "search", None, "the search only excludes words", "add at least one word to search for"
         )
@@ -113,7 +113,7 @@ def _index(site: Site) -> None:
     runner.stop()
 
 
-def _hit_lines(site: Site, document: Document, finder: Finder) -> Iterator[list[Part]]:
+def _hit_lines(site: Site, document: Document, finder: WordFinder) -> Iterator[list[Part]]:
     # Many editors and terminals open `path:line`.
     line = _line(site.root / document.path, finder)
     title = str(document.get(title_of(document.type) or "documentId") or document.document_id)
@@ -137,7 +137,7 @@ def _whole(text: str, spans: list[tuple[int, int]]) -> Fragment:
     return [*pieces, (text[at:], False)]
 
 
-def _fragments(state: State, document: Document, finder: Finder) -> Iterator[tuple[str, Fragment]]:
+def _fragments(state: State, document: Document, finder: WordFinder) -> Iterator[tuple[str, Fragment]]:
     title = title_of(document.type)
     for name, fragments in highlights(document, state.settings, finder).items():
         if name != title:
@@ -148,7 +148,7 @@ def _parts(fragment: Fragment, *, bold: bool) -> list[Part]:
     return [(t, {"fg": "yellow", "bold": True} if found else {"bold": bold}) for t, found in fragment]
 
 
-def _line(path: Path, finder: Finder) -> int:
+def _line(path: Path, finder: WordFinder) -> int:
     """Return the number of the line with the most distinct search words, or 0 if no line has any."""
     best, at = 0, 0
     try:

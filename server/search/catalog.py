@@ -12,7 +12,7 @@ _SEPARATOR = "\0"
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The versions of one content type in one locale that can be found with any of the given statuses.
+    """The versions of one content type in one locale that have any of the given statuses.
 
     `statuses` contains `published`, `draft` or both.
     """
@@ -42,7 +42,7 @@ class IndexedVersion:
 class LocaleVersions:
     """The searchable versions of one content type in one locale.
 
-    `drafts` omits drafts that are only copies of the published version.
+    `drafts` omits drafts with the same content as the published version.
     """
 
     lists: tuple[object, object]
@@ -53,8 +53,11 @@ class LocaleVersions:
 Catalog = dict[tuple[str, str], LocaleVersions]  # by content type and locale
 
 
-def catalog(state: State, before: Catalog) -> Catalog:
-    """Return all searchable versions, reusing unchanged parts of the earlier catalog `before`."""
+def catalog(state: State, previous: Catalog) -> Catalog:
+    """Return all searchable versions of the site's documents.
+
+    Unchanged parts of the `previous` catalog are reused.
+    """
     found: Catalog = {}
     for type_ in state.schema.content_types:
         locales = state.settings.locales.available if type_.localized else (state.settings.locales.default,)
@@ -64,7 +67,7 @@ def catalog(state: State, before: Catalog) -> Catalog:
                 state.snapshot.list(type_, locale, PUBLISHED),
                 state.snapshot.list(type_, locale, DRAFT),
             )
-            same = before.get(key)
+            same = previous.get(key)
             if same and same.lists[0] is lists[0] and same.lists[1] is lists[1]:
                 found[key] = same
                 continue
@@ -91,11 +94,11 @@ def versions(found: Catalog, types: Mapping[str, Type]) -> Iterator[IndexedVersi
         yield version
 
 
-def changes(before: Catalog, after: Catalog, types: Mapping[str, Type]) -> dict[str, IndexedVersion | None]:
+def changes(previous: Catalog, after: Catalog, types: Mapping[str, Type]) -> dict[str, IndexedVersion | None]:
     """Map each changed index key to the new or changed version, or to None if the version was removed."""
     found: dict[str, IndexedVersion | None] = {}
-    for key in before.keys() | after.keys():
-        old, new = before.get(key, _NO_VERSIONS), after.get(key, _NO_VERSIONS)
+    for key in previous.keys() | after.keys():
+        old, new = previous.get(key, _NO_VERSIONS), after.get(key, _NO_VERSIONS)
         if old is not new:
             found.update(_changes(key, old, new, types.get(key[0])))
     return found

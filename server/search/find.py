@@ -18,7 +18,7 @@ from server.errors import BifolioError
 from server.index.budget import Budget
 from server.paths import STATE_FOLDER
 from server.search.catalog import Catalog, Group, IndexedVersion, catalog, document_of, versions
-from server.search.question import Clause, Question, correct, enough
+from server.search.question import Clause, Question, apply_corrections, required_matches
 from server.search.status import DAMAGED_FILE, SEARCH_FOLDER, Status, read_status, signature
 from server.search.texts import Text, shape, texts
 from server.search.words import fold, language_of, terms
@@ -36,36 +36,37 @@ def scan(
     question: Question,
     versions: Iterable[IndexedVersion],
     settings: Settings,
-    wanted: Callable[[Group], bool],
+    is_requested_group: Callable[[Group], bool],
     budget: Budget,
 ) -> tuple[Ranked, Counter[Group]]:
-    """Search without the index. Return the wanted matches, best first, and the number of matches by group.
+    """Search all versions without the index.
 
-    If no version contains enough of the words, all versions that contain any of the words match.
+    Return the matches in the requested groups, best first, and the number of matches in every group. If no
+    version contains required_matches of the words, all versions with any of the words match.
     """
-    tests: dict[str, list[_Needle]] = {}
-    out: dict[str, list[_Needle]] = {}
+    patterns: dict[str, list[_ClausePattern]] = {}
+    excluded_patterns: dict[str, list[_ClausePattern]] = {}
     rated: list[tuple[bool, float, IndexedVersion]] = []
-    clauses = len(question.wanted) + len(question.unwanted)
+    clauses = len(question.required) + len(question.excluded)
     for version in versions:
         language = language_of(version.group.locale)
-        if language not in tests:
-            tests[language] = [_Needle(clause, language) for clause in question.wanted]
-            out[language] = [_Needle(clause, language) for clause in question.unwanted]
+        if language not in patterns:
+            patterns[language] = [_ClausePattern(clause, language) for clause in question.required]
+            excluded_patterns[language] = [_ClausePattern(clause, language) for clause in question.excluded]
         folded = [(text, _fold(text)) for text in texts(version.document, settings)]
         budget.spend(
             _STEPS_PER_VERSION
-            + ((clauses + 1) * sum(len(said) for _, said in folded) >> _LOG2_CHARS_PER_STEP)
+            + ((clauses + 1) * sum(len(folded_text) for _, folded_text in folded) >> _LOG2_CHARS_PER_STEP)
         )
-        if any(needle.rate(folded) for needle in out[language]):
+        if any(needle.rate(folded) for needle in excluded_patterns[language]):
             continue
-        rates = [needle.rate(folded) for needle in tests[language]]
+        rates = [needle.rate(folded) for needle in patterns[language]]
         if any(rates):
             rated.append((_is_enough(question, rates), sum(rates) * sum(map(bool, rates)), version))
     every = [item for item in rated if item[0]] or rated
     every.sort(key=lambda item: (-item[1], _place(item[2])))
     counts = Counter(version.group for _, _, version in every)
-    return [(rate, v.document) for _, rate, v in every if wanted(v.group)], counts
+    return [(rate, v.document) for _, rate, v in every if is_requested_group(v.group)], counts
 
 
 def _place(version: IndexedVersion) -> tuple[str, str, str]:
@@ -73,18 +74,18 @@ def _place(version: IndexedVersion) -> tuple[str, str, str]:
 
 
 def _is_enough(question: Question, rates: list[float]) -> bool:
-    words = [rate for clause, rate in zip(question.wanted, rates, strict=True) if not clause.strict]
-    strict = [rate for clause, rate in zip(question.wanted, rates, strict=True) if clause.strict]
-    return all(strict) and sum(map(bool, words)) >= enough(len(words))
+    words = [rate for clause, rate in zip(question.required, rates, strict=True) if not clause.strict]
+    strict = [rate for clause, rate in zip(question.required, rates, strict=True) if clause.strict]
+    return all(strict) and sum(map(bool, words)) >= required_matches(len(words))
 
 
-class _Needle:
-    """One clause of a search, compiled to a regular expression for one language."""
+class _ClausePattern:
+    """A regular expression for one clause of a search in one language."""
 
     def __init__(self, clause: Clause, language: str) -> None:
         self.field, self.phrase = clause.field, len(clause.words) > 1
         last = clause.words[-1]
-        starts = [fold(last)] if clause.open else [_start(last, language)]
+        starts = [fold(last)] if clause.is_prefix else [_start(last, language)]
         words = [re.escape(fold(word)) for word in clause.words[:-1]]
         self.start = fold(clause.words[0]) if self.phrase else starts[0]
         self.pattern = re.compile(r"(?<![^\W_])" + r"[\W_]+".join([*words, re.escape(starts[0])]))
@@ -92,12 +93,12 @@ class _Needle:
     def rate(self, folded: list[tuple[Text, str]]) -> float:
         """Return the score of a document, or 0 if it does not match.
 
-        `folded` contains each of the document's texts, with its folded form.
+        `folded` contains the document's texts, each with its folded form.
         """
         best = total = 0.0
-        for text, said in folded:
-            if (self.field is None or text.attribute == self.field) and self.start in said:
-                times = len(self.pattern.findall(said))
+        for text, folded_text in folded:
+            if (self.field is None or text.attribute == self.field) and self.start in folded_text:
+                times = len(self.pattern.findall(folded_text))
                 if times:
                     best = max(best, text.weight)
                     total += text.weight * times / (times + 2)
@@ -133,6 +134,7 @@ class Scope:
 
     - `statuses`: maps the uid of each visible content type to the requested status.
     - `types`, `locale`: filters for the results.
+    - `unlocalized`: uids of types that the filter `locale` does not apply to.
     """
 
     statuses: Mapping[str, str]
@@ -150,7 +152,7 @@ class Scope:
         # Content types that are not localized match every locale.
         return self.locale in (None, group.locale) or group.uid in self.unlocalized
 
-    def wants(self, group: Group) -> bool:
+    def includes(self, group: Group) -> bool:
         return self.permits(group) and self.has_type(group) and self.has_locale(group)
 
 
@@ -158,7 +160,7 @@ class Scope:
 class Results:
     """A page of results with scores, the number of matches by group, and a spelling suggestion.
 
-    `status` is None if there is no index.
+    `status` is the status of the index, or None if there is no index.
     """
 
     documents: list[tuple[float, Document]]
@@ -190,22 +192,22 @@ class Search:
         limit: int,
         budget: Budget | None = None,
         *,
-        current: bool = True,
+        use_index: bool = True,
     ) -> Results:
         """Return at most `limit` results, starting at index `start`.
 
-        If `current` is False, all documents are scanned. Raises LimitError if the budget is used up, and
+        If `use_index` is False, all documents are scanned. Raises LimitError if the budget is used up, or
         BusyError if too many searches are waiting.
         """
-        if not question.wanted:
+        if not question.required:
             return Results([], {}, None, True, self._status)
-        if not current:
+        if not use_index:
             return self._scan(catalog(state, {}), state, question, scope, start, limit, budget or Budget())
         # To avoid a deadlock, the index search has a separate budget: spending the request's budget could
         # wait for a mutex while this thread already holds a different one.
         own = Budget(state.settings) if budget else Budget()
         with self._turns:
-            found = self._ask(state, question, scope, start + limit, own)
+            found = self._search_index(state, question, scope, start + limit, own)
         if found is None:
             self._catalog = catalog(state, self._catalog)
             return self._scan(self._catalog, state, question, scope, start, limit, budget or Budget())
@@ -215,7 +217,7 @@ class Search:
         there = [(score, document) for score, document in documents if document is not None]
         return Results(there, counts, suggestion, True, status)
 
-    def _ask(
+    def _search_index(
         self, state: State, question: Question, scope: Scope, limit: int, budget: Budget
     ) -> "tuple[Hits, str | None, Status] | None":
         """Search with the index. Return the hits, the suggestion (None if there is none), and the status.
@@ -237,7 +239,7 @@ class Search:
                     languages,
                     self._status.numbers,
                     counted,
-                    lambda name: scope.wants(Group.parse(name)),
+                    lambda name: scope.includes(Group.parse(name)),
                     limit,
                     _count_visible(state, scope),
                     budget,
@@ -254,7 +256,7 @@ class Search:
                     self._ask_for_rebuild(error)
             else:
                 words = {word: other for word, other in near.items() if other}
-                return hits, correct(question, words) if words else None, self._status
+                return hits, apply_corrections(question, words) if words else None, self._status
         return None
 
     def _shape_of(self, state: State) -> str:
@@ -262,8 +264,8 @@ class Search:
             self._shape = (state.schema, state.settings, shape(state.schema, state.settings))
         return self._shape[2]
 
-    def _current(self, wanted: str) -> "IndexReader | None":
-        """Return a reader for the index, or None if its version or shape is outdated."""
+    def _current(self, expected_shape: str) -> "IndexReader | None":
+        """Return a reader for the index, or None if the index has a different version or shape."""
         now = signature(self.folder)
         if now != self._signature or now is None:
             before, self._status = self._status, read_status(self.folder)
@@ -272,7 +274,7 @@ class Search:
             if status is None or before is None or _visible_state(status) != _visible_state(before):
                 self._close(keep=True)
         status = self._status
-        if status is None or status.shape != wanted:
+        if status is None or status.shape != expected_shape:
             return None
         module: Any = import_module("server.search.whoosh_index.reader")  # docs/packages.py, LAZY
         if status.version != module.VERSION:
@@ -312,7 +314,7 @@ class Search:
         budget: Budget,
     ) -> Results:
         permitted = (v for v in versions(known, state.schema.types) if scope.permits(v.group))
-        found, counts = scan(question, permitted, state.settings, scope.wants, budget)
+        found, counts = scan(question, permitted, state.settings, scope.includes, budget)
         return Results(found[start : start + limit], counts, None, False, read_status(self.folder))
 
 
@@ -341,13 +343,13 @@ def _visible_state(status: Status) -> tuple[str, str, int]:
 
 
 def total(found: Results, scope: Scope) -> int:
-    return sum(count for group, count in found.counts.items() if scope.wants(group))
+    return sum(count for group, count in found.counts.items() if scope.includes(group))
 
 
 def facets(found: Results, scope: Scope) -> tuple[Counter[str], Counter[str]]:
     """Count the matches by content type (uid) and by locale.
 
-    Counts by type ignore the type filter, and counts by locale ignore the locale filter.
+    The counts by type ignore the filter by type, and the counts by locale ignore the filter by locale.
     """
     types: Counter[str] = Counter()
     locales: Counter[str] = Counter()

@@ -7,7 +7,7 @@ from server.documents.document import Document
 from server.index.budget import Budget
 from server.search.question import Question
 from server.search.texts import Text, texts
-from server.search.words import beginning, fold, language_of, terms
+from server.search.words import fold, language_of, terms, words_starting_with
 
 MAX_FRAGMENT_CHARS = 180
 MAX_FRAGMENTS = 2  # for each attribute
@@ -20,8 +20,8 @@ _LOG2_CHARS_PER_STEP = 5  # Reading 32 characters costs one step.
 Fragment = list[tuple[str, bool]]  # (piece of text, whether it matches)
 
 
-class Effort:
-    """Limit on the steps for highlighting one response. Each step also counts toward the request's budget."""
+class StepLimit:
+    """Limit on the steps for highlighting one response. Each step is also charged to the request's budget."""
 
     def __init__(self, budget: Budget | None = None, steps: int = MAX_STEPS) -> None:
         self._budget, self._left = budget or Budget(), steps
@@ -30,55 +30,55 @@ class Effort:
         self._left -= steps
         self._budget.spend(steps)
 
-    def is_over(self) -> bool:
+    def is_used_up(self) -> bool:
         return self._left <= 0
 
 
-class Finder:
-    """Finds matching words in one language. It stops when `effort` has no steps left."""
+class WordFinder:
+    """Finder for matching words in one language, which stops when `step_limit` is used up."""
 
-    def __init__(self, question: Question, language: str, effort: Effort | None = None) -> None:
-        self.language, self.effort = language, effort or Effort()
+    def __init__(self, question: Question, language: str, step_limit: StepLimit | None = None) -> None:
+        self.language, self.step_limit = language, step_limit or StepLimit()
         words = [
-            (word, clause.open and word is clause.words[-1])
-            for clause in question.wanted
+            (word, clause.is_prefix and word is clause.words[-1])
+            for clause in question.required
             for word in clause.words
         ]
         self._terms = {term for word, _ in words for term in terms(word, language)}
         self._begun = tuple(fold(word) for word, begun in words if begun and len(word) > 1)
         # Testing a word's first letter is fast, and already rejects most words.
         starts = {text[:1] for text in (*self._terms, *self._begun, *(fold(w) for w, _ in words))}
-        self._pattern = beginning(starts)
+        self._pattern = words_starting_with(starts)
         self._known: dict[str, bool] = {}
 
-    def finds(self, word: str) -> bool:
+    def matches(self, word: str) -> bool:
         known = self._known.get(word)
         if known is None:
-            if self.effort.is_over():
+            if self.step_limit.is_used_up():
                 return False
-            self.effort.spend(_STEPS_PER_WORD)
-            known = self._known[word] = self._finds(word)
+            self.step_limit.spend(_STEPS_PER_WORD)
+            known = self._known[word] = self._matches(word)
         return known
 
-    def _finds(self, word: str) -> bool:
+    def _matches(self, word: str) -> bool:
         return fold(word).startswith(self._begun) or not self._terms.isdisjoint(terms(word, self.language))
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        self.effort.spend(1 + (len(text) >> _LOG2_CHARS_PER_STEP))
-        return [found.span() for found in self._pattern.finditer(text) if self.finds(found[0])]
+        self.step_limit.spend(1 + (len(text) >> _LOG2_CHARS_PER_STEP))
+        return [found.span() for found in self._pattern.finditer(text) if self.matches(found[0])]
 
 
-def highlights(document: Document, settings: Settings, finder: Finder) -> dict[str, list[Fragment]]:
-    """Return each attribute's best fragments. Some fragments are missing if the finder runs out of steps."""
+def highlights(document: Document, settings: Settings, finder: WordFinder) -> dict[str, list[Fragment]]:
+    """Return the best fragments of each attribute, or only some of them if the limit on steps is used up."""
     found: dict[str, list[Fragment]] = {}
     ranked: dict[str, list[tuple[int, str]]] = {}
     for text in texts(document, settings):
-        if finder.effort.is_over():
+        if finder.step_limit.is_used_up():
             break
         if text.kind == "uid":
             continue  # A uid is generated from the title, which is displayed anyway.
         for paragraph in _paragraphs(text):
-            if finder.effort.is_over():
+            if finder.step_limit.is_used_up():
                 break
             words = {fold(paragraph[a:b]) for a, b in finder.spans(paragraph)}
             if words:
@@ -92,17 +92,17 @@ def highlights(document: Document, settings: Settings, finder: Finder) -> dict[s
     return {attribute: fragments for attribute, fragments in found.items() if fragments}
 
 
-class Finders:
-    """The finders for one response, by language. All finders share one limit on steps."""
+class WordFinders:
+    """The word finders for one response, by language. All of them share one limit on steps."""
 
     def __init__(self, question: Question, budget: Budget | None = None) -> None:
-        self._question, self._effort = question, Effort(budget)
-        self._made: dict[str, Finder] = {}
+        self._question, self._effort = question, StepLimit(budget)
+        self._made: dict[str, WordFinder] = {}
 
-    def of(self, document: Document) -> Finder:
+    def of(self, document: Document) -> WordFinder:
         language = language_of(document.locale)
         if language not in self._made:
-            self._made[language] = Finder(self._question, language, self._effort)
+            self._made[language] = WordFinder(self._question, language, self._effort)
         return self._made[language]
 
 
@@ -114,7 +114,7 @@ def _paragraphs(text: Text) -> Iterator[str]:
         yield from text.read()
 
 
-def _strip_markup(raw: str, attribute: str, document: Document, finder: Finder) -> Iterator[Fragment]:
+def _strip_markup(raw: str, attribute: str, document: Document, finder: WordFinder) -> Iterator[Fragment]:
     kind = document.type.attributes[attribute].type
     inner = "text" if kind in ("string", "text") else "richtext"
     for paragraph in Text(attribute, 1, inner, raw).read():
@@ -126,7 +126,7 @@ def _strip_markup(raw: str, attribute: str, document: Document, finder: Finder) 
 def fragment(text: str, spans: list[tuple[int, int]]) -> Fragment:
     """Return about MAX_FRAGMENT_CHARS characters around the first matching word.
 
-    `spans` are the positions of the matching words.
+    `spans` contains the positions of the matching words.
     """
     start, end = 0, len(text)
     if len(text) > MAX_FRAGMENT_CHARS:

@@ -21,7 +21,7 @@ NICENESS = 10
 
 
 class Indexer:
-    """Writes the search index. The process accepts `begin`, `take` and `commit` as commands."""
+    """Writer of the search index. Its commands are the methods `begin`, `apply` and `commit`."""
 
     def __init__(self, folder: Path) -> None:
         """Open the index. If it is damaged or outdated, replace it with an empty one."""
@@ -49,17 +49,17 @@ class Indexer:
     def begin(self, shape: str) -> None:
         """Prepare to receive all versions.
 
-        If `shape` has changed, searches ignore the index until the index is complete.
+        If `shape` differs from the index's, searches ignore the index until it is complete.
         """
         self._seen = set()
         if self.status.shape != shape:
             self._update_status(shape="")
 
-    def take(self, tasks: list[Task]) -> int:
-        """Add or remove versions. Return how many tasks changed the index."""
-        return sum(self._take(task) for task in tasks)
+    def apply(self, tasks: list[Task]) -> int:
+        """Add versions to the index or remove them. Return how many tasks changed the index."""
+        return sum(self._apply(task) for task in tasks)
 
-    def _take(self, task: Task) -> bool:
+    def _apply(self, task: Task) -> bool:
         if task.texts is None:
             self.writer.drop(task.key)
             self._dirty = True
@@ -69,13 +69,13 @@ class Indexer:
         digest = blake2b(repr((task.group, task.language, task.texts)).encode(), digest_size=12).hexdigest()
         if self.writer.digests.get(task.key) == digest:
             return False
-        paragraphs = [(self._number(t.attribute), t.weight, p) for t in task.texts for p in _read(t)]
+        paragraphs = [(self._number_of(t.attribute), t.weight, p) for t in task.texts for p in _read(t)]
         self.writer.put(IndexEntry(task.key, digest, task.group, task.language, paragraphs))
         self._dirty = True
         return True
 
-    def _number(self, attribute: str) -> int:
-        """Return the number of an attribute in the index. A new attribute gets the next number."""
+    def _number_of(self, attribute: str) -> int:
+        """Return an attribute's number in the index. A new attribute gets the next number."""
         numbers = self.status.numbers
         if attribute not in numbers:
             self._update_status(numbers={**numbers, attribute: len(numbers)})
@@ -113,23 +113,23 @@ def _read(text: Text) -> list[str]:
         return []
 
 
-def main(folder: Path, commands: BinaryIO, answers: BinaryIO) -> None:
-    """Execute commands until the input ends or a command fails."""
+def main(folder: Path, commands: BinaryIO, responses: BinaryIO) -> None:
+    """Execute commands from a pipe until it is closed or a command fails."""
     try:
         indexer = Indexer(folder)
-        _answer(answers, indexer.status.documents)
+        _respond(responses, indexer.status.documents)
         while (command := _command(commands)) is not None:
             name, arguments = command
-            _answer(answers, _execute(indexer, name, arguments))
+            _respond(responses, _execute(indexer, name, arguments))
     except OSError as error:
-        _answer(answers, f"{error.strerror or error}")
+        _respond(responses, f"{error.strerror or error}")
     except Exception as error:  # If the index is damaged, whoosh can raise any exception.
         (folder / DAMAGED_FILE).touch()
-        _answer(answers, f"{type(error).__name__}: {error}")
+        _respond(responses, f"{type(error).__name__}: {error}")
 
 
 def _execute(indexer: Indexer, name: str, arguments: tuple[Any, ...]) -> object:
-    """Run a command. Raises the command's errors, or OSError if the index has been deleted."""
+    """Execute a command. Raises the command's errors, or OSError if the index has been deleted."""
     try:
         return getattr(indexer, name)(*arguments)
     except Exception as error:
@@ -145,12 +145,12 @@ def _command(commands: BinaryIO) -> Any:
         return None
 
 
-def _answer(answers: BinaryIO, value: object) -> None:
-    pickle.dump(value, answers)
-    answers.flush()
+def _respond(responses: BinaryIO, value: object) -> None:
+    pickle.dump(value, responses)
+    responses.flush()
 
 
-def _follow(parent: int) -> None:
+def _exit_with_parent(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(0)
@@ -159,7 +159,7 @@ def _follow(parent: int) -> None:
 if __name__ == "__main__":
     with contextlib.suppress(OSError):
         os.nice(NICENESS)
-    threading.Thread(target=_follow, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_exit_with_parent, args=(os.getppid(),), daemon=True).start()
     try:
         main(Path(sys.argv[1]), sys.stdin.buffer, sys.stdout.buffer)
     except BrokenPipeError:  # The parent process has ended.

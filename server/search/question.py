@@ -26,12 +26,12 @@ _PART = re.compile(
 class Clause:
     """A word or a phrase to search for.
 
-    If `open` is set, the last word also matches longer words that start with it.
+    If `is_prefix` is set, the last word also matches longer words that start with it.
     """
 
     words: tuple[str, ...]
     field: str | None = None
-    open: bool = False
+    is_prefix: bool = False
 
     @property
     def strict(self) -> bool:
@@ -41,36 +41,40 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Parsed search input: the wanted and the unwanted clauses. `text` is the original input."""
+    """Parsed search input: the clauses to search for, and the clauses that results must not match.
+
+    `text` is the original input.
+    """
 
     text: str
-    wanted: tuple[Clause, ...]
-    unwanted: tuple[Clause, ...] = ()
+    required: tuple[Clause, ...]
+    excluded: tuple[Clause, ...] = ()
 
 
-def enough(words: int) -> int:
-    """Return how many of the words a result must contain, for example 2 of 2, 2 of 3 or 4 of 5."""
+def required_matches(words: int) -> int:
+    """Return how many of the words a result must contain: for example 2 of 2, 2 of 3, or 4 of 5."""
     return words - words // 3
 
 
-def read_question(text: str, fields: Container[str], *, unfinished: bool = True) -> Question:
+def read_question(text: str, fields: Container[str], *, is_incomplete: bool = True) -> Question:
     """Parse search input. `fields` contains the attributes that can be searched, as in `title:tide`.
 
-    If `unfinished` is set, the last word also matches longer words, because the user might still be typing.
+    If `is_incomplete` is set, the last word also matches longer words, because the user might still be
+    typing.
     """
     found: list[tuple[bool, Clause]] = []
-    room = MAX_WORDS
+    remaining_words = MAX_WORDS
     for part in _PART.finditer(text):
         out, clause = _clause(part, fields)
-        clause = replace(clause, words=clause.words[:room])
+        clause = replace(clause, words=clause.words[:remaining_words])
         if not clause.words:
             continue
-        room -= len(clause.words)
-        if part.end() == len(text) and unfinished and part["end"] != '"' and not out:
-            clause = replace(clause, open=True)
+        remaining_words -= len(clause.words)
+        if part.end() == len(text) and is_incomplete and part["end"] != '"' and not out:
+            clause = replace(clause, is_prefix=True)
         found.append((out, clause))
-    wanted = tuple(dict.fromkeys(clause for out, clause in found if not out))
-    return Question(text, wanted, tuple(clause for out, clause in found if out))
+    required = tuple(dict.fromkeys(clause for out, clause in found if not out))
+    return Question(text, required, tuple(clause for out, clause in found if out))
 
 
 def _clause(part: re.Match[str], fields: Container[str]) -> tuple[bool, Clause]:
@@ -83,10 +87,10 @@ def _clause(part: re.Match[str], fields: Container[str]) -> tuple[bool, Clause]:
     return bool(part["out"]), Clause(words, field, star)
 
 
-def correct(question: Question, words: dict[str, str]) -> str:
-    """Return the original input with the keys of `words` replaced by their values."""
+def apply_corrections(question: Question, corrections: dict[str, str]) -> str:
+    """Return the original input with its words replaced as in `corrections`."""
     text = question.text
     for found in reversed(list(spans(text))):
-        if found[0] in words:
-            text = text[: found.start()] + words[found[0]] + text[found.end() :]
+        if found[0] in corrections:
+            text = text[: found.start()] + corrections[found[0]] + text[found.end() :]
     return text

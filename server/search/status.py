@@ -47,7 +47,7 @@ def write_status(folder: Path, status: Status) -> None:
 
 
 def signature(folder: Path) -> object:
-    """Return a value that changes whenever the status file changes."""
+    """Return a value that differs whenever the status file has changed."""
     try:
         stat = os.stat(folder / STATUS_FILE)
     except OSError:

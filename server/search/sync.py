@@ -26,7 +26,7 @@ BATCH_PAUSE_S = 0.002  # pause between batches, so that other threads can run
 COMMIT_INTERVAL_VERSIONS = 5000
 PROGRESS_INTERVAL_S = 2.0  # first interval between progress reports
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 class Sync(Job):
@@ -34,10 +34,10 @@ class Sync(Job):
 
     name = "index"
 
-    def __init__(self, site: Site, timing: Timing, report: Tell = log.info) -> None:
+    def __init__(self, site: Site, timing: Timing, report: Report = log.info) -> None:
         self.site, self.timing, self.report = site, timing, report
         self.backoff = Backoff(MIN_BACKOFF_S, MAX_BACKOFF_S, reset_s=MAX_BACKOFF_S)
-        self.leads = threading.Event()  # set while this process holds the lock
+        self.holds_lock = threading.Event()  # set while this process holds the lock
         # set if nothing remains to be indexed, or if another process holds the lock
         self.done = threading.Event()
         self.progress: tuple[int, int] = (0, 0)  # (checked versions, all versions)
@@ -45,12 +45,15 @@ class Sync(Job):
         self._held = ExitStack()  # the lock and the writer process
 
     def run(self, context: JobContext) -> float:
-        """Detect changes and index a batch, if this process holds the lock. Return the pause in seconds."""
+        """Detect changes and index a batch, if this process holds the lock.
+
+        Return the pause in seconds until the next run.
+        """
         if self.site.folder.is_gone():  # `server.site.watch` logs that the folder is gone.
             self.close()
             return self._wait()
         try:
-            session = self._session or self._lead(context.clock)
+            session = self._session or self._acquire_lock(context.clock)
             if session is not None:
                 return session.step()
         except DamagedIndex:
@@ -78,9 +81,9 @@ class Sync(Job):
     def close(self) -> None:
         self._session = None
         self._held.close()
-        self.leads.clear()
+        self.holds_lock.clear()
 
-    def _lead(self, clock: Clock) -> "_Session | None":
+    def _acquire_lock(self, clock: Clock) -> "_Session | None":
         """Acquire the lock and start the writer process. Return None if another process holds the lock."""
         folder = state_folder(self.site.root) / SEARCH_FOLDER
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -89,14 +92,14 @@ class Sync(Job):
             if not held.enter_context(lock.held()):
                 return None
             self.done.clear()
-            self.leads.set()
+            self.holds_lock.set()
             writer = held.enter_context(WriterProcess(folder, lock.descriptor))
             self._held, self._session = held.pop_all(), _Session(self, writer, folder, clock)
         return self._session
 
 
 class _Session:
-    """Indexing work of one process while it holds the lock."""
+    """The indexing work of a process while it holds the lock."""
 
     def __init__(self, sync: Sync, writer: WriterProcess, folder: Path, clock: Clock) -> None:
         self.sync, self.writer, self.folder, self.clock = sync, writer, folder, clock
@@ -109,40 +112,42 @@ class _Session:
         self.uncommitted = self.total = 0
         self._is_idle = False
         self._began = self._sent = clock.monotonic()  # when sending began, and when the last batch was sent
-        self._told = 0.0  # elapsed seconds at the last progress report
+        self._reported_s = 0.0  # elapsed seconds at the last progress report
 
     def step(self) -> float:
-        """Detect changes and send one batch. Return the pause in seconds."""
-        looking = self.clock.monotonic()
+        """Detect changes and send one batch. Return the pause in seconds until the next step."""
+        check_s = self.clock.monotonic()
         if self._is_idle:
-            self._began, self._is_idle = looking, False
-        self._look()
-        looking = self.clock.monotonic() - looking
+            self._began, self._is_idle = check_s, False
+        self._detect_changes()
+        check_s = self.clock.monotonic() - check_s
         if not self.todo and self.shape is None:
-            return self._rest(looking)
+            return self._pause(check_s)
         self.sync.done.clear()
         self._send()
         self._sent = self.clock.monotonic()
         done, total = self.sync.progress
-        if self._sent - self._began > max(PROGRESS_INTERVAL_S, self._told * 1.5) and done < total:
-            self._told = self._sent - self._began
+        if self._sent - self._began > max(PROGRESS_INTERVAL_S, self._reported_s * 1.5) and done < total:
+            self._reported_s = self._sent - self._began
             self._report(f"search: {done:,} of {total:,} documents indexed so far")
         return BATCH_PAUSE_S
 
-    def _rest(self, looking: float) -> float:
-        """Return the pause in seconds. `looking` is how long the last check for changes took."""
-        if self._told:
+    def _pause(self, check_s: float) -> float:
+        """Return the pause in seconds until the next step. `check_s` is the duration of the last check for
+        changes.
+        """
+        if self._reported_s:
             self._report(f"search: {self.total:,} documents indexed in {self._sent - self._began:.0f} s")
         self.sync.done.set()
-        self._told, self._is_idle = 0.0, True
+        self._reported_s, self._is_idle = 0.0, True
         if self.clock.monotonic() - self._sent > self.sync.timing.index_idle_s:
             self.writer.end()
-        return max(self.sync.timing.index_s, MIN_WAIT_FACTOR * looking)
+        return max(self.sync.timing.index_s, MIN_WAIT_FACTOR * check_s)
 
     def _report(self, line: str) -> None:
         self.sync.report(line)
 
-    def _look(self) -> None:
+    def _detect_changes(self) -> None:
         """Add the versions that have changed since the last check to `todo`."""
         if (self.folder / DAMAGED_FILE).exists():
             raise DamagedIndex
@@ -161,12 +166,12 @@ class _Session:
         self.state, self.known, self.total = state, current, size(current)
 
     def _send(self) -> None:
-        """Send the next batch to the writer process. Commit after the last batch and at intervals."""
+        """Send the next batch to the writer process. Commit after the last batch, and at intervals."""
         state = self.state
         assert state is not None
         batch = [(key, self.todo.pop(key)) for key in list(self.todo)[:BATCH_VERSIONS]]
         tasks = [_task(key, version, state) for key, version in batch]
-        self.uncommitted += self.writer.call("take", tasks)
+        self.uncommitted += self.writer.call("apply", tasks)
         total, left = self.total, len(self.todo)
         # `left` includes removed versions, so it can exceed the total.
         self.sync.progress = (max(0, total - left), total)

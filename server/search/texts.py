@@ -106,7 +106,7 @@ TITLE_WEIGHT = 6.0
 class Text:
     """A searchable value, and the attribute that contains it.
 
-    `kind` is the type of the value itself, even inside a component.
+    `kind` is the attribute type of the value itself, even inside a component.
     """
 
     attribute: str
@@ -130,7 +130,7 @@ class Task:
 
 
 def texts(document: Document, settings: Settings) -> list[Text]:
-    """Return the searchable texts in a document, with the title first."""
+    """Return the searchable texts in a document. The title comes first."""
     type_ = document.type
     title = title_of(type_)
     names = sorted(type_.attributes, key=lambda name: name != title)
@@ -179,9 +179,8 @@ def _list_texts(value: Any) -> list[str]:
 
 
 def shape(schema: Schema, settings: Settings) -> str:
-    """Return a digest of the site's locales and searchable attributes.
-
-    An index with a different digest is not used.
+    """Return a digest of the site's locales and searchable attributes. An index with another digest is not
+    used.
     """
     parts: list[Any] = [settings.locales.default, settings.locales.available]
     for type_ in sorted(schema.types.values(), key=lambda t: t.uid):

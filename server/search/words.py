@@ -1,4 +1,4 @@
-"""Converts text to words, and words to terms (stems without case or accents).
+"""Conversion of text to words, and of words to terms (stems without case or accents).
 
 Each Chinese, Japanese or Korean character is a word.
 """
@@ -44,9 +44,11 @@ def spans(text: str) -> Iterator[re.Match[str]]:
     return _WORD.finditer(text)
 
 
-def beginning(starts: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern for words whose folded form starts with a letter in `starts`."""
-    letters = "".join(re.escape(c) for start in sorted(set(starts)) for c in _forms().get(start, start))
+def words_starting_with(first_letters: Iterable[str]) -> re.Pattern[str]:
+    """Return a pattern for words whose folded form starts with one of `first_letters`."""
+    letters = "".join(
+        re.escape(c) for start in sorted(set(first_letters)) for c in _forms().get(start, start)
+    )
     inside = f"[^\\W_{_CJK}]"
     return re.compile(f"[{letters}](?:(?<=[{_CJK}])|(?<!{inside}.){inside}*)" if letters else "(?!)")
 

@@ -16,11 +16,14 @@ _IMPORT_FOLDER = Path(__file__).resolve().parents[2]
 
 
 class DamagedIndex(Exception):
-    """Raised if the search index can't be read, or if another index has replaced it."""
+    """Error for a search index that can't be read, or that another index has replaced."""
 
 
 class WriterProcess:
-    """The process that writes the search index. After `end`, the next `call` starts a new process."""
+    """Client for the process that writes the search index.
+
+    After `end`, the next `call` starts a new process.
+    """
 
     def __init__(self, folder: Path, lock: int) -> None:
         self.folder, self.lock = folder, lock
@@ -58,7 +61,10 @@ class WriterProcess:
 
 
 class _Child:
-    """One run of the writer process. It inherits the lock, so no other process can write until it ends."""
+    """One run of the writer process.
+
+    The process inherits the lock, so no other process can write until it exits.
+    """
 
     def __init__(self, folder: Path, lock: int) -> None:
         command = [sys.executable, "-P", "-m", "server.search.indexer", str(folder)]

@@ -16,7 +16,7 @@ from server.query.qs import read_boolean
 from server.schema.model import Type, title_of
 from server.schema.spelling import suggestion
 from server.search.find import Results, Scope, Search, facets, total
-from server.search.highlight import Finder, Finders, Fragment, highlights
+from server.search.highlight import Fragment, WordFinder, WordFinders, highlights
 from server.search.question import MAX_QUESTION_CHARS, Question, read_question
 from server.search.texts import searchable
 from server.service.read import Caller
@@ -48,10 +48,10 @@ def search(engine: Search, caller: Caller, params: Mapping[str, Any]) -> tuple[d
         (page - 1) * limit,
         limit,
         caller.budget,
-        current=not caller.commit,
+        use_index=not caller.commit,
     )
     index = _index(results, may_read_all=_reads_everything(state, caller.actor))
-    finders = Finders(question, caller.budget)
+    finders = WordFinders(question, caller.budget)
     return _body(results, question, finders, scope, state, page, limit, index), scope
 
 
@@ -70,8 +70,8 @@ def _question(params: Mapping[str, Any], state: State, scope: Scope) -> Question
         raise _invalid("q", f"expected at most {MAX_QUESTION_CHARS} characters")
     types = (t for t in state.schema.content_types if t.uid in scope.statuses)
     fields = {a.name for t in types for a in t.attributes.values() if searchable(a)}
-    question = read_question(text, fields, unfinished=_flag(params.get("prefix"), "prefix"))
-    if question.unwanted and not question.wanted:
+    question = read_question(text, fields, is_incomplete=_flag(params.get("prefix"), "prefix"))
+    if question.excluded and not question.required:
         raise _invalid("q", "the search only excludes words; add a word to search for")
     return question
 
@@ -149,7 +149,7 @@ def _locale(value: Any, settings: Settings) -> str | None:
 def _body(
     results: Results,
     question: Question,
-    finders: Finders,
+    finders: WordFinders,
     scope: Scope,
     state: State,
     page: int,
@@ -186,7 +186,7 @@ def _facet(counts: Mapping[str, int]) -> list[dict[str, Any]]:
     return [{"value": value, "count": count} for value, count in ordered]
 
 
-def _hit(document: Document, score: float, state: State, finder: Finder) -> dict[str, Any]:
+def _hit(document: Document, score: float, state: State, finder: WordFinder) -> dict[str, Any]:
     type_ = document.type
     title = title_of(type_)
     return {

@@ -40,7 +40,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 def ask(search: Search, site: Site, q: str, budget: Budget | None = None) -> Results:
-    question = read_question(q, {"title", "body"}, unfinished=False)
+    question = read_question(q, {"title", "body"}, is_incomplete=False)
     found = search.find(site.state, question, SCOPE, 0, 10, budget)
     assert found.indexed
     return found
@@ -78,7 +78,7 @@ def test_a_phrase_of_one_word_in_a_text_of_that_word_costs_little(site: Site, wo
 def test_a_search_of_the_index_ends_where_it_takes_too_much(site: Site) -> None:
     settings = with_values(site.state.settings, {"api.limits.steps": 3 * MANY >> 4})
     limited = replace(site.state, settings=settings)
-    question = read_question('"cd cd cd cd"', {"title", "body"}, unfinished=False)
+    question = read_question('"cd cd cd cd"', {"title", "body"}, is_incomplete=False)
     search = Search(site.root)
     with pytest.raises(LimitError):
         search.find(limited, question, SCOPE, 0, 10, Budget(settings))
@@ -105,7 +105,7 @@ ASKED = "low tide lamp fog"
 
 def pages(site: Site, size: int, q: str = ASKED) -> list[tuple[float, str]]:
     """Return the results on all pages of a search, as a process that has just started finds them."""
-    search, question = Search(site.root), read_question(q, {"title", "body"}, unfinished=False)
+    search, question = Search(site.root), read_question(q, {"title", "body"}, is_incomplete=False)
     found: list[tuple[float, str]] = []
     while page := search.find(site.state, question, SCOPE, len(found), size):
         assert page.indexed

@@ -278,14 +278,14 @@ def test_one_of_several_writes_and_has_an_heir(tmp_path: Path) -> None:
     runners = Runner([first]), Runner([second])
     search = Search(tmp_path)
     runners[0].start()
-    until(first.leads.is_set)
+    until(first.holds_lock.is_set)
     runners[1].start()
     try:
         assert second.done.wait(WAIT_S)
-        assert not second.leads.is_set()
+        assert not second.holds_lock.is_set()
         until(indexed(search, site, "gauge", ["two"]))
         runners[0].stop()
-        until(second.leads.is_set)
+        until(second.holds_lock.is_set)
         edit(second.site, "content/notes/three.json", title="A lantern")
         until(indexed(search, second.site, "lantern", ["three"]))
     finally:

@@ -4,10 +4,19 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from server.search.highlight import Finder, fragment
-from server.search.question import Clause, correct, read_question
+from server.search.highlight import WordFinder, fragment
+from server.search.question import Clause, apply_corrections, read_question
 from server.search.texts import block_texts, paragraphs
-from server.search.words import MAX_WORD_CHARS, NO_STEMMER, beginning, fold, language_of, spans, split, terms
+from server.search.words import (
+    MAX_WORD_CHARS,
+    NO_STEMMER,
+    fold,
+    language_of,
+    spans,
+    split,
+    terms,
+    words_starting_with,
+)
 
 FIELDS = {"title", "body"}
 
@@ -65,7 +74,7 @@ def test_words_that_begin_with_a_letter_are_all_found(text: str, letter: str) ->
     start = fold(letter)
     text = f"Été {text} Apple 検索 écol"
     expected = [found.span() for found in spans(text) if fold(found[0])[:1] == start]
-    assert [found.span() for found in beginning([start]).finditer(text)] == expected
+    assert [found.span() for found in words_starting_with([start]).finditer(text)] == expected
 
 
 @pytest.mark.parametrize(
@@ -118,12 +127,12 @@ def test_blocks_have_texts() -> None:
     ("typed", "wanted", "unwanted"),
     [
         ("tide tables ", [Clause(("tide",)), Clause(("tables",))], []),
-        ("tide tab", [Clause(("tide",)), Clause(("tab",), open=True)], []),
+        ("tide tab", [Clause(("tide",)), Clause(("tab",), is_prefix=True)], []),
         ('"slack water"', [Clause(("slack", "water"))], []),
-        ('"slack wat', [Clause(("slack", "wat"), open=True)], []),
+        ('"slack wat', [Clause(("slack", "wat"), is_prefix=True)], []),
         ("title:tide -ferry ", [Clause(("tide",), "title")], [Clause(("ferry",))]),
         ('-body:"of the" x ', [Clause(("x",))], [Clause(("of", "the"), "body")]),
-        ("light* house ", [Clause(("light",), open=True), Clause(("house",))], []),
+        ("light* house ", [Clause(("light",), is_prefix=True), Clause(("house",))], []),
         ("keeper's ", [Clause(("keeper", "s"))], []),
         ("note: what ", [Clause(("note",)), Clause(("what",))], []),
         ("nope:what ", [Clause(("nope", "what"))], []),
@@ -133,30 +142,30 @@ def test_blocks_have_texts() -> None:
 )
 def test_what_is_typed_becomes_a_question(typed: str, wanted: list[Clause], unwanted: list[Clause]) -> None:
     question = read_question(typed, FIELDS)
-    assert list(question.wanted) == wanted
-    assert list(question.unwanted) == unwanted
+    assert list(question.required) == wanted
+    assert list(question.excluded) == unwanted
 
 
 def test_nothing_is_unfinished_where_somebody_has_ended() -> None:
-    assert read_question("tide tab", FIELDS, unfinished=False).wanted[1] == Clause(("tab",))
+    assert read_question("tide tab", FIELDS, is_incomplete=False).required[1] == Clause(("tab",))
 
 
 @given(st.text())
 def test_whatever_is_typed_is_a_question(typed: str) -> None:
     question = read_question(typed, FIELDS)
-    words = [word for clause in (*question.wanted, *question.unwanted) for word in clause.words]
+    words = [word for clause in (*question.required, *question.excluded) for word in clause.words]
     assert len(words) <= 32
-    assert correct(question, {}) == typed
+    assert apply_corrections(question, {}) == typed
 
 
 def test_a_correction_keeps_what_was_typed() -> None:
     question = read_question('title:Harbor "slak water" -slak', FIELDS)
-    assert correct(question, {"slak": "slack"}) == 'title:Harbor "slack water" -slack'
+    assert apply_corrections(question, {"slak": "slack"}) == 'title:Harbor "slack water" -slack'
 
 
 def test_words_are_marked_in_a_part_of_a_long_text() -> None:
     text = "word " * 100 + "the Tides turn " + "word " * 100
-    finder = Finder(read_question("tide ", FIELDS), "en")
+    finder = WordFinder(read_question("tide ", FIELDS), "en")
     pieces = fragment(text, finder.spans(text))
     assert [piece for piece, marked in pieces if marked] == ["Tides"]
     joined = "".join(piece for piece, _ in pieces)
@@ -166,8 +175,8 @@ def test_words_are_marked_in_a_part_of_a_long_text() -> None:
 
 
 def test_an_unfinished_word_is_marked_where_it_begins_one() -> None:
-    finder = Finder(read_question("ti", FIELDS), "en")
-    assert [finder.finds(word) for word in ("Tides", "tímes", "at")] == [True, True, False]
+    finder = WordFinder(read_question("ti", FIELDS), "en")
+    assert [finder.matches(word) for word in ("Tides", "tímes", "at")] == [True, True, False]
 
 
 def test_a_word_of_any_length_is_known_by_its_beginning() -> None:

@@ -9,7 +9,7 @@ from whoosh.matching import binary, mcore, wrappers
 from whoosh.util import make_binary_tree
 
 from server.index.budget import Budget
-from server.search.question import Clause, Question, enough
+from server.search.question import Clause, Question, required_matches
 from server.search.whoosh_index.schema import ATTRIBUTE_POSITIONS
 from server.search.whoosh_index.scoring import Statistics
 from server.search.words import fold, terms
@@ -19,23 +19,23 @@ from server.search.words import fold, terms
 _LOG2_POSITIONS_PER_STEP = 4  # Reading 16 positions costs one step.
 
 
-class Most(query.Query):  # type: ignore[misc]
-    """Query for documents that match at least `least` of `parts`. More matches give a higher score."""
+class AtLeast(query.Query):  # type: ignore[misc]
+    """Query for documents that match at least `min_matches` of `parts`. More matches give a higher score."""
 
-    def __init__(self, parts: Sequence[Any], least: int) -> None:
-        self.parts, self.least = parts, least
+    def __init__(self, parts: Sequence[Any], min_matches: int) -> None:
+        self.parts, self.min_matches = parts, min_matches
 
     def matcher(self, searcher: Any, context: Any = None) -> Any:
         found = [part.matcher(searcher, context) for part in self.parts if part is not None]
-        return _MostMatcher(found, self.least, len(self.parts))
+        return _AtLeastMatcher(found, self.min_matches, len(self.parts))
 
     def estimate_size(self, reader: Any) -> int:
         return sum(part.estimate_size(reader) for part in self.parts if part is not None)
 
 
-class _MostMatcher(mcore.Matcher):  # type: ignore[misc]
-    def __init__(self, matchers: list[Any], least: int, of: int) -> None:
-        self.least, self.of = least, of
+class _AtLeastMatcher(mcore.Matcher):  # type: ignore[misc]
+    def __init__(self, matchers: list[Any], min_matches: int, of: int) -> None:
+        self.min_matches, self.of = min_matches, of
         self.left = matchers
         self.here: list[Any] = []
         self._find()
@@ -43,14 +43,14 @@ class _MostMatcher(mcore.Matcher):  # type: ignore[misc]
     def _find(self) -> None:
         while True:
             self.left = [m for m in self.left if m.is_active()]
-            if len(self.left) < self.least:
+            if len(self.left) < self.min_matches:
                 self.here = []
                 return
             ids = sorted(m.id() for m in self.left)
             # Skip earlier documents, because fewer than `least` matchers can match them.
-            at = ids[self.least - 1]
+            at = ids[self.min_matches - 1]
             self.here = [m for m in self.left if m.id() == at]
-            if len(self.here) >= self.least:
+            if len(self.here) >= self.min_matches:
                 return
             for matcher in self.left:
                 if matcher.id() < at:
@@ -84,9 +84,9 @@ class _MostMatcher(mcore.Matcher):  # type: ignore[misc]
 
 
 class Phrase(query.Query):  # type: ignore[misc]
-    """Query for a sequence of words, each given as a list of terms.
+    """Query for a sequence of words. Each word is a list of alternative terms.
 
-    If `start` is given, the words must be in the attribute whose positions begin at `start`.
+    If `start` is given, the words must be in the attribute whose range of positions begins at `start`.
     """
 
     def __init__(self, words: Sequence[Sequence[Any]], start: int | None, budget: Budget) -> None:
@@ -109,10 +109,10 @@ class _PhraseMatcher(wrappers.WrappingMatcher):  # type: ignore[misc]
         self._find()
 
     def _find(self) -> None:
-        while self.child.is_active() and not self._is_here():
+        while self.child.is_active() and not self._matches_here():
             self.child.next()
 
-    def _is_here(self) -> bool:
+    def _matches_here(self) -> bool:
         """Return whether the current document contains the phrase, in linear time."""
         known: dict[int, set[int]] = {}
         begins: set[int] = set()
@@ -166,45 +166,45 @@ PREFIX_WEIGHT, VARIANT_WEIGHT = 0.4, 0.6
 HEADING_WEIGHT = 1.0  # additional weight of a word in a heading
 
 
-class QueryMaker:
+class QueryCompiler:
     """Compiles queries for one state of the index."""
 
     def __init__(self, reader: Any, numbers: dict[str, int], statistics: Statistics, budget: Budget) -> None:
         self.reader, self.numbers, self.statistics, self.budget = reader, numbers, statistics, budget
 
-    def query(self, question: Question, language: str, *, every: bool) -> Any | None:
+    def query(self, question: Question, language: str, *, require_all: bool) -> Any | None:
         """Return the query for texts in one language, or None if nothing can match.
 
-        If `every` is False, a single matching word or clause is enough.
+        If `require_all` is False, one matching word or clause is enough.
         """
         strict: list[Any] = []
         words: list[Any] = []
         common: list[Any] = []
-        for clause in question.wanted:
+        for clause in question.required:
             part = self._clause(clause, language)
-            if part is None and clause.strict and every:
+            if part is None and clause.strict and require_all:
                 return None
             parts = strict if clause.strict else common if self._is_common(clause, language) else words
             parts.append(part)
         if not strict and not words:
             words, common = common, []
-        least = enough(len(words)) if every else 1
-        if not every:
+        min_matches = required_matches(len(words)) if require_all else 1
+        if not require_all:
             words, strict, common = words + strict + common, [], []
         if len(words) == 1 and words[0] is not None:
             strict, words = [*strict, words[0]], []
-        required = [*strict, *([Most(words, least)] if words else [])]
+        required = [*strict, *([AtLeast(words, min_matches)] if words else [])]
         found = required[0] if len(required) == 1 else query.And(required)
-        extra = [*(part for part in common if part is not None), *self._heads(question, language)]
+        extra = [*(part for part in common if part is not None), *self._heading_queries(question, language)]
         if extra:
             found = query.AndMaybe(found, query.Or(extra))
-        out = [c for c in (self._clause(c, language) for c in question.unwanted) if c is not None]
+        out = [c for c in (self._clause(c, language) for c in question.excluded) if c is not None]
         return query.AndNot(found, query.Or(out)) if out else found
 
-    def _heads(self, question: Question, language: str) -> list[Any]:
+    def _heading_queries(self, question: Question, language: str) -> list[Any]:
         """Return queries for words in headings, which only increase the scores of matches."""
         reader, field = self.reader, f"head_{language}"
-        words = (word for clause in question.wanted if clause.field is None for word in clause.words)
+        words = (word for clause in question.required if clause.field is None for word in clause.words)
         found = dict.fromkeys(term for word in words for term in terms(word, language))
         return [query.Term(field, t, boost=HEADING_WEIGHT) for t in found if (field, t.encode()) in reader]
 
@@ -214,7 +214,8 @@ class QueryMaker:
             return None
         last = len(clause.words) - 1
         parts = [
-            self._word(word, language, begun=clause.open and i == last) for i, word in enumerate(clause.words)
+            self._word(word, language, is_prefix=clause.is_prefix and i == last)
+            for i, word in enumerate(clause.words)
         ]
         if not all(parts):
             return None
@@ -223,27 +224,27 @@ class QueryMaker:
         start = None if clause.field is None else self.numbers[clause.field] * ATTRIBUTE_POSITIONS
         return Phrase(parts, start, self.budget)
 
-    def _word(self, word: str, language: str, *, begun: bool) -> list[Any]:
+    def _word(self, word: str, language: str, *, is_prefix: bool) -> list[Any]:
         field, reader = f"text_{language}", self.reader
-        found = self.terms(word, language, begun=begun).items()
+        found = self.terms(word, language, is_prefix=is_prefix).items()
         return [query.Term(field, t, boost=b) for t, b in found if (field, t.encode()) in reader]
 
-    def terms(self, word: str, language: str, *, begun: bool) -> dict[str, float]:
+    def terms(self, word: str, language: str, *, is_prefix: bool) -> dict[str, float]:
         """Return the terms to look up in order to find a word, each with its weight."""
         found = {term: (1.0 if i == 0 else VARIANT_WEIGHT) for i, term in enumerate(terms(word, language))}
-        if begun:
-            for term in self._beginning(fold(word), language):
+        if is_prefix:
+            for term in self._terms_with_prefix(fold(word), language):
                 found.setdefault(term, PREFIX_WEIGHT)
         return found
 
-    def _beginning(self, start: str, language: str) -> list[str]:
-        """Return the most frequent terms for words that start with `start`."""
+    def _terms_with_prefix(self, prefix: str, language: str) -> list[str]:
+        """Return the most frequent terms of words that start with `prefix`."""
         reader, field = self.reader, f"text_{language}"
-        if len(start) < 2:
+        if len(prefix) < 2:
             return []
-        found = {term.decode() for term in reader.expand_prefix(field, start)}
-        if len(start) >= MIN_STEM_CHARS:
-            longer = (word.decode() for word in reader.expand_prefix(f"word_{language}", start))
+        found = {term.decode() for term in reader.expand_prefix(field, prefix)}
+        if len(prefix) >= MIN_STEM_CHARS:
+            longer = (word.decode() for word in reader.expand_prefix(f"word_{language}", prefix))
             found.update(term for word in longer for term in terms(word, language))
         return self.statistics.most_frequent(field, found, MAX_EXPANSIONS)
 

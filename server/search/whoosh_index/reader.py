@@ -12,7 +12,7 @@ from whoosh import index, query, scoring
 
 from server.index.budget import Budget
 from server.search.question import Question
-from server.search.whoosh_index.query import QueryMaker
+from server.search.whoosh_index.query import QueryCompiler
 from server.search.whoosh_index.schema import EVERY_DOCUMENT_TERM, VERSION
 from server.search.whoosh_index.scoring import Statistics, VisibleBM25
 from server.search.words import fold, terms
@@ -32,7 +32,7 @@ SCORE_DECIMALS = 9
 class Hits:
     """The result of a search: the best matches (score and key), and the number of matches by group.
 
-    `unknown` contains the search words that occur in no visible version.
+    `unknown` contains the search words that no visible version contains.
     """
 
     best: list[tuple[float, str]]
@@ -40,8 +40,10 @@ class Hits:
     unknown: tuple[str, ...] = ()
 
 
-class _Best:
-    """The `limit` best matches, ordered only by score and key, so that pages of results do not overlap."""
+class _BestMatches:
+    """The `limit` best matches. Their order depends only on score and key, so pages of results do not
+    overlap.
+    """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -49,21 +51,21 @@ class _Best:
         self._worst = -inf  # Matches with a lower score can't be among the best.
 
     def add(self, score: float, keys: Any, number: int) -> None:
-        """Add a match. Its key is `keys[number]`, which is read only if necessary."""
+        """Add the match with the key `keys[number]`. The key is read only if necessary."""
         if score < self._worst:
             return
         self._found.append((-round(score, SCORE_DECIMALS), keys[number]))
         if len(self._found) >= 2 * self._limit:
-            self._shorten()
+            self._drop_worst()
 
-    def _shorten(self) -> None:
+    def _drop_worst(self) -> None:
         self._found.sort()
         del self._found[self._limit :]
         if len(self._found) == self._limit:
             self._worst = -self._found[-1][0] - 10**-SCORE_DECIMALS
 
     def hits(self) -> list[tuple[float, str]]:
-        self._shorten()
+        self._drop_worst()
         return [(-score, key.decode()) for score, key in self._found]
 
 
@@ -93,40 +95,40 @@ class IndexReader:
         question: Question,
         languages: Iterable[str],
         numbers: dict[str, int],
-        counted: Callable[[str], bool],
-        wanted: Callable[[str], bool],
+        is_visible_group: Callable[[str], bool],
+        is_requested_group: Callable[[str], bool],
         limit: int,
         documents: Mapping[str, int],
         budget: Budget,
     ) -> Hits:
-        """Return the `limit` best versions in the groups that `wanted` accepts.
+        """Search the index, and return the `limit` best versions in the requested groups.
 
-        Matches are counted in the groups that `counted` accepts. `documents` is the number of versions in
-        these groups, by language. Raises LimitError.
+        Matches are counted in all visible groups. `numbers` maps attributes to their numbers in the index,
+        and `documents` maps languages to the number of visible versions. Raises LimitError.
         """
         languages = list(languages)
         hits = Hits([], Counter())
-        statistics = Statistics(self._searcher, counted, documents, budget)
-        maker = QueryMaker(self._searcher.reader(), numbers, statistics, budget)
-        for every in (True, False) if len(question.wanted) > 1 else (True,):
-            parts = [maker.query(question, language, every=every) for language in languages]
+        statistics = Statistics(self._searcher, is_visible_group, documents, budget)
+        compiler = QueryCompiler(self._searcher.reader(), numbers, statistics, budget)
+        for require_all in (True, False) if len(question.required) > 1 else (True,):
+            parts = [compiler.query(question, language, require_all=require_all) for language in languages]
             queries = [part for part in parts if part is not None]
             if queries:
                 whole = query.Or(queries) if len(queries) > 1 else queries[0]
-                hits = self._collect(whole, statistics, wanted, limit, budget)
+                hits = self._collect(whole, statistics, is_requested_group, limit, budget)
             if hits.counts:
                 break
-        return Hits(hits.best, hits.counts, self._unknown(maker, question, languages, counted))
+        return Hits(hits.best, hits.counts, self._unknown(compiler, question, languages, is_visible_group))
 
     def suggest(
-        self, word: str, languages: Iterable[str], counted: Callable[[str], bool], budget: Budget
+        self, word: str, languages: Iterable[str], is_visible_group: Callable[[str], bool], budget: Budget
     ) -> str | None:
         """Return the best correction for a misspelled word, or None.
 
-        Only words in groups that `counted` accepts are suggested.
+        Only words that occur in visible groups are suggested.
         """
         folded, reader = fold(word), self._searcher.reader()
-        statistics = Statistics(self._searcher, counted, {}, budget)
+        statistics = Statistics(self._searcher, is_visible_group, {}, budget)
         similar: list[tuple[int, int, str]] = []
         for language in languages:
             for distance in range(1, 2 if len(folded) < 5 else 3):
@@ -139,12 +141,12 @@ class IndexReader:
                     break
         return min(similar)[2] if similar else None
 
-    def _has(self, field: str, term: str, counted: Callable[[str], bool]) -> bool:
+    def _is_visible_term(self, field: str, term: str, is_visible_group: Callable[[str], bool]) -> bool:
         for leaf, _ in self._leaves:
             groups, reader = leaf.reader().column_reader("group"), leaf.reader()
             if (field, term.encode()) in reader:
                 ids = reader.postings(field, term.encode()).all_ids()
-                if any(counted(groups[number].decode()) for number in ids):
+                if any(is_visible_group(groups[number].decode()) for number in ids):
                     return True
         return False
 
@@ -152,17 +154,15 @@ class IndexReader:
         self,
         whole: Any,
         statistics: Statistics,
-        wanted: Callable[[str], bool],
+        is_requested_group: Callable[[str], bool],
         limit: int,
         budget: Budget,
     ) -> Hits:
-        """Run a query, and return the matches.
-
-        These are the `limit` best versions in the wanted groups, and the number of matches in each visible
-        group.
+        """Run a query. Return the `limit` best versions in the requested groups, and the counts of all
+        visible groups.
         """
         counts: Counter[str] = Counter()
-        best = _Best(limit)
+        best = _BestMatches(limit)
         # by encoded name of a group: (name, is counted, is wanted)
         groups_seen: dict[bytes, tuple[str, bool, bool]] = {}
         weighting = VisibleBM25(statistics, LENGTH_WEIGHT, REPETITION_WEIGHT)
@@ -177,7 +177,7 @@ class IndexReader:
                 seen = groups_seen.get(group)
                 if seen is None:
                     name = group.decode()
-                    seen = groups_seen[group] = (name, statistics.is_visible(group), wanted(name))
+                    seen = groups_seen[group] = (name, statistics.is_visible(group), is_requested_group(name))
                 if seen[1]:
                     counts[seen[0]] += 1
                 if seen[2]:
@@ -186,17 +186,21 @@ class IndexReader:
         return Hits(best.hits(), counts)
 
     def _unknown(
-        self, maker: QueryMaker, question: Question, languages: list[str], counted: Callable[[str], bool]
+        self,
+        compiler: QueryCompiler,
+        question: Question,
+        languages: list[str],
+        is_visible_group: Callable[[str], bool],
     ) -> tuple[str, ...]:
-        """Return the words in the search that occur in none of the groups that `counted` accepts."""
+        """Return the words of a search that occur in no visible group."""
         found = []
-        for clause in question.wanted:
+        for clause in question.required:
             for i, word in enumerate(clause.words):
-                begun = clause.open and i == len(clause.words) - 1
+                is_prefix = clause.is_prefix and i == len(clause.words) - 1
                 there = (
-                    self._has(f"text_{language}", term, counted)
+                    self._is_visible_term(f"text_{language}", term, is_visible_group)
                     for language in languages
-                    for term in maker.terms(word, language, begun=begun)
+                    for term in compiler.terms(word, language, is_prefix=is_prefix)
                 )
                 if not any(there):
                     found.append(word)

@@ -1,4 +1,4 @@
-"""Term statistics for scores. They don't reveal whether a hidden version contains a word."""
+"""Term statistics for scores, which don't reveal whether a hidden version contains a word."""
 
 import heapq
 from collections.abc import Callable, Iterable, Mapping
@@ -19,9 +19,18 @@ class Statistics:
     """
 
     def __init__(
-        self, searcher: Any, counted: Callable[[str], bool], documents: Mapping[str, int], budget: Budget
+        self,
+        searcher: Any,
+        is_visible_group: Callable[[str], bool],
+        documents: Mapping[str, int],
+        budget: Budget,
     ) -> None:
-        self._searcher, self._counted, self.documents, self._budget = searcher, counted, documents, budget
+        self._searcher, self._counted, self.documents, self._budget = (
+            searcher,
+            is_visible_group,
+            documents,
+            budget,
+        )
         self._total = max(sum(documents.values()), 1)
         # whether each group is visible; lists of words have no group and are never visible
         self._visible: dict[bytes, bool] = {b"": False}
@@ -36,7 +45,7 @@ class Statistics:
         return self._of(field, term)[0]
 
     def most_frequent(self, field: str, terms: Iterable[str], limit: int) -> list[str]:
-        """Return the `limit` terms that are most frequent in visible versions, most frequent first."""
+        """Return the `limit` terms that occur in the most visible versions, most frequent first."""
         reader, best = self._searcher.reader(), list[int]()
         counts: dict[str, int] = {}
         # A term's frequency in the whole index is an upper bound, so counting can stop early.
