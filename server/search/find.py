@@ -42,7 +42,7 @@ def scan(
     """Search all versions without the index.
 
     Return the matches in the requested groups, best first, and the number of matches in every group. If no
-    version contains required_matches of the words, all versions with any of the words match.
+    version contains enough of the words, all versions with any of the words match.
     """
     patterns: dict[str, list[_ClausePattern]] = {}
     excluded_patterns: dict[str, list[_ClausePattern]] = {}

@@ -116,11 +116,11 @@ class _Session:
 
     def step(self) -> float:
         """Detect changes and send one batch. Return the pause in seconds until the next step."""
-        check_s = self.clock.monotonic()
+        began = self.clock.monotonic()
         if self._is_idle:
-            self._began, self._is_idle = check_s, False
+            self._began, self._is_idle = began, False
         self._detect_changes()
-        check_s = self.clock.monotonic() - check_s
+        check_s = self.clock.monotonic() - began
         if not self.todo and self.shape is None:
             return self._pause(check_s)
         self.sync.done.clear()
@@ -133,8 +133,9 @@ class _Session:
         return BATCH_PAUSE_S
 
     def _pause(self, check_s: float) -> float:
-        """Return the pause in seconds until the next step. `check_s` is the duration of the last check for
-        changes.
+        """Return the pause in seconds until the next step.
+
+        `check_s` is the duration of the last check for changes.
         """
         if self._reported_s:
             self._report(f"search: {self.total:,} documents indexed in {self._sent - self._began:.0f} s")

@@ -179,8 +179,9 @@ def _list_texts(value: Any) -> list[str]:
 
 
 def shape(schema: Schema, settings: Settings) -> str:
-    """Return a digest of the site's locales and searchable attributes. An index with another digest is not
-    used.
+    """Return a digest of the site's locales and searchable attributes.
+
+    An index with another digest is not used.
     """
     parts: list[Any] = [settings.locales.default, settings.locales.available]
     for type_ in sorted(schema.types.values(), key=lambda t: t.uid):

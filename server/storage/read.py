@@ -52,7 +52,7 @@ def parse(
     return tree
 
 
-def _split(text: str) -> frontmatter.SiteConnections:
+def _split(text: str) -> frontmatter.MarkdownParts:
     try:
         parts = frontmatter.split(text)
     except SyntaxProblem:

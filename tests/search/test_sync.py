@@ -244,7 +244,7 @@ def test_files_that_are_deleted_before_a_commit_are_told_of(tmp_path: Path) -> N
     index.mkdir()
     with (tmp_path / "lock").open("w") as lock, WriterProcess(index, lock.fileno()) as writer:
         writer.call("begin", "shape")
-        writer.call("take", [Task("one", "note", "en", (Text("title", 1.0, "text", "Words"),))])
+        writer.call("apply", [Task("one", "note", "en", (Text("title", 1.0, "text", "Words"),))])
         shutil.rmtree(index)
         index.mkdir()
         with pytest.raises(ChildProcessError, match=r"^its folder was deleted; rebuilding it$"):

@@ -158,8 +158,10 @@ class IndexReader:
         limit: int,
         budget: Budget,
     ) -> Hits:
-        """Run a query. Return the `limit` best versions in the requested groups, and the counts of all
-        visible groups.
+        """Run a query.
+
+        Return the `limit` best versions in the requested groups, and the number of matches in each visible
+        group.
         """
         counts: Counter[str] = Counter()
         best = _BestMatches(limit)
