@@ -49,7 +49,9 @@ class Log:
             raise GoneError
         return self.id, [event for event in self.events if event.seq > position][:limit]
 
-    def sent(self, log_id: str, event: Event, actor: Actor, selection: Selection, frames: Frames) -> bytes:
+    def frames_for(
+        self, log_id: str, event: Event, actor: Actor, selection: Selection, frames: Frames
+    ) -> bytes:
         if not actor.everything and event.seq % 2:
             return b""
         return frame(event.kind, "x" * self.size, id_of(log_id, event.seq))
@@ -102,7 +104,7 @@ class Streams:
     def unsent(self, clients: Collection[str]) -> dict[str, int]:
         return {name: 99 if name in self.stuck else 0 for name in clients}
 
-    def give_up(self, clients: Collection[str]) -> None:
+    def disconnect(self, clients: Collection[str]) -> None:
         self.given_up.update(clients)
 
     def open(self, name: str, actor: Actor = EDITOR, position: int | None = None) -> Client:
