@@ -69,7 +69,7 @@ from server.auth.permissions import Actor, may_branch, require_branch, require_s
 from server.bounded import work_for
 from server.config.model import ResponseFormat, Settings
 from server.database.address import is_server
-from server.documents.ids import compose
+from server.documents.ids import to_nfc
 from server.errors import (
     ApiError,
     ClientGone,
@@ -381,7 +381,7 @@ class Entrance:
         reader = Reader(
             state, type_, actor, response_format=response_format, users=users, budget=environ[BUDGET]
         )
-        wanted = compose(wsgi_text(document_id)) or None
+        wanted = to_nfc(wsgi_text(document_id)) or None
         read = self._find(environ, reader, params, wanted, markdown=markdown)
         if marked and not read.is_markdown:  # Not cached, because only previews request source maps.
             body = mark(read.body, type_, state, environ[BUDGET])

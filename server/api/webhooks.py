@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from server.documents.document import DRAFT, PUBLISHED
-from server.documents.values import identify
+from server.documents.values import derive_id
 from server.errors import LimitError
 from server.events.model import Event
 from server.events.webhooks.delivery_worker import Deliverer
@@ -47,7 +47,7 @@ def _media(state: State, event: Event) -> orjson.Fragment | Mapping[str, Any]:
     file = snapshot.get(type_, event.document_id, settings.locales.default, PUBLISHED)
     if file is None:
         return {
-            "id": identify(type_.uid, event.document_id, settings.locales.default),
+            "id": derive_id(type_.uid, event.document_id, settings.locales.default),
             "documentId": event.document_id,
         }
     return orjson.Fragment(render_files(View(snapshot, settings), Query(type_), [file])[0])
@@ -60,7 +60,7 @@ def _entry(state: State, event: Event, drafts_too: bool) -> orjson.Fragment | Ma
     """
     type_, settings = state.schema.types.get(event.uid), state.settings
     ids = {
-        "id": identify(event.uid, event.document_id, event.locale),
+        "id": derive_id(event.uid, event.document_id, event.locale),
         "documentId": event.document_id,
         "locale": event.locale,
     }

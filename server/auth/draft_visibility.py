@@ -1,7 +1,7 @@
 """Permission checks for reading drafts (spec.md 7.3)."""
 
 from server.auth.permissions import Actor, forbidden, may_find, require, require_source, subject_of
-from server.documents.path_rules import Claim
+from server.documents.path_rules import PathClaim
 from server.errors import ForbiddenError
 from server.schema.model import Schema, Type
 
@@ -22,7 +22,7 @@ def may_see_all(actor: Actor, type_: Type) -> bool:
     return may_find(actor, type_.uid) and (not type_.draft_publish or may_read_drafts(actor, type_))
 
 
-def may_see_file(actor: Actor, claim: Claim) -> bool:
+def may_see_file(actor: Actor, claim: PathClaim) -> bool:
     # With `options.draftWhen`, only the content says whether a file is a draft, so `readDraft` is needed for
     # all of the type's files.
     drafted = claim.draft or (claim.type.draft_key is not None and claim.type.draft_publish)

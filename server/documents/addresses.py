@@ -34,15 +34,15 @@ def address_of(document: Document, pattern: str, layout: Layout) -> str | None:
 
 
 def pattern_of(type_: Type, locale: str, settings: Settings) -> str | None:
-    """Return a content type's URL pattern in a locale, or None if it has no valid pattern."""
+    """Return a content type's URL pattern in a locale, or None if it has none or uses a hidden attribute."""
     url = settings.urls.get(type_.singular)
     pattern = url.pattern(locale) if url and type_.singular != MEDIA_URL else None
-    if pattern is None or not all(_is_public(type_, name) for name in possible_anchors(pattern)):
+    if pattern is None or not all(_is_public(type_, name) for name in placeholders_in(pattern)):
         return None
     return pattern
 
 
-def possible_anchors(pattern: str) -> list[str]:
+def placeholders_in(pattern: str) -> list[str]:
     return [split_field(placeholder)[0] for placeholder in _PLACEHOLDER.findall(pattern)]
 
 
@@ -54,7 +54,7 @@ def _is_public(type_: Type, name: str) -> bool:
 def fill(pattern: str, value: Callable[[str], Any]) -> str | None:
     """Replace each placeholder in a URL pattern with the encoded result of `value(name)`.
 
-    Returns None if a value is missing or the URL would be invalid.
+    Returns None if a value is missing, or if the URL would be too long or invalid.
     """
     first, rest = _parts(pattern)
     parts = [first]

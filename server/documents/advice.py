@@ -84,7 +84,9 @@ _FALSE = frozenset({"0", "n", "f", "nein", "non", "não", "falsch", "faux"})
 
 
 def advice(attribute: Attribute, tree: Tree) -> str:
-    """Return advice for a value of the wrong type, or "" if there is none. Never quotes a password."""
+    """Return a hint on how to correct a value of the wrong type, or "" if there is none. Never quotes a
+    password.
+    """
     if attribute.type == "password":
         return ""
     if isinstance(tree, list):
@@ -102,7 +104,7 @@ def component_advice(type_: Type) -> str:
 
 
 def option_advice(attribute: Attribute, tree: Tree) -> str:
-    """Return advice for a value that violates an option such as `maxLength`, or "" if there is none."""
+    """Return a hint on how to correct a value that violates an option such as `maxLength`, or ""."""
     if not isinstance(tree, str):
         return ""
     if attribute.max_length is not None and len(tree) > attribute.max_length:

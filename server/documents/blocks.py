@@ -30,7 +30,7 @@ class BlockNode:
     """
 
     children: tuple[str, ...] = ()
-    least: int = 0
+    min_children: int = 0
     members: Mapping[str, Callable[[Tree], str]] = field(default_factory=dict)
     flags: tuple[str, ...] = ()
 
@@ -79,12 +79,12 @@ NODES: Mapping[str, BlockNode] = {
 BLOCK_TYPES = ("paragraph", "heading", "list", "quote", "code", "image")
 
 
-def wrong_blocks(tree: Tree, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
+def find_block_errors(tree: Tree, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
     for i, block in enumerate(tree if isinstance(tree, list) else ()):
-        yield from _wrong(block, BLOCK_TYPES, (*path, i))
+        yield from _find_errors(block, BLOCK_TYPES, (*path, i))
 
 
-def _wrong(tree: Tree, allowed: tuple[str, ...], path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
+def _find_errors(tree: Tree, allowed: tuple[str, ...], path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
     kind = tree.get("type") if isinstance(tree, dict) else None
     if not isinstance(tree, dict) or kind not in allowed:
         yield path, f"must be a node of one of the following types: {', '.join(allowed)}"
@@ -97,18 +97,18 @@ def _wrong(tree: Tree, allowed: tuple[str, ...], path: KeyPath) -> Iterator[tupl
         if name in tree and str(tree[name]).lower() not in _BOOLEANS:
             yield (*path, name), "must be true or false"
     if kind == "image":
-        yield from _wrong_image(tree.get("image"), (*path, "image"))
+        yield from _find_image_errors(tree.get("image"), (*path, "image"))
     if not node.children:
         return
     children = tree.get("children")
-    if not isinstance(children, list) or len(children) < node.least:
+    if not isinstance(children, list) or len(children) < node.min_children:
         yield (*path, "children"), f"must be a list of {' and '.join(node.children)} nodes"
         return
     for i, child in enumerate(children):
-        yield from _wrong(child, node.children, (*path, "children", i))
+        yield from _find_errors(child, node.children, (*path, "children", i))
 
 
-def _wrong_image(image: Any, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
+def _find_image_errors(image: Any, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
     # An image node contains a copy of the media file's metadata.
     members = image if isinstance(image, dict) else {}
     for name in _TEXT_KEYS:
@@ -155,10 +155,10 @@ def _number(value: Tree) -> int | Plain | None:
 # --- text "null" instead of null --------------------------------------------------------------------
 
 
-def damaged_members(tree: Tree) -> Iterator[KeyPath]:
+def unreadable_members(tree: Tree) -> Iterator[KeyPath]:
     # Earlier versions of Bifolio wrote the string "null" by mistake.
     for i, block in enumerate(tree if isinstance(tree, list) else ()):
-        yield from _damaged(block, (i,), _required(block, is_node=True))
+        yield from _unreadable(block, (i,), _required(block, is_node=True))
 
 
 def _required(tree: Tree, *, is_node: bool) -> tuple[str, ...]:
@@ -167,14 +167,14 @@ def _required(tree: Tree, *, is_node: bool) -> tuple[str, ...]:
     return ("type", "text", *members)
 
 
-def _damaged(tree: Tree, path: KeyPath, required: tuple[str, ...]) -> Iterator[KeyPath]:
+def _unreadable(tree: Tree, path: KeyPath, required: tuple[str, ...]) -> Iterator[KeyPath]:
     if isinstance(tree, list):
         for i, item in enumerate(tree):
-            yield from _damaged(item, (*path, i), _required(item, is_node=path[-1] == "children"))
+            yield from _unreadable(item, (*path, i), _required(item, is_node=path[-1] == "children"))
     for name, value in tree.items() if isinstance(tree, dict) else ():
         if isinstance(value, dict):
-            yield from _damaged(value, (*path, name), _TEXT_KEYS if name == "image" else ())
+            yield from _unreadable(value, (*path, name), _TEXT_KEYS if name == "image" else ())
         elif isinstance(value, list):
-            yield from _damaged(value, (*path, name), ())
+            yield from _unreadable(value, (*path, name), ())
         elif name in TEXT_MEMBERS and name not in required and value == "null" and type(value) is not Plain:
             yield (*path, name)

@@ -20,61 +20,66 @@ UID_PATTERN = re.compile("^[A-Za-z0-9-_.~]*$")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How strictly options are checked.
+    """The options to check.
 
-    - `draft`: check only maximums, so that incomplete drafts can be saved.
-    - `longest`: the default `maxLength` of `string` attributes. None means no limit.
+    - `is_draft`: check only maximums, so that incomplete drafts can be saved.
+    - `default_max_length`: the `maxLength` of `string` attributes that have none. None means no limit.
     """
 
-    draft: bool = False
-    longest: int | None = None
+    is_draft: bool = False
+    default_max_length: int | None = None
 
 
 ALL_LIMITS = Limits()
 REQUIRED_MESSAGE = "is required"
 
 
-def broken_options(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS) -> list[str]:
-    """Return a message for each option that a value violates, without the attribute's name."""
+def option_errors(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS) -> list[str]:
+    """Return a message for each option that a value violates. Messages omit the attribute's name."""
     if is_empty(value):
-        return [REQUIRED_MESSAGE] if attribute.required and not attribute.derived and not limits.draft else []
+        return (
+            [REQUIRED_MESSAGE] if attribute.required and not attribute.derived and not limits.is_draft else []
+        )
     if attribute.type == "password":
         return []  # The value is a hash; `broken_by_text` checks the plain text.
-    return broken_by_text(attribute, value, limits)
+    return value_errors(attribute, value, limits)
 
 
-def broken_by_text(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS) -> list[str]:
-    """Return a message for each option that a non-empty value violates. Expects plain text for passwords."""
+def value_errors(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS) -> list[str]:
+    """Return a message for each option that a non-empty value violates.
+
+    The value of a password attribute must be plain text, not a hash.
+    """
     broken = [*_lengths(attribute, value, limits), *_bounds(attribute, value, limits)]
-    return broken if limits.draft else [*broken, *_patterns(attribute, value)]
+    return broken if limits.is_draft else [*broken, *_patterns(attribute, value)]
 
 
-def broken_within(
+def errors_within(
     type_: Type, values: Any, limits: Limits = ALL_LIMITS, path: KeyPath = ()
 ) -> Iterator[tuple[KeyPath, str]]:
     """Yield the path and message of each violated option in a row and its components."""
-    for position, attribute in type_.checked if limits.longest is None else type_.numbered:
+    for position, attribute in type_.checked if limits.default_max_length is None else type_.numbered:
         value = values[position]
         at = (*path, attribute.name)
-        for sentence in broken_options(attribute, value, limits):
+        for sentence in option_errors(attribute, value, limits):
             yield at, sentence
         for inner, component in components_at(attribute, value, at):
-            yield from broken_within(component.type, component.values, limits, inner)
+            yield from errors_within(component.type, component.values, limits, inner)
 
 
 def _lengths(attribute: Attribute, value: Any, limits: Limits) -> Iterator[str]:
     if isinstance(value, str):
         length = utf16_length(value)
-        too_short = attribute.min_length is not None and length < attribute.min_length and not limits.draft
+        too_short = attribute.min_length is not None and length < attribute.min_length and not limits.is_draft
         if too_short and (
             attribute.type != "email" or is_email(value)
         ):  # For an invalid address, one message is enough.
             yield f"must be at least {attribute.min_length} characters"
-        longest = attribute.max_length
-        if longest is None and attribute.type == "string":
-            longest = limits.longest
-        if longest is not None and length > longest:
-            yield f"must be at most {longest} characters"
+        default_max_length = attribute.max_length
+        if default_max_length is None and attribute.type == "string":
+            default_max_length = limits.default_max_length
+        if default_max_length is not None and length > default_max_length:
+            yield f"must be at most {default_max_length} characters"
 
 
 def utf16_length(text: str) -> int:
@@ -83,7 +88,7 @@ def utf16_length(text: str) -> int:
 
 def _bounds(attribute: Attribute, value: Any, limits: Limits) -> Iterator[str]:
     items = isinstance(value, tuple)
-    if items and limits.draft:
+    if items and limits.is_draft:
         return
     size = len(value) if items else value
     if not isinstance(size, int | float | Decimal) or isinstance(size, bool):
@@ -92,7 +97,7 @@ def _bounds(attribute: Attribute, value: Any, limits: Limits) -> Iterator[str]:
         size = Decimal(repr(size))
     what = "field must have" if items else "must be"
     unit = " items" if items else ""
-    if attribute.min is not None and not limits.draft and size < Decimal(str(attribute.min)):
+    if attribute.min is not None and not limits.is_draft and size < Decimal(str(attribute.min)):
         yield f"{what} greater than or equal to {attribute.min}{unit}"
     if attribute.max is not None and size > Decimal(str(attribute.max)):
         yield f"{what} less than or equal to {attribute.max}{unit}"

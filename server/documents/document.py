@@ -5,7 +5,7 @@ from operator import itemgetter
 from typing import Any
 
 from server.documents.packed_rows import PackedRows, Row
-from server.documents.values import identify, same_values
+from server.documents.values import derive_id, same_values
 from server.schema.model import Type
 
 PUBLISHED, DRAFT = "published", "draft"
@@ -53,7 +53,7 @@ class Document:
         return row
 
     def read_row(self) -> Row:
-        """Return the row without caching it, which saves memory when many documents are read."""
+        """Return the row without caching it, which saves memory if many documents are read."""
         if self._row is not None or self._packed is None:
             return self.row
         row = self._packed.row(self._at)
@@ -80,7 +80,7 @@ class Document:
 
     @property
     def id(self) -> int:
-        """The numeric id (spec.md 2.2), as opposed to `document_id`."""
+        """The numeric id (spec.md 2.2). The string id is `document_id`."""
         return int(self.row[ID])
 
     @property
@@ -130,7 +130,7 @@ class Document:
         return Document(self.type, row, status, self.path)
 
 
-def make(
+def make_version(
     type_: Type,
     document_id: str,
     values: Iterable[Any],
@@ -146,28 +146,28 @@ def make(
     - `number`: the numeric id. By default, it is derived from the type, documentId and locale.
     """
     if number is None:
-        number = identify(type_.uid, document_id, locale)
+        number = derive_id(type_.uid, document_id, locale)
     row = (number, document_id, *values, *timestamps, locale)
     return Document(type_, row, DRAFT if timestamps[2] is None else PUBLISHED, path)
 
 
-def default_order(document: Document) -> Key:
+def default_sort_key(document: Document) -> Key:
     """Return the sort key for requests without `sort`: createdAt, documentId, locale."""
     return document.key
 
 
-def column_of(documents: Iterable[Document], at: int) -> list[Any]:
-    """Return the documents' values in the column at position `at`, without unpacking rows."""
+def column_of(documents: Iterable[Document], index: int) -> list[Any]:
+    """Return the documents' values in the column with this index, without unpacking whole rows."""
     values, columns = [], dict[PackedRows, Sequence[Any]]()
     for document in documents:
         packed = document._packed
         if document._row is not None or packed is None:
-            values.append(document.row[at])
+            values.append(document.row[index])
             continue
         column = columns.get(packed)
         if column is None:
-            column = columns[packed] = packed.column(at)
-        hidden = document.status == DRAFT and at - len(document.type.columns) == PUBLISHED_AT
+            column = columns[packed] = packed.column(index)
+        hidden = document.status == DRAFT and index - len(document.type.columns) == PUBLISHED_AT
         values.append(None if hidden else column[document._at])
     return values
 
@@ -177,7 +177,10 @@ def in_packed_order(documents: Iterable[Document]) -> list[Document]:
 
 
 def find_runs(documents: Sequence[Document | None]) -> list[Run]:
-    """Split documents, in their order, into runs whose rows are adjacent in the same `PackedRows`."""
+    """Split documents, in their order, into runs whose rows are adjacent in the same `PackedRows`.
+
+    Each run consists of the packed rows (None for an unpacked row), its start and its end.
+    """
     runs: list[Run] = []
     for i, document in enumerate(documents):
         packed, at = (document._packed, document._at) if document and document._packed else (None, i)
@@ -188,7 +191,7 @@ def find_runs(documents: Sequence[Document | None]) -> list[Run]:
     return runs
 
 
-def rows_of(documents: Sequence[Document]) -> PackedRows | None:
+def packed_rows_of(documents: Sequence[Document]) -> PackedRows | None:
     """Return the packed rows that contain exactly these documents in this order, or None."""
     [(packed, first, last), *others] = find_runs(documents)
     return packed if packed and not others and (first, last) == (0, len(packed)) else None

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from server.documents.advice import advice, component_advice, timestamp_advice
-from server.documents.blocks import damaged_members
-from server.documents.file_keys import spread
-from server.documents.ids import compose
+from server.documents.blocks import unreadable_members
+from server.documents.file_keys import spread_other_keys
+from server.documents.ids import to_nfc
 from server.documents.password_masks import mask_hashes
-from server.documents.readers import READERS, Unreadable, read_target
+from server.documents.readers import READERS, InvalidValue, read_target
 from server.documents.timestamps import read_timestamp
-from server.documents.values import Component, components_in, empty_value, identify, is_empty, same_values
+from server.documents.values import Component, components_in, derive_id, empty_value, is_empty, same_values
 from server.formats.text_positions import KeyPath
 from server.formats.tree import Plain, Tree, describe_value, is_null
 from server.schema.model import Attribute, Type
@@ -48,9 +48,9 @@ def _component(component: Component) -> dict[str, Any]:
 
 
 def encode_attributes(type_: Type, values: Any) -> dict[str, Any]:
-    """Convert a row to a file's keys and values.
+    """Convert a row to the keys and values of a file.
 
-    Omits empty values of attributes without a default.
+    Empty values of attributes without a default are omitted.
     """
     found: dict[str, Any] = {}
     for attribute, value in zip(type_.attributes.values(), values, strict=True):
@@ -58,15 +58,15 @@ def encode_attributes(type_: Type, values: Any) -> dict[str, Any]:
             not is_empty(value) or attribute.has_default
         ):  # If the key were missing, reading would return the default.
             found[attribute.name] = encode(attribute, value)
-    return spread(type_, found)
+    return spread_other_keys(type_, found)
 
 
 def changed_keys(
     type_: Type, old: Mapping[str, Any], new: Mapping[str, Any], tree: Mapping[str, Tree]
 ) -> dict[str, Any]:
-    """Return the keys and values to write for attributes that differ between `old` and `new`.
+    """Return the keys and values to write to a file for the attributes that differ between `old` and `new`.
 
-    Unchanged values inside components stay as written in `tree`, which is the current file.
+    `tree` is the parsed file. Unchanged values inside components keep the form that they have there.
     """
     return {
         name: _encode_changed(attribute, old.get(name), new[name], tree.get(name))
@@ -84,13 +84,13 @@ def _encode_changed(attribute: Attribute, old: Any, new: Any, tree: Tree) -> Any
     if not after or len(trees) != len(before) or not all(isinstance(item, dict) for item in trees):
         return encoded
     made = list(encoded) if isinstance(encoded, list) else [encoded]
-    for i, at in enumerate(_places_before(before, after)):
+    for i, at in enumerate(_match_components(before, after)):
         if at is not None:
             made[i] = _component_changed(before[at], after[i], trees[at])
     return made if isinstance(encoded, list) else made[0]
 
 
-def _places_before(before: tuple[Component, ...], after: tuple[Component, ...]) -> Iterator[int | None]:
+def _match_components(before: tuple[Component, ...], after: tuple[Component, ...]) -> Iterator[int | None]:
     """Yield the index in `before` of each component in `after`, or None for a new component."""
     places: dict[tuple[str, int], int] = {}
     for place, component in enumerate(before):
@@ -120,7 +120,7 @@ def _component_changed(old: Component, new: Component, tree: dict[str, Tree]) ->
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """A value that its attribute rejects, and how to report it."""
+    """A value that is invalid for its attribute, and how to report it."""
 
     path: KeyPath
     message: str
@@ -140,18 +140,21 @@ class Reading:
 
     types: Mapping[str, Type]
     seed: str = ""
-    wrong: list[Mismatch] = field(default_factory=list)
+    mismatches: list[Mismatch] = field(default_factory=list)
     masks_hashes: bool = False
     keeps_targets: bool = False
 
-    def fail(
+    def add_mismatch(
         self, path: KeyPath, message: str, fix: str = "", *, warning: bool = False, rule: str = "value"
     ) -> None:
-        self.wrong.append(Mismatch(path, message, fix, warning, rule))
+        self.mismatches.append(Mismatch(path, message, fix, warning, rule))
 
 
 def read_attributes(type_: Type, tree: Mapping[str, Tree], path: KeyPath, reading: Reading) -> list[Any]:
-    """Read a type's attributes from a mapping, and return their values in schema order."""
+    """Read the values of a type's attributes from a mapping, in schema order.
+
+    `path` is the path of the mapping in the file.
+    """
     return [
         read_value(a, tree.get(name, ABSENT), (*path, name), reading) for name, a in type_.attributes.items()
     ]
@@ -169,7 +172,7 @@ _MAY_HAVE_HASHES = frozenset({"string", "text", "richtext", "email", "uid", "jso
 
 
 def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading) -> Any:
-    """Convert a parsed value to an attribute's value.
+    """Convert a value from a parsed file to an attribute's value.
 
     Returns the attribute's default for a missing key, and its empty value for null.
     """
@@ -183,8 +186,8 @@ def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading
     if kind == "dynamiczone":
         return _read_zone(attribute, tree, path, reading)
     if kind == "blocks":
-        for at in damaged_members(tree):
-            reading.fail(
+        for at in unreadable_members(tree):
+            reading.add_mismatch(
                 (*path, *at),
                 NULL_TEXT_MESSAGE,
                 "write null without quotes, unless you mean the string",
@@ -193,9 +196,9 @@ def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading
     try:
         value = READERS[kind](tree, attribute)
         return mask_hashes(value) if reading.masks_hashes and kind in _MAY_HAVE_HASHES else value
-    except Unreadable as error:
+    except InvalidValue as error:
         fix = error.fix or advice(attribute, tree)
-        reading.fail(path, f"must be {error.expected} (found {_as_text(tree)})", fix)
+        reading.add_mismatch(path, f"must be {error.expected} (found {_as_text(tree)})", fix)
         is_list = isinstance(tree, list) and attribute.to_many and not attribute.derived
         keeps = reading.keeps_targets and attribute.has_targets and is_list
         return tuple(_readable_targets(attribute, tree)) if keeps else None
@@ -203,7 +206,7 @@ def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading
 
 def _readable_targets(attribute: Attribute, items: list[Tree]) -> Iterator[Any]:
     for item in items:
-        with suppress(Unreadable):
+        with suppress(InvalidValue):
             yield read_target(item, attribute)
 
 
@@ -216,7 +219,7 @@ def _read_component(attribute: Attribute, tree: Tree, path: KeyPath, reading: Re
     if not attribute.repeatable:
         return _read_one(type_, tree, path, reading)
     if not isinstance(tree, list):
-        reading.fail(
+        reading.add_mismatch(
             path,
             f"must be a list (found {_as_text(tree)})",
             "write each component as a list entry that begins with a dash",
@@ -228,16 +231,16 @@ def _read_component(attribute: Attribute, tree: Tree, path: KeyPath, reading: Re
 
 def _read_one(type_: Type, tree: Tree, path: KeyPath, reading: Reading) -> Component | None:
     if not isinstance(tree, dict):
-        reading.fail(path, f"must be a mapping (found {_as_text(tree)})", component_advice(type_))
+        reading.add_mismatch(path, f"must be a mapping (found {_as_text(tree)})", component_advice(type_))
         return None
     warn_unknown(type_, tree, path, reading, allowed=("id", "__component"))
     values = read_attributes(type_, tree, path, reading)
-    return Component(type_, (identify(reading.seed, *map(str, path)), *values))
+    return Component(type_, (derive_id(reading.seed, *map(str, path)), *values))
 
 
 def _read_zone(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading) -> tuple[Component, ...]:
     if not isinstance(tree, list):
-        reading.fail(
+        reading.add_mismatch(
             path,
             f"must be a list (found {_as_text(tree)})",
             "write each component as a list entry that begins with a dash",
@@ -258,7 +261,7 @@ def _read_zone(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading
                 if uid
                 else "__component is missing"
             )
-            reading.fail((*path, i), what, fix)
+            reading.add_mismatch((*path, i), what, fix)
             continue
         component = _read_one(reading.types[str(uid)], item, (*path, i), reading)
         if component:
@@ -266,33 +269,33 @@ def _read_zone(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading
     return tuple(found)
 
 
-def read_own_id(tree: Mapping[str, Tree], otherwise: str, reading: Reading) -> str:
-    """Return the `documentId` in a file, or `otherwise` if it is missing or invalid."""
+def read_document_id(tree: Mapping[str, Tree], default: str, reading: Reading) -> str:
+    """Return the `documentId` in a parsed file, or `default` if it is missing or invalid."""
     written = tree.get("documentId")
     if is_null(written):
-        return otherwise
+        return default
     if isinstance(written, str) and written and "/" not in written:
-        return compose(str(written))
+        return to_nfc(str(written))
     fix = (
         'remove the "/", or remove documentId'
         if isinstance(written, str)
         else "put the value in quotes, or remove documentId"
     )
-    reading.fail(("documentId",), 'must be a string without "/"', fix)
-    return otherwise
+    reading.add_mismatch(("documentId",), 'must be a string without "/"', fix)
+    return default
 
 
-def read_own_timestamp(tree: Mapping[str, Tree], name: str, otherwise: str, reading: Reading) -> str:
-    """Return the timestamp under a file's `name` key, or `otherwise` if it is missing or invalid."""
+def read_file_timestamp(tree: Mapping[str, Tree], name: str, default: str, reading: Reading) -> str:
+    """Return the timestamp in a parsed file, or `default` if it is missing or invalid."""
     written = tree.get(name)
     if is_null(written):
-        return otherwise
+        return default
     try:
         return read_timestamp(str(written))
     except ValueError:
         fix = timestamp_advice(str(written))
-        reading.fail((name,), f"must be a timestamp (found {_as_text(written)})", fix, warning=True)
-        return otherwise
+        reading.add_mismatch((name,), f"must be a timestamp (found {_as_text(written)})", fix, warning=True)
+        return default
 
 
 def unknown_key_advice(key: str, type_: Type, hidden: Collection[str] = ()) -> str:
@@ -307,4 +310,4 @@ def warn_unknown(
         if key not in type_.attributes and key not in allowed:
             fix = unknown_key_advice(key, type_)
             what = f'{type_.uid} has no attribute "{key}"'
-            reading.fail((*path, key), what, fix, warning=True, rule="unknown-key")
+            reading.add_mismatch((*path, key), what, fix, warning=True, rule="unknown-key")

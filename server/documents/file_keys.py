@@ -13,8 +13,8 @@ from server.schema.model import DATE_PARTS, DATE_TYPES, FILE_FIELDS, DraftKey, T
 FIELD = re.compile(r"\{(.*?)\}")
 
 
-def gather(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]:
-    """Convert a file's keys to attribute values. An `otherKeys` attribute collects all unknown keys."""
+def collect_other_keys(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]:
+    """Convert a file's keys to attributes. The `otherKeys` attribute collects all unknown keys."""
     if type_.other_keys is None:
         return dict(tree)
     taken = reserved_keys(type_)
@@ -23,19 +23,21 @@ def gather(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]:
     return {**gathered, type_.other_keys: others} if others else gathered
 
 
-def spread(type_: Type, trees: Mapping[str, Any], tree: Mapping[str, Tree] | None = None) -> dict[str, Any]:
-    """Convert attribute values to the keys to write. This is the inverse of `gather`.
+def spread_other_keys(
+    type_: Type, attributes: Mapping[str, Any], tree: Mapping[str, Tree] | None = None
+) -> dict[str, Any]:
+    """Convert attributes to the keys to write to a file. This is the inverse of `collect_other_keys`.
 
-    Keys that were removed from the `otherKeys` attribute get the value REMOVE. Unchanged keys of this
-    attribute are omitted.
+    `tree` is the parsed file. Keys that were removed from the `otherKeys` attribute get the value REMOVE, and
+    its unchanged keys are omitted.
     """
     name = type_.other_keys
-    if name is None or name not in trees:
-        return dict(trees)
+    if name is None or name not in attributes:
+        return dict(attributes)
     old = (tree or {}).get(name)
     before: Mapping[str, Tree] = old if isinstance(old, dict) else {}
-    after: Mapping[str, Any] = trees[name] if isinstance(trees[name], dict) else {}
-    others = {key: trees[key] for key in trees if key != name}
+    after: Mapping[str, Any] = attributes[name] if isinstance(attributes[name], dict) else {}
+    others = {key: attributes[key] for key in attributes if key != name}
     removed = {key: REMOVE for key in before if key not in after}
     changed = {k: v for k, v in after.items() if k not in before or not same(before[k], v)}
     return {**others, **removed, **changed}
@@ -47,19 +49,19 @@ def reserved_keys(type_: Type) -> Collection[str]:
     return {*FILE_FIELDS, *marks, *(name for name in type_.attributes if name != type_.other_keys)}
 
 
-def with_name(type_: Type, name: str, tree: Mapping[str, Tree]) -> Mapping[str, Tree]:
-    """Add the values in the file name `name` to a file's values, without overwriting any of them."""
+def with_file_name_values(type_: Type, name: str, tree: Mapping[str, Tree]) -> Mapping[str, Tree]:
+    """Add the values in a file's name to the values in its content, which take priority."""
     if type_.file_name is None:
         return tree
     pattern = type_.file_name.rpartition("/")[2]
     dates = frozenset(n for n in FIELD.findall(pattern) if type_.attributes[n].type in DATE_TYPES)
-    found = read_name(pattern, dates, name.rpartition("/")[2])
+    found = read_file_name(pattern, dates, name.rpartition("/")[2])
     missing = {key: value for key, value in found.items() if is_null(tree.get(key))}
     return {**tree, **missing} if missing else tree
 
 
-def name_of(type_: Type, values: Mapping[str, Any]) -> str | None:
-    """Return the file name for a new document, or None if a value in the name is missing."""
+def file_name_for(type_: Type, values: Mapping[str, Any]) -> str | None:
+    """Return the file name for a new document, or None if a value that the name contains is missing."""
     fields = FIELD.findall(type_.file_name or "")
     names = {field.partition(".")[0] for field in fields}
     if not names or not all(isinstance(values.get(name), str | int) for name in names):
@@ -73,8 +75,11 @@ def name_of(type_: Type, values: Mapping[str, Any]) -> str | None:
     return FIELD.sub(lambda found: texts[found[1]], str(type_.file_name))
 
 
-def read_name(pattern: str, dates: frozenset[str], name: str) -> dict[str, Tree]:
-    """Return the attribute values in a file name, or {} if the name does not match the pattern."""
+def read_file_name(pattern: str, dates: frozenset[str], name: str) -> dict[str, Tree]:
+    """Return the attribute values in a file name, or {} if the name does not match the pattern.
+
+    `dates` contains the names of the attributes with dates.
+    """
     found = _compile(pattern, dates).fullmatch(name)
     if found is None:
         return {}
@@ -119,21 +124,21 @@ DRAFT_KEYS: tuple[DraftKey, ...] = (DraftKey("draft", True), DraftKey("published
 
 
 def is_draft(type_: Type, tree: Mapping[str, Tree]) -> bool:
-    return type_.draft_key is not None and says(tree, type_.draft_key)
+    return type_.draft_key is not None and has_draft_value(tree, type_.draft_key)
 
 
 def is_marked_as_draft(type_: Type, name: str, content: Mapping[str, Tree]) -> bool:
-    """Return whether a file's name `name` or content has the value that `options.draftWhen` requires."""
-    return is_draft(type_, with_name(type_, name, content))
+    """Return whether a file's name or content contains the value that `options.draftWhen` requires."""
+    return is_draft(type_, with_file_name_values(type_, name, content))
 
 
-def says(tree: Mapping[str, Tree], key: DraftKey) -> bool:
+def has_draft_value(tree: Mapping[str, Tree], key: DraftKey) -> bool:
     # The value may be quoted in the file.
     value = tree.get(key.name)
     return not is_null(value) and str(value).lower() == str(key.value).lower()
 
 
-def draft_mark(type_: Type) -> dict[str, Tree]:
+def draft_key_value(type_: Type) -> dict[str, Tree]:
     return {type_.draft_key.name: type_.draft_key.value} if type_.draft_key else {}
 
 
@@ -143,11 +148,11 @@ def published_value(key: DraftKey) -> bool | None:
 
 
 def unused_key(type_: Type, tree: Mapping[str, Tree]) -> DraftKey | None:
-    """Return a key such as `draft: true` that has no effect, because `options.draftWhen` is not set.
+    """Return a key such as `draft: true` that has no effect because `options.draftWhen` is not set.
 
     Returns None if there is no such key.
     """
     if type_.draft_key is not None:
         return None
     keys = (key for key in DRAFT_KEYS if type_.files or key.name not in type_.attributes)
-    return next((key for key in keys if says(tree, key)), None)
+    return next((key for key in keys if has_draft_value(tree, key)), None)

@@ -13,8 +13,8 @@ _lock = threading.Lock()
 _last = (0, 0)
 
 
-def compose(text: str) -> str:
-    """Normalize a name to Unicode NFC. macOS may return file names in NFD."""
+def to_nfc(text: str) -> str:
+    """Normalize a name to Unicode NFC, because macOS may return file names in NFD."""
     return str(text if text.isascii() else normalize("NFC", text))
 
 
@@ -24,7 +24,7 @@ def id_of_name(name: str) -> str:
 
 def id_of_reference(text: str) -> str:
     """Return the document id in a reference, which can be an id or a path such as `/guides/start/`."""
-    return compose(id_of_name(text.strip().strip("/")))
+    return to_nfc(id_of_name(text.strip().strip("/")))
 
 
 def new_document_id() -> str:

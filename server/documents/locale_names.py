@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from server.config.model import Settings
-from server.documents.values import identify
+from server.documents.values import derive_id
 
 
-def name_of(code: str) -> str:
+def locale_name(code: str) -> str:
     """Return the name of a locale, such as `French (fr)`, or its code if the language is unknown."""
     name = _names().get(code.replace("_", "-").lower())
     return f"{name} ({code})" if name else code
@@ -21,12 +21,12 @@ def is_language(code: str) -> bool:
 
 
 def describe(code: str, settings: Settings, timestamps: tuple[str, str]) -> Mapping[str, Any]:
-    """Return a locale as JSON. `timestamps` are the settings' createdAt and updatedAt."""
+    """Return a locale as JSON. `timestamps` contains its createdAt and updatedAt."""
     created, updated = timestamps
     return {
-        "id": identify("locale", code),
+        "id": derive_id("locale", code),
         "documentId": f"locale-{code}",
-        "name": name_of(code),
+        "name": locale_name(code),
         "code": code,
         "createdAt": created,
         "updatedAt": updated,

@@ -18,7 +18,7 @@ from server.schema.model import Attribute, Type
 Row = tuple[Any, ...]
 Texts = tuple[int, bytes, frozenset[int]]  # size in bytes, offsets, positions of nulls
 # lengths of rows, texts by column, packed short columns, values of constant columns
-Facts = tuple[bytes, dict[int, Texts], dict[int, bytes], dict[int, Any]]
+PackedLayout = tuple[bytes, dict[int, Texts], dict[int, bytes], dict[int, Any]]
 
 # The only classes that can be unpickled. They contain only data.
 _CLASSES = {(c.__module__, c.__qualname__): c for c in (Component, Decimal, Problem)}
@@ -38,13 +38,13 @@ class PackedTexts:
         # Each text is followed by SEPARATOR.
         return self._data[self._starts[first] : self._starts[last]]
 
-    def starts(self, first: int, last: int, shift: int) -> list[int]:
-        """Return the offsets of the strings from `first` to `last` (exclusive).
+    def starts(self, start: int, end: int, offset: int) -> list[int]:
+        """Return the offsets of the strings from index `start` to `end` (exclusive).
 
-        The first offset is `shift`, and the others are relative to it.
+        The first offset is `offset`, and the others are relative to it.
         """
-        shift -= self._starts[first]
-        return [start + shift for start in self._starts[first:last]]
+        offset -= self._starts[start]
+        return [start + offset for start in self._starts[start:end]]
 
     def text(self, i: int) -> str | None:
         if i in self._nulls:
@@ -62,14 +62,14 @@ class PackedTexts:
 class PackedRows:
     """Packed rows of one content type.
 
-    Strings and other short values are also accessible by column, without unpacking rows.
+    Strings and other short values can also be read by column, without unpacking rows.
     """
 
-    __slots__ = ("_apart", "_columns", "_constants", "_data", "_facts", "_starts", "_texts", "_types")
+    __slots__ = ("_apart", "_columns", "_constants", "_data", "_layout", "_starts", "_texts", "_types")
 
-    def __init__(self, facts: Facts, data: memoryview, types: Mapping[str, Type]) -> None:
+    def __init__(self, layout: PackedLayout, data: memoryview, types: Mapping[str, Type]) -> None:
         # Other data can follow these rows.
-        lengths, texts, self._columns, self._constants = facts
+        lengths, texts, self._columns, self._constants = layout
         self._starts = array("I", accumulate(array("i", lengths), initial=0))
         self._texts: dict[int, Any] = {}
         end = self._starts[-1]
@@ -77,16 +77,18 @@ class PackedRows:
             self._texts[at] = (data[end : end + size], begins, nulls)
             end += size
         self._apart = sorted({*texts, *self._constants})  # columns that are not stored in the rows
-        self._facts, self._data, self._types = facts, data[:end], types
+        self._layout, self._data, self._types = layout, data[:end], types
 
     @classmethod
-    def read(cls, facts: Facts, data: memoryview, types: Mapping[str, Type]) -> tuple[Self, memoryview]:
-        """Read the packed rows at the start of `data`. Return them and the remaining data."""
-        rows = cls(facts, data, types)
+    def read(
+        cls, layout: PackedLayout, data: memoryview, types: Mapping[str, Type]
+    ) -> tuple[Self, memoryview]:
+        """Read the packed rows at the start of `data`. Return them, and the data that follows."""
+        rows = cls(layout, data, types)
         return rows, data[len(rows._data) :]
 
-    def packed(self) -> tuple[Facts, list[memoryview]]:
-        return self._facts, [self._data]
+    def packed(self) -> tuple[PackedLayout, list[memoryview]]:
+        return self._layout, [self._data]
 
     def __len__(self) -> int:
         return len(self._starts) - 1
@@ -110,12 +112,12 @@ class PackedRows:
         column: Sequence[Any] = load(packed, self._types) if packed else [self.row(i)[at] for i in positions]
         return column
 
-    def texts(self, at: int) -> PackedTexts | None:
-        """Return the strings in the column at position `at`, or None if it is not stored as strings."""
-        constant = self._constants.get(at)
-        if at in self._constants and (constant is None or isinstance(constant, str)):
+    def texts(self, index: int) -> PackedTexts | None:
+        """Return the strings in a column, or None if the column is not stored as strings."""
+        constant = self._constants.get(index)
+        if index in self._constants and (constant is None or isinstance(constant, str)):
             return PackedTexts.repeated(constant, len(self))
-        return self._text_column(at) if at in self._texts else None
+        return self._text_column(index) if index in self._texts else None
 
     def _text_column(self, at: int) -> PackedTexts:
         found = self._texts[at]
@@ -124,8 +126,8 @@ class PackedRows:
         return found
 
 
-def pack_rows(type_: Type, rows: Sequence[Row]) -> tuple[Facts, list[bytes]]:
-    """Pack rows for `PackedRows.read`. Return facts that locate the values, and the packed data."""
+def pack_rows(type_: Type, rows: Sequence[Row]) -> tuple[PackedLayout, list[bytes]]:
+    """Pack rows. Return a description of the layout, and the packed data."""
     textual = [at for at, a in enumerate(type_.columns.values()) if a.group == "string"]
     textual = [at for at in textual if all(_is_text(row[at]) for row in rows)]
     others = [at for at in range(len(type_.columns)) if at not in textual]
@@ -142,20 +144,20 @@ def pack_rows(type_: Type, rows: Sequence[Row]) -> tuple[Facts, list[bytes]]:
     return (array("i", map(len, dumped)).tobytes(), texts, columns, {}), data
 
 
-def widen(facts: Facts, added: Mapping[int, Any], width: int) -> Facts:
-    """Add constant columns to packed rows without changing the packed data. Return the new facts.
+def add_columns(layout: PackedLayout, values: Mapping[int, Any], width: int) -> PackedLayout:
+    """Add constant columns to packed rows without changing the packed data. Return the new layout.
 
-    `added` maps the positions of new columns to their values. `width` is the new number of columns.
+    `values` maps the positions of the new columns to their values. `width` is the new number of columns.
     """
-    if not added:
-        return facts
-    lengths, texts, columns, constants = facts
-    now = [at for at in range(width) if at not in added]  # new positions of the existing columns
+    if not values:
+        return layout
+    lengths, texts, columns, constants = layout
+    new_positions = [at for at in range(width) if at not in values]  # new positions of the existing columns
     return (
         lengths,
-        {now[at]: text for at, text in texts.items()},
-        {now[at]: column for at, column in columns.items()},
-        {**{now[at]: value for at, value in constants.items()}, **added},
+        {new_positions[at]: text for at, text in texts.items()},
+        {new_positions[at]: column for at, column in columns.items()},
+        {**{new_positions[at]: value for at, value in constants.items()}, **values},
     )
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 
 from server.config.model import Settings
-from server.documents.ids import compose, id_of_name
+from server.documents.ids import id_of_name, to_nfc
 from server.paths import CONTENT
 from server.schema.model import Schema, Type
 
@@ -19,7 +19,7 @@ ENDINGS = (*MARKDOWN, *YAML, ".json", TOML)
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class PathClaim:
     """The content type, name, locale and draft status that a file path determines."""
 
     type: Type
@@ -35,7 +35,7 @@ class Claim:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """A schema's path rules, with the locales in a site's settings."""
+    """The rules that map file paths to documents, for a schema and a site's locales."""
 
     schema: Schema
     settings: Settings
@@ -62,15 +62,15 @@ class Layout:
 
     @cached_property
     def rules(self) -> tuple[object, ...]:
-        """All settings that determine which document a path belongs to, for comparison."""
+        """Everything that determines which document a path belongs to, for comparing two layouts."""
         types = (
             (t.uid, t.kind, t.singular, t.plural, t.files, t.localized, t.draft_publish, t.draft_key)
             for t in sorted(self.schema.content_types, key=lambda each: each.uid)
         )
         return self.settings.locales, tuple(types)
 
-    def claim(self, path: str) -> Claim | None:
-        """Return a path's claim, or None if the path can't belong to a document."""
+    def claim(self, path: str) -> PathClaim | None:
+        """Return what a path says about its document, or None if the path can't belong to a document."""
         for _, claim in self._claims(path):
             return claim
         if not path.startswith("content/") or not path.endswith(ENDINGS):
@@ -82,40 +82,40 @@ class Layout:
             return self._claim_of_name(found_type, rest) if found_type and rest else None
         return self._claim_single(stem)
 
-    def path_of(self, claim: Claim, ending: str, pattern: str | None = None) -> str:
-        """Return a claim's file path. This is the inverse of `claim`.
+    def path_of(self, claim: PathClaim, suffix: str, pattern: str | None = None) -> str:
+        """Return the file path for a claim. This is the inverse of `claim`.
 
-        `ending` is the file extension. `pattern` is one of the patterns in `options.files`.
+        `suffix` is the file name extension. `pattern` is one of the patterns in `options.files`.
         """
-        suffix = _DRAFT_SUFFIX if claim.draft else ""
+        draft_suffix = _DRAFT_SUFFIX if claim.draft else ""
         pattern = pattern or next(iter(claim.type.files), None)
         pattern = pattern and pattern.replace("{initial}", _initial(claim.name))
         if pattern and "{locale}" in pattern:
             made = pattern.replace("{locale}", claim.locale)
-            return made.replace("{name}", claim.name + suffix)
+            return made.replace("{name}", claim.name + draft_suffix)
         named = claim.locale != self.settings.locales.default and claim.type.localized
-        name = claim.name + (f".{claim.locale}" if named else "") + suffix
+        name = claim.name + (f".{claim.locale}" if named else "") + draft_suffix
         if pattern:
             return pattern.replace("{name}", name)
         if claim.type.kind == "singleType":
-            return f"content/{name}{ending}"
-        return f"content/{claim.type.plural}/{name}{ending}"
+            return f"content/{name}{suffix}"
+        return f"content/{claim.type.plural}/{name}{suffix}"
 
     def pattern_of(self, path: str) -> str | None:
         return next((pattern for pattern, _ in self._claims(path)), None)
 
     def sibling(self, path: str, *, draft: bool, locale: str | None = None) -> str | None:
-        """Return the path of the document's draft or published version, optionally in another locale.
+        """Return the path of the draft or published version of the document at `path`.
 
-        Returns None if `path` belongs to no document.
+        `locale` selects another locale. Returns None if `path` belongs to no document.
         """
         claim = self.claim(path)
         if claim is None:
             return None
-        wanted = Claim(claim.type, claim.name, locale or claim.locale, draft)
+        wanted = PathClaim(claim.type, claim.name, locale or claim.locale, draft)
         return self.path_of(wanted, PurePosixPath(path).suffix, self.pattern_of(path))
 
-    def _claims(self, path: str) -> Iterator[tuple[str, Claim]]:
+    def _claims(self, path: str) -> Iterator[tuple[str, PathClaim]]:
         partial = is_partial(path)
         for pattern, compiled, type_ in self._patterns:
             if partial and "{name}" in pattern.rpartition("/")[2]:
@@ -125,7 +125,7 @@ class Layout:
             if claim:
                 yield pattern, claim
 
-    def _claim_pattern(self, type_: Type, parts: Mapping[str, str]) -> Claim | None:
+    def _claim_pattern(self, type_: Type, parts: Mapping[str, str]) -> PathClaim | None:
         name, locale = parts.get("name") or type_.singular, parts.get("locale")
         if parts.get("initial", _initial(name)) != _initial(name):
             return None
@@ -134,21 +134,21 @@ class Layout:
         if locale not in self.settings.locales.available:
             return None
         name, draft = _cut_draft(type_, name)
-        return Claim(type_, compose(name), locale, draft)
+        return PathClaim(type_, to_nfc(name), locale, draft)
 
-    def _claim_single(self, stem: str) -> Claim | None:
+    def _claim_single(self, stem: str) -> PathClaim | None:
         type_ = self._singles.get(stem.partition(".")[0])
         claim = self._claim_of_name(type_, stem) if type_ else None
         return claim if claim and claim.name == claim.type.singular else None
 
-    def _claim_of_name(self, type_: Type, name: str) -> Claim:
+    def _claim_of_name(self, type_: Type, name: str) -> PathClaim:
         name, draft = _cut_draft(type_, name)
         locale = self.settings.locales.default
         if type_.localized:
             stem, dot, last = name.rpartition(".")
             if dot and stem and last in self.settings.locales.available:
                 name, locale = stem, last
-        return Claim(type_, compose(name), locale, draft)
+        return PathClaim(type_, to_nfc(name), locale, draft)
 
 
 def is_partial(path: str) -> bool:

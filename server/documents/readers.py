@@ -10,7 +10,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from server.documents.blocks import TEXT_MEMBERS
-from server.documents.ids import compose, id_of_reference
+from server.documents.ids import id_of_reference, to_nfc
 from server.documents.timestamps import read_date, read_time, read_timestamp
 from server.formats.tree import MAX_DIGITS, Plain, Tree, is_null, typed
 from server.schema.model import Attribute
@@ -22,8 +22,11 @@ _TRUE_WORDS = frozenset({"true", "yes", "on"})
 _FALSE_WORDS = frozenset({"false", "no", "off"})
 
 
-class Unreadable(ValueError):
-    """Raised by a reader for an invalid value. Contains advice, and the kind of value that was expected."""
+class InvalidValue(ValueError):
+    """Error of a reader for an invalid value.
+
+    `expected` describes valid values. `fix` says how to correct the value.
+    """
 
     def __init__(self, expected: str, fix: str = "") -> None:
         super().__init__(expected)
@@ -33,13 +36,13 @@ class Unreadable(ValueError):
 def _text(tree: Tree, _: Attribute) -> str:
     if isinstance(tree, str):
         return str(tree)
-    raise Unreadable("a string", "" if isinstance(tree, dict | list) else "put the value in quotes")
+    raise InvalidValue("a string", "" if isinstance(tree, dict | list) else "put the value in quotes")
 
 
 def _enumeration(tree: Tree, attribute: Attribute) -> str:
     text = _text(tree, attribute)
     if text not in attribute.enum:
-        raise Unreadable("one of " + ", ".join(attribute.enum), suggestion(text, attribute.enum))
+        raise InvalidValue("one of " + ", ".join(attribute.enum), suggestion(text, attribute.enum))
     return text
 
 
@@ -53,12 +56,12 @@ def _integer(tree: Tree, _: Attribute) -> int:
         try:
             number = typed(Plain(value))
         except ValueError as error:  # The number is infinite or too large, such as 1e400.
-            raise Unreadable("a whole number") from error
+            raise InvalidValue("a whole number") from error
         if isinstance(number, int) and not isinstance(number, bool):
             return number
         if isinstance(number, float) and number.is_integer():
             return int(number)
-    raise Unreadable("a whole number")
+    raise InvalidValue("a whole number")
 
 
 def _float(tree: Tree | float, _: Attribute) -> float | int:
@@ -71,7 +74,7 @@ def _float(tree: Tree | float, _: Attribute) -> float | int:
             number = math.nan
         if math.isfinite(number):
             return int(tree) if isinstance(tree, str) and _INTEGER.fullmatch(tree) else number
-    raise Unreadable("a number")
+    raise InvalidValue("a number")
 
 
 def _decimal(tree: Tree | float, _: Attribute) -> Decimal:
@@ -85,7 +88,7 @@ def _decimal(tree: Tree | float, _: Attribute) -> Decimal:
             number = Decimal("nan")
         if number.is_finite() and abs(number.adjusted()) <= _MAX_EXPONENT and len(tree) <= MAX_DIGITS:
             return number
-    raise Unreadable("a number")
+    raise InvalidValue("a number")
 
 
 def _boolean(tree: Tree, _: Attribute) -> bool:
@@ -93,7 +96,7 @@ def _boolean(tree: Tree, _: Attribute) -> bool:
         return tree
     if isinstance(tree, str) and tree.lower() in _TRUE_WORDS | _FALSE_WORDS:
         return tree.lower() in _TRUE_WORDS
-    raise Unreadable("true or false")
+    raise InvalidValue("true or false")
 
 
 def _temporal(read: Callable[[str], str], expected: str) -> Callable[[Tree, Attribute], str]:
@@ -103,7 +106,7 @@ def _temporal(read: Callable[[str], str], expected: str) -> Callable[[Tree, Attr
                 return read(str(tree))
             except ValueError:
                 pass
-        raise Unreadable(expected)
+        raise InvalidValue(expected)
 
     return reader
 
@@ -112,18 +115,18 @@ def _json(tree: Tree, _: Attribute) -> Any:
     try:
         return typed(tree)
     except ValueError as error:
-        raise Unreadable("a JSON value", str(error)) from error
+        raise InvalidValue("a JSON value", str(error)) from error
 
 
 def _array(tree: Tree, attribute: Attribute) -> Any:
     if not isinstance(tree, list):
-        raise Unreadable("a list")
+        raise InvalidValue("a list")
     return _json(tree, attribute)
 
 
 def _blocks(tree: Tree, attribute: Attribute) -> Any:
     if not isinstance(tree, list) or not all(isinstance(item, dict) for item in tree):
-        raise Unreadable("a list of blocks")
+        raise InvalidValue("a list of blocks")
     return [_block(item, attribute) for item in tree]
 
 
@@ -146,22 +149,22 @@ def _block_text(key: str, tree: Tree) -> Any:
 
 
 def read_target(tree: Tree, attribute: Attribute) -> Any:
-    """Convert one target of a relation or media attribute to its stored form. Raises Unreadable."""
+    """Convert one target of a relation or media attribute to its stored form. Raises InvalidValue."""
     if attribute.type == "media":
         if isinstance(tree, str):
-            return compose(str(tree).lstrip("/").removeprefix("uploads/"))
-        raise Unreadable("a path below uploads/")
+            return to_nfc(str(tree).lstrip("/").removeprefix("uploads/"))
+        raise InvalidValue("a path below uploads/")
     return _target(tree, attribute.morph)
 
 
 def _relation(tree: Tree, attribute: Attribute) -> tuple[Any, ...]:
     if attribute.derived:
-        raise Unreadable(
+        raise InvalidValue(
             "empty, because the relation is stored on the other side", f'set "{attribute.mapped_by}" there'
         )
     found = tree if isinstance(tree, list) else [tree]
     if not attribute.to_many and len(found) > 1:
-        raise Unreadable("a single documentId")
+        raise InvalidValue("a single documentId")
     return tuple(dict.fromkeys(read_target(item, attribute) for item in found if not is_null(item)))
 
 
@@ -169,16 +172,16 @@ def _target(tree: Tree, morph: bool) -> Any:
     if isinstance(tree, dict):
         document_id, uid = tree.get("documentId"), tree.get("__type")
         if isinstance(document_id, str) and (not morph or isinstance(uid, str)):
-            return (str(uid), compose(document_id)) if morph else compose(document_id)
+            return (str(uid), to_nfc(document_id)) if morph else to_nfc(document_id)
     elif isinstance(tree, str) and not morph:
         return id_of_reference(tree)
-    raise Unreadable("a mapping of __type and documentId" if morph else "a documentId")
+    raise InvalidValue("a mapping of __type and documentId" if morph else "a documentId")
 
 
 def _media(tree: Tree, attribute: Attribute) -> tuple[str, ...]:
     found = tree if isinstance(tree, list) else [tree]
     if not attribute.multiple and len(found) > 1:
-        raise Unreadable("a single path below uploads/")
+        raise InvalidValue("a single path below uploads/")
     return tuple(dict.fromkeys(read_target(i, attribute) for i in found if not is_null(i)))
 
 

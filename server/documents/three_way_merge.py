@@ -15,12 +15,12 @@ from server.schema.model import Attribute, Type
 MAX_COMPARED_PAIRS = 10_000  # With more pairs, components are matched only by order.
 
 
-def places_in(
-    base: Sequence[Component], later: Sequence[Component], *, by_id: bool = False
+def match_to_base(
+    base: Sequence[Component], later: Sequence[Component], *, ids_match: bool = False
 ) -> list[int | None]:
     """Return the index in `base` of each component in `later`, or None for a new component.
 
-    Set `by_id` only if `later` was made by changing `base`. Ids read from files depend on positions, so they
+    Set `ids_match` only if `later` is a changed copy of `base`. Ids in files depend on positions, so they
     don't identify components.
     """
     found: list[int | None] = [None] * len(later)
@@ -30,7 +30,7 @@ def places_in(
         found[at] = place
         free.discard(place)
 
-    if by_id:
+    if ids_match:
         known = {(component.type.uid, component.id): place for place, component in enumerate(base)}
         for at, component in enumerate(later):
             place = known.get((component.type.uid, component.id))
@@ -43,16 +43,18 @@ def places_in(
         if found[at] is None and (places := same.get(repr(component))):
             take(at, places.popleft())
     for left, places_left in _gaps(found, free):
-        for at, place in _likely(base, later, left, places_left, common=0):
+        for at, place in _match_similar(base, later, left, places_left, min_equal_values=0):
             take(at, place)
     unknown = [at for at, place in enumerate(found) if place is None]
-    for at, place in _likely(base, later, unknown, sorted(free), common=1):  # moved and changed components
+    for at, place in _match_similar(
+        base, later, unknown, sorted(free), min_equal_values=1
+    ):  # moved and changed components
         take(at, place)
     return found
 
 
 def _gaps(found: Sequence[int | None], free: set[int]) -> list[tuple[list[int], list[int]]]:
-    """Group unmatched components by the matched component before them.
+    """Group the unmatched components by the matched component before them.
 
     Each group contains the components' indexes in the later list, and their indexes in the base.
     """
@@ -72,26 +74,34 @@ def _gaps(found: Sequence[int | None], free: set[int]) -> list[tuple[list[int], 
     return [(ats, places[key]) for key, ats in left.items() if key in places]
 
 
-def _likely(
-    base: Sequence[Component], later: Sequence[Component], left: list[int], places: list[int], *, common: int
+def _match_similar(
+    base: Sequence[Component],
+    later: Sequence[Component],
+    later_indexes: list[int],
+    base_indexes: list[int],
+    *,
+    min_equal_values: int,
 ) -> list[tuple[int, int]]:
-    """Match components of the same type with at least `common` equal values, most similar pairs first.
+    """Match components of the same type with at least `min_equal_values` equal values, most similar pairs
+    first.
 
     Returns pairs of an index in `later` and an index in `base`.
     """
-    if len(left) * len(places) > MAX_COMPARED_PAIRS:
-        pairs = [(0, 0, i, i) for i in range(min(len(left), len(places))) if not common]
+    if len(later_indexes) * len(base_indexes) > MAX_COMPARED_PAIRS:
+        pairs = [
+            (0, 0, i, i) for i in range(min(len(later_indexes), len(base_indexes))) if not min_equal_values
+        ]
     else:
         pairs = [
-            (-_common(later[left[i]], base[places[k]]), abs(i - k), i, k)
-            for i, k in product(range(len(left)), range(len(places)))
+            (-_count_equal_values(later[later_indexes[i]], base[base_indexes[k]]), abs(i - k), i, k)
+            for i, k in product(range(len(later_indexes)), range(len(base_indexes)))
         ]
     chosen: list[tuple[int, int]] = []
     taken: set[tuple[str, int]] = set()
     for shared, _, i, k in sorted(pairs):
-        at, place = left[i], places[k]
+        at, place = later_indexes[i], base_indexes[k]
         if (
-            -shared >= common
+            -shared >= min_equal_values
             and later[at].type is base[place].type
             and not taken & {("at", at), ("in", place)}
         ):
@@ -100,7 +110,7 @@ def _likely(
     return chosen
 
 
-def _common(one: Component, other: Component) -> int:
+def _count_equal_values(one: Component, other: Component) -> int:
     if one.type is not other.type:
         return 0
     pairs = zip(one.values, other.values, strict=True)
@@ -113,9 +123,9 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 def merge_order(base: Iterable[Key], ours: Iterable[Key], theirs: Iterable[Key]) -> list[Key] | None:
-    """Merge two changed orders of keys, or return None if both sides reordered the keys differently.
+    """Merge two changed orders of the keys in `base`. Return None if both sides reordered them differently.
 
-    Removed keys are omitted. Where both sides added keys, those in `theirs` come first.
+    Removed keys are omitted. If both sides added keys at the same place, the keys in `theirs` come first.
     """
     base, ours, theirs = (tuple(dict.fromkeys(keys)) for keys in (base, ours, theirs))
     kept = set(base) & set(ours) & set(theirs)
@@ -137,9 +147,9 @@ def _insert(merged: list[Key], keys: Sequence[Key], passed: set[Key]) -> None:
     If keys in `passed` already follow that key, the new keys come after them.
     """
     places: dict[Key | None, list[Key]] = {}  # keys to insert, by predecessor
-    there, before, waiting = set(merged), None, list[Key]()
+    present, before, waiting = set(merged), None, list[Key]()
     for key in keys:
-        if key in there:
+        if key in present:
             places.setdefault(before, []).extend(waiting)
             before, waiting = key, []
         else:
@@ -165,7 +175,7 @@ TEXT_TYPES = frozenset({"text", "richtext"})
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A value that both sides changed in different ways. It is None on a side that lacks it.
+    """A value that both sides changed in different ways. None means that it is missing on a side.
 
     List indexes in `path` refer to the base. The path is empty if one side deleted the document.
     """
@@ -177,10 +187,10 @@ class Conflict:
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
-    """The result of a merge. `values` maps attributes to values, or is None if the document is deleted.
+class MergeResult:
+    """The result of a merge. `values` contains the attributes' values, or is None if the document is deleted.
 
-    A conflicting attribute has the value from `theirs`.
+    An attribute with a conflict has the value from `theirs`.
     """
 
     values: dict[str, Any] | None
@@ -194,15 +204,16 @@ def merge(
     theirs: Values | None,
     merge_text: MergeText,
     *,
-    by_id: bool = False,
-) -> Merged:
+    ids_match: bool = False,
+) -> MergeResult:
     """Merge two versions of a document that are based on `base`. A version that does not exist is None.
 
-    Set `by_id` if the component ids in `ours` correspond to those in `base`.
+    `merge_text` merges long texts. Set `ids_match` if `ours` is a changed copy of `base`, so that both have
+    the same component ids.
     """
     if ours is None or theirs is None:
         return _merge_missing(type_, base, ours, theirs)
-    merging = _Merging(merge_text, by_id)
+    merging = _Merging(merge_text, ids_match)
     values = {
         name: theirs[name]
         if attribute.derived
@@ -211,23 +222,25 @@ def merge(
         )
         for name, attribute in type_.attributes.items()
     }
-    return Merged(values, tuple(merging.conflicts))
+    return MergeResult(values, tuple(merging.conflicts))
 
 
-def _merge_missing(type_: Type, base: Values | None, ours: Values | None, theirs: Values | None) -> Merged:
+def _merge_missing(
+    type_: Type, base: Values | None, ours: Values | None, theirs: Values | None
+) -> MergeResult:
     left = ours or theirs
     if left is None or base is None:
-        return Merged(dict(left) if left is not None else None)
+        return MergeResult(dict(left) if left is not None else None)
     if all(same_values(base[name], left[name]) for name in type_.attributes):
-        return Merged(None)
+        return MergeResult(None)
     values = dict(theirs) if theirs is not None else None
-    return Merged(values, (Conflict((), base, ours, theirs),))
+    return MergeResult(values, (Conflict((), base, ours, theirs),))
 
 
 @dataclass(slots=True)
 class _Merging:
     merge_text: MergeText
-    by_id: bool
+    ids_match: bool
     conflicts: list[Conflict] = field(default_factory=list)
 
     def value(self, attribute: Attribute, base: Any, ours: Any, theirs: Any, path: KeyPath) -> Any:
@@ -269,7 +282,7 @@ class _Merging:
         theirs: Sequence[Component],
         path: KeyPath,
     ) -> tuple[Component, ...]:
-        mine, other = _keyed(base, ours, theirs, by_id=self.by_id)
+        mine, other = _components_by_key(base, ours, theirs, ids_match=self.ids_match)
         order = merge_order(range(len(base)), mine, other)
         if order is None:
             self._conflict(path, base, ours, theirs)
@@ -288,23 +301,25 @@ class _Merging:
         )
 
 
-def _keyed(
-    base: Sequence[Component], ours: Sequence[Component], theirs: Sequence[Component], *, by_id: bool
+def _components_by_key(
+    base: Sequence[Component], ours: Sequence[Component], theirs: Sequence[Component], *, ids_match: bool
 ) -> tuple[dict[Hashable, Component], dict[Hashable, Component]]:
-    """Return the components of both sides by key, so that components with the same key can be merged.
+    """Return the components of both sides by key. Components with the same key are merged.
 
-    The key is the component's index in the base. An added component has a new key. If both sides added equal
-    components, these have the same key.
+    The key is the component's index in the base. An added component has a new key, which both sides share if
+    they added equal components.
     """
     mine: dict[Hashable, Component] = {}
     added: dict[str, list[Hashable]] = {}
-    for at, (component, place) in enumerate(zip(ours, places_in(base, ours, by_id=by_id), strict=True)):
+    for at, (component, place) in enumerate(
+        zip(ours, match_to_base(base, ours, ids_match=ids_match), strict=True)
+    ):
         key: Hashable = ("ours", at) if place is None else place
         mine[key] = component
         if place is None:
             added.setdefault(repr(component), []).append(key)
     other: dict[Hashable, Component] = {}
-    for at, (component, place) in enumerate(zip(theirs, places_in(base, theirs), strict=True)):
+    for at, (component, place) in enumerate(zip(theirs, match_to_base(base, theirs), strict=True)):
         same = added.get(repr(component)) if place is None else None
         other[same.pop(0) if same else ("theirs", at) if place is None else place] = component
     return mine, other

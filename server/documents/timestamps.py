@@ -69,7 +69,7 @@ def read_timestamp(text: str) -> str:
 def read_partial_timestamp(text: str) -> str:
     """Parse a timestamp in a filter, which can be partial, such as `2024`, `2024-05` or `2024-W20-3`.
 
-    Missing parts get their lowest value. Raises ValueError.
+    Missing parts get their lowest possible value. Raises ValueError.
     """
     try:
         return read_timestamp(text)
@@ -114,7 +114,7 @@ def _from_epoch_ms(value: int) -> str:
 
 
 def read_date(text: str) -> str:
-    """Return the date in a date or timestamp, such as `2024-02-29`. Raises ValueError."""
+    """Return the date in a date or timestamp, in the form `2024-02-29`. Raises ValueError."""
     text = text.strip()
     found = _DATE.match(text)
     if not found or (found.end() != len(text) and not _TIMESTAMP.fullmatch(text)):

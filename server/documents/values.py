@@ -9,9 +9,9 @@ from server.schema.model import Attribute, Type
 
 
 class Component:
-    """A component in a document: its type and a row with its id and values.
+    """A component in a document: its type, and a row with its id and values.
 
-    Equality ignores ids, because ids depend on positions.
+    Equality ignores ids, because they depend on positions.
     """
 
     __slots__ = ("row", "type")
@@ -67,21 +67,21 @@ def same_values(old: object, new: object) -> bool:
     return old == new and repr(old) == repr(new)
 
 
-def identify(*parts: str) -> int:
+def derive_id(*parts: str) -> int:
     """Derive a 53-bit id from strings.
 
-    The id is the same in every clone of a site, and JSON numbers can represent it exactly.
+    The id is the same in every clone of a site, and is small enough for JSON numbers.
     """
     return int.from_bytes(blake2b("\0".join(parts).encode(), digest_size=8).digest(), "big") >> 11
 
 
-class Hashed(str):
-    """Hash of a new password. `typed` is the password in plain text."""
+class HashedPassword(str):
+    """The hash of a new password. `plain_text` is the password itself."""
 
-    __slots__ = ("typed",)
-    typed: str
+    __slots__ = ("plain_text",)
+    plain_text: str
 
-    def __new__(cls, hashed: str, typed: str) -> "Hashed":
+    def __new__(cls, hashed: str, plain_text: str) -> "HashedPassword":
         made = super().__new__(cls, hashed)
-        made.typed = typed
+        made.plain_text = plain_text
         return made

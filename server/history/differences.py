@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from server.documents.document import DRAFT, PUBLISHED, Document
-from server.documents.encode import Reading, encode, read_attributes, read_own_id
-from server.documents.file_keys import gather, reserved_keys, with_name
+from server.documents.encode import Reading, encode, read_attributes, read_document_id
+from server.documents.file_keys import collect_other_keys, reserved_keys, with_file_name_values
 from server.documents.password_masks import mask_hashes
 from server.documents.values import Component, components_in, is_empty, same_values
 from server.formats.tree import SyntaxProblem, Tree
@@ -169,9 +169,11 @@ def read_content(
         raw = parse(path, decode(data), claim.type.body)
     except SyntaxProblem:
         return None
-    tree = gather(claim.type, with_name(claim.type, claim.name, raw))
+    tree = collect_other_keys(claim.type, with_file_name_values(claim.type, claim.name, raw))
     reading = Reading(store.schema.types)
-    reading.seed = "\0".join((claim.type.uid, read_own_id(tree, claim.document_id, reading), claim.locale))
+    reading.seed = "\0".join(
+        (claim.type.uid, read_document_id(tree, claim.document_id, reading), claim.locale)
+    )
     values = read_attributes(claim.type, tree, (), reading)
     content = Content(
         dict(zip(claim.type.attributes, values, strict=True)), _unread(claim.type, tree, reading)
@@ -209,7 +211,7 @@ def _holds_the_same(old: Attribute, new: Attribute) -> bool:
 
 def _unread(type_: Type, tree: Mapping[str, Tree], reading: Reading) -> tuple[str, ...]:
     known = {*type_.attributes, *reserved_keys(type_)}
-    invalid = (one.path for one in reading.wrong if one.rule == "unknown-key" or not one.warning)
+    invalid = (one.path for one in reading.mismatches if one.rule == "unknown-key" or not one.warning)
     invalid_paths = (".".join(key for key in path if isinstance(key, str)) for path in invalid)
     return tuple(dict.fromkeys([*(key for key in tree if key not in known), *invalid_paths]))
 

@@ -12,12 +12,12 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from server.config.model import Settings
-from server.documents.addresses import fill, pattern_of, possible_anchors
+from server.documents.addresses import fill, pattern_of, placeholders_in
 from server.documents.document import Document
-from server.documents.encode import Reading, read_own_id
-from server.documents.file_keys import gather, is_draft, with_name
-from server.documents.path_rules import MARKDOWN, YAML, Claim, Layout
-from server.documents.readers import READERS, Unreadable
+from server.documents.encode import Reading, read_document_id
+from server.documents.file_keys import collect_other_keys, is_draft, with_file_name_values
+from server.documents.path_rules import MARKDOWN, YAML, Layout, PathClaim
+from server.documents.readers import READERS, InvalidValue
 from server.formats.tree import SyntaxProblem, Tree, is_null
 from server.formats.yaml.reader import read_yaml
 from server.history.exposure import shows_more
@@ -95,7 +95,7 @@ class FormerAddresses:
     def _read(self, versions: Iterable[Version], reader: "_Reader") -> None:
         """Add the addresses of `versions` to the cache, and remove all other addresses."""
         known, self._addresses = self._addresses, {}
-        unread: list[tuple[Version, Claim, str]] = []
+        unread: list[tuple[Version, PathClaim, str]] = []
         for version in versions:
             key = (version.commit, version.path)
             self._addresses[key] = known.get(key, "")
@@ -146,7 +146,7 @@ class _Reader:
     uids: frozenset[str]
     layout: Layout
     _may_reveal: dict[tuple[int, str], bool] = field(default_factory=dict)
-    _claims: dict[str, Claim | None] = field(default_factory=dict)
+    _claims: dict[str, PathClaim | None] = field(default_factory=dict)
     # addresses by path, current path, and relevant lines of the file
     _known: dict[tuple[str, str, str], str] = field(default_factory=dict)
 
@@ -154,7 +154,7 @@ class _Reader:
     def settings(self) -> Settings:
         return self.state.settings
 
-    def claim(self, version: Version) -> tuple[Claim, str] | None:
+    def claim(self, version: Version) -> tuple[PathClaim, str] | None:
         """Return a version's claim and URL pattern, or None if the version was hidden or had no address."""
         path = version.path
         if path not in self._claims:
@@ -179,9 +179,9 @@ class _Reader:
         return self._may_reveal[key]
 
     def needs_file(self, type_: Type, pattern: str) -> bool:
-        return type_.draft_key is not None or not set(possible_anchors(pattern)) <= _PATH_NAMES | _FIXED_NAMES
+        return type_.draft_key is not None or not set(placeholders_in(pattern)) <= _PATH_NAMES | _FIXED_NAMES
 
-    def address(self, version: Version, claim: Claim, pattern: str, values: Mapping[str, Any]) -> str:
+    def address(self, version: Version, claim: PathClaim, pattern: str, values: Mapping[str, Any]) -> str:
         """Return the address of a version with these values, or "" if the version had none."""
         owner = version.owner
         own = {"name": claim.name, "locale": claim.locale, **{name: owner.get(name) for name in _FIXED_NAMES}}
@@ -192,10 +192,10 @@ class _Reader:
             own["documentId"] = claim.document_id if by_path else owner.document_id
         return fill(pattern, {**own, **values}.get) or ""
 
-    def read(self, version: Version, claim: Claim, pattern: str, data: bytes) -> str:
+    def read(self, version: Version, claim: PathClaim, pattern: str, data: bytes) -> str:
         """Return the address of a version, or "" if its file is a draft or invalid."""
         type_, path = claim.type, version.path
-        names = [n for n in possible_anchors(pattern) if n in type_.attributes]
+        names = [n for n in placeholders_in(pattern) if n in type_.attributes]
         keys = [*names, "documentId", *([type_.draft_key.name] if type_.draft_key else [])]
         lines = key_lines(path, data, keys)
         known = (path, version.owner.path, lines or "")
@@ -211,13 +211,13 @@ class _Reader:
             self._known[known] = address
         return address
 
-    def _values(self, claim: Claim, names: list[str], tree: Tree) -> Mapping[str, Any] | None:
+    def _values(self, claim: PathClaim, names: list[str], tree: Tree) -> Mapping[str, Any] | None:
         type_ = claim.type
-        tree = gather(type_, with_name(type_, claim.name, tree or {}))
+        tree = collect_other_keys(type_, with_file_name_values(type_, claim.name, tree or {}))
         if is_draft(type_, tree):
             return None
         reading = Reading(self.state.schema.types)
-        own_id = read_own_id(tree, "", reading)
+        own_id = read_document_id(tree, "", reading)
         values = {name: _value(type_, name, tree.get(name)) for name in names}
         return {**values, "documentId": own_id} if own_id else values
 
@@ -228,7 +228,7 @@ def _value(type_: Type, name: str, tree: Tree) -> Any:
         return attribute.default
     try:
         return READERS[attribute.type](tree, attribute)
-    except (Unreadable, KeyError):
+    except (InvalidValue, KeyError):
         return None
 
 

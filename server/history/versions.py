@@ -9,7 +9,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from server.documents.document import DRAFT, PUBLISHED
-from server.documents.path_rules import Claim, Layout
+from server.documents.path_rules import Layout, PathClaim
 from server.documents.timestamps import from_seconds
 from server.paths import CONTENT, TYPES, UPLOADS
 from server.schema.model import Schema, Type
@@ -62,7 +62,7 @@ class Subjects:
     - `others`: whether the commit changed schemas, or content that belongs to no current content type.
     """
 
-    claims: tuple[Claim, ...]
+    claims: tuple[PathClaim, ...]
     media: bool
     others: bool
 
@@ -74,7 +74,7 @@ class Timeline:
     head: str
     schema: Schema
     commits: tuple[Commit, ...]
-    claims: dict[str, Claim]  # by path
+    claims: dict[str, PathClaim]  # by path
     paths: dict[
         tuple[str, str], set[str]
     ]  # by the content type's uid, and the documentId that is derived from the path
@@ -87,7 +87,7 @@ class Timeline:
         return subjects
 
     def _find_subjects(self, commit: Commit) -> Subjects:
-        claims: dict[tuple[str, bool], Claim] = {}
+        claims: dict[tuple[str, bool], PathClaim] = {}
         media = others = False
         for path in _paths(commit.changes):
             claim = self.claims.get(path)
@@ -123,7 +123,7 @@ class Versions:
                 self.log.update(head)
             commits = tuple(self.log.before(head)) if head else ()
         layout = Layout(state.schema, state.settings)
-        claims: dict[str, Claim] = {}
+        claims: dict[str, PathClaim] = {}
         paths: dict[tuple[str, str], set[str]] = {}
         for path in {path for commit in commits for path in _paths(commit.changes)}:
             # File names that are not UTF-8 never belong to documents, and JSON can't represent them.
@@ -196,7 +196,7 @@ class Versions:
         timeline: Timeline,
         paths: Collection[str],
         committed: Collection[str],
-        claim: "partial[Claim | None]",
+        claim: "partial[PathClaim | None]",
         seen: Seen,
     ) -> Iterator[Version]:
         """Yield a version for each uncommitted change to the files at `paths`.
@@ -219,7 +219,7 @@ class Versions:
                 yield _version(type_, None, change, claim(path), None, parent=timeline.head)
 
 
-def _claim(timeline: Timeline, layout: Layout, path: str) -> Claim | None:
+def _claim(timeline: Timeline, layout: Layout, path: str) -> PathClaim | None:
     if not path:
         return None
     return timeline.claims.get(path) or layout.claim(path)
@@ -236,8 +236,8 @@ def _version(
     type_: Type,
     commit: Commit | None,
     change: FileChange,
-    claim: Claim | None,
-    before: Claim | None,
+    claim: PathClaim | None,
+    before: PathClaim | None,
     parent: str = "",
 ) -> Version:
     place = claim or before
@@ -255,7 +255,7 @@ def _version(
     )
 
 
-def version_in(commit: Commit, change: FileChange, claim: Claim) -> Version:
+def version_in(commit: Commit, change: FileChange, claim: PathClaim) -> Version:
     return _version(claim.type, commit, change, claim, claim)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from server.documents.document import PUBLISHED, VALUES, Document, column_of
 from server.documents.ids import id_of_reference
-from server.documents.readers import Unreadable, read_target
+from server.documents.readers import InvalidValue, read_target
 from server.documents.values import components_at
 from server.formats.text_positions import KeyPath, Position, Positions, line_and_column, nearest
 from server.formats.tree import Tree
@@ -74,7 +74,7 @@ def _position(
         try:
             if read_target(item, attribute) == target:
                 return nearest(lines, (*path, i))
-        except Unreadable:
+        except InvalidValue:
             continue
     return nearest(lines, path)
 

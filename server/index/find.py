@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from server.documents.document import ID, PUBLISHED, Document, column_of, default_order
+from server.documents.document import ID, PUBLISHED, Document, column_of, default_sort_key
 from server.index.effective_version import effective_status, locale_inside
 from server.index.ordering import bits_of
 from server.index.planner import Planner
@@ -93,7 +93,7 @@ def candidates(view: View, query: Query) -> Iterable[Document]:
     if len(lists) == 1:
         return lists[0]
     view.budget.spend(sum(map(len, lists)))
-    return sorted(chain.from_iterable(lists), key=default_order)
+    return sorted(chain.from_iterable(lists), key=default_sort_key)
 
 
 def _locales(view: View, query: Query) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 from immutables import Map
 
 from server.config.model import LocaleSettings
-from server.documents.document import PUBLISHED, Document, column_of, default_order
+from server.documents.document import PUBLISHED, Document, column_of, default_sort_key
 from server.index.effective_version import effective_locales
 from server.index.ordering import Order
 from server.schema.model import Attribute, Schema, Type
@@ -21,7 +21,7 @@ Linking = Callable[[Type, str, Target, str, str], Order]
 # (column value, document that contains it, locale for following relations) → related documents
 Resolver = Callable[[Any, Document | None, str], list[Document]]
 
-NO_DOCUMENTS = Order(default_order)
+NO_DOCUMENTS = Order(default_sort_key)
 
 
 def make_edges(orders: Iterable[Order], at: int) -> Edges:
@@ -33,7 +33,7 @@ def make_edges(orders: Iterable[Order], at: int) -> Edges:
             locale, status = document.locale, document.status
             for target in targets:
                 sources[target, locale, status].append(document)
-    return Map({key: Order.presorted(documents, default_order) for key, documents in sources.items()})
+    return Map({key: Order.presorted(documents, default_sort_key) for key, documents in sources.items()})
 
 
 def apply_edges(edges: Edges, at: int, removed: list[Document], added: list[Document]) -> Edges:
@@ -78,7 +78,7 @@ def inverse_resolver(
         orders = [linking(type_, name, target, at, status) for at in inside]
         related = [d for order in orders for d in order.slice(0, len(order) if many else 1)]
         if len(orders) > 1:
-            related.sort(key=default_order)
+            related.sort(key=default_sort_key)
         return related
 
     return resolve
@@ -97,6 +97,6 @@ def holder_resolver(schema: Schema, locales: LocaleSettings, linking: Linking) -
     def resolve(value: Any, owner: Document | None, locale: str) -> list[Document]:
         path = media_key(owner.path) if owner else None
         orders = [linking(type_, name, path, at, PUBLISHED) for type_, name, at in attributes if path]
-        return sorted({id(d): d for order in orders for d in order}.values(), key=default_order)
+        return sorted({id(d): d for order in orders for d in order}.values(), key=default_sort_key)
 
     return resolve

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from server.documents.document import Document, column_of, default_order
+from server.documents.document import Document, column_of, default_sort_key
 from server.index.sorted_chunks import Notes, SortedChunks
 from server.query.operators import text_of
 from server.schema.model import Attribute
@@ -162,7 +162,7 @@ def value_of(column: Column) -> Callable[[Document], Any]:
     if column.attribute.name == "id":
         # Numeric ids are hashes. Clients that sort by id expect the order of creation, which is the default
         # order.
-        return default_order
+        return default_sort_key
     if column.attribute.type in UNORDERED_TYPES:
         return lambda d: None if d.row[at] is None else text_of(d.row[at])
     return lambda d: d.row[at]
@@ -170,7 +170,7 @@ def value_of(column: Column) -> Callable[[Document], Any]:
 
 def _values(documents: list[Document], column: Column) -> list[Any]:
     if column.attribute.name == "id":
-        return [default_order(d) for d in documents]
+        return [default_sort_key(d) for d in documents]
     values = column_of(documents, column.at)
     if column.attribute.type in UNORDERED_TYPES:
         return [None if value is None else text_of(value) for value in values]
@@ -181,8 +181,8 @@ def _key(columns: tuple[Column, ...]) -> Callable[[Document], tuple[Any, ...]]:
     parts = [_key_of(column) for column in columns]
     if len(parts) == 1:
         only = parts[0]
-        return lambda d: (*only(d), *default_order(d))
-    return lambda d: (*(v for part in parts for v in part(d)), *default_order(d))
+        return lambda d: (*only(d), *default_sort_key(d))
+    return lambda d: (*(v for part in parts for v in part(d)), *default_sort_key(d))
 
 
 def _key_of(column: Column) -> Callable[[Document], tuple[Any, Any]]:

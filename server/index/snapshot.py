@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from immutables import Map
 
 from server.config.model import Settings
-from server.documents.document import Document, default_order
+from server.documents.document import Document, default_sort_key
 from server.index.budget import UNLIMITED, Budget
 from server.index.effective_version import (
     EVERY_LOCALE,
@@ -99,7 +99,7 @@ class Snapshot:
 
     def members(self, type_: Type, locale: str, status: str, bits: int) -> Documents:
         """Return the documents in a bit set, in the default order. Fast for small sets."""
-        return sorted(self.slots(type_, locale, status).members(bits), key=default_order)
+        return sorted(self.slots(type_, locale, status).members(bits), key=default_sort_key)
 
     def slots(self, type_: Type, locale: str, status: str) -> Slots:
         return self.tables[type_.uid].slots.get((locale, status), NO_SLOTS)

@@ -7,7 +7,7 @@ from itertools import zip_longest
 
 from immutables import Map
 
-from server.documents.document import DRAFT, PUBLISHED, Document, default_order
+from server.documents.document import DRAFT, PUBLISHED, Document, default_sort_key
 from server.index.effective_version import effective_versions
 from server.index.inverse_relations import (
     NO_DOCUMENTS,
@@ -114,10 +114,10 @@ def build_table(
     for key, documents in grouped.items():
         # Assign slots in the given order, so rows that are packed together share a block.
         slots[key] = Slots().changed([], documents)
-        documents.sort(key=default_order)
+        documents.sort(key=default_sort_key)
         for document in documents:
             versions[(document.key[1], *key)] = document
-        order[key] = Order.presorted(documents, default_order)
+        order[key] = Order.presorted(documents, default_sort_key)
     return Table(Map(versions), order, slots)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from server.auth.roles import document_id_of, roles_of
 from server.auth.user import User
 from server.config.model import FILE, Settings
-from server.documents.document import Document, make
+from server.documents.document import Document, make_version
 from server.documents.timestamps import from_seconds
 from server.documents.values import empty_value
 from server.index.orders import Orders
@@ -110,14 +110,16 @@ def _user_document(type_: Type, user: User, settings: Settings) -> Document:
     }
     timestamps, path = (user.created_at, user.updated_at, user.created_at), f"user {user.id}"
     row, locale = _values(type_, values), settings.locales.default
-    return make(type_, user.document_id, row, timestamps, locale, path, number=user.id)
+    return make_version(type_, user.document_id, row, timestamps, locale, path, number=user.id)
 
 
 def _role_documents(type_: Type, settings: Settings, timestamp: str) -> Iterable[Document]:
     timestamps, locale = (timestamp, timestamp, timestamp), settings.locales.default
     for role in roles_of(settings):
         row = _values(type_, {"name": role.name, "description": role.description, "type": role.type})
-        yield make(type_, role.document_id, row, timestamps, locale, f"role {role.type}", number=role.id)
+        yield make_version(
+            type_, role.document_id, row, timestamps, locale, f"role {role.type}", number=role.id
+        )
 
 
 def _values(type_: Type, values: Mapping[str, Any]) -> list[Any]:

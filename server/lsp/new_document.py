@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Any
 
-from server.documents.path_rules import ENDINGS, MARKDOWN, Claim
+from server.documents.path_rules import ENDINGS, MARKDOWN, PathClaim
 from server.errors import ValidationError
 from server.formats.json import json_text
 from server.lsp.positions import uri_of
@@ -19,7 +19,7 @@ _MAX_NAME_BYTES = 255  # the limit in most file systems
 _FORMATS: Mapping[str, str] = {"md": ".md", "json": ".json", "yaml": ".yaml", "toml": ".toml"}
 
 
-def skeleton(view: View, path: str, claim: Claim) -> str:
+def skeleton(view: View, path: str, claim: PathClaim) -> str:
     """Return the text of a new document, with the default values of its attributes."""
     type_ = claim.type
     is_markdown = path.endswith(MARKDOWN)
@@ -37,7 +37,7 @@ def skeleton(view: View, path: str, claim: Claim) -> str:
     return f"{fence}{lines}{fence}\n" if is_markdown else lines
 
 
-def _first_value(type_: Type, attribute: Attribute, claim: Claim) -> Any:
+def _first_value(type_: Type, attribute: Attribute, claim: PathClaim) -> Any:
     if attribute.has_default:
         return attribute.default
     if attribute.type == "uid":
@@ -94,7 +94,7 @@ def new_document(view: View, arguments: Json) -> tuple[Json, str]:
         raise ValidationError("the name of the new document is missing or not valid")
     if "\\" in name or not name.isprintable():
         raise ValidationError("the name of the new document contains a backslash or a control character")
-    claim = Claim(type_, name, locale, False)
+    claim = PathClaim(type_, name, locale, False)
     path = view.layout.path_of(claim, _FORMATS[type_.format])
     if any(len(part.encode()) > _MAX_NAME_BYTES for part in path.split("/")):
         raise ValidationError(f"the file name has more than {_MAX_NAME_BYTES} bytes; use a shorter name")

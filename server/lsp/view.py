@@ -7,8 +7,8 @@ from pathlib import Path
 
 from server.config.model import Settings
 from server.documents.document import DRAFT, PUBLISHED, Document
-from server.documents.path_rules import Claim, Layout
-from server.documents.readers import Unreadable, read_target
+from server.documents.path_rules import Layout, PathClaim
+from server.documents.readers import InvalidValue, read_target
 from server.formats.regular_files import read_regular_file
 from server.formats.text_positions import KeyPath
 from server.formats.tree import Plain, is_null
@@ -103,7 +103,7 @@ class Source:
 
     schema: Schema
     path: str
-    claim: Claim
+    claim: PathClaim
     text: Text
 
     @cached_property
@@ -151,7 +151,7 @@ class Source:
             return None
         try:
             return attribute, key_of(attribute, read_target(tree, attribute))
-        except Unreadable:
+        except InvalidValue:
             return None
 
     def node_at(self, index: int) -> Node | None:

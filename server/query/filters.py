@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from server.documents.ids import compose
-from server.documents.readers import READERS, Unreadable
+from server.documents.ids import to_nfc
+from server.documents.readers import READERS, InvalidValue
 from server.documents.timestamps import read_partial_timestamp, read_timestamp
 from server.errors import ValidationError, invalid_key
 from server.query import qs
@@ -149,7 +149,7 @@ def _compose_names(value: Any) -> Any:
         return {key: _compose_names(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_compose_names(item) for item in value]
-    return compose(value) if isinstance(value, str) else value
+    return to_nfc(value) if isinstance(value, str) else value
 
 
 def _compare_ids(target: Type, operator: str, value: Any, path: AttributePath, negated: bool) -> Filter:
@@ -236,7 +236,7 @@ def _cast(attribute: Attribute, value: Any, dotted: str) -> Any:
         if attribute.type in ("datetime", "timestamp"):
             return _timestamp(text)
         return READERS[attribute.type](text, attribute)
-    except Unreadable as error:
+    except InvalidValue as error:
         if attribute.type == "date":
             try:
                 return read_timestamp(text)[:10]  # Some clients send dates as epoch milliseconds.
@@ -249,7 +249,7 @@ def _timestamp(text: str) -> str:
     try:
         return read_partial_timestamp(text)
     except ValueError as error:
-        raise Unreadable("a timestamp such as 2024-02-29T10:20:30Z, or the beginning of one") from error
+        raise InvalidValue("a timestamp such as 2024-02-29T10:20:30Z, or the beginning of one") from error
 
 
 def _bad_value(value: Any, dotted: str, expected: str) -> ValidationError:

@@ -7,7 +7,7 @@ from server.auth.draft_visibility import may_read_drafts
 from server.auth.permissions import SITE_SUBJECTS, Actor, may_find, may_of_site, may_write
 from server.auth.user import User
 from server.config.model import ACTIONS, Settings, known_actions
-from server.documents.locale_names import name_of
+from server.documents.locale_names import locale_name
 from server.documents.timestamps import from_seconds
 from server.history.past import PastStates
 from server.schema.describe import describe_component, describe_type
@@ -54,7 +54,7 @@ def describe_access(caller: Caller, past: PastStates, find_user: FindUser) -> di
 
 def _site(settings: Settings) -> Mapping[str, Any]:
     locales = [
-        {"code": code, "name": name_of(code), "isDefault": code == settings.locales.default}
+        {"code": code, "name": locale_name(code), "isDefault": code == settings.locales.default}
         for code in settings.locales.available
     ]
     pages = {"default": settings.api.page_size.default, "max": settings.api.page_size.max}

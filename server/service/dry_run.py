@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from server.auth.draft_visibility import may_read_source_of
-from server.documents.path_rules import Claim, Layout
+from server.documents.path_rules import Layout, PathClaim
 from server.history.differences import diff_lines
 from server.index.budget import Budget
 from server.service.read import Caller
@@ -38,7 +38,7 @@ def file_changes(writes: Iterable[Write], caller: Caller) -> Iterator[FileChange
             yield FileChange(write.path, _action(write), lines)
 
 
-def _may_see(caller: Caller, claim: Claim) -> bool:
+def _may_see(caller: Caller, claim: PathClaim) -> bool:
     return may_read_source_of(caller.actor, claim.type, caller.state.schema, draft=claim.draft)
 
 
@@ -48,7 +48,7 @@ def _action(write: Write) -> str:
     return "delete" if write.deletes else "update"
 
 
-def _lines(write: Write, claim: Claim, state: State, budget: Budget) -> list[str]:
+def _lines(write: Write, claim: PathClaim, state: State, budget: Budget) -> list[str]:
     before, passwords = "", tuple[str, ...]()
     if write.before is not None:
         shown = mask_text(state.schema, claim.type, write.path, (write.read or b"").decode())

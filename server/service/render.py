@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from server.config.model import ResponseFormat
-from server.documents.document import LOCALE, Document, default_order
+from server.documents.document import LOCALE, Document, default_sort_key
 from server.documents.values import Component, components_in
 from server.index.effective_version import EVERY_LOCALE, locale_inside
 from server.index.find import Listing
@@ -239,7 +239,7 @@ class Renderer:
                     selected.append(document)
             if sorts and not media:
                 # Documents with equal sort keys have the same order as in a list response.
-                selected.sort(key=default_order)
+                selected.sort(key=default_sort_key)
             return sort_each(selected, sorts) if sorts else selected
 
         return arrange

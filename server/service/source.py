@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from server.auth.draft_visibility import may_read_drafts, require_source_of
 from server.auth.permissions import require_source
 from server.documents.document import DRAFT, PUBLISHED, Document
-from server.documents.ids import compose
+from server.documents.ids import to_nfc
 from server.errors import ConflictError, NotFoundError, StorageError
 from server.formats.tree import SyntaxProblem
 from server.index.dangling import Key
@@ -91,7 +91,7 @@ def find_source(
     status = read_status(params.get("status"))
     require_source_of(actor, type_, state.schema, draft=status == DRAFT)
     require_source_of(actor, served, today, draft=status == DRAFT)
-    document = _document(state.snapshot, type_, compose(document_id), locale, status)
+    document = _document(state.snapshot, type_, to_nfc(document_id), locale, status)
     if to_write:
         require_source(actor, "write", state.schema)
         permit(caller.reader(type_), Verb.UPDATE, params)

@@ -4,7 +4,7 @@ import pickle
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from server.documents.ids import compose
+from server.documents.ids import to_nfc
 from server.index.dangling import Parsed, dangling
 from server.index.snapshot import Snapshot
 from server.problems import Problem, in_order
@@ -43,7 +43,7 @@ def find_duplicate_files(snapshot: Snapshot) -> Iterable[Problem]:
         for other in others:
             message = f'the document "{key[1]}" in the locale "{key[2]}" is already stored in {first.path}'
             fix = "change this file's documentId or name, or remove the file"
-            if other.path != first.path and compose(other.path) == compose(first.path):
+            if other.path != first.path and to_nfc(other.path) == to_nfc(first.path):
                 message += f": {_SAME_NAME}"
             yield Problem(other.path, None, message, fix, rule="duplicate-id")
     files = snapshot.tables[UPLOAD].versions

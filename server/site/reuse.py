@@ -5,7 +5,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from server.documents.constraints import broken_options
+from server.documents.constraints import option_errors
 from server.documents.encode import ABSENT, Reading, read_value
 from server.documents.path_rules import Layout
 from server.schema.model import Attribute, Type
@@ -89,7 +89,7 @@ def _added_columns(
         return None  # Files may already contain the new key, so they must be read again.
     reading = Reading(types)
     values = {attribute.name: read_value(attribute, ABSENT, (), reading) for attribute in new}
-    broken = reading.wrong or any(broken_options(attribute, values[attribute.name]) for attribute in new)
+    broken = reading.mismatches or any(option_errors(attribute, values[attribute.name]) for attribute in new)
     if broken or not all(isinstance(value, _SHARABLE_TYPES) or value == () for value in values.values()):
         return None
     return {type_.position[name]: value for name, value in values.items()}

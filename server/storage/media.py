@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from server.documents.document import Document, make
-from server.documents.encode import Reading, read_own_id, read_own_timestamp, read_value, warn_unknown
-from server.documents.ids import compose, id_of_name
+from server.documents.document import Document, make_version
+from server.documents.encode import Reading, read_document_id, read_file_timestamp, read_value, warn_unknown
+from server.documents.ids import id_of_name, to_nfc
 from server.formats.tree import Tree
 from server.paths import UPLOADS, UPLOADS_URL
 from server.schema.model import FILE_FIELDS, PREVIEW, Type
@@ -90,7 +90,7 @@ def upload_path(path: str) -> str | None:
 def media_key(path: str) -> str | None:
     """Return the name of a media file in documents and URLs (in Unicode NFC), or None for other files."""
     inside = upload_path(path)
-    return compose(inside) if inside else None
+    return to_nfc(inside) if inside else None
 
 
 def is_media_name(name: str) -> bool:
@@ -137,13 +137,13 @@ def read_media(
         if name in description:
             value = read_value(type_.attributes[name], description[name], (name,), reading)
             values[name] = values.get(name) if value is None else value
-    values["name"] = compose(values["name"])
+    values["name"] = to_nfc(values["name"])
     if values["formats"]:
         values["formats"] = _with_name(values["formats"], values["name"])
-    document_id = read_own_id(description, id_of_name(inside), reading)
+    document_id = read_document_id(description, id_of_name(inside), reading)
     row = [values.get(name) for name in type_.attributes]
-    published = read_own_timestamp(description, "publishedAt", timestamps[1], reading)
-    return make(type_, document_id, row, (*timestamps, published), locale, path)
+    published = read_file_timestamp(description, "publishedAt", timestamps[1], reading)
+    return make_version(type_, document_id, row, (*timestamps, published), locale, path)
 
 
 def with_formats(file: Document, formats: Mapping[str, Any], preview: Preview | None) -> Document:

@@ -15,8 +15,8 @@ from typing import Any, BinaryIO
 from xxhash import xxh3_128_digest
 
 from server import __version__
-from server.documents.document import Document, rows_of
-from server.documents.packed_rows import PackedRows, dump, load, pack_rows, widen
+from server.documents.document import Document, packed_rows_of
+from server.documents.packed_rows import PackedRows, add_columns, dump, load, pack_rows
 from server.schema.model import Type
 from server.storage.entry import Entry
 from server.storage.file_lock import FileLock
@@ -80,7 +80,7 @@ def pack(entries: Iterable[CachedEntry]) -> bytes:
     packed = []
     for uid, group in groups.items():
         documents = [document for _, document in group]
-        as_they_are = rows_of(documents)  # Reuse rows that are already packed.
+        as_they_are = packed_rows_of(documents)  # Reuse rows that are already packed.
         of_rows, data = (
             as_they_are.packed()
             if as_they_are
@@ -139,7 +139,7 @@ def _unpack(
                 yield from [None] * len(facts)
                 continue
             type_ = types[uid]
-            rows, data = PackedRows.read(widen(of_rows, added, len(type_.columns)), data, types)
+            rows, data = PackedRows.read(add_columns(of_rows, added, len(type_.columns)), data, types)
             for i, (path, signature, more, at, status, key, other) in enumerate(facts):
                 document = Document.unread(type_, key, status, other or path, rows, i)
                 entry = Entry(path, signature, document, *more)

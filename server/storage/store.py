@@ -11,18 +11,18 @@ from pathlib import Path
 from server.config.model import Settings
 from server.documents.addresses import ALIAS_KEYS
 from server.documents.advice import option_advice
-from server.documents.constraints import REQUIRED_MESSAGE, broken_within
-from server.documents.document import make
+from server.documents.constraints import REQUIRED_MESSAGE, errors_within
+from server.documents.document import make_version
 from server.documents.encode import (
     Mismatch,
     Reading,
     read_attributes,
-    read_own_id,
-    read_own_timestamp,
+    read_document_id,
+    read_file_timestamp,
     warn_unknown,
 )
-from server.documents.file_keys import gather, is_draft, unused_key, with_name
-from server.documents.path_rules import MARKDOWN, Claim, Layout
+from server.documents.file_keys import collect_other_keys, is_draft, unused_key, with_file_name_values
+from server.documents.path_rules import MARKDOWN, Layout, PathClaim
 from server.formats.frontmatter import TOML, split
 from server.formats.text_positions import DuplicateKey, Positions, nearest
 from server.formats.tree import SyntaxProblem, Tree, is_null
@@ -174,7 +174,7 @@ class Store:
             reading,
             *facts,
         )
-        problems += [_problem(sidecar, wrong, positions, "warning") for wrong in reading.wrong]
+        problems += [_problem(sidecar, wrong, positions, "warning") for wrong in reading.mismatches]
         return Entry(path, signature_, document, tuple(problems), beside=beside)
 
     def _stored_media(self, path: str, data: bytes, signature_: Signature) -> Entry | None:
@@ -208,30 +208,30 @@ class Store:
             self.settings.locales.default,
             reading,
         )
-        problems = tuple(_problem(path, wrong, positions, "warning") for wrong in reading.wrong)
+        problems = tuple(_problem(path, wrong, positions, "warning") for wrong in reading.mismatches)
         return Entry(path, signature_, document, problems, digest_of(data), derived)
 
-    def _document(self, path: str, claim: Claim, data: bytes, signature_: Signature) -> Entry:
+    def _document(self, path: str, claim: PathClaim, data: bytes, signature_: Signature) -> Entry:
         text, digest = decode(data), digest_of(data)
         refuse_empty(text)
         repeats: list[DuplicateKey] = []
         content = parse(path, text, claim.type.body, None, repeats)
-        tree = gather(claim.type, with_name(claim.type, claim.name, content))
+        tree = collect_other_keys(claim.type, with_file_name_values(claim.type, claim.name, content))
         reading = Reading(self.schema.types, masks_hashes=b"$" in data or b"\\" in data)
-        document_id = read_own_id(tree, claim.document_id, reading)
+        document_id = read_document_id(tree, claim.document_id, reading)
         reading.seed = "\0".join((claim.type.uid, document_id, claim.locale))
         values = read_attributes(claim.type, tree, (), reading)
         draft = claim.draft or is_draft(claim.type, tree)
         _warn_of_keys(path, text, claim, content, reading)
         if not draft:
-            unread = {wrong.path for wrong in reading.wrong}
-            for at, sentence in broken_within(claim.type, values):
+            unread = {wrong.path for wrong in reading.mismatches}
+            for at, sentence in errors_within(claim.type, values):
                 if at not in unread:
                     name = str(at[0])
                     fix = option_advice(claim.type.attributes[name], tree.get(name)) if len(at) == 1 else ""
                     if not fix and sentence == REQUIRED_MESSAGE and _lacks_front_matter(path, text):
                         fix = "the file has no front matter; its first line should be ---"
-                    reading.fail(at, sentence, fix, warning=True, rule="option")
+                    reading.add_mismatch(at, sentence, fix, warning=True, rule="option")
         written = not (is_null(tree.get("createdAt")) or is_null(tree.get("updatedAt")))
         derived = None if written else self.derived_timestamps(path, signature_[0] / 1e9)
         created, updated = _timestamps(tree, derived or ("", ""), reading)
@@ -240,16 +240,16 @@ class Store:
             created, updated = created or derived[0], updated or derived[1]
         # If a content type has no drafts, its documents are published when they are created.
         default = updated if claim.type.draft_publish else created
-        published = None if draft else read_own_timestamp(tree, "publishedAt", default, reading)
+        published = None if draft else read_file_timestamp(tree, "publishedAt", default, reading)
         problems = tuple(_named_like_a_draft(path, claim))
         problems += tuple(_repeated(path, key) for key in repeats)
-        if reading.wrong:
-            problems += problems_of(path, text, reading.wrong)
-        if any(not wrong.warning for wrong in reading.wrong):
+        if reading.mismatches:
+            problems += problems_of(path, text, reading.mismatches)
+        if any(not wrong.warning for wrong in reading.mismatches):
             own_id = document_id if "documentId" in tree else ""
             return Entry(path, signature_, None, problems, digest, derived, document_id=own_id)
         timestamps = (created, updated, published)
-        document = make(claim.type, document_id, values, timestamps, claim.locale, path)
+        document = make_version(claim.type, document_id, values, timestamps, claim.locale, path)
         return Entry(path, signature_, document, problems, digest, derived)
 
 
@@ -264,14 +264,14 @@ def _repeated(path: str, key: DuplicateKey) -> Problem:
     )
 
 
-def _named_like_a_draft(path: str, claim: Claim) -> Iterator[Problem]:
+def _named_like_a_draft(path: str, claim: PathClaim) -> Iterator[Problem]:
     if claim.name.endswith(".draft"):
         message = f'is named like a draft, but is served as the document "{claim.document_id}"'
         fix = f"set options.draftAndPublish to true in {claim.type.path}, or rename the file"
         yield Problem(path, None, message, fix, "warning", None, "file-name")
 
 
-def _warn_of_keys(path: str, text: str, claim: Claim, tree: Mapping[str, Tree], reading: Reading) -> None:
+def _warn_of_keys(path: str, text: str, claim: PathClaim, tree: Mapping[str, Tree], reading: Reading) -> None:
     type_ = claim.type
     unused = unused_key(type_, tree)
     key = type_.draft_key or (None if claim.draft else unused)
@@ -288,7 +288,7 @@ def _warn_of_keys(path: str, text: str, claim: Claim, tree: Mapping[str, Tree], 
             f"in {type_.path}, set options.draftAndPublish to true, "
             f'and options.draftWhen to {{"{unused.name}": {value}}}'
         )
-        reading.fail((unused.name,), message, fix, warning=True, rule="draft")
+        reading.add_mismatch((unused.name,), message, fix, warning=True, rule="draft")
 
 
 def _written(path: str, text: str, name: str, value: str) -> str:
@@ -298,8 +298,8 @@ def _written(path: str, text: str, name: str, value: str) -> str:
 
 
 def _timestamps(tree: Mapping[str, Tree], derived: tuple[str, str], reading: Reading) -> tuple[str, str]:
-    created = read_own_timestamp(tree, "createdAt", derived[0], reading)
-    return created, read_own_timestamp(tree, "updatedAt", derived[1], reading)
+    created = read_file_timestamp(tree, "createdAt", derived[0], reading)
+    return created, read_file_timestamp(tree, "updatedAt", derived[1], reading)
 
 
 def problems_of(path: str, text: str, wrong: list[Mismatch]) -> tuple[Problem, ...]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from server.documents.document import equal
-from server.documents.ids import compose
+from server.documents.ids import to_nfc
 from server.formats.tree import SyntaxProblem
 from server.problems import Problem, Severity
 from server.storage.entry import Entry
@@ -29,7 +29,7 @@ def unreadable_entry(root: Path, path: str, problem: Problem) -> Entry:
 def find_own_id(data: bytes) -> str:
     """Return the `documentId` in a file that can't be parsed, or "" if none is found."""
     found = _OWN_ID.search(data)
-    return compose(found[1].decode(errors="replace")) if found else ""
+    return to_nfc(found[1].decode(errors="replace")) if found else ""
 
 
 def last_good_entry(before: Entry | None, after: Entry | None) -> Entry | None:

@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import Any
 
 from server.auth.passwords import hash_password
-from server.documents.readers import READERS, Unreadable
+from server.documents.readers import READERS, InvalidValue
 from server.documents.timestamps import read_partial_timestamp
-from server.documents.values import Hashed, empty_value
+from server.documents.values import HashedPassword, empty_value
 from server.formats.json import read_json
 from server.formats.tree import Plain, SyntaxProblem, Tree
 from server.schema.model import Attribute, Schema, Type
@@ -31,7 +31,7 @@ def default_of(attribute: Attribute) -> Any:
         try:
             value = READERS[attribute.type](attribute.default, attribute)
             return _hash_default(value) if attribute.type == "password" else value
-        except Unreadable:
+        except InvalidValue:
             return reading
     return empty_value(attribute)
 
@@ -50,28 +50,28 @@ def read_scalar(attribute: Attribute, tree: Tree) -> Any:
         return _parse_boolean(tree)
     if attribute.group == "string":
         if not isinstance(tree, str) or type(tree) is Plain:
-            raise Unreadable("a string")
+            raise InvalidValue("a string")
         if _SURROGATE.search(tree):
-            raise Unreadable("a string without null characters or halves of surrogate pairs")
+            raise InvalidValue("a string without null characters or halves of surrogate pairs")
         if kind == "password":
-            return str(tree) if isinstance(tree, Hashed) else hash_password(tree)
+            return str(tree) if isinstance(tree, HashedPassword) else hash_password(tree)
         return READERS[kind](tree, attribute)
     if kind == "time" and not (isinstance(tree, str) and _TIME.fullmatch(tree.strip())):
-        raise Unreadable("a time, HH:mm:ss.SSS")
+        raise InvalidValue("a time, HH:mm:ss.SSS")
     if kind in _NUMBER_PATTERNS and not _NUMBER_PATTERNS[kind].fullmatch(str(tree).strip()):
-        raise Unreadable("a whole number" if kind == "biginteger" else "a date, YYYY-MM-DD")
+        raise InvalidValue("a whole number" if kind == "biginteger" else "a date, YYYY-MM-DD")
     if kind in ("datetime", "timestamp"):
         return _parse_timestamp(tree)
     value = READERS[kind](_parse_form_value(tree) if kind == "json" else tree, attribute)
     if isinstance(value, float) and not math.isfinite(value):
-        raise Unreadable("a number")
+        raise InvalidValue("a number")
     return value
 
 
 def _parse_boolean(tree: Tree) -> bool:
     text = str(_to_whole_number(tree)).lower()
     if text not in _BOOLEANS:
-        raise Unreadable("true or false")
+        raise InvalidValue("true or false")
     return _BOOLEANS[text]
 
 
@@ -83,7 +83,7 @@ def _parse_timestamp(tree: Tree) -> str:
             return read_partial_timestamp(str(tree))
     except ValueError:
         pass
-    raise Unreadable("a timestamp such as 2024-02-29T10:20:30Z")
+    raise InvalidValue("a timestamp such as 2024-02-29T10:20:30Z")
 
 
 def _to_whole_number(tree: Tree) -> Tree:

@@ -10,7 +10,7 @@ from typing import Any
 from server.config.model import Settings
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.encode import changed_keys, encode
-from server.documents.file_keys import gather, spread
+from server.documents.file_keys import collect_other_keys, spread_other_keys
 from server.documents.path_rules import MARKDOWN, Layout
 from server.documents.values import same_values
 from server.errors import ConflictError, ValidationError
@@ -215,7 +215,7 @@ class Context:
             if cached is None or cached[0] != text:
                 self._spend(text)
                 parsed = parse(document.path, text, document.type.body)
-                cached = self._trees[document.path] = text, gather(document.type, parsed)
+                cached = self._trees[document.path] = text, collect_other_keys(document.type, parsed)
             return cached[1]
 
     def changed(self, document: Document, changes: Mapping[str, Any]) -> str:
@@ -223,7 +223,7 @@ class Context:
         if it has an error that `changes` do not fix.
         """
         type_ = document.type
-        keys = spread(type_, changes, self.tree(document) if type_.other_keys in changes else None)
+        keys = spread_other_keys(type_, changes, self.tree(document) if type_.other_keys in changes else None)
         body = type_.attributes.get(type_.body or "")
         if body and body.has_default and keys.get(body.name, "") is None and document.path.endswith(MARKDOWN):
             # An empty body would be read as the attribute's default, so write an explicit null.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from server.documents.document import Document
-from server.documents.file_keys import draft_mark, is_draft, published_value
+from server.documents.file_keys import draft_key_value, is_draft, published_value
 from server.documents.values import same_values
 from server.formats.edits import REMOVE
 from server.write.context import Context, Values
@@ -63,7 +63,7 @@ def write_draft(
         _rely_on(context, published, draft)
         return
     if draft is None:
-        changes |= {**timestamps_of_new_draft(context, base), **draft_mark(base.type)}
+        changes |= {**timestamps_of_new_draft(context, base), **draft_key_value(base.type)}
     else:
         changes |= timestamp_of_change(context, base)
     text = context.changed(base, changes)

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from server.documents.constraints import REQUIRED_MESSAGE
-from server.documents.values import Hashed
+from server.documents.values import HashedPassword
 from server.errors import ValidationError
 from server.formats.text_positions import KeyPath
 from server.formats.tree import Plain, Tree, size_of
@@ -141,7 +141,7 @@ def quote(tree: Tree, attribute: Attribute | None = None) -> Any:
     if isinstance(tree, str) and (type(tree) is Plain or (attribute and attribute.type in _NUMBERS)):
         return _number(tree)
     if isinstance(tree, str):
-        return None if isinstance(tree, Hashed) else tree[:MAX_QUOTE_CHARS]
+        return None if isinstance(tree, HashedPassword) else tree[:MAX_QUOTE_CHARS]
     if isinstance(tree, Decimal):
         return _number(str(tree))
     if not isinstance(tree, dict | list):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from server.documents.document import PUBLISHED, Document
-from server.documents.ids import compose
+from server.documents.ids import to_nfc
 from server.errors import ValidationError
 from server.formats.text_positions import KeyPath, attribute_path
 from server.index.snapshot import Snapshot
@@ -94,7 +94,7 @@ class MediaInput:
             and isinstance(key, str)
             and not (isinstance(item, dict) and "documentId" not in item)
         ):
-            file = self.snapshot.get(type_, compose(key), self.locale, PUBLISHED)
+            file = self.snapshot.get(type_, to_nfc(key), self.locale, PUBLISHED)
         return media_key(file.path) if file else None
 
 

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 
 from server.documents.encode import encode_attributes
-from server.documents.file_keys import draft_mark, name_of
-from server.documents.path_rules import ENDINGS, Claim, is_partial
+from server.documents.file_keys import draft_key_value, file_name_for
+from server.documents.path_rules import ENDINGS, PathClaim, is_partial
 from server.errors import ConflictError
 from server.storage.document_text import new_text
 from server.storage.files import ignored
@@ -31,7 +31,7 @@ def write_new(context: Context, address: Address, document_id: str, values: Valu
         trees["documentId"] = document_id
     trees |= timestamps_of_new_file(context, is_published=type_.draft_publish and not address.draft)
     if address.draft:
-        trees.update(draft_mark(type_))
+        trees.update(draft_key_value(type_))
     context.replace(path, new_text(path, type_.body, trees, type_.front_matter))
 
 
@@ -45,7 +45,7 @@ def free_path(
     # Private uids are not used, because everybody can see file names.
     uids = (a for a in type_.attributes.values() if a.type == "uid" and a.visible)
     uid = next((values[a.name] for a in uids), None)
-    built = name_of(type_, values)
+    built = file_name_for(type_, values)
     folders = (type_.file_name or "").count("/") if built else 0
     uid = built or uid
     # Use lower case, because some file systems ignore case.
@@ -53,7 +53,7 @@ def free_path(
     name = type_.singular if type_.kind == "singleType" else named or document_id
     ending = _ENDINGS[type_.format]
     for candidate in (name, f"{name}-{document_id}"):
-        claim = Claim(type_, candidate, address.locale, address.draft and not type_.draft_key)
+        claim = PathClaim(type_, candidate, address.locale, address.draft and not type_.draft_key)
         path = context.layout.path_of(claim, ending)
         is_free = type_.kind == "singleType" or not _is_taken(context, claim)
         if is_free and context.layout.claim(path) == claim:
@@ -61,11 +61,11 @@ def free_path(
     raise ConflictError(f"no unused file name was found for a document at {path}")
 
 
-def _is_taken(context: Context, claim: Claim) -> bool:
+def _is_taken(context: Context, claim: PathClaim) -> bool:
     # The name must be free in all locales, statuses and file formats.
     for locale in context.settings.locales.available if claim.type.localized else (claim.locale,):
         for draft in (False, True):
-            path = context.layout.path_of(Claim(claim.type, claim.name, locale, draft), "")
+            path = context.layout.path_of(PathClaim(claim.type, claim.name, locale, draft), "")
             stem = path if not claim.type.files else path.rpartition(".")[0]
             if any(context.changeset.exists(stem + ending) for ending in ENDINGS):
                 return True

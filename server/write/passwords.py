@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from server.auth.passwords import hash_password
-from server.documents.values import Hashed
+from server.documents.values import HashedPassword
 from server.errors import ValidationError
 from server.formats.tree import Plain, Tree
 from server.schema.model import Attribute, Schema, Type
@@ -63,7 +63,7 @@ def _hash_object(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> dict[
 def _hash(schema: Schema, attribute: Attribute, tree: Tree) -> Tree:
     if attribute.type == "password" and isinstance(tree, str) and type(tree) is not Plain:
         # Strings with unprintable characters may be invalid. Validation rejects or hashes them later.
-        return Hashed(hash_password(tree), tree) if tree.isprintable() else tree
+        return HashedPassword(hash_password(tree), tree) if tree.isprintable() else tree
     if attribute.holds_components:
         if isinstance(tree, list):
             return [_hash_component(schema, attribute, item) for item in tree]

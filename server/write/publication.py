@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from server.documents.document import DRAFT, PUBLISHED, Document
-from server.documents.file_keys import draft_mark
+from server.documents.file_keys import draft_key_value
 from server.documents.values import same_values
 from server.errors import ValidationError
 from server.schema.model import Type
@@ -83,7 +83,7 @@ def unpublish(context: Context, type_: Type, document_id: str, locales: Iterable
 def _become_draft(context: Context, published: Document) -> None:
     type_ = published.type
     path = published.path if type_.draft_key else context.sibling(published.path, draft=True)
-    changes: Values = {**timestamps_of_unpublishing(), **draft_mark(type_)}
+    changes: Values = {**timestamps_of_unpublishing(), **draft_key_value(type_)}
     if path == published.path:
         context.replace(path, context.changed(published, changes), published)
         return

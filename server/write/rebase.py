@@ -57,7 +57,7 @@ def rebase(
     values, current, by_id = writer.merged(type_, earlier.document_id, base, change), earlier, True
     replaced = now or writer.replaced(address)
     for current in replaced:
-        merged = merge(type_, base, values, values_of(current), merge_text, by_id=by_id)
+        merged = merge(type_, base, values, values_of(current), merge_text, ids_match=by_id)
         if merged.conflicts:
             versions = (earlier, earlier.with_values(values), current)
             shown = replaced[0].as_draft() if address.draft else replaced[0]

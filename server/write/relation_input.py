@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from server.documents.values import identify
+from server.documents.values import derive_id
 from server.errors import ValidationError
 from server.formats.text_positions import KeyPath, attribute_path
 from server.schema.model import Attribute
@@ -213,7 +213,7 @@ def divide_by_locale(
         document_id, number = item.get("documentId"), item.get("id")
         if item.get("locale") or not isinstance(document_id, str) or not isinstance(number, int):
             return item.get("locale") or default
-        return next((code for code in locales if identify(uid, document_id, code) == number), default)
+        return next((code for code in locales if derive_id(uid, document_id, code) == number), default)
 
     def part(items: Any, locale: str) -> list[Any]:
         return [item for item in _items(items) if locale_of(item) == locale]

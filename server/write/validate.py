@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from server.documents.advice import advice
-from server.documents.blocks import cast_blocks, wrong_blocks
-from server.documents.constraints import Limits, broken_by_text, broken_within
+from server.documents.blocks import cast_blocks, find_block_errors
+from server.documents.constraints import Limits, errors_within, value_errors
 from server.documents.document import DRAFT, ID, PUBLISHED, column_of
 from server.documents.file_keys import reserved_keys
-from server.documents.ids import compose
-from server.documents.readers import Unreadable
-from server.documents.values import Component, Hashed, empty_value, identify
+from server.documents.ids import to_nfc
+from server.documents.readers import InvalidValue
+from server.documents.values import Component, HashedPassword, derive_id, empty_value
 from server.errors import SUGGESTION, ApplicationError, ValidationError
 from server.formats.text_positions import KeyPath, attribute_path
 from server.formats.tree import Tree
@@ -267,7 +267,7 @@ class Validator:
         if attribute.type == "dynamiczone":
             return self._zone(attribute, tree, path, current)
         if attribute.type == "blocks":
-            faults = [Fault(at, sentence) for at, sentence in wrong_blocks(tree, path)]
+            faults = [Fault(at, sentence) for at, sentence in find_block_errors(tree, path)]
             self.faults.extend(faults)
             if faults:
                 return None
@@ -277,17 +277,17 @@ class Validator:
             if attribute.type == "password":
                 self._check_password(attribute, tree, path)
             return value
-        except Unreadable as error:
+        except InvalidValue as error:
             self._fail(path, _unreadable(attribute, tree, error))
             fraction = _fraction(attribute, tree)
             if fraction is not None:
-                for sentence in broken_by_text(attribute, fraction, Limits(self.draft)):
+                for sentence in value_errors(attribute, fraction, Limits(self.draft)):
                     self._fail(path, sentence)
             return None
 
     def _check_password(self, attribute: Attribute, tree: Tree, path: KeyPath) -> None:
-        typed = tree.typed if isinstance(tree, Hashed) else tree
-        for sentence in broken_by_text(attribute, typed, Limits(self.draft)):
+        typed = tree.plain_text if isinstance(tree, HashedPassword) else tree
+        for sentence in value_errors(attribute, typed, Limits(self.draft)):
             self._fail(path, sentence)
 
     def _component(self, attribute: Attribute, tree: Tree, path: KeyPath, current: Any) -> Any:
@@ -345,7 +345,7 @@ class Validator:
         # If an unknown id was ignored, items with the same id are still duplicates, as with known ids.
         number = tree.get("id")
         is_ignored = number is not None and not self.reads_version and not self.in_private
-        return identify(type_.uid, str(number)) if is_ignored else identify(*map(str, path))
+        return derive_id(type_.uid, str(number)) if is_ignored else derive_id(*map(str, path))
 
     def _zone(self, attribute: Attribute, tree: Tree, path: KeyPath, current: Any) -> tuple[Component, ...]:
         if not isinstance(tree, list):
@@ -382,7 +382,7 @@ class Validator:
         if not isinstance(document_id, str) or not document_id or not isinstance(uid, str):
             dotted = ".".join(map(str, path))
             raise ValidationError(f"Invalid relation at {dotted}: relate by documentId", {"path": dotted})
-        document_id = compose(document_id)
+        document_id = to_nfc(document_id)
         status = item.get("status") if isinstance(item, dict) and not self.drafts else None
         if existing and not self._exists(uid, document_id, published=status == "published"):
             raise ValidationError(
@@ -434,7 +434,7 @@ def _refuse_own_keys(type_: Type, data: Mapping[str, Tree]) -> None:
         raise _unknown_key(key, key)
 
 
-def _unreadable(attribute: Attribute, tree: Tree, error: Unreadable) -> str:
+def _unreadable(attribute: Attribute, tree: Tree, error: InvalidValue) -> str:
     if attribute.type == "enumeration" and not isinstance(tree, dict | list):
         return f"must be one of the following values: {', '.join(attribute.enum)}, "
     if _fraction(attribute, tree) is not None:
@@ -478,7 +478,7 @@ def check(
     `only` selects the attributes to check. In a draft, only upper limits are checked.
     """
     row, body_faults = [values[name] for name in type_.attributes], list(faults)
-    broken = broken_within(type_, row, Limits(draft, MAX_STRING_CHARS))
+    broken = errors_within(type_, row, Limits(draft, MAX_STRING_CHARS))
     others = (Fault(path, sentence) for path, sentence in broken if only(str(path[0])))
     fault_paths = {fault.path for fault in body_faults}
     around = {outer for path in fault_paths for outer in _outwards(path)}

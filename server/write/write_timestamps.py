@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from server.config.model import TimestampSource
 from server.documents.document import Document
-from server.documents.encode import Reading, read_own_timestamp
+from server.documents.encode import Reading, read_file_timestamp
 from server.formats.edits import REMOVE, same
 from server.formats.tree import Plain, SyntaxProblem, Tree
 from server.schema.model import Type
@@ -78,7 +78,7 @@ def _created_timestamp(context: Context, base: Document, created_at: str) -> Val
     # Returns {} if the file already contains this timestamp.
     if not _is_stamped(context, base, "createdAt"):
         return {}
-    own = read_own_timestamp(context.tree(base), "createdAt", "", Reading(context.snapshot.schema.types))
+    own = read_file_timestamp(context.tree(base), "createdAt", "", Reading(context.snapshot.schema.types))
     return {} if own == created_at else {"createdAt": Plain(created_at)}
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.documents.advice import advice, timestamp_advice
-from server.documents.readers import READERS, Unreadable
+from server.documents.readers import READERS, InvalidValue
 from server.formats.tree import Plain
 from server.schema.model import Attribute
 from tests.sites import INTEGER, STRING, collection, component, documents, load, make, relation
@@ -48,7 +48,7 @@ MISTAKES = {
 @pytest.mark.parametrize(("kind", "text"), MISTAKES)
 def test_what_was_probably_meant_is_said(kind: str, text: str) -> None:
     attribute = Attribute("a", kind)
-    with pytest.raises(Unreadable):
+    with pytest.raises(InvalidValue):
         READERS[kind](Plain(text), attribute)
     assert advice(attribute, Plain(text)) == MISTAKES[kind, text]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from server.documents.blocks import wrong_blocks
+from server.documents.blocks import find_block_errors
 
 TEXT = {"type": "text", "text": "x"}
 LINK = {"type": "link", "url": "https://example.org", "children": [TEXT]}
@@ -12,7 +12,7 @@ ITEM = {"type": "list-item", "children": [TEXT, LINK]}
 
 
 def paths(*blocks: Any) -> list[str]:
-    return [".".join(map(str, path)) for path, _ in wrong_blocks(list(blocks), ())]
+    return [".".join(map(str, path)) for path, _ in find_block_errors(list(blocks), ())]
 
 
 @pytest.mark.parametrize(

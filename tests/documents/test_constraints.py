@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from server.documents.constraints import broken_options
+from server.documents.constraints import option_errors
 from server.schema.model import Attribute
 
 PRICE = Attribute("price", "float")
@@ -14,6 +14,6 @@ PRICE = Attribute("price", "float")
 def test_a_float_that_equals_its_limit_is_valid(limit: float) -> None:
     """As binary fractions, 0.3 is less than three tenths, and 0.1 is more than a tenth."""
     attribute = replace(PRICE, min=limit, max=limit)
-    assert [*broken_options(attribute, limit)] == []
-    assert [*broken_options(attribute, limit - 0.001)] == [f"must be greater than or equal to {limit}"]
-    assert [*broken_options(attribute, limit + 0.001)] == [f"must be less than or equal to {limit}"]
+    assert [*option_errors(attribute, limit)] == []
+    assert [*option_errors(attribute, limit - 0.001)] == [f"must be greater than or equal to {limit}"]
+    assert [*option_errors(attribute, limit + 0.001)] == [f"must be less than or equal to {limit}"]

@@ -15,7 +15,7 @@ NO_TEXT = ("integer", "biginteger", "float", "decimal", "boolean", "date", "time
 def test_an_empty_text_is_no_value_where_text_can_be_none(kind: str) -> None:
     reading, attribute = Reading({}), Attribute("x", kind)
     assert read_value(attribute, "", ("x",), reading) == empty_value(attribute)
-    assert reading.wrong == []
+    assert reading.mismatches == []
 
 
 @pytest.mark.parametrize("kind", ["string", "text", "richtext"])

@@ -5,7 +5,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.documents.file_keys import FIELD, read_name
+from server.documents.file_keys import FIELD, read_file_name
 from server.formats.tree import Plain
 from tests.growth import is_linear
 
@@ -34,12 +34,14 @@ def test_each_value_is_as_short_as_possible(pattern: str, name: str) -> None:
     texts[1::2] = [f"(?P<{n}>{r'[0-9]{4}-[0-9]{2}-[0-9]{2}' if n in DATES else '.+?'})" for n in texts[1::2]]
     found = re.fullmatch("".join(texts), name)
     expected = {key: Plain(text) for key, text in found.groupdict().items()} if found else {}
-    assert read_name(pattern, frozenset(FIELD.findall(pattern)) & DATES, name) == expected
+    assert read_file_name(pattern, frozenset(FIELD.findall(pattern)) & DATES, name) == expected
 
 
 def test_many_values_take_linear_time() -> None:
     pattern = "{a}-{b}-{c}-{day}"
-    assert is_linear(lambda size: read_name(pattern, DATES - {"until"}, "a-" * size + "x"), 25)
-    assert read_name(pattern, DATES - {"until"}, "a-b-c-d-2024-05-06")["c"] == "c-d"
+    assert is_linear(lambda size: read_file_name(pattern, DATES - {"until"}, "a-" * size + "x"), 25)
+    assert read_file_name(pattern, DATES - {"until"}, "a-b-c-d-2024-05-06")["c"] == "c-d"
     names = [f"a{i}" for i in range(60)]
-    assert list(read_name("-".join(f"{{{name}}}" for name in names), frozenset(), "-".join(names))) == names
+    assert (
+        list(read_file_name("-".join(f"{{{name}}}" for name in names), frozenset(), "-".join(names))) == names
+    )

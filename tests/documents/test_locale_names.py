@@ -2,7 +2,7 @@
 
 import pytest
 
-from server.documents.locale_names import is_language, name_of
+from server.documents.locale_names import is_language, locale_name
 from tests.documents.locale_names import TABLE, table
 
 
@@ -21,7 +21,7 @@ from tests.documents.locale_names import TABLE, table
     ],
 )
 def test_a_locale_has_the_name_that_cldr_gives_it(code: str, name: str) -> None:
-    assert name_of(code) == name
+    assert locale_name(code) == name
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ documents.
 import gc
 from weakref import ref
 
-from server.documents.document import Document, make
+from server.documents.document import Document, make_version
 from server.documents.values import Component
 from server.index.fragments import Fragments
 from server.schema.model import Attribute, Type
@@ -29,7 +29,7 @@ class Note(Document):
 
 
 def note(i: int, *parts: Component) -> Document:
-    made = make(NOTE, f"n{i}", [parts], TIMESTAMPS, "en", f"n{i}.md")
+    made = make_version(NOTE, f"n{i}", [parts], TIMESTAMPS, "en", f"n{i}.md")
     return Note(NOTE, made.row, made.status, made.path)
 
 

@@ -2,7 +2,7 @@
 
 from itertools import permutations
 
-from server.documents.document import Document, make
+from server.documents.document import Document, make_version
 from server.index.ordering import Column, Order, order_of
 from server.index.orders import ColumnKey, Orders, PathKey
 from server.schema.model import Attribute, Type
@@ -14,7 +14,7 @@ TYPE = Type("api::row.row", "collectionType", "row", "rows", "Row", ATTRIBUTES)
 
 def row(i: int) -> Document:
     values = [(i * step) % 7 for step in range(1, 6)]
-    return make(TYPE, f"r{i:03}", values, (f"2024-01-01T00:00:00.{i:03}Z",) * 3, "en", f"r{i}.md")
+    return make_version(TYPE, f"r{i:03}", values, (f"2024-01-01T00:00:00.{i:03}Z",) * 3, "en", f"r{i}.md")
 
 
 def key(names: tuple[str, ...]) -> ColumnKey:

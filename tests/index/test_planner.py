@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.config.model import DEFAULTS, with_values
-from server.documents.document import Document, make
+from server.documents.document import Document, make_version
 from server.index import sorted_chunks
 from server.index.find import candidates, find
 from server.index.predicates import compile_filter
@@ -115,14 +115,18 @@ pages = st.just((0, 1000)) | st.tuples(st.integers(0, 12), st.integers(1, 12))
 def book(schema: Schema, i: int, row: Any) -> Document:
     *values, minute = row
     timestamp = f"2024-01-01T00:0{minute}:00.000Z"
-    return make(schema.types["api::book.book"], f"b{i}", list(values), (timestamp,) * 3, "en", f"b{i}.md")
+    return make_version(
+        schema.types["api::book.book"], f"b{i}", list(values), (timestamp,) * 3, "en", f"b{i}.md"
+    )
 
 
 def site(schema: Schema, documents: list[Document]) -> Snapshot:
     people = [("w0", "Ann"), ("w1", "Ben"), ("w2", None)]
     timestamps = ("2024-01-01T00:00:00.000Z",) * 3
     type_ = schema.types["api::writer.writer"]
-    return build(schema, [*documents, *(make(type_, i, [n, ()], timestamps, "en", i) for i, n in people)])
+    return build(
+        schema, [*documents, *(make_version(type_, i, [n, ()], timestamps, "en", i) for i, n in people)]
+    )
 
 
 def ids(documents: Any) -> list[str]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from server.documents.document import Document, make
+from server.documents.document import Document, make_version
 from server.index import text_search, type_table
 from server.index.budget import Budget
 from server.index.ordering import bits_of, bits_of_slots, slots_of
@@ -37,7 +37,7 @@ def _small_chunks() -> object:
 
 def note(i: int, text: str | None, title: str | None = None) -> Document:
     timestamp = f"2024-01-01T00:00:{i:02d}.000Z"
-    return make(NOTE, f"n{i}", [text, title], (timestamp,) * 3, "en", f"n{i}.md")
+    return make_version(NOTE, f"n{i}", [text, title], (timestamp,) * 3, "en", f"n{i}.md")
 
 
 @pytest.fixture(params=["memmem", "bytes.find"])

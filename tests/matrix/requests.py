@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from server.api.operations.operation import Audience, Docs, Operation
-from server.documents.values import identify
+from server.documents.values import derive_id
 from tests.matrix.secrets import Group, probes
 
 _VARIABLE = re.compile(r"\{(\w+)(?::(\w+))?\}")
@@ -187,7 +187,7 @@ GUESSES: Sequence[Mapping[str, Any]] = (
     {"about": {"connect": [{**_TAG, "position": {"after": "v1", "__type": "api::vault.vault"}}]}},
     *({name: _beside("a2", "a1")} for name in ("parts", "fans")),
     *(
-        {name: [{"id": identify("\0".join(_ARTICLE), name, place), "label": "x"}]}
+        {name: [{"id": derive_id("\0".join(_ARTICLE), name, place), "label": "x"}]}
         for name in ("boxes", "pboxes")
         for place in "01"
     ),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from server.documents.document import Document, make
+from server.documents.document import Document, make_version
 from server.documents.values import Component
 from server.schema.model import Attribute, Schema, Type
 from server.storage.recent_versions import RecentVersions
@@ -37,7 +37,9 @@ NOTE, PART = SCHEMA.types["api::note.note"], SCHEMA.types["shared.part"]
 
 def note(title: str, name: str = "a", locale: str = "en") -> Document:
     times = ("2024-01-01T00:00:00.000Z", "2024-01-01T00:00:00.000Z", None)
-    return make(NOTE, name, (title, Component(PART, (1, title))), times, locale, f"content/notes/{name}.md")
+    return make_version(
+        NOTE, name, (title, Component(PART, (1, title))), times, locale, f"content/notes/{name}.md"
+    )
 
 
 def titles(recent: RecentVersions, name: str = "a", locale: str = "en", schema: Schema = SCHEMA) -> list[str]:

@@ -1254,7 +1254,7 @@ def test_what_is_proposed_reads_every_value_and_keeps_its_text(values: list[Any]
     reading = Reading({}, "")
     read = [read_value(attribute, value, (), reading) for value in values]
     if schema["type"] != "json":
-        assert reading.wrong == []
+        assert reading.mismatches == []
     if schema["type"] in ("string", "text", "integer", "float", "enumeration"):
         assert [str(r) for r in read if r is not None] == [
             str(v) for v, r in zip(values, read, strict=True) if r is not None

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from server.documents.email import is_valid
-from server.documents.readers import Unreadable
+from server.documents.readers import InvalidValue
 from server.formats.json import read_json
 from server.schema.model import Attribute
 from server.write.body_values import read_scalar
@@ -51,7 +51,7 @@ def test_what_a_type_takes(kind: str, json: str, value: Any) -> None:
     ],
 )
 def test_what_a_type_refuses(kind: str, json: str) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(InvalidValue):
         read(kind, json)
 
 

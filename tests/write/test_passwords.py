@@ -3,7 +3,7 @@
 from typing import Any
 
 from server.auth.passwords import check_password
-from server.documents.values import Hashed
+from server.documents.values import HashedPassword
 from server.write.passwords import hash_passwords
 from tests.conftest import MakeApi
 from tests.sites import STRING, collection, component
@@ -39,7 +39,7 @@ def test_passwords_are_hashed_before_the_write(make_api: MakeApi) -> None:
     api = make_api(FILES)
     schema = api.site.state.schema
     [found] = hash_passwords(schema, [(schema.subjects["door"], DATA)])
-    assert all(isinstance(code, Hashed) for code in codes(found))
+    assert all(isinstance(code, HashedPassword) for code in codes(found))
     assert [check_password(code, text) for code, text in zip(codes(found), codes(DATA), strict=True)] == [
         True
     ] * 4

@@ -4,20 +4,20 @@ import subprocess
 import sys
 import time
 
-from server.documents.document import make
+from server.documents.document import make_version
 from server.schema.model import Type
 from server.write.precondition import use_key, version_of
 
 PRINT = """
 import sys
-from server.documents.document import make
+from server.documents.document import make_version
 from server.write.precondition import use_key, version_of
 from server.schema.model import Attribute, Type
 type_ = Type("api::n.n", "collectionType", "n", "ns", "N", {"pin": Attribute("pin", "string", private=True)})
 if len(sys.argv) > 2:
     use_key(sys.argv[2])
 times = ("2024-01-01T00:00:00.000Z",) * 3
-print(version_of(make(type_, "n1", [sys.argv[1]], times, "en", "n1.md")))
+print(version_of(make_version(type_, "n1", [sys.argv[1]], times, "en", "n1.md")))
 """
 
 
@@ -41,7 +41,7 @@ def test_nobody_can_try_out_which_private_values_make_a_version() -> None:
 def test_to_try_out_which_secret_makes_a_version_takes_long() -> None:
     type_ = Type("api::n.n", "collectionType", "n", "ns", "N", {})
     times = ("2024-01-01T00:00:00.000Z",) * 3
-    document = make(type_, "n1", [], times, "en", "n1.md")
+    document = make_version(type_, "n1", [], times, "en", "n1.md")
     began = time.thread_time()
     for guess in range(5):
         use_key(f"a secret of at least 32 characters {guess}")

@@ -15,7 +15,7 @@ from server.auth.permissions import Actor
 from server.auth.query_permissions import narrow
 from server.config.model import Settings
 from server.config.values import LOCALE
-from server.documents.constraints import broken_options
+from server.documents.constraints import option_errors
 from server.documents.document import DRAFT, Document
 from server.documents.values import is_empty
 from server.index.find import find, find_single
@@ -319,7 +319,7 @@ def _input(type_: Type, value_of: Callable[[Attribute], Any]) -> Any:
     for attribute in type_.attributes.values():
         known = value_of if attribute.visible else _sample
         value = known(attribute) if attribute.scalar else None
-        if not is_empty(value) and not broken_options(attribute, value):
+        if not is_empty(value) and not option_errors(attribute, value):
             found[attribute.name] = _input_value(attribute, value)
         elif attribute.required and not attribute.derived:
             return None

@@ -28,7 +28,7 @@ from server.api.routes.write_requests import (
     undo_of,
 )
 from server.auth.permissions import forbidden, may_find, may_write
-from server.documents.ids import compose
+from server.documents.ids import to_nfc
 from server.errors import ForbiddenError, LimitError, NotFoundError, ValidationError, of_operation
 from server.query import qs
 from server.schema.model import Type
@@ -133,7 +133,7 @@ def _operation(wanted: Any, caller: Caller) -> Operation:
     if wanted.get("prefer") not in (None, MERGE):
         raise ValidationError(f'"prefer" must be "{MERGE}"')
     place, _, query = path.partition("?")
-    place, verb = compose(unquote(place)), VERBS[method]
+    place, verb = to_nfc(unquote(place)), VERBS[method]
     if (acted := _ACTION.fullmatch(place)) and verb is Verb.CREATE:
         place, verb = acted[1], Verb(acted[2])
     type_, document_id = _find_address(place, verb, caller)

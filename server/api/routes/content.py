@@ -16,7 +16,7 @@ from server.api.routes.write_requests import (
     is_dry_run,
     message_of,
 )
-from server.documents.ids import compose
+from server.documents.ids import to_nfc
 from server.errors import NotFoundError
 from server.schema.model import Type
 from server.service.document_write import ACTIONS, Operation, Verb, permit
@@ -49,12 +49,12 @@ def bind(handles: Handlers, writes: Writes) -> None:
         caller, verb, params = caller_of(request), VERBS[request.method], parameters(request)
         permit(caller.reader(type_), verb, params)  # The permission is checked before the body is read.
         data = None if verb is Verb.DELETE else data_of(read_body(request))
-        document_id = document_id and compose(document_id)
+        document_id = document_id and to_nfc(document_id)
         if_match, merge = request.headers.get("If-Match"), prefers(request, MERGE)
         return make(caller, Operation(type_, verb, document_id, params, data, if_match, merge))
 
     def act_on_document(verb: Verb, api_id: str, document_id: str) -> Response:
-        return act(type_of(api_id, COLLECTION), verb, compose(document_id))
+        return act(type_of(api_id, COLLECTION), verb, to_nfc(document_id))
 
     def act_on_single(verb: Verb, api_id: str) -> Response:
         return act(type_of(api_id, SINGLE), verb, None)

@@ -15,7 +15,7 @@ from server.api.request import actor_of, answer, budget_of, identities_of, param
 from server.api.routes.event_stream import stream, wants_stream
 from server.api.routes.handlers import Handlers
 from server.config.model import with_values
-from server.documents.ids import compose
+from server.documents.ids import to_nfc
 from server.errors import ForbiddenError, NotFoundError, ValidationError
 from server.events.database import EventDatabase
 from server.events.model import KINDS
@@ -103,7 +103,7 @@ def tags_of_address(
     if content is not None:
         return _tags_of_content(*content, query, reader)
     if path.startswith(UPLOADS_URL):
-        return [SITE_TAG, *tags_of_file(state.snapshot, compose(path.removeprefix(UPLOADS_URL)))]
+        return [SITE_TAG, *tags_of_file(state.snapshot, to_nfc(path.removeprefix(UPLOADS_URL)))]
     about_all = path.startswith(("/search", "/api/upload"))
     return [SITE_TAG, *(subjects if about_all else ())]
 
@@ -112,8 +112,8 @@ def _tags_of_content(
     type_: Type, document_id: str, query: str, reader: Callable[[Type], Reader]
 ) -> list[str]:
     try:
-        read = reader(type_).get(parse_query(query), compose(document_id) or None)
+        read = reader(type_).get(parse_query(query), to_nfc(document_id) or None)
     except NotFoundError:
-        tag = document_tag(type_.uid, compose(document_id)) if document_id else type_tag(type_.uid)
+        tag = document_tag(type_.uid, to_nfc(document_id)) if document_id else type_tag(type_.uid)
         return [SITE_TAG, tag]
     return read.cache_tags.split(", ")

@@ -12,7 +12,7 @@ from flask import Response, request
 from server.api.request import actor_of, answer_within, identities_of, parameters, read_body, state_of
 from server.api.routes.handlers import Handlers
 from server.auth.permissions import Actor
-from server.documents.ids import compose
+from server.documents.ids import to_nfc
 from server.errors import NotFoundError, ValidationError
 from server.events.presence import (
     ENTRY_TTL_S,
@@ -111,7 +111,7 @@ def _read_place(
         raise ValidationError(
             f'Unknown key "{str(key)[:_MAX_QUOTED_CHARS]}" in the request body; use {", ".join(KEYS)}'
         )
-    type_, document_id = _find_type(body.get("type"), types), compose(body["documentId"])
+    type_, document_id = _find_type(body.get("type"), types), to_nfc(body["documentId"])
     locale, field = body.get("locale"), body.get("field")
     locale = state.settings.locales.default if locale is None else locale
     if locale not in state.settings.locales.available:

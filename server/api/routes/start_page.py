@@ -15,7 +15,7 @@ from server.api.request import actor_of, answer, state_of
 from server.api.routes.handlers import Handlers
 from server.auth.permissions import Actor, may_find
 from server.documents.document import PUBLISHED, Document
-from server.documents.locale_names import name_of
+from server.documents.locale_names import locale_name
 from server.errors import NotFoundError
 from server.schema.model import Attribute, Type
 from server.service.render import dumps
@@ -136,7 +136,7 @@ def _page(state: State, readable: list[Type], actor: Actor) -> Response:
     locale = state.settings.locales.default
     listed = {t.uid: state.snapshot.list(t, locale, PUBLISHED) for t in readable}
     shown = {t.uid: list(islice(listed[t.uid], MAX_EXAMPLE_DOCUMENTS)) for t in readable}
-    in_locale = f" in {name_of(locale)}" if len(state.settings.locales.available) > 1 else ""
+    in_locale = f" in {locale_name(locale)}" if len(state.settings.locales.available) > 1 else ""
     words = (_word(t, shown[t.uid]) for t in readable)
     page = render_template(
         "start.html",

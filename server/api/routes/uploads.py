@@ -14,7 +14,7 @@ from server.api.request import commit_of, parameters, state_of, with_cache_tags
 from server.api.routes.handlers import Handlers
 from server.bounded import network_of
 from server.config.transformation import PARAMETERS
-from server.documents.ids import compose
+from server.documents.ids import to_nfc
 from server.errors import RateLimitError
 from server.paths import UPLOADS_URL
 from server.service.cache_tags import tags_of_file
@@ -43,7 +43,7 @@ def bind(handles: Handlers, files: MediaFiles, counts: CountTable) -> None:
 
     @handles("download")
     def download(path: str) -> Response:
-        snapshot, key, commit = state_of(request).snapshot, compose(path), commit_of(request)
+        snapshot, key, commit = state_of(request).snapshot, to_nfc(path), commit_of(request)
         asked = parameters(request) if request.query_string else {}
         most = state_of(request).settings.media.transform.per_minute
         admit = partial(_admit, counts, request.remote_addr or "")

@@ -8,7 +8,7 @@ from typing import Any
 from server.auth.draft_visibility import may_read_drafts
 from server.auth.permissions import may_find
 from server.documents.document import DRAFT
-from server.documents.three_way_merge import Conflict, Merged
+from server.documents.three_way_merge import Conflict, MergeResult
 from server.documents.values import empty_value, same_values
 from server.errors import UnmergedError, ValidationError
 from server.history.differences import value_json
@@ -68,7 +68,7 @@ def _require_side(side: Any, subject: str, otherwise: str = "") -> None:
         )
 
 
-def add_unread_conflicts(merged: Merged, three: Three, reading: Reading) -> Merged:
+def add_unread_conflicts(merged: MergeResult, three: Three, reading: Reading) -> MergeResult:
     """Add a conflict for each attribute that both sides changed and the actor is not allowed to read.
 
     Otherwise, the actor could guess the value and use a merge to check the guess.

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from server.documents.document import Document
-from server.documents.three_way_merge import Conflict, Merged, merge
+from server.documents.three_way_merge import Conflict, MergeResult, merge
 from server.documents.values import components_in, same_values
 from server.errors import ConflictError
 from server.formats.edits import REMOVE
@@ -64,11 +64,11 @@ class Three:
         same = (self.ours.path, self.ours.data) == (self.theirs.path, self.theirs.data)
         return "" if same else "update"
 
-    def merged(self) -> Merged:
+    def merged(self) -> MergeResult:
         # `merge` resolves conflicts with the values of the last version, which is theirs.
         return merge(self.type, *self.values, merge_text)
 
-    def merged_for_ours(self) -> Merged:
+    def merged_for_ours(self) -> MergeResult:
         # `merge` resolves conflicts with the values of the last version, which is ours.
         base, ours, theirs = self.values
         return merge(self.type, base, theirs, ours, merge_text)
@@ -141,7 +141,7 @@ def _key(document: Document) -> Key:
     return document.type.uid, document.document_id, document.locale, document.status
 
 
-def resolved_values(three: Three, merged: Merged, choices: Mapping[str, str]) -> Values | None:
+def resolved_values(three: Three, merged: MergeResult, choices: Mapping[str, str]) -> Values | None:
     """Return the merged values. Conflicts are resolved with the sides in `choices`."""
     if any(not conflict.path for conflict in merged.conflicts):
         side = three.ours if choices[""] == "ours" else three.theirs

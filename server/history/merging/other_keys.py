@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-from server.documents.file_keys import gather
+from server.documents.file_keys import collect_other_keys
 from server.documents.values import Component, components_in
 from server.formats.edits import REMOVE, same
 from server.formats.tree import Tree
@@ -50,7 +50,7 @@ def _tree(version: Version | None) -> Mapping[str, Tree]:
     if version is None:
         return {}
     type_ = version.document.type
-    return gather(type_, parse(version.path, version.data.decode(), type_.body))
+    return collect_other_keys(type_, parse(version.path, version.data.decode(), type_.body))
 
 
 def _other_keys(version: Version | None, tree: Mapping[str, Tree]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from server.auth.permissions import Actor, may_find
 from server.config.model import Settings
 from server.documents.document import DRAFT
 from server.documents.path_rules import Layout
-from server.documents.three_way_merge import Merged
+from server.documents.three_way_merge import MergeResult
 from server.documents.timestamps import now
 from server.errors import ConflictError, ForbiddenError, SetupError, UnmergedError
 from server.history.branching import CommittedFiles
@@ -338,7 +338,7 @@ class Planner:
         self,
         context: Context,
         three: Three,
-        merged: Merged,
+        merged: MergeResult,
         choices: tuple[dict[str, str], dict[str, Any]],
     ) -> Values | None:
         """Return a document's values after its conflicts are resolved. Raises ValidationError."""

@@ -7,7 +7,7 @@ from typing import Any
 from server.config.model import Settings
 from server.documents.document import Document
 from server.documents.path_rules import MARKDOWN
-from server.documents.three_way_merge import TEXT_TYPES, Merged
+from server.documents.three_way_merge import TEXT_TYPES, MergeResult
 from server.documents.values import empty_value, same_values
 from server.errors import ApiError
 from server.formats.edits import REMOVE
@@ -188,7 +188,7 @@ class _Merge:
         version = _version(self.store, self.path, text.encode()) if text is not None else None
         return version.document if version else None
 
-    def _choices(self, merged: Merged) -> dict[str, _Choice]:
+    def _choices(self, merged: MergeResult) -> dict[str, _Choice]:
         three = self.three
         base, ours, theirs = three.values
         names = dict.fromkeys(str(conflict.path[0]) for conflict in merged.conflicts)

@@ -7,10 +7,10 @@ from itertools import chain, islice
 from pathlib import Path
 
 from server.config.model import Settings
-from server.documents.document import Document, make
-from server.documents.encode import Reading, read_attributes, read_own_id
-from server.documents.file_keys import gather
-from server.documents.path_rules import Claim, Layout
+from server.documents.document import Document, make_version
+from server.documents.encode import Reading, read_attributes, read_document_id
+from server.documents.file_keys import collect_other_keys
+from server.documents.path_rules import Layout, PathClaim
 from server.formats.text_positions import KeyPath, Position, Positions, nearest
 from server.formats.tree import SyntaxProblem, Tree
 from server.index.dangling import MEDIA, Key
@@ -57,7 +57,7 @@ class Audit:
         return frozenset((*walk(self.root, self.layout.roots).files, *unsaved))
 
     @cached_property
-    def claims(self) -> Mapping[str, Claim]:
+    def claims(self) -> Mapping[str, PathClaim]:
         """Document that each file should contain according to its path, by path."""
         found = ((path, self.layout.claim(path)) for path in self.files if not is_upload(path))
         return {path: claim for path, claim in found if claim}
@@ -85,12 +85,12 @@ class Audit:
         paths = sorted(self.claims.keys() - self.documents.keys())
         return tuple(self.read_document(self.claims[path], path, self.parsed(path)[0]) for path in paths)
 
-    def read_document(self, claim: Claim, path: str, tree: dict[str, Tree]) -> Document:
+    def read_document(self, claim: PathClaim, path: str, tree: dict[str, Tree]) -> Document:
         """Return the document in a parsed file, with no timestamps and only the values that can be read."""
         reading = Reading(self.snapshot.schema.types, path, keeps_targets=True)
-        values = read_attributes(claim.type, gather(claim.type, tree), (), reading)
-        document_id = read_own_id(tree, claim.document_id, reading)
-        return make(claim.type, document_id, values, ("", "", None), claim.locale, path)
+        values = read_attributes(claim.type, collect_other_keys(claim.type, tree), (), reading)
+        document_id = read_document_id(tree, claim.document_id, reading)
+        return make_version(claim.type, document_id, values, ("", "", None), claim.locale, path)
 
     @cached_property
     def renames(self) -> Mapping[Key, Rename]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from server.documents.ids import compose
+from server.documents.ids import to_nfc
 from server.documents.path_rules import MARKDOWN, Layout
 from server.errors import GitError, SetupError
 from server.formats import frontmatter
@@ -80,7 +80,7 @@ def _written_id(path: str, text: str) -> str:
         written = parse(path, text, None).get("documentId")
     except SyntaxProblem:
         return ""
-    return compose(str(written)) if isinstance(written, str) else ""
+    return to_nfc(str(written)) if isinstance(written, str) else ""
 
 
 def _body(text: str) -> str:

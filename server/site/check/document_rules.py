@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from server.documents.constraints import Limits, broken_options
+from server.documents.constraints import Limits, option_errors
 from server.documents.document import DRAFT, VALUES, Document
 from server.documents.values import components_at, is_empty
 from server.formats.text_positions import KeyPath, line_and_column
@@ -88,7 +88,7 @@ def _content_rules(subject: Subject) -> Iterator[Problem]:
     document = subject.document
     if document is None or not document.type.rules:
         return
-    limits = Limits(draft=document.status == DRAFT)
+    limits = Limits(is_draft=document.status == DRAFT)
     row = document.read_row()[VALUES]
     for rule in document.type.rules:
         for at, value in _values_at(document.type, row, rule.path, ()):
@@ -98,9 +98,9 @@ def _content_rules(subject: Subject) -> Iterator[Problem]:
 
 
 def _broken(rule: ContentRule, value: Any, limits: Limits) -> list[str]:
-    broken = broken_options(rule.limits, value, limits)
+    broken = option_errors(rule.limits, value, limits)
     enum = rule.limits.enum
-    if enum and not is_empty(value) and str(value) not in enum and not limits.draft:
+    if enum and not is_empty(value) and str(value) not in enum and not limits.is_draft:
         broken.append(f'must be one of {", ".join(enum)} (found "{value}")')
     return broken[:1] if rule.message else broken
 

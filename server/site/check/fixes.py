@@ -9,10 +9,10 @@ from typing import Any
 
 from server.config.model import FILE
 from server.config.reader import unknown_keys
-from server.documents.blocks import damaged_members
+from server.documents.blocks import unreadable_members
 from server.documents.document import Document
 from server.documents.path_rules import ENDINGS
-from server.documents.readers import Unreadable, read_target
+from server.documents.readers import InvalidValue, read_target
 from server.errors import ConflictError, SetupError
 from server.formats.config_file import ConfigFile, read_config_file
 from server.formats.text_positions import DuplicateKey, KeyPath, Position
@@ -229,7 +229,7 @@ def _fix_spelling(audit: Audit, document: Document, type_: Type, tree: Tree, pat
             if new is not None:
                 yield Fix(document, at, str(value), new, "value")
         elif attribute.type == "blocks":
-            for inner in damaged_members(value):
+            for inner in unreadable_members(value):
                 yield Fix(document, (*at, *inner), "null", None, "value")
         elif attribute.holds_components:
             items = enumerate(value) if isinstance(value, list) else [(None, value)]
@@ -258,7 +258,7 @@ def _intended_target(audit: Audit, document: Document, attribute: Attribute, ent
         return None
     try:
         read = read_target(entry, attribute)
-    except Unreadable:
+    except InvalidValue:
         return None
     if attribute.type == "media":
         new = read if read in audit.snapshot.media else _media(audit, document, str(entry))

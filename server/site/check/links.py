@@ -13,7 +13,7 @@ from posixpath import basename, dirname, join, normpath, relpath, splitext
 from urllib.parse import unquote
 
 from server.documents.document import Document
-from server.documents.ids import compose
+from server.documents.ids import to_nfc
 from server.documents.path_rules import MARKDOWN
 from server.formats.prose import EXTERNAL, Link, normalize_anchor, possible_anchors
 from server.formats.text_positions import KeyPath
@@ -105,7 +105,7 @@ class LinkTargets:
         return self._exist[path]
 
     def _look_up(self, path: str) -> bool:
-        key = compose(upload_path(path) or "")
+        key = to_nfc(upload_path(path) or "")
         if key and (key in self.audit.snapshot.media or self._is_variant(key)):
             return True
         return path in self.audit.files or os.path.lexists(self.audit.root / path)

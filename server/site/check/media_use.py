@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from posixpath import basename
 from urllib.parse import unquote
 
-from server.documents.ids import compose
+from server.documents.ids import to_nfc
 from server.formats.tree import SyntaxProblem
 from server.index.dangling import MEDIA, referred_keys
 from server.problems import Problem
@@ -44,7 +44,7 @@ def _names_in_documents(audit: Audit) -> set[str]:
             names |= file_names(audit.text(path))
         except (OSError, SyntaxProblem):
             continue
-    names.update([compose(unquote(name)) for name in names])
+    names.update([to_nfc(unquote(name)) for name in names])
     originals = (format_of(name) for name in names)
     return names.union(original[1] for original in originals if original)
 

@@ -18,7 +18,7 @@ from server.documents.addresses import (
     origin_of,
     path_of,
     pattern_of,
-    possible_anchors,
+    placeholders_in,
 )
 from server.documents.document import PUBLISHED, Document, column_of
 from server.documents.ids import id_of_name
@@ -254,7 +254,7 @@ def _pages(type_: Type, pattern: str, locale: str, locales: tuple[str, ...]) -> 
             parts.append(LiteralPart((unquote(literal),)))
     segments = (segment for segment in path.split("/") if segment)
     # Assume that the front end has no other pages below a fixed segment or a locale.
-    is_exclusive = any(set(possible_anchors(segment)) <= {"locale"} for segment in segments)
+    is_exclusive = any(set(placeholders_in(segment)) <= {"locale"} for segment in segments)
     address = AddressPattern(tuple(parts))
     return TypeAddresses(type_, origin_of(pattern), address, start, key, locale, is_exclusive)
 

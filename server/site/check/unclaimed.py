@@ -9,7 +9,7 @@ from server.config.model import FILE
 from server.config.values import LOCALE
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.locale_names import is_language
-from server.documents.path_rules import ENDINGS, MARKDOWN, Claim, is_partial
+from server.documents.path_rules import ENDINGS, MARKDOWN, PathClaim, is_partial
 from server.formats.text_positions import line_and_column
 from server.paths import CONTENT, UPLOADS
 from server.problems import Problem
@@ -180,7 +180,7 @@ def _renamed_translation(audit: Audit, path: str, document: Document, defaults: 
     there = next((found for other in renamed if (found := audit.claims.get(other))), None)
     if there is None:
         return ""
-    wanted = Claim(claim.type, there.name, claim.locale, claim.draft)
+    wanted = PathClaim(claim.type, there.name, claim.locale, claim.draft)
     new = audit.layout.path_of(wanted, os.path.splitext(path)[1], audit.layout.pattern_of(path))
     return f"rename it to {new}, because the default locale was renamed"
 
@@ -216,7 +216,7 @@ def _ids(audit: Audit, type_: Type, locale: str) -> set[str]:
 
 def _sibling(audit: Audit, path: str, locale: str) -> str:
     claim = audit.claims[path]
-    wanted = Claim(claim.type, claim.name, locale, False)
+    wanted = PathClaim(claim.type, claim.name, locale, False)
     return audit.layout.path_of(wanted, os.path.splitext(path)[1], audit.layout.pattern_of(path))
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from server.documents.readers import READERS, Unreadable
+from server.documents.readers import READERS, InvalidValue
 from server.formats.edits import REMOVE
 from server.formats.tree import Tree, is_null
 from server.schema.model import Attribute
@@ -38,7 +38,7 @@ class ConversionResult:
 def _read(value: Any, new: Attribute) -> Any:
     try:
         return READERS[new.type](value, new)
-    except Unreadable:
+    except InvalidValue:
         return None
 
 
@@ -107,7 +107,7 @@ def convert_tree(tree: Tree, old: Attribute, new: Attribute) -> ConversionResult
     """Convert a value in a file from the type of `old` to the type of `new`.
 
     Return None if that is impossible. A value with the same meaning for both attributes is left unchanged.
-    Raises Unreadable if the value is not valid for `old`.
+    Raises InvalidValue if the value is not valid for `old`.
     """
     if is_null(tree):
         return ConversionResult(is_unchanged=True)

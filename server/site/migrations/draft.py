@@ -10,7 +10,7 @@ from typing import Any
 
 from server.config.model import FILE
 from server.documents.file_keys import is_marked_as_draft
-from server.documents.path_rules import ENDINGS, MARKDOWN, Claim, Layout
+from server.documents.path_rules import ENDINGS, MARKDOWN, Layout, PathClaim
 from server.errors import ConflictError, SetupError, StorageError, ValidationError, place_of, with_fix
 from server.formats.text_positions import KeyPath, line_and_column, nearest
 from server.formats.tree import SyntaxProblem, Tree
@@ -41,7 +41,7 @@ class AttributeMapping:
     """
 
     path: str
-    claim: Claim
+    claim: PathClaim
     key_path: KeyPath
     values: Mapping[str, Tree]
 
@@ -199,7 +199,7 @@ class Draft:
 
     # --- documents -----------------------------------------------------------------------------
 
-    def document_files(self, layout: Layout, uids: Iterable[str]) -> Iterator[tuple[str, Claim]]:
+    def document_files(self, layout: Layout, uids: Iterable[str]) -> Iterator[tuple[str, PathClaim]]:
         """Yield the path and the claim of each document file of the given content types.
 
         The claim names the document, the locale and the status that the path stands for.
@@ -238,7 +238,7 @@ class Draft:
                 self.refuse(path, error.message.removeprefix(f"{path} "))
 
     def _edit_document(
-        self, path: str, claim: Claim, after: Schema, text: str, editor: Editor, schema: Schema, uid: str
+        self, path: str, claim: PathClaim, after: Schema, text: str, editor: Editor, schema: Schema, uid: str
     ) -> None:
         tree, edits = parse(path, text, claim.type.body), Edits()
         for at, mapping in find_instances(schema, claim.type, tree, uid):
@@ -252,7 +252,7 @@ class Draft:
                 self.documents.add(path)
 
     def _refuse_to_publish(
-        self, path: str, claim: Claim, after: Schema, tree: Mapping[str, Tree], edits: Edits
+        self, path: str, claim: PathClaim, after: Schema, tree: Mapping[str, Tree], edits: Edits
     ) -> None:
         """Refuse the migration if a draft would no longer be marked as a draft."""
         key, new_type = claim.type.draft_key, after.types.get(claim.type.uid, claim.type)

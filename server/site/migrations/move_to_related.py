@@ -7,7 +7,7 @@ from typing import Any
 
 from server.documents.file_keys import is_marked_as_draft
 from server.documents.path_rules import MARKDOWN, Layout
-from server.documents.readers import READERS, Unreadable
+from server.documents.readers import READERS, InvalidValue
 from server.errors import ConflictError, ValidationError
 from server.formats.edits import REMOVE, same
 from server.formats.tree import SyntaxProblem, Tree, is_null
@@ -201,7 +201,7 @@ def _related(move: _Move, sources: list[_File], targets: list[_File]) -> dict[st
     for file in sources if move.owner is move.source else targets:
         try:
             ids = READERS["relation"](file.tree.get(move.relation.name), move.relation)
-        except Unreadable:
+        except InvalidValue:
             continue
         for other in ids or ():
             source, target = (file.document_id, str(other))

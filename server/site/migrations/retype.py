@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from server.documents.readers import READERS, Unreadable
+from server.documents.readers import READERS, InvalidValue
 from server.errors import ValidationError
 from server.formats.edits import REMOVE
 from server.formats.tree import Tree, is_null
@@ -83,7 +83,7 @@ def _edit_value(
         return Edits()
     try:
         found = conversion(tree)
-    except Unreadable as error:
+    except InvalidValue as error:
         if is_new:
             draft.refuse(
                 place.path, f'"{name}" must be {error.expected}', error.fix or "correct it first", at
@@ -102,7 +102,7 @@ def _is_valid(tree: Tree, new: Attribute) -> bool:
         return isinstance(tree, list) == new.repeatable
     try:
         READERS[new.type](tree, new)
-    except Unreadable:
+    except InvalidValue:
         return False
     return True
 
@@ -182,7 +182,7 @@ def _edit_schema(draft: Draft, type_: Type, old: Attribute, new: Attribute) -> N
 def _edit_default(edits: Edits, default: Any, old: Attribute, new: Attribute) -> None:
     try:
         found = convert_tree(default, old, new)
-    except Unreadable:
+    except InvalidValue:
         found = None
     if found is None or not found.is_unchanged:
         edits.values["attributes", old.name, "default"] = found.tree if found else REMOVE

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
 from server.documents.document import Document
-from server.documents.ids import compose
+from server.documents.ids import to_nfc
 from server.errors import BusyError
 from server.paths import STATE_FOLDER, UPLOADS, state_folder
 from server.schema.model import PREVIEW
@@ -105,7 +105,7 @@ class ImageCache:
         image_size, key = self._look(inside)
         if not key:
             return image_size, None, None
-        return image_size, *cached_facts(self.folder, key, compose(inside))
+        return image_size, *cached_facts(self.folder, key, to_nfc(inside))
 
     def picture(self, inside: str, signature_: Signature) -> Picture | None:
         """Return the cached data about an image, or None if its signature has changed."""

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from server.auth.permissions import Actor
 from server.config.model import FILE, QueryExport
 from server.documents.document import Document
-from server.documents.ids import compose
+from server.documents.ids import to_nfc
 from server.errors import ApiError, ForbiddenError, NotFoundError, SetupError
 from server.index.snapshot import View, apply
 from server.query import qs
@@ -196,7 +196,7 @@ def sources(site: Site, paths: Iterable[str]) -> Mapping[str, Source]:
     media = site.state.snapshot.media
     found: dict[str, Source] = {}
     for path in paths:
-        key = compose(path)
+        key = to_nfc(path)
         if stored := stored_object(media, key):
             found[path] = stored
             found.update(_stored_formats(key, media))

@@ -129,7 +129,7 @@ def _read(
             values[name] = () if isinstance(values[name], tuple) else None
         elif name not in tree:
             values[name] = default_of(attribute)
-    for wrong in reading.wrong:
+    for wrong in reading.mismatches:
         where = ".".join(map(str, wrong.path))
         notes.add(version.uid, f"{version.document_id}: {where} {wrong.message}; the import leaves it out")
     published = read_timestamp(version.published) if version.published and not version.draft else None

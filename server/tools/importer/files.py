@@ -8,7 +8,7 @@ from slugify import slugify
 
 from server.documents.document import DRAFT, Document
 from server.documents.encode import Reading, read_attributes
-from server.documents.file_keys import gather
+from server.documents.file_keys import collect_other_keys
 from server.documents.timestamps import now
 from server.errors import ConflictError
 from server.formats.tree import SyntaxProblem
@@ -137,7 +137,7 @@ class _DocumentMerge:
         if "\0" in text or len(text.encode()) > MAX_FILE_BYTES:
             return False  # The store would reject such a file.
         try:
-            tree = gather(version.type, parse(path, text, version.type.body))
+            tree = collect_other_keys(version.type, parse(path, text, version.type.body))
         except SyntaxProblem:
             return False
         read = read_attributes(version.type, tree, (), Reading(self.fitted.schema.types, ""))

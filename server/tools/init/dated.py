@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 
-from server.documents.file_keys import read_name
+from server.documents.file_keys import read_file_name
 from server.formats.tree import Tree, is_null
 from server.schema.model import DATE_PARTS, DATE_TYPES
 from server.tools.init.groups import PageGroup, PageMember
@@ -56,7 +56,7 @@ def _folders(member: PageMember) -> str:
 
 
 def _read(member: PageMember) -> dict[str, Tree]:
-    return read_name(PATTERN, frozenset({"date"}), member.name.rpartition("/")[2])
+    return read_file_name(PATTERN, frozenset({"date"}), member.name.rpartition("/")[2])
 
 
 def of_names(attributes: list[ProposedAttribute], group: PageGroup) -> list[ProposedAttribute] | None:

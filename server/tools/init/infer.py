@@ -106,7 +106,7 @@ def _why_refused(schema: Mapping[str, Any], key: KeyValues) -> str:
     reading = Reading({}, "")
     for _, value in key.values:
         read_value(attribute, value, (), reading)
-    return reading.wrong[0].message if reading.wrong else ""
+    return reading.mismatches[0].message if reading.mismatches else ""
 
 
 def _relation(key: KeyValues, names: Names, uid: str) -> Made | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from server.config.model import FILE, LocaleSettings, Settings
-from server.documents.file_keys import DRAFT_KEYS, says
+from server.documents.file_keys import DRAFT_KEYS, has_draft_value
 from server.documents.ids import id_of_name
 from server.documents.path_rules import MARKDOWN, Layout
 from server.formats.tree import is_null
@@ -89,7 +89,9 @@ class ProposedType:
         # Also check for drafts that the draft key does not mark, because Bifolio would publish them.
         pages = [member.page for member in self.group.members]
         others = [key for key in DRAFT_KEYS if key != self.draft_key]
-        return any(is_draft(page.path) or any(says(page.tree, key) for key in others) for page in pages)
+        return any(
+            is_draft(page.path) or any(has_draft_value(page.tree, key) for key in others) for page in pages
+        )
 
     @property
     def names_files(self) -> bool:
@@ -303,7 +305,7 @@ def _type(each: ProposedType, default: str) -> Iterator[list[Part]]:
         ]
     if each.draft_key:
         key = each.draft_key
-        drafts = sum(says(member.page.tree, key) for member in each.group.members)
+        drafts = sum(has_draft_value(member.page.tree, key) for member in each.group.members)
         yield [(f"  drafts: files with {key.name}: {str(key.value).lower()} ({drafts} of {files})", _QUIET)]
     if each.has_drafts:
         yield [

@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote
 
 from server.documents.document import Document
 from server.documents.path_rules import MARKDOWN
-from server.documents.readers import Unreadable, read_target
+from server.documents.readers import InvalidValue, read_target
 from server.formats.tree import Plain, SyntaxProblem, Tree, is_null
 from server.index.dangling import MEDIA, Key, key_of, pointing
 from server.paths import UPLOADS, UPLOADS_URL
@@ -73,7 +73,7 @@ class Retarget:
         try:
             if key_of(attribute, read_target(value, attribute)) != self.key:
                 return value
-        except Unreadable:
+        except InvalidValue:
             return value
         if isinstance(value, dict):
             return {**value, "documentId": self.new}

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from server.documents.document import Document
 from server.documents.ids import id_of_name
-from server.documents.path_rules import ENDINGS, Claim
+from server.documents.path_rules import ENDINGS, PathClaim
 from server.errors import ConflictError, NotFoundError, ValidationError
 from server.formats.tree import is_null
 from server.index.dangling import MEDIA
@@ -92,7 +92,7 @@ def _rename_media(request: Rename, context: Context) -> Renamed:
 # --- documents -----------------------------------------------------------------------------------
 
 
-def _rename_file(request: Rename, claim: Claim, context: Context) -> Renamed:
+def _rename_file(request: Rename, claim: PathClaim, context: Context) -> Renamed:
     new = _into_folder(request.old, request.new)
     if not new.endswith(ENDINGS):
         new += PurePosixPath(request.old).suffix
@@ -162,7 +162,7 @@ def _rename_documents(
     return Renamed(files, references, ids)
 
 
-def _documents_named(context: Context, claim: Claim) -> list[Document]:
+def _documents_named(context: Context, claim: PathClaim) -> list[Document]:
     # Raises ConflictError if one of the files can't be parsed.
     documents = {}
     for document in documents_of(context, claim.type.uid):
@@ -173,7 +173,7 @@ def _documents_named(context: Context, claim: Claim) -> list[Document]:
     return list(documents.values())
 
 
-def _refuse_unreadable(context: Context, claim: Claim, known: Container[str]) -> None:
+def _refuse_unreadable(context: Context, claim: PathClaim, known: Container[str]) -> None:
     for locale, draft, ending in product(context.settings.locales.available, (False, True), ENDINGS):
         path = context.layout.path_of(replace(claim, locale=locale, draft=draft), ending)
         if path not in known and context.layout.claim(path) and context.changeset.exists(path):

@@ -11,7 +11,7 @@ from slugify import slugify
 
 from server.auth.permissions import Actor
 from server.documents.document import ID, PUBLISHED, Document, column_of
-from server.documents.ids import compose, new_document_id
+from server.documents.ids import to_nfc, new_document_id
 from server.errors import ConflictError, NotFoundError, ValidationError
 from server.formats.edits import REMOVE
 from server.index.snapshot import Snapshot
@@ -63,7 +63,7 @@ def find_file(snapshot: Snapshot, locale: str, key: str, missing: str = "file.no
     """Return the media file with this numeric id or documentId.
     Raises NotFoundError with the message `missing` if there is no such file.
     """
-    type_, document_id = snapshot.schema.types[UPLOAD], compose(key)
+    type_, document_id = snapshot.schema.types[UPLOAD], to_nfc(key)
     if found := snapshot.get(type_, document_id, locale, PUBLISHED):
         return found
     if document_id.isascii() and document_id.isdecimal():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.documents.three_way_merge import Conflict, Merged, merge
+from server.documents.three_way_merge import Conflict, MergeResult, merge
 from server.documents.values import Component
 from server.schema.model import Attribute, Type
 
@@ -63,9 +63,9 @@ def merge_lines(base: str, ours: str, theirs: str) -> str | None:
     return "\n".join(t if o == b else o for b, o, t in rows)
 
 
-def merged(base: Changes, ours: Changes, theirs: Changes, *, by_id: bool = False) -> Merged:
+def merged(base: Changes, ours: Changes, theirs: Changes, *, by_id: bool = False) -> MergeResult:
     old = {**EMPTY, **base}
-    return merge(PAGE, old, {**old, **ours}, {**old, **theirs}, merge_lines, by_id=by_id)
+    return merge(PAGE, old, {**old, **ours}, {**old, **theirs}, merge_lines, ids_match=by_id)
 
 
 def quote(text: str, by: str = "", number: int = 0) -> Component:
@@ -104,7 +104,7 @@ def test_changes_of_different_attributes_are_both_there(mine: set[str], other: s
     theirs = {**VALUES, **{name: CHANGED[name][1] for name in other}}
     both = {**VALUES, **{name: CHANGED[name][1] for name in mine | other}}
     for one, two in ((ours, theirs), (theirs, ours)):
-        assert merge(PAGE, VALUES, one, two, merge_lines) == Merged(both)
+        assert merge(PAGE, VALUES, one, two, merge_lines) == MergeResult(both)
 
 
 @pytest.mark.parametrize("name", ["title", "count", "data", "blocks", "author"])
@@ -121,7 +121,7 @@ def test_true_is_not_one() -> None:
 
 def test_a_text_is_merged_by_line() -> None:
     found = merged({"body": "a\nb\nc"}, {"body": "A\nb\nc"}, {"body": "a\nb\nC"})
-    assert found == Merged({**EMPTY, "body": "A\nb\nC"})
+    assert found == MergeResult({**EMPTY, "body": "A\nb\nC"})
     assert merged({"body": "a\nb"}, {"body": "A\nb"}, {"body": "x\nb"}).conflicts
     assert merged({"body": "a\nb"}, {"body": "A\nb"}, {"body": None}).conflicts
     # a string is one value, so it can't be merged by line
@@ -134,14 +134,14 @@ def test_relations_and_media_are_merged_by_what_they_name() -> None:
         {"tags": ("b", "x"), "files": ("1", "2")},
         {"tags": ("a", "b", "y"), "files": ()},
     )
-    assert found == Merged({**EMPTY, "tags": ("b", "y", "x"), "files": ("2",)})
+    assert found == MergeResult({**EMPTY, "tags": ("b", "y", "x"), "files": ("2",)})
     moved = merged({"tags": ("a", "b", "c")}, {"tags": ("b", "c", "a")}, {"tags": ("c", "a", "b")})
     assert moved.conflicts == (Conflict(("tags",), ("a", "b", "c"), ("b", "c", "a"), ("c", "a", "b")),)
 
 
 def test_relations_that_others_store_are_theirs() -> None:
     found = merged({"linking": ("a",)}, {"linking": ("b",)}, {"linking": ("c",)})
-    assert found == Merged({**EMPTY, "linking": ("c",)})
+    assert found == MergeResult({**EMPTY, "linking": ("c",)})
 
 
 def test_a_component_is_merged_by_attribute() -> None:
@@ -149,7 +149,7 @@ def test_a_component_is_merged_by_attribute() -> None:
     found = merged(
         {"part": base}, {"part": part("Two", quote("x", "ann"))}, {"part": part("One", quote("x", "bob"))}
     )
-    assert found == Merged({**EMPTY, "part": part("Two", quote("x", "bob"))})
+    assert found == MergeResult({**EMPTY, "part": part("Two", quote("x", "bob"))})
     inner = merged(
         {"part": base}, {"part": part("One", quote("y", "ann"))}, {"part": part("One", quote("z", "ann"))}
     )
@@ -172,7 +172,7 @@ def test_a_component_is_merged_by_attribute() -> None:
 )
 def test_lists_of_components_have_what_both_added(ours: str, theirs: str, after: str) -> None:
     found = merged({"quotes": quotes("abc")}, {"quotes": quotes(ours)}, {"quotes": quotes(theirs)})
-    assert found == Merged({**EMPTY, "quotes": quotes(after)})
+    assert found == MergeResult({**EMPTY, "quotes": quotes(after)})
 
 
 def test_a_component_that_moved_is_changed_where_it_is_now() -> None:
@@ -210,20 +210,20 @@ def test_entries_of_a_zone_are_merged_by_kind() -> None:
     ours = (part("Uno"), quote("a", "ann"))
     theirs = (quote("new", "cy"), part("One"), quote("a", "bob"))
     found = merged({"zone": base}, {"zone": ours}, {"zone": theirs})
-    assert found == Merged({**EMPTY, "zone": (quote("new", "cy"), part("Uno"), quote("a", "bob"))})
+    assert found == MergeResult({**EMPTY, "zone": (quote("new", "cy"), part("Uno"), quote("a", "bob"))})
 
 
 def test_a_document_that_one_side_has_deleted_or_added() -> None:
     old, new = EMPTY, {**EMPTY, "title": "New"}
-    assert merge(PAGE, old, None, old, merge_lines) == Merged(None)
-    assert merge(PAGE, old, old, None, merge_lines) == Merged(None)
-    assert merge(PAGE, old, None, None, merge_lines) == Merged(None)
-    assert merge(PAGE, None, new, None, merge_lines) == Merged(new)
-    assert merge(PAGE, None, None, new, merge_lines) == Merged(new)
-    assert merge(PAGE, old, None, new, merge_lines) == Merged(new, (Conflict((), old, None, new),))
-    assert merge(PAGE, old, new, None, merge_lines) == Merged(None, (Conflict((), old, new, None),))
+    assert merge(PAGE, old, None, old, merge_lines) == MergeResult(None)
+    assert merge(PAGE, old, old, None, merge_lines) == MergeResult(None)
+    assert merge(PAGE, old, None, None, merge_lines) == MergeResult(None)
+    assert merge(PAGE, None, new, None, merge_lines) == MergeResult(new)
+    assert merge(PAGE, None, None, new, merge_lines) == MergeResult(new)
+    assert merge(PAGE, old, None, new, merge_lines) == MergeResult(new, (Conflict((), old, None, new),))
+    assert merge(PAGE, old, new, None, merge_lines) == MergeResult(None, (Conflict((), old, new, None),))
     both = merge(PAGE, None, {**EMPTY, "title": "A"}, {**EMPTY, "count": 1}, merge_lines)
-    assert both == Merged({**EMPTY, "title": "A", "count": 1})
+    assert both == MergeResult({**EMPTY, "title": "A", "count": 1})
     apart = merge(PAGE, None, {**EMPTY, "title": "A"}, {**EMPTY, "title": "B"}, merge_lines)
     assert apart.conflicts == (Conflict(("title",), None, "A", "B"),)
 

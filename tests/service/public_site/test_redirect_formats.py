@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.documents.document import make
+from server.documents.document import make_version
 from server.schema.model import Type
 from server.service.public_site.redirect_formats import FORMATS
 from server.service.public_site.redirects import Redirect
@@ -26,7 +26,7 @@ from tests.test_static_servers import is_root, run_nginx, running
 
 TYPE = Type("api::note.note", "collectionType", "note", "notes", "Note", {})
 TIME = "2024-01-01T00:00:00.000Z"
-DOCUMENT = make(TYPE, "a", [], (TIME, TIME, TIME), "en", "content/notes/a.md")
+DOCUMENT = make_version(TYPE, "a", [], (TIME, TIME, TIME), "en", "content/notes/a.md")
 ADDRESS = "https://example.org/new"
 # Aliases that would be rules or break a file if they were not escaped.
 ODD = (
