@@ -8,7 +8,7 @@ from server.config.reader import ENTRIES
 from server.config.setting import SettingKey
 from server.errors import ConflictError, place_of
 from server.formats.config_file import ConfigFile
-from server.formats.edits import REMOVE, Cut, apply_cuts, same
+from server.formats.edits import REMOVE, Replacement, apply_replacements, same
 from server.formats.tree import Node, SyntaxProblem, Tree, is_null, typed
 from server.formats.yaml.edit import edit_yaml
 from server.formats.yaml.reader import read_yaml, yaml_nodes
@@ -108,7 +108,7 @@ def mask_settings_text(text: str) -> str:
     """Return the text of site.yaml without the values of settings that can contain secrets."""
     root = yaml_nodes(text)
     nodes = [] if root is None else [n for key in KEYS.values() if key.secret for n in _at(root, key.path)]
-    return apply_cuts(text, [Cut(n.start, n.end, HIDDEN) for n in nodes if n.end > n.start])
+    return apply_replacements(text, [Replacement(n.start, n.end, HIDDEN) for n in nodes if n.end > n.start])
 
 
 def _at(node: Node, path: Path) -> Iterator[Node]:

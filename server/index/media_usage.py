@@ -7,8 +7,8 @@ from urllib.parse import unquote
 
 from immutables import Map
 
-from server.documents.document import DRAFT, PUBLISHED, VALUES, Document, default_order
-from server.documents.ids import compose
+from server.documents.document import DRAFT, PUBLISHED, VALUES, Document, default_sort_key
+from server.documents.ids import to_nfc
 from server.documents.values import components_at
 from server.index.inverse_relations import Difference, group_by
 from server.index.ordering import Order
@@ -81,7 +81,7 @@ def _apply(uses: Uses, removed: list[Document], added: list[Document]) -> Uses:
 
 
 def _order(document: Document) -> Any:
-    return (document.type.uid, default_order(document), document.status)
+    return (document.type.uid, default_sort_key(document), document.status)
 
 
 _NO_USES = Order(_order)
@@ -122,7 +122,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 def _links(text: str) -> Iterator[str]:
     for in_brackets, plain in _LINK.findall(text):
-        key = compose(unquote(in_brackets or plain).rstrip(".,;:!"))
+        key = to_nfc(unquote(in_brackets or plain).rstrip(".,;:!"))
         yield key
         # A link to a smaller copy of an image, such as thumbnail_bay.png, uses the image too.
         if of_picture := format_of(key):
