@@ -15,7 +15,7 @@ from server.index.dangling import MEDIA, Key
 from server.lsp.configuration import complete_configuration
 from server.lsp.describe import FILE_KEYS, describe_key, describe_target, describe_type, kind, measurements
 from server.lsp.insertion import Insertion
-from server.lsp.keys import Cursor, cursor_at, siblings
+from server.lsp.keys import Cursor, cursor_at, sibling_keys
 from server.lsp.markdown import complete_link
 from server.lsp.new_document import skeleton
 from server.lsp.protocol import Json
@@ -42,7 +42,7 @@ def complete(view: View, path: str, params: Json) -> Json:
         return NOTHING
     index = source.text.index(params.get("position"))
     if not source.text.value.strip():
-        return _listed(source, [_whole_document(view, source)])
+        return _completion_list(source, [_document_template(view, source)])
     cursor = cursor_at(path, source.text.value, index)
     if cursor is None:
         return NOTHING
@@ -52,18 +52,18 @@ def complete(view: View, path: str, params: Json) -> Json:
 
 
 def resolve(view: View, data: Any) -> str:
-    """Return the description of a completion item, or "" if there is none. `data` is the item's data."""
+    """Return the description of a completion item, or "" if there is none. `data` comes from the item."""
     found = data.get("key") if isinstance(data, dict) else None
     if isinstance(found, list) and len(found) == 2 and all(isinstance(part, str) for part in found):
         return describe_target(view, (found[0], found[1]), str(data.get("locale", "")))
     return ""
 
 
-def _listed(source: Source, items: Iterable[Json], *, is_incomplete: bool = False) -> Json:
+def _completion_list(source: Source, items: Iterable[Json], *, is_incomplete: bool = False) -> Json:
     return {"isIncomplete": is_incomplete, "items": list(items)}
 
 
-def _whole_document(view: View, source: Source) -> Json:
+def _document_template(view: View, source: Source) -> Json:
     text = skeleton(view, source.path, source.claim)
     span = (0, len(source.text.value))
     return {
@@ -105,12 +105,12 @@ class _Completion:
         type_ = source.type_at(cursor.path)
         if attribute is not None and attribute.type == "dynamiczone" and type_ is None:
             return self._entries(attribute, "")
-        return _listed(source, self._keys(type_)) if type_ else NOTHING
+        return _completion_list(source, self._keys(type_)) if type_ else NOTHING
 
     # --- keys ----------------------------------------------------------------------------------
 
     def _keys(self, type_: Type) -> Iterator[Json]:
-        known = siblings(self.source.nodes, self.cursor)
+        known = sibling_keys(self.source.nodes, self.cursor)
         is_top = not self.cursor.path
         body = type_.body if is_top and self.source.text.value.lstrip()[:1] in "-+{" else None
         names = [n for n, a in type_.attributes.items() if n not in known and not a.derived and n != body]
@@ -150,7 +150,9 @@ class _Completion:
     def _entries(self, attribute: Attribute, dash: str) -> Json:
         uids = [attribute.component] if attribute.component else list(attribute.components)
         types = (self.view.schema.types.get(uid or "") for uid in uids)
-        return _listed(self.source, (self._entry(attribute, t, dash) for t in types if t is not None))
+        return _completion_list(
+            self.source, (self._entry(attribute, t, dash) for t in types if t is not None)
+        )
 
     def _entry(self, attribute: Attribute, type_: Type, dash: str) -> Json:
         is_zone = attribute.type == "dynamiczone"
@@ -197,7 +199,7 @@ class _Completion:
             words = (date.today().isoformat(),)
         elif attribute.default is not None and isinstance(attribute.default, str):
             words = (attribute.default,)
-        return _listed(self.source, self._words(words, before, raw=attribute.type == "boolean"))
+        return _completion_list(self.source, self._words(words, before, raw=attribute.type == "boolean"))
 
     def _system_values(self, name: str, before: str) -> Json:
         """Return completions for the value of a key that is not an attribute, such as `locale`."""
@@ -213,15 +215,15 @@ class _Completion:
             words = self.view.settings.locales.available
         elif key is not None and path == (key.name,):
             both = (True, False) if isinstance(key.value, bool) else (key.value,)
-            return _listed(source, self._words([str(one).lower() for one in both], before, raw=True))
+            return _completion_list(source, self._words([str(one).lower() for one in both], before, raw=True))
         elif name == "documentId" and parent is not None and parent.morph:
             uid = source.value((*path[:-1], "__type"))
             return self._documents([uid] if uid else [], before, with_type=False)
-        return _listed(source, self._words(words, before))
+        return _completion_list(source, self._words(words, before))
 
     def _words(self, words: Iterable[str], before: str, *, raw: bool = False) -> Iterator[Json]:
         for order, word in enumerate(words):
-            new = word if raw else self._insert.spelled(word)
+            new = word if raw else self._insert.quoted(word)
             types = self.view.schema.types
             documentation = (
                 {"kind": "markdown", "value": describe_type(types[word])} if word in types else None
@@ -243,15 +245,15 @@ class _Completion:
         return self._documents([attribute.target or ""], before, with_type=False)
 
     def _documents(self, uids: Iterable[str], before: str, *, with_type: bool) -> Json:
-        query, taken = self.cursor.prefix.strip().casefold(), self._taken()
+        query, taken = self.cursor.prefix.strip().casefold(), self._used_targets()
         titles = {uid: self.view.titles.of(self.view.snapshot, uid).values() for uid in uids}
-        found = _best(titles, query)
+        found = _best_matches(titles, query)
         items = []
         for order, (uid, entry) in enumerate(found):
             document_id, title = entry.document_id, self._title(uid, entry)
             if document_id in taken:
                 continue
-            new = self._morph(uid, document_id) if with_type else self._insert.spelled(document_id)
+            new = self._morph(uid, document_id) if with_type else self._insert.quoted(document_id)
             items.append(
                 {
                     "label": document_id,
@@ -264,7 +266,7 @@ class _Completion:
                     **self._insert.value(new, before),
                 }
             )
-        return _listed(self.source, items, is_incomplete=len(found) >= MAX_ITEMS)
+        return _completion_list(self.source, items, is_incomplete=len(found) >= MAX_ITEMS)
 
     def _title(self, uid: str, entry: Entry) -> str:
         locale = self.source.claim.locale
@@ -285,7 +287,7 @@ class _Completion:
             return f'{{__type = "{uid}", documentId = {json_text(document_id)}}}'
         return f"{{__type: {uid}, documentId: {document_id}}}"
 
-    def _taken(self) -> set[str]:
+    def _used_targets(self) -> set[str]:
         # The value at the cursor is excluded, so that it is still offered as a completion.
         path: KeyPath = self.cursor.path
         parent = path[:-1] if path and isinstance(path[-1], int) else path
@@ -299,7 +301,7 @@ class _Completion:
         }
 
     def _files(self, attribute: Attribute, before: str) -> Json:
-        query, taken = self.cursor.prefix.strip().casefold(), self._taken()
+        query, taken = self.cursor.prefix.strip().casefold(), self._used_targets()
         found = [
             (not name.casefold().startswith(query), name)
             for name in self.view.snapshot.media
@@ -315,14 +317,17 @@ class _Completion:
                     "detail": measurements(file),
                     "sortText": f"{order:04}",
                     "data": self._data((MEDIA, name)),
-                    **self._insert.value(self._insert.spelled(name), before),
+                    **self._insert.value(self._insert.quoted(name), before),
                 }
             )
-        return _listed(self.source, items, is_incomplete=len(found) > MAX_ITEMS)
+        return _completion_list(self.source, items, is_incomplete=len(found) > MAX_ITEMS)
 
 
-def _best(titles: Mapping[str, Collection[Entry]], query: str) -> list[tuple[str, Entry]]:
-    """Return up to MAX_ITEMS entries that contain `query`, best matches first, each with its type's uid."""
+def _best_matches(titles: Mapping[str, Collection[Entry]], query: str) -> list[tuple[str, Entry]]:
+    """Return up to MAX_ITEMS entries that contain `query`, best matches first.
+
+    Each entry comes with the uid of its content type.
+    """
     matching = [(uid, one) for uid, entries in titles.items() for one in entries if query in one.folded]
     word = f" {query}"
     first = islice((one for one in matching if one[1].folded.startswith(query)), MAX_ITEMS)

@@ -10,7 +10,7 @@ from server.config.webhooks import WEBHOOK_KEYS
 from server.formats.text_positions import KeyPath
 from server.lsp.flow import Node
 from server.lsp.insertion import Insertion
-from server.lsp.keys import Cursor, cursor_at, nodes_of, siblings
+from server.lsp.keys import Cursor, cursor_at, nodes_of, sibling_keys
 from server.lsp.positions import Text
 from server.lsp.protocol import Json
 from server.lsp.view import View
@@ -102,18 +102,18 @@ def complete_configuration(view: View, path: str, params: Json) -> Json:
     if text is None or cursor is None:
         return {"isIncomplete": False, "items": []}
     insertion = Insertion(text, cursor, view.client.snippets)
-    place = _Place(view, path, text)
+    file = _ConfigurationFile(view, path, text)
     items: list[Json] = []
     if cursor.role in ("key", "item"):
-        items += _keys(place, cursor, insertion, siblings(place.nodes, cursor))
+        items += _keys(file, cursor, insertion, sibling_keys(file.nodes, cursor))
     if not items:
         is_in_block = cursor.role == "key" and cursor.style == "yaml"
-        items += _values(place, cursor, insertion, "- " if is_in_block else "")
+        items += _values(file, cursor, insertion, "- " if is_in_block else "")
     return {"isIncomplete": False, "items": items}
 
 
-class _Place:
-    """A configuration file and the keys in it."""
+class _ConfigurationFile:
+    """A configuration file, and the keys in it."""
 
     def __init__(self, view: View, path: str, text: Text) -> None:
         self.view, self.path, self.text = view, path, text
@@ -133,8 +133,8 @@ class _Place:
         return [str(path[1]) for path in paths if path[0] == "attributes"]
 
 
-def _keys(place: _Place, cursor: Cursor, insertion: Insertion, known: set[str]) -> Iterator[Json]:
-    names = keys_of_settings(place.view, cursor.path) if place.is_settings else _keys_of_schema(cursor.path)
+def _keys(file: _ConfigurationFile, cursor: Cursor, insertion: Insertion, known: set[str]) -> Iterator[Json]:
+    names = setting_keys(file.view, cursor.path) if file.is_settings else _schema_keys(cursor.path)
     for order, (name, sentence) in enumerate(names.items()):
         if name not in known:
             yield {
@@ -142,12 +142,12 @@ def _keys(place: _Place, cursor: Cursor, insertion: Insertion, known: set[str]) 
                 "kind": _PROPERTY,
                 "documentation": {"kind": "markdown", "value": sentence},
                 "sortText": f"{order:04}",
-                **insertion.key(name, _after(place, (*cursor.path, name), cursor)),
+                **insertion.key(name, _after(file, (*cursor.path, name), cursor)),
             }
 
 
-def _after(place: _Place, path: KeyPath, cursor: Cursor) -> str:
-    if place.is_settings:
+def _after(file: _ConfigurationFile, path: KeyPath, cursor: Cursor) -> str:
+    if file.is_settings:
         names = tuple(map(str, path))
         is_section = any(key.path[: len(names)] == names and key.path != names for key in KEYS.values())
         if is_section and cursor.style == "yaml":
@@ -163,7 +163,7 @@ def _after(place: _Place, path: KeyPath, cursor: Cursor) -> str:
     return "$0" if path[-1] in plain else '"$0"'
 
 
-def keys_of_settings(view: View, path: KeyPath) -> Words:
+def setting_keys(view: View, path: KeyPath) -> Words:
     """Return the keys that a mapping in site.yaml can contain, with their descriptions."""
     names = tuple("-" if isinstance(key, int) else key for key in path)
     depth = len(names)
@@ -179,16 +179,16 @@ def keys_of_settings(view: View, path: KeyPath) -> Words:
         return {**types, "upload": "Media files.", "user": "Users.", "auth": "Logins."}
     if names in (("api", "populate"), ("export", "types"), ("preview",), ("urls",)):
         return types
-    return next((words for pattern, words in _ENTRIES if _fits(pattern, names)), {})
+    return next((words for pattern, words in _ENTRIES if _matches(pattern, names)), {})
 
 
-def _fits(pattern: KeyPath, names: KeyPath) -> bool:
+def _matches(pattern: KeyPath, names: KeyPath) -> bool:
     pairs = zip(pattern, names, strict=False)
     fits = (one == name or (one == "*" and name != "-") for one, name in pairs)
     return len(pattern) == len(names) and all(fits)
 
 
-def _keys_of_schema(path: KeyPath) -> Words:
+def _schema_keys(path: KeyPath) -> Words:
     names: Iterable[str] = ()
     if path == ():
         names = TOP_KEYS
@@ -206,14 +206,14 @@ def _keys_of_schema(path: KeyPath) -> Words:
 # --- values ---------------------------------------------------------------------------------------
 
 
-def _values(place: _Place, cursor: Cursor, insertion: Insertion, before: str) -> Iterator[Json]:
+def _values(file: _ConfigurationFile, cursor: Cursor, insertion: Insertion, before: str) -> Iterator[Json]:
     path = tuple(key for key in cursor.path if isinstance(key, str))
-    words = _words_of_settings(place.view, path) if place.is_settings else _words_of_schema(place, path)
-    taken = {place.value(n.path) for n in place.nodes if n.path[:-1] == cursor.path[:-1] and _is_item(n)}
+    words = _setting_words(file.view, path) if file.is_settings else _schema_words(file, path)
+    taken = {file.value(n.path) for n in file.nodes if n.path[:-1] == cursor.path[:-1] and _is_item(n)}
     for order, (word, sentence) in enumerate(words.items()):
         if word in taken and word != cursor.prefix:
             continue
-        new = word if word in ("true", "false") else insertion.spelled(word)
+        new = word if word in ("true", "false") else insertion.quoted(word)
         yield {
             "label": word,
             "kind": _ENUM,
@@ -227,7 +227,7 @@ def _is_item(node: Node) -> bool:
     return isinstance(node.path[-1], int)
 
 
-def _words_of_settings(view: View, path: tuple[str, ...]) -> Words:
+def _setting_words(view: View, path: tuple[str, ...]) -> Words:
     if len(path) == 3 and path[0] == "roles":
         return dict.fromkeys(known_actions(path[2]), "")
     if len(path) == 3 and path[:2] == ("check", "rules"):
@@ -240,8 +240,8 @@ def _words_of_settings(view: View, path: tuple[str, ...]) -> Words:
     return dict.fromkeys(_SETTING_WORDS.get(key.holds, ()), key.sentence)
 
 
-def _words_of_schema(place: _Place, path: tuple[str, ...]) -> Words:
-    types = place.view.schema.types.values()
+def _schema_words(file: _ConfigurationFile, path: tuple[str, ...]) -> Words:
+    types = file.view.schema.types.values()
     key = path[-1] if path else ""
     if key in _FLAGS:
         return {"true": SCHEMA_KEYS[key], "false": SCHEMA_KEYS[key]}
@@ -255,19 +255,19 @@ def _words_of_schema(place: _Place, path: tuple[str, ...]) -> Words:
         if key in ("component", "components"):
             return {t.uid: t.display for t in types if t.kind == "component"}
         if key in ("inversedBy", "mappedBy"):
-            target = place.view.schema.types.get(place.value((*path[:-1], "target")))
+            target = file.view.schema.types.get(file.value((*path[:-1], "target")))
             related = target.attributes.values() if target else ()
             return {a.name: "" for a in related if a.type == "relation"}
         if key == "targetField":
-            return dict.fromkeys((name for name in place.attributes if name != path[1]), "")
+            return dict.fromkeys((name for name in file.attributes if name != path[1]), "")
         if key == "allowedTypes":
             return dict.fromkeys(("images", "videos", "audios", "files"), "")
     words: Mapping[tuple[str, ...], Iterable[str]] = {
         ("kind",): ("collectionType", "singleType"),
         ("options", "format"): FORMATS,
         ("options", "frontMatter"): FRONT_MATTER,
-        ("options", "body"): place.attributes,
-        ("options", "otherKeys"): place.attributes,
+        ("options", "body"): file.attributes,
+        ("options", "otherKeys"): file.attributes,
     }
     return dict.fromkeys(words.get(path, ()), SCHEMA_KEYS.get(key, ""))
 
@@ -280,22 +280,22 @@ def hover_configuration(view: View, path: str, params: Json) -> Json | None:
     found = _node_at(view, path, params)
     if found is None:
         return None
-    place, node, in_value = found
+    file, node, in_value = found
     names = tuple(key for key in node.path if isinstance(key, str))
     text = ""
     if in_value:
-        words = _words_of_settings(view, names) if place.is_settings else _words_of_schema(place, names)
-        text = words.get(place.value(node.path), "")
+        words = _setting_words(view, names) if file.is_settings else _schema_words(file, names)
+        text = words.get(file.value(node.path), "")
     if not text and names:
         last = max(i for i, key in enumerate(node.path) if isinstance(key, str))
         at = node.path[:last]
-        known = keys_of_settings(view, at) if place.is_settings else _keys_of_schema(names[:-1])
+        known = setting_keys(view, at) if file.is_settings else _schema_keys(names[:-1])
         text = known.get(names[-1], "")
     if not text:
         return None
     span = node.value if in_value and node.value else node.key
     contents = {"kind": "markdown", "value": f"**{'.'.join(names)}**\n\n{text}"}
-    return {"contents": contents, "range": place.text.range(span)}
+    return {"contents": contents, "range": file.text.range(span)}
 
 
 def uid_at(view: View, path: str, params: Json) -> str | None:
@@ -304,14 +304,14 @@ def uid_at(view: View, path: str, params: Json) -> str | None:
     return value if value in view.schema.types else None
 
 
-def _node_at(view: View, path: str, params: Json) -> tuple[_Place, Node, bool] | None:
+def _node_at(view: View, path: str, params: Json) -> tuple[_ConfigurationFile, Node, bool] | None:
     text = view.text(path)
     if text is None:
         return None
-    place, index = _Place(view, path, text), text.index(params.get("position"))
-    for node in reversed(place.nodes):
+    file, index = _ConfigurationFile(view, path, text), text.index(params.get("position"))
+    for node in reversed(file.nodes):
         if node.value and node.value[0] <= index <= node.value[1]:
-            return place, node, True
+            return file, node, True
         if node.key[0] <= index <= node.key[1]:
-            return place, node, False
+            return file, node, False
     return None

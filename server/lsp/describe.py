@@ -33,10 +33,10 @@ def describe_target(view: View, key: Key, locale: str = "") -> str:
 
 
 def describe_document(view: View, document: Document) -> str:
-    """Describe a document: title, summary, status, locales and path."""
-    parts = [f"**{plain(title(document) or document.document_id)}**"]
+    """Describe a document in Markdown: title, summary, status, locales and path."""
+    parts = [f"**{escape_markdown(title(document) or document.document_id)}**"]
     if summary := _summary(document):
-        parts.append(plain(summary))
+        parts.append(escape_markdown(summary))
     versions = view.snapshot.tables[document.type.uid].versions
     locales = list(dict.fromkeys(at for at, _ in view.snapshot.tables[document.type.uid].order))
     written = [at for at in locales if any((document.document_id, at, s) in versions for s in _STATUSES)]
@@ -82,13 +82,13 @@ def _summary(document: Document) -> str:
 
 
 def describe_media(view: View, file: Document) -> str:
-    """Describe a media file, with a preview if it is an image."""
-    parts = [f"**{plain(file.path)}**", measurements(file)]
+    """Describe a media file in Markdown, with a preview if it is an image."""
+    parts = [f"**{escape_markdown(file.path)}**", measurements(file)]
     if str(_value(file, "mime") or "").startswith("image/"):
         parts.insert(1, f"![]({view.uri(file.path)})")
     for name in ("alternativeText", "caption"):
         if value := _value(file, name):
-            parts.append(f"{name}: {plain(str(value))}")
+            parts.append(f"{name}: {escape_markdown(str(value))}")
     return "\n\n".join(filter(None, parts))
 
 
@@ -107,7 +107,7 @@ def _value(file: Document, name: str) -> Any:
 
 
 def describe_key(type_: Type | None, name: str) -> str:
-    """Describe a key of a document file. Return "" if the key is unknown."""
+    """Describe a key of a document file in Markdown. Return "" if the key is unknown."""
     attribute = type_.attributes.get(name) if type_ else None
     if type_ is None or attribute is None:
         return FILE_KEYS.get(name, "")
@@ -139,6 +139,6 @@ def describe_type(type_: Type) -> str:
     return f"**{type_.uid}**\n\n" + " ".join(sentences_of_type(type_)) + "\n\n" + "\n".join(rows)
 
 
-def plain(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Escape the characters that have a special meaning in Markdown."""
     return "".join(f"\\{c}" if c in "\\`*_[]<>#|" else c for c in text)

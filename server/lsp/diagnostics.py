@@ -6,7 +6,7 @@ from pathlib import Path
 
 from server.documents.path_rules import ENDINGS
 from server.errors import with_fix
-from server.lsp.edits import edit_of_plan, text_edits
+from server.lsp.edits import text_edits, workspace_edit
 from server.lsp.flow import Node
 from server.lsp.keys import nodes_of
 from server.lsp.positions import Span, Text, uri_of
@@ -33,7 +33,7 @@ MAX_QUICK_FIXES = 50  # Limit for one response, because each quick fix needs an 
 
 
 def diagnostic(problem: Problem, text: Text, span: Span) -> Json:
-    """Convert a problem in a span of a file to an LSP diagnostic."""
+    """Convert a problem to an LSP diagnostic. `span` is its place in the text of the file."""
     found: Json = {
         "range": text.range(span),
         "severity": _SEVERITIES[problem.severity],
@@ -54,7 +54,7 @@ def diagnostics(problems: Iterable[Problem], path: str, text: Text) -> list[Json
 def spans_by_start(nodes: Sequence[Node]) -> Mapping[int, Span]:
     """Map indexes to the spans of keys and values.
 
-    Each span is found at its start and at the index before that, where a quote can be.
+    Each span has two entries: its start, and the index before its start, where a quotation mark can be.
     """
     spans: dict[int, Span] = {}
     for node in reversed(nodes):  # in reverse order, so that the first node at an index wins
@@ -71,7 +71,7 @@ def span_of(problem: Problem, text: Text, spans: Mapping[int, Span]) -> Span:
 
     `spans` comes from `spans_by_start`.
     """
-    start = text.place(problem.line, problem.column)
+    start = text.index_of_line(problem.line, problem.column)
     if start in spans:
         return spans[start]
     if problem.column is None:
@@ -90,32 +90,34 @@ def code_actions(
     span: Span,
     survey: Survey,
     versions: Mapping[str, int | None],
-    only: Iterable[str] = (),
+    kinds: Iterable[str] = (),
 ) -> list[Json]:
-    """Return quick fixes for the first problems in a span, and a quick fix for all problems in the file.
+    """Return quick fixes for the first problems in a span, and one action that fixes all problems in the
+    file.
 
-    If `only` is not empty, only these kinds of code actions are returned.
+    If `kinds` is not empty, only code actions of these kinds are returned. `versions` maps the path of each
+    open text to its version.
     """
     text = view.text(path)
     if text is None:
         return []
-    kinds = list(only)
-    here = [problem for problem in survey.problems if problem.path == path]
+    requested = list(kinds)
+    own_problems = [problem for problem in survey.problems if problem.path == path]
     actions: list[Json] = []
-    if _wants(kinds, QUICK_FIX):
+    if _includes(requested, QUICK_FIX):
         spans = spans_by_start(nodes_of(path, text.value))
-        for problem in here:
+        for problem in own_problems:
             begin, end = span_of(problem, text, spans)
             if begin <= span[1] and span[0] <= end:
                 actions += _fixes_of(view, problem, (begin, end), survey, versions)
             if len(actions) >= MAX_QUICK_FIXES:
                 break
-    if _wants(kinds, FIX_ALL):
-        actions += _fix_all(view, here, survey, versions)
+    if _includes(requested, FIX_ALL):
+        actions += _fix_all(view, own_problems, survey, versions)
     return actions
 
 
-def _wants(kinds: list[str], kind: str) -> bool:
+def _includes(kinds: list[str], kind: str) -> bool:
     return not kinds or any(kind == wanted or kind.startswith(f"{wanted}.") for wanted in kinds)
 
 
@@ -155,7 +157,7 @@ def _fix_all(
 
 def _edit(view: View, fixes: tuple[Fix, ...], versions: Mapping[str, int | None]) -> Json | None:
     plan = plan_fixes(view.overlay, fixes)
-    return edit_of_plan(view.root, plan, versions) if plan.texts else None
+    return workspace_edit(view.root, plan, versions) if plan.texts else None
 
 
 def _text_edit(root: Path, path: str, old: str, new: str, versions: Mapping[str, int | None]) -> Json:

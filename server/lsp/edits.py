@@ -32,16 +32,16 @@ def _changes(old: str, new: str) -> Iterator[tuple[Span, str]]:
     for kind, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if kind != "equal":
             begin = at + sum(map(len, before[:a]))
-            yield _trimmed(begin, "".join(before[a:b]), "".join(after[c:d]))
+            yield _shrink(begin, "".join(before[a:b]), "".join(after[c:d]))
 
 
-def _trimmed(begin: int, old: str, new: str) -> tuple[Span, str]:
-    """Strip the common prefix and suffix from a change."""
-    start, most = 0, min(len(old), len(new))
-    while start < most and old[start] == new[start]:
+def _shrink(begin: int, old: str, new: str) -> tuple[Span, str]:
+    """Remove the common prefix and suffix from a change, and return its new span and text."""
+    start, limit = 0, min(len(old), len(new))
+    while start < limit and old[start] == new[start]:
         start += 1
     end = 0
-    while end < most - start and old[-1 - end] == new[-1 - end]:
+    while end < limit - start and old[-1 - end] == new[-1 - end]:
         end += 1
     if old[start : len(old) - end].endswith("\r") or old[:start].endswith("\r"):
         # The change would begin or end between \r and \n, where an editor's position can't be.
@@ -49,8 +49,8 @@ def _trimmed(begin: int, old: str, new: str) -> tuple[Span, str]:
     return (begin + start, begin + len(old) - end), new[start : len(new) - end]
 
 
-def edit_of_plan(root: Path, plan: Plan, versions: Mapping[str, int | None]) -> Json:
-    """Return the workspace edit that carries out a plan. Text changes come before renames.
+def workspace_edit(root: Path, plan: Plan, versions: Mapping[str, int | None]) -> Json:
+    """Return the LSP workspace edit for a plan. Text changes come before renames.
 
     `versions` maps the path of each open text to its version.
     """

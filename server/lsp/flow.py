@@ -25,8 +25,8 @@ _AFTER_BRACKETS = re.compile(r"( *)(?:-(?:\s|\Z)|[^\s#\"'\[\]{},][^:\n]*:(?:\s|\
 class Node:
     """A key or list item in a text.
 
-    `key` and `value` are spans without quotes; `value` is None for mappings, lists and missing values.
-    `depth` is the column of a key in block style, or -1 in brackets.
+    `key` and `value` are spans without quotation marks. `value` is None for mappings, lists and missing
+    values. `depth` is the column of a key in block style, or -1 in brackets.
     """
 
     path: KeyPath
@@ -37,7 +37,7 @@ class Node:
 
 @dataclass(slots=True)
 class Container:
-    """An unclosed bracket. `expects` is "key", "colon", "value" or "comma"."""
+    """An open bracket whose closing bracket is missing. `expects` is "key", "colon", "value" or "comma"."""
 
     is_mapping: bool
     path: KeyPath
@@ -53,36 +53,37 @@ class Container:
 
 @dataclass(slots=True)
 class Flow:
-    """Result of scanning a bracketed value.
+    """The result of scanning a bracketed value.
 
-    `open` contains the unclosed brackets. `last` is the last token, if it touches the end of the text. If
-    `is_too_deep` is set, more than MAX_DEPTH levels are nested, and `nodes` is empty.
+    - `open`: the brackets that are not closed.
+    - `last_token`: the last token, if it touches the end of the text.
+    - `is_too_deep`: whether more than MAX_DEPTH levels are nested. `nodes` is then empty.
     """
 
     nodes: list[Node]
     open: list[Container]
     end: int
-    last: Span | None = None
+    last_token: Span | None = None
     quote: str = ""
     is_too_deep: bool = False
 
 
 def scan_flow(text: str, start: int, end: int, path: KeyPath, column: int | None = None) -> Flow:
-    """Scan the bracketed value that starts at index `start` and has the key path `path`.
+    """Scan the bracketed value that starts at index `start`. Its key path is `path`.
 
-    If `column` is given, an unclosed value ends before the next key or list item that is not right of it.
+    If `column` is given, an unclosed value ends before the next key or list item at or left of that column.
     """
     flow = Flow([], [], start)
     for found in _tokens(text, start, end):
         flow.end = found.end()
         line = text.rfind("\n", found.start(), found.end()) + 1
         if line and column is not None and _is_outside(text, line, column):
-            flow.end, flow.last, flow.quote = line, None, ""
+            flow.end, flow.last_token, flow.quote = line, None, ""
             break
         if found.lastgroup in ("space", "other"):
-            flow.last, flow.quote = None, ""
+            flow.last_token, flow.quote = None, ""
         elif found.lastgroup == "mark":
-            flow.last, flow.quote = None, ""
+            flow.last_token, flow.quote = None, ""
             _mark(flow, found[0], path, found.start())
         else:
             _scalar(flow, text, found)
@@ -91,8 +92,8 @@ def scan_flow(text: str, start: int, end: int, path: KeyPath, column: int | None
         # Limit the depth, because the total length of all paths grows with the square of the depth.
         if len(path) + len(flow.open) > MAX_DEPTH:
             return Flow([], [], end, is_too_deep=True)
-    if flow.last is not None and flow.end < end:
-        flow.last, flow.quote = None, ""
+    if flow.last_token is not None and flow.end < end:
+        flow.last_token, flow.quote = None, ""
     return flow
 
 
@@ -134,13 +135,13 @@ def _scalar(flow: Flow, text: str, found: re.Match[str]) -> None:
     closed = bool(quote) and len(found[0]) > 1 and found[0].endswith(quote)
     begin = found.start() + bool(quote)
     end = found.start() + len(found[0].rstrip()) - closed
-    flow.last, flow.quote = (begin, end), quote
+    flow.last_token, flow.quote = (begin, end), quote
     if closed or (not quote and found[0] != found[0].rstrip()):
-        flow.last = None
+        flow.last_token = None
     if top is None:
         return
     if top.is_mapping and top.expects in ("key", "comma", "colon"):
-        name = plain_text(text[begin:end], quote)
+        name = decode_scalar(text[begin:end], quote)
         top.slot, top.key, top.expects = name, (begin, end), "colon"
         top.keys.add(name)
         return
@@ -149,8 +150,8 @@ def _scalar(flow: Flow, text: str, found: re.Match[str]) -> None:
     top.expects = "comma"
 
 
-def plain_text(text: str, quote: str) -> str:
-    """Decode the text between the quotes of a scalar. `quote` is "" for a plain scalar."""
+def decode_scalar(text: str, quote: str) -> str:
+    """Decode the text between the quotation marks of a scalar. `quote` is "" for an unquoted scalar."""
     if quote == '"' and "\\" in text:
         try:
             return str(json.loads(f'"{text}"'))

@@ -3,7 +3,7 @@
 from server.lsp.configuration import hover_configuration
 from server.lsp.describe import describe_key, describe_target, describe_type
 from server.lsp.flow import Node
-from server.lsp.markdown import destination_of, link_at
+from server.lsp.markdown import link_at, resolve_link
 from server.lsp.navigation import key_of_link
 from server.lsp.positions import Span, Text
 from server.lsp.protocol import Json
@@ -42,7 +42,7 @@ def _describe(view: View, source: Source, node: Node, *, in_value: bool) -> str:
 
 
 def _describe_link(view: View, path: str, link: str) -> str:
-    key, found = key_of_link(view, path, link), destination_of(view, path, link)
+    key, found = key_of_link(view, path, link), resolve_link(view, path, link)
     other = view.layout.claim(found[0]) if found else None
     return describe_target(view, key, other.locale if other else "") if key else ""
 

@@ -15,7 +15,7 @@ _SIMPLE = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./ @-]*(?<! )")
 
 @dataclass(frozen=True, eq=False)
 class Insertion:
-    """Builder for the edits that insert keys and values at a cursor.
+    """Builder of the edits that insert keys and values at a cursor.
 
     `snippets` tells whether the editor supports snippets.
     """
@@ -24,12 +24,12 @@ class Insertion:
     cursor: Cursor
     snippets: bool
 
-    def key(self, name: str, after: str) -> Json:
-        """Return the edit that inserts the key `name`, followed by the snippet `after`."""
+    def key(self, name: str, suffix: str) -> Json:
+        """Return the edit that inserts the key `name`, followed by the snippet `suffix`."""
         cursor, text = self.cursor, self.text
         start, end = cursor.span
         if cursor.is_followed:
-            new, after = name, ""
+            new, suffix = name, ""
         elif cursor.style == "json":
             if cursor.quote:
                 end += text.value[end : end + 1] == cursor.quote
@@ -39,20 +39,20 @@ class Insertion:
         else:
             if cursor.quote:
                 end += text.value[end : end + 1] == cursor.quote
-            new = f"{name}{cursor.quote}:" + ("" if after.startswith("\n") else " ")
-        return self.edit((start, end), new, after)
+            new = f"{name}{cursor.quote}:" + ("" if suffix.startswith("\n") else " ")
+        return self.edit((start, end), new, suffix)
 
-    def edit(self, span: tuple[int, int], new: str, after: str = "") -> Json:
-        """Return the edit that replaces a span with the text `new`, followed by the snippet `after`."""
+    def edit(self, span: tuple[int, int], text: str, suffix: str = "") -> Json:
+        """Return the edit that replaces a span with a text, followed by the snippet `suffix`."""
         if not self.snippets:
-            after = after.replace("$0", "").replace("\\}", "}")
-        elif after:
-            new = re.sub(r"([\\$}])", r"\\\1", new)
+            suffix = suffix.replace("$0", "").replace("\\}", "}")
+        elif suffix:
+            text = re.sub(r"([\\$}])", r"\\\1", text)
         found: Json = {
-            "textEdit": {"range": self._range(span), "newText": new + after},
+            "textEdit": {"range": self._range(span), "newText": text + suffix},
             "insertTextMode": 1,
         }
-        if after and self.snippets:
+        if suffix and self.snippets:
             found["insertTextFormat"] = 2
         return found
 
@@ -63,20 +63,20 @@ class Insertion:
     def _cursor_range(self) -> Json:
         return self.text.range(self.cursor.span)
 
-    def value(self, new: str, before: str = "") -> Json:
-        """Return the edit that inserts the value `new`, preceded by the text `before`."""
+    def value(self, value: str, prefix: str = "") -> Json:
+        """Return the edit that inserts a value, preceded by the text `prefix`."""
         start, end = self.cursor.span
-        text = self.text.value
+        file_text = self.text.value
         if (
             self.cursor.style in ("yaml", "flow")
-            and text[max(start - 1, 0) : start] == ":"
+            and file_text[max(start - 1, 0) : start] == ":"
             and self.cursor.role == "value"
         ):
-            before = " "
-        closes = self.cursor.quote and text[end : end + 1] != self.cursor.quote
-        return self.edit((start, end), before + new + (self.cursor.quote if closes else ""))
+            prefix = " "
+        closes = self.cursor.quote and file_text[end : end + 1] != self.cursor.quote
+        return self.edit((start, end), prefix + value + (self.cursor.quote if closes else ""))
 
-    def spelled(self, word: str) -> str:
+    def quoted(self, word: str) -> str:
         if self.cursor.quote:
             return word
         if self.cursor.style in ("json", "toml"):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from server.documents.path_rules import MARKDOWN
 from server.formats.text_positions import KeyPath, line_end, next_line
 from server.formats.tree import MAX_DEPTH
-from server.lsp.flow import Container, Flow, Node, plain_text, scan_flow
+from server.lsp.flow import Container, Flow, Node, decode_scalar, scan_flow
 from server.lsp.positions import Span
 
 MAX_SCANNED_CHARS = 2_000_000  # In a longer text, there are no completions, outline or links.
@@ -29,9 +29,9 @@ _TOML_TABLE = re.compile(r"[ \t]*(\[\[?)[ \t]*+((?:[^\]\n]*[^\]\n \t])?)[ \t]*+(
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """The part of a file that contains keys.
+    """The part of a file that contains keys, from index `start` to index `end`.
 
-    `body` is the index where the Markdown body starts. In other files, it is the end of the text.
+    `body` is the index at which the Markdown body starts. In other files, it is the end of the text.
     """
 
     style: str
@@ -64,7 +64,7 @@ def region_of(path: str, text: str) -> Region:
 
 
 def nodes_of(path: str, text: str) -> list[Node]:
-    """Return the keys and list items of a document file in file order.
+    """Return the keys and list items of a document file, in the order of the file.
 
     The list is empty if the file is too long or its values are nested too deeply.
     """
@@ -99,7 +99,9 @@ def _scanner(region: Region, text: str) -> "_YamlScanner | _TomlScanner":
 
 @dataclass(slots=True)
 class _Level:
-    """A key or list item. `last_item` is the index of the last item in its list."""
+    """A key or list item that contains the current line. `last_item` is the index of the last item in its
+    list.
+    """
 
     column: float
     key: str | int
@@ -108,7 +110,7 @@ class _Level:
 
 @dataclass(slots=True)
 class _YamlScanner:
-    """Scanner for block-style YAML. `stack` holds the enclosing keys and list items."""
+    """Scanner for block-style YAML. `stack` contains the keys and list items around the current line."""
 
     text: str
     end: int
@@ -152,7 +154,7 @@ class _YamlScanner:
         return False
 
     def enter_items(self, at: int, start: int, end: int) -> tuple[int, bool]:
-        """Enter the list items whose dashes are at `at`, such as two in `- - x`.
+        """Enter the list items whose dashes start at index `at`, such as two in `- - x`.
 
         Return the index after the dashes, and whether there were any.
         """
@@ -183,7 +185,7 @@ class _YamlScanner:
         self.leave(column)
         quote = found[1][0] if found[1][0] in "\"'" else ""
         span = (found.start(1) + bool(quote), found.end(1) - bool(quote))
-        self.enter(_Level(column, plain_text(self.text[slice(*span)], quote)))
+        self.enter(_Level(column, decode_scalar(self.text[slice(*span)], quote)))
         self.nodes.append(Node(self.path, span, None, column))
 
     def _value(self, at: int, start: int, end: int, column: int) -> None:
@@ -311,7 +313,7 @@ class Cursor:
 
 
 def cursor_at(path: str, text: str, index: int) -> Cursor | None:
-    """Locate the cursor among the keys of a file. Return None if nothing can be completed there."""
+    """Locate a cursor among the keys of a file. Return None if nothing can be completed there."""
     region = region_of(path, text)
     if index >= region.body and path.endswith(MARKDOWN) and region.body:
         return Cursor("body", (), (index, index))
@@ -350,7 +352,7 @@ def _yaml_cursor(text: str, scanner: _YamlScanner, start: int, index: int, end: 
     if found:
         scanner.leave(at - start)
         quoted = found[1][0] in "\"'"
-        name = plain_text(found[1][1:-1] if quoted else found[1], found[1][0] if quoted else "")
+        name = decode_scalar(found[1][1:-1] if quoted else found[1], found[1][0] if quoted else "")
         path = (*scanner.path, name)
         return _value_cursor(text, path, found.end(), (index, stop), at - start, "yaml")
     if not is_item:
@@ -405,26 +407,26 @@ def _flow_cursor(text: str, flow: Flow, index: int, style: str) -> Cursor | None
     if not flow.open:
         return None
     top: Container = flow.open[-1]
-    begin, quote = (flow.last[0], flow.quote) if flow.last else (index, "")
+    begin, quote = (flow.last_token[0], flow.quote) if flow.last_token else (index, "")
     stop = index
     ends = quote or r",\]\}\n#" + (":" if top.is_mapping else "")
     tail = re.compile(rf"[^{ends}\n]*").match(text, index)
-    if tail and (quote or flow.last):
+    if tail and (quote or flow.last_token):
         stop = index + len(tail[0] if quote else tail[0].rstrip())
     is_key = top.is_mapping and top.expects in ("key", "colon")
-    if is_key and not flow.last and (word := _FLOW_KEY.match(text, index)):
+    if is_key and not flow.last_token and (word := _FLOW_KEY.match(text, index)):
         stop = word.end()
     followed = bool(re.compile(r"[\"']?[ \t]*[:=]").match(text, stop))
     path = top.path if is_key else top.inner
-    if not is_key and top.is_mapping and top.expects == "comma" and not flow.last:
+    if not is_key and top.is_mapping and top.expects == "comma" and not flow.last_token:
         return None
     return Cursor(
         "key" if is_key else "value", path, (begin, stop), text[begin:index], style, quote, 0, followed
     )
 
 
-def siblings(nodes: list[Node], cursor: Cursor) -> set[str]:
-    """Return the other keys of the mapping that contains the cursor."""
+def sibling_keys(nodes: list[Node], cursor: Cursor) -> set[str]:
+    """Return the keys that are in the same mapping as the cursor, except the key at the cursor."""
     return {
         str(node.path[-1])
         for node in nodes

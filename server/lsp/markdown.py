@@ -62,7 +62,7 @@ class Link:
 
     destination: str
     span: Span
-    is_picture: bool = False
+    is_image: bool = False
 
 
 def headings(text: str, start: int = 0) -> list[Heading]:
@@ -95,25 +95,25 @@ def links(text: str, start: int = 0) -> Iterator[Link]:
 def _inline_destinations(
     text: str, start: int, pattern: re.Pattern[str]
 ) -> tuple[dict[int, re.Match[str]], int]:
-    """Find the links between index `start` and the end of its line.
+    """Find the links from index `start` to the end of its line.
 
-    Return a match of `pattern` for the part after each link's text, by the index of the link's opening
-    bracket. Also return the index of the end of the line. A link's text can contain one level of brackets.
+    Return the index of the line's end, and the links by the index of their opening bracket. Each link is a
+    match of `pattern` for the part after the link's text, which can contain one level of brackets.
     """
     end = text.find("\n", start)
     end = len(text) if end < 0 else end
     found: dict[int, re.Match[str]] = {}
     # `here` is the match after the bracket that closes the text at this position. `behind` is the same for
     # the text around it.
-    here: re.Match[str] | None = None
-    behind: re.Match[str] | None = None
+    inner: re.Match[str] | None = None
+    outer: re.Match[str] | None = None
     for bracket in reversed(list(_BRACKET.finditer(text, start, end))):
         if bracket[0] == "]":
-            here, behind = pattern.match(text, bracket.end()), here
+            inner, outer = pattern.match(text, bracket.end()), inner
         else:
-            if here:
-                found[bracket.start()] = here
-            here = behind
+            if inner:
+                found[bracket.start()] = inner
+            inner = outer
     return found, end
 
 
@@ -135,7 +135,7 @@ def _code_spans(text: str, start: int) -> list[Span]:
 
 
 def _is_inside(index: int, spans: list[Span]) -> bool:
-    """Return whether an index is in one of the spans, which are in order and do not overlap."""
+    """Return whether an index is in one of the spans, which must be sorted and must not overlap."""
     at = bisect_right(spans, index, key=itemgetter(0))
     return at > 0 and index < spans[at - 1][1]
 
@@ -148,10 +148,10 @@ def body_start(path: str, text: str) -> int | None:
 # --- destinations ---------------------------------------------------------------------------------
 
 
-def destination_of(view: View, path: str, link: str) -> tuple[str, str] | None:
-    """Return the path and anchor that a link leads to, or None if it does not lead to a file in the site.
+def resolve_link(view: View, path: str, link: str) -> tuple[str, str] | None:
+    """Return the path and anchor that a link leads to, or None if it leads to no file of the site.
 
-    A link to a page leads to the page's document.
+    A link to a page leads to the page's document. `path` is the path of the file with the link.
     """
     target, _, anchor = link.partition("#")
     plain = unquote(target)
@@ -172,7 +172,10 @@ def destination_of(view: View, path: str, link: str) -> tuple[str, str] | None:
 
 
 def document_at(view: View, path: str, target: str) -> Document | None:
-    """Return the document whose page a link leads to, or None. `target` is the link without its anchor."""
+    """Return the document whose page a link leads to, or None.
+
+    `target` is the link's destination without its anchor.
+    """
     addresses, source = view.overlay.audit.addresses, view.overlay.document(path)
     if not addresses.pages or not target.startswith("/"):
         return None
@@ -200,8 +203,8 @@ def anchor_span(view: View, path: str, anchor: str) -> Span | None:
     start = body_start(path, text.value) if text else None
     if text is None or start is None or not anchor:
         return None
-    wanted = unquote(anchor).lower()
-    return next((h.span for h in headings(text.value, start) if h.anchor == wanted), None)
+    lowered = unquote(anchor).lower()
+    return next((h.span for h in headings(text.value, start) if h.anchor == lowered), None)
 
 
 # --- completion -----------------------------------------------------------------------------------
@@ -214,14 +217,14 @@ def complete_link(view: View, source: Source, index: int) -> Json:
     found = _open_link(line)
     if found is None:
         return {"isIncomplete": False, "items": []}
-    typed, is_picture = found
+    typed, is_image = found
     start = index - len(typed)
     if "#" in typed:
         return _complete_anchor(view, source, typed, (start, index))
     by_address = typed.startswith("/") and view.overlay.audit.addresses.pages
     documents = _pages if by_address else _documents
-    items = [] if is_picture else list(documents(view, source, unquote(typed).casefold()))
-    items += _files(view, source, typed.casefold(), only_pictures=is_picture)
+    items = [] if is_image else list(documents(view, source, unquote(typed).casefold()))
+    items += _files(view, source, typed.casefold(), only_images=is_image)
     end = index + len(re.match(r"[^\s()<>\"']*", text.value[index : index + 200])[0])  # type: ignore[index]
     range_ = text.range((start, end))
     made = [
@@ -232,7 +235,10 @@ def complete_link(view: View, source: Source, index: int) -> Json:
 
 
 def _open_link(line: str) -> tuple[str, bool] | None:
-    """Return the typed part of the destination at the end of a line, and whether it belongs to an image."""
+    """Return the part of a link's destination that was typed before the end of a line.
+
+    Also return whether the link belongs to an image. Return None if the line does not end in a link.
+    """
     inline, _ = _inline_destinations(line, 0, _OPEN_DESTINATION)
     for found in _OPEN_LINK.finditer(line):
         if found[1] is None:
@@ -244,7 +250,7 @@ def _open_link(line: str) -> tuple[str, bool] | None:
 
 def _complete_anchor(view: View, source: Source, typed: str, span: Span) -> Json:
     target = typed.partition("#")[0]
-    found = destination_of(view, source.path, target) if target else (source.path, "")
+    found = resolve_link(view, source.path, target) if target else (source.path, "")
     text = view.text(found[0]) if found else None
     start = body_start(found[0], text.value) if found and text else None
     if text is None or start is None:
@@ -302,7 +308,9 @@ def _pages(view: View, source: Source, query: str) -> Iterator[Json]:
     for pages in addresses.pages:
         start = pages.prefix.casefold()
         if origin in ("", pages.origin) and (start.startswith(folder) or folder.startswith(start)):
-            for document, title in islice(_named(view, pages, name, source.claim.locale), MAX_CANDIDATES):
+            for document, title in islice(
+                _matching_documents(view, pages, name, source.claim.locale), MAX_CANDIDATES
+            ):
                 address = addresses.address(document)
                 is_new = address is not None and address not in offered and document.path != source.path
                 if address and is_new and unquote(address).casefold().startswith(folder):
@@ -312,8 +320,10 @@ def _pages(view: View, source: Source, query: str) -> Iterator[Json]:
                     return
 
 
-def _named(view: View, pages: TypeAddresses, name: str, locale: str) -> Iterator[tuple[Document, str]]:
-    """Yield each document whose title, id or address contains `name`, with its title."""
+def _matching_documents(
+    view: View, pages: TypeAddresses, name: str, locale: str
+) -> Iterator[tuple[Document, str]]:
+    """Yield each document whose title, id or address contains `name`, with the document's title."""
     titles = view.titles.of(view.snapshot, pages.type.uid)
     values = view.overlay.audit.addresses.by_value(pages.type, pages.key) if pages.key else {}
     for value in sorted(value for value in values if name in value.casefold()):
@@ -326,11 +336,11 @@ def _named(view: View, pages: TypeAddresses, name: str, locale: str) -> Iterator
             yield found, entry.title_in(found.locale)
 
 
-def _files(view: View, source: Source, query: str, *, only_pictures: bool) -> Iterator[Json]:
+def _files(view: View, source: Source, query: str, *, only_images: bool) -> Iterator[Json]:
     name_part = query.removeprefix(UPLOADS_URL)
     count = 0
     for name in sorted(view.snapshot.media):
-        if name_part not in name.casefold() or (only_pictures and not mime_type(name).startswith("image/")):
+        if name_part not in name.casefold() or (only_images and not mime_type(name).startswith("image/")):
             continue
         link = UPLOADS_URL + quote(name)
         data = {"uri": view.uri(source.path), "key": [MEDIA, name]}

@@ -1,4 +1,4 @@
-"""Go to definition, find references, follow links, and search for documents by title."""
+"""Navigation: definitions, references, links, and a search for documents by title."""
 
 from collections.abc import Collection, Iterable, Iterator
 from urllib.parse import unquote
@@ -7,7 +7,7 @@ from server.formats.text_positions import KeyPath
 from server.index.dangling import MEDIA, Key, pointing
 from server.lsp.configuration import uid_at
 from server.lsp.keys import MAX_SCANNED_CHARS, nodes_of
-from server.lsp.markdown import anchor_span, destination_of, link_at, links_in
+from server.lsp.markdown import anchor_span, link_at, links_in, resolve_link
 from server.lsp.positions import Span, Text
 from server.lsp.protocol import Json
 from server.lsp.view import Source, View
@@ -25,7 +25,9 @@ START: Json = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "charact
 
 
 def definition(view: View, path: str, params: Json) -> list[Json]:
-    """Return where the document, media file, component, attribute or heading at a position is defined."""
+    """Return the location that defines the document, media file, component, attribute or heading at a
+    position.
+    """
     source = view.source(path)
     if source is None:
         uid = uid_at(view, path, params) if is_configuration(path) else None
@@ -51,7 +53,7 @@ def locations_of(view: View, key: Key, locale: str) -> list[Json]:
 
 
 def _link_location(view: View, path: str, link: str) -> list[Json]:
-    found = destination_of(view, path, link)
+    found = resolve_link(view, path, link)
     if found is None:
         return []
     span, text = anchor_span(view, *found), view.text(found[0])
@@ -121,7 +123,7 @@ def key_at(view: View, path: str, params: Json) -> Key | None:
 
 def key_of_link(view: View, path: str, link: str) -> Key | None:
     """Return the key of the document or media file that a link leads to, or None."""
-    found = destination_of(view, path, link)
+    found = resolve_link(view, path, link)
     if found is None:
         return None
     if key := media_key(found[0]):
@@ -141,17 +143,17 @@ def _relations_to(view: View, key: Key) -> Iterator[Json]:
 
 def _links_to(view: View, key: Key) -> Iterator[Json]:
     versions = _paths_of(view, key)
-    for path in sorted(paths_with(view, names_of(view, versions))):
+    for path in sorted(documents_containing(view, words_of_links(view, versions))):
         text = view.text(path)
         for link in links_in(text, path) if text else ():
-            found = destination_of(view, path, link.destination)
+            found = resolve_link(view, path, link.destination)
             has_own_entry = found is not None and found[0] == path and link.destination.startswith("#")
             if text and found and found[0] in versions and not has_own_entry:
                 yield {"uri": view.uri(path), "range": text.range(link.span)}
 
 
-def names_of(view: View, paths: Iterable[str]) -> set[str]:
-    """Return words for finding links: each link to one of the files contains at least one of the words."""
+def words_of_links(view: View, paths: Iterable[str]) -> set[str]:
+    """Return words for finding links: every link to one of the files contains at least one of them."""
     names = set()
     for path in paths:
         names.add(path.rpartition("/")[2].partition(".")[0])
@@ -162,7 +164,7 @@ def names_of(view: View, paths: Iterable[str]) -> set[str]:
     return names
 
 
-def paths_with(view: View, words: Collection[str]) -> set[str]:
+def documents_containing(view: View, words: Collection[str]) -> set[str]:
     """Return the paths of the documents whose Markdown body contains at least one of `words`."""
     found = set()
     for type_ in view.schema.content_types if words else ():
@@ -198,7 +200,7 @@ def document_links(view: View, path: str, params: Json) -> list[Json]:
         if document is not None and node.value:
             found.append({"range": source.text.range(node.value), "target": view.uri(document.path)})
     for link in links_in(source.text, path):
-        destination = destination_of(view, path, link.destination)
+        destination = resolve_link(view, path, link.destination)
         if destination is not None:
             anchor = f"#{destination[1]}" if destination[1] else ""
             target_uri = view.uri(destination[0]) + anchor

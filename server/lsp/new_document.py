@@ -20,7 +20,7 @@ _FORMATS: Mapping[str, str] = {"md": ".md", "json": ".json", "yaml": ".yaml", "t
 
 
 def skeleton(view: View, path: str, claim: PathClaim) -> str:
-    """Return the text of a new document, with the default values of its attributes."""
+    """Return the text of a new document with the default values of its attributes."""
     type_ = claim.type
     is_markdown = path.endswith(MARKDOWN)
     body = type_.body if is_markdown else None
@@ -79,12 +79,12 @@ def new_document(view: View, arguments: Json) -> tuple[Json, str]:
 
     `arguments` contains `type`, `name` and optionally `locale`. Raises ValidationError.
     """
-    named, name = str(arguments.get("type", "")), str(arguments.get("name", "")).strip("/")
+    type_name, name = str(arguments.get("type", "")), str(arguments.get("name", "")).strip("/")
     types = {type_.singular: type_ for type_ in view.schema.content_types}
-    type_ = types.get(named)
+    type_ = types.get(type_name)
     if type_ is None:
-        hint = suggestion(named, types) or "use one of " + ", ".join(types)
-        raise ValidationError(f'"{named}" is not a content type; {hint}')
+        hint = suggestion(type_name, types) or "use one of " + ", ".join(types)
+        raise ValidationError(f'"{type_name}" is not a content type; {hint}')
     locale = str(arguments.get("locale") or view.settings.locales.default)
     if locale not in view.settings.locales.available:
         raise ValidationError(f'"{locale}" is not a locale of the site')
@@ -99,7 +99,7 @@ def new_document(view: View, arguments: Json) -> tuple[Json, str]:
     if any(len(part.encode()) > _MAX_NAME_BYTES for part in path.split("/")):
         raise ValidationError(f"the file name has more than {_MAX_NAME_BYTES} bytes; use a shorter name")
     if view.layout.claim(path) is None:
-        raise ValidationError(f"{path} would not be a document of the type {named}")
+        raise ValidationError(f"{path} would not be a document of the type {type_name}")
     if taken := _existing(view, path):
         raise ValidationError(f"{taken} already exists")
     uri = uri_of(view.root / path)

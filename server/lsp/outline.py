@@ -34,7 +34,7 @@ def _key_symbols(path: str, text: Text, nodes: list[Node]) -> list[Json]:
     top: list[Json] = []
     known: dict[KeyPath, Json] = {(): {"children": top}}
     components = _components(nodes, text)
-    for node, end in zip(nodes, _ends(path, text.value, nodes), strict=True):
+    for node, end in zip(nodes, _value_ends(path, text.value, nodes), strict=True):
         parent = known.get(node.path[:-1])
         if parent is None or (isinstance(node.path[-1], int) and node.value is not None):
             continue  # Items that are plain values get no symbols of their own.
@@ -53,7 +53,7 @@ def _key_symbols(path: str, text: Text, nodes: list[Node]) -> list[Json]:
 
 
 def _components(nodes: list[Node], text: Text) -> dict[KeyPath, str]:
-    """Return the uid of each component, by the path of its mapping."""
+    """Return the uids of the components in a file, by the path of their mapping."""
     found: dict[KeyPath, str] = {}
     for node in nodes:
         if node.path[-1] == "__component" and node.value:
@@ -67,8 +67,8 @@ def _name(node: Node, components: Mapping[KeyPath, str]) -> str:
     return f"{node.path[-1] + 1} {components.get(node.path, '')}".rstrip()
 
 
-def _ends(path: str, text: str, nodes: list[Node]) -> list[int]:
-    """Return the index at which each node's value ends."""
+def _value_ends(path: str, text: str, nodes: list[Node]) -> list[int]:
+    """Return the index after each node's value."""
     ends: list[int] = []
     region_end = region_of(path, text).end
     open_nodes: list[int] = []
@@ -81,12 +81,12 @@ def _ends(path: str, text: str, nodes: list[Node]) -> list[int]:
     for node, end in zip(nodes, ends, strict=True):
         # Of the nodes with the same end, the first is the longest.
         if end not in trimmed:
-            trimmed[end] = _trimmed(text, node.key[0], end)
+            trimmed[end] = _trim_end(text, node.key[0], end)
     return [max(trimmed[end], node.key[0]) for node, end in zip(nodes, ends, strict=True)]
 
 
-def _trimmed(text: str, start: int, end: int) -> int:
-    """Return the end of a text without the spaces, quotes, commas and dashes after it."""
+def _trim_end(text: str, start: int, end: int) -> int:
+    """Return the end of a text without trailing spaces, quotation marks, commas and dashes."""
     while end > start and text[end - 1] in " \t\r\n-,\"'":
         end -= 1
     return end
@@ -152,7 +152,9 @@ def folding(view: View, path: str, params: Json) -> list[Json]:
     if path.endswith(MARKDOWN) and region.start:
         spans.append((0, min(region.body, len(text.value)) - 1))
     nodes = nodes_of(path, text.value)
-    spans += [(node.key[0], end) for node, end in zip(nodes, _ends(path, text.value, nodes), strict=True)]
+    spans += [
+        (node.key[0], end) for node, end in zip(nodes, _value_ends(path, text.value, nodes), strict=True)
+    ]
     start = body_start(path, text.value)
     if start is not None:
         spans += _sections(text, headings(text.value, start))

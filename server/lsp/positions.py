@@ -66,7 +66,7 @@ class Text:
     def range(self, span: Span) -> Json:
         return {"start": self.position(span[0]), "end": self.position(span[1])}
 
-    def place(self, line: int | None, column: int | None) -> int:
+    def index_of_line(self, line: int | None, column: int | None) -> int:
         """Convert a line and a column, counted from 1, to an index. Return 0 if `line` is None."""
         if line is None:
             return 0
@@ -90,7 +90,7 @@ def _numbers(position: Any) -> tuple[int, int]:
     )
 
 
-def changed_text(text: str, changes: Any) -> str:
+def apply_changes(text: str, changes: Any) -> str:
     """Apply the changes of a `textDocument/didChange` notification to a text."""
     for change in changes if isinstance(changes, list) else ():
         new = change.get("text") if isinstance(change, dict) else None

@@ -40,7 +40,7 @@ RequestId = int | str
 
 
 class RequestError(Exception):
-    """Error that is sent in response to a request, with a message for the user."""
+    """Error response to a request. Its message is shown to the user."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -58,7 +58,7 @@ class Message:
 
 
 class MessageReader:
-    """Reader of the messages in a byte stream. Skips invalid messages."""
+    """Reader for the messages in a byte stream. Invalid messages are skipped."""
 
     def __init__(self, stream: BinaryIO, writer: "MessageWriter") -> None:
         self._stream, self._writer = stream, writer
@@ -75,24 +75,24 @@ class MessageReader:
 
     def _read_length(self) -> int | None:
         """Read the next valid header. Return the body's length in bytes, or None at the end of the stream."""
-        length, is_lost, is_empty = None, False, True
+        length, is_resyncing, is_empty = None, False, True
         while line := self._stream.readline(MAX_HEADER_BYTES):
-            wrong = ""
-            if found := _LENGTH.search(line) if is_lost else _LENGTH.match(line):
+            error = ""
+            if found := _LENGTH.search(line) if is_resyncing else _LENGTH.match(line):
                 length, is_empty = _valid_length(found[1]), False
                 if length is None:
-                    self._refuse(None, INVALID_REQUEST, f"{found[1][:40]!r} is not a valid Content-Length")
-                    is_lost = True
+                    self._reject(None, INVALID_REQUEST, f"{found[1][:40]!r} is not a valid Content-Length")
+                    is_resyncing = True
             elif line.strip():
                 is_empty = False
-                wrong = "" if _HEADER.match(line) else f"{line[:40]!r} is not a header"
+                error = "" if _HEADER.match(line) else f"{line[:40]!r} is not a header"
             elif length is not None:
                 return length
             else:
-                wrong = "" if is_empty else "Content-Length is missing"
-            if wrong and not is_lost:
-                self._refuse(None, INVALID_REQUEST, wrong)
-                is_lost = True
+                error = "" if is_empty else "Content-Length is missing"
+            if error and not is_resyncing:
+                self._reject(None, INVALID_REQUEST, error)
+                is_resyncing = True
         return None
 
     def _read_body(self, length: int) -> bytes | None:
@@ -110,22 +110,22 @@ class MessageReader:
         try:
             found = _read_json(data)
         except orjson.JSONDecodeError as error:
-            self._refuse(None, PARSE_ERROR, f"the message is not JSON: {error}")
+            self._reject(None, PARSE_ERROR, f"the message is not JSON: {error}")
             return None
         if not isinstance(found, dict):
-            self._refuse(None, INVALID_REQUEST, "a message must be an object")
+            self._reject(None, INVALID_REQUEST, "a message must be an object")
             return None
         id_, method = found.get("id"), found.get("method")
         is_response = "method" not in found
         if not is_id(id_) and id_ is not None:
-            self._refuse(None, INVALID_REQUEST, "the id of a request must be a number or a string")
+            self._reject(None, INVALID_REQUEST, "the id of a request must be a number or a string")
             return None
         if not is_response and (not isinstance(method, str) or not method):
-            self._refuse(id_, INVALID_REQUEST, "the method of a message must be a string")
+            self._reject(id_, INVALID_REQUEST, "the method of a message must be a string")
             return None
         return Message(method or "", found.get("params"), id_, found.get("result"))
 
-    def _refuse(self, id_: RequestId | None, code: int, message: str) -> None:
+    def _reject(self, id_: RequestId | None, code: int, message: str) -> None:
         log.warning("an invalid message was skipped: %s", message)
         self._writer.fail(id_, code, message)
 
@@ -137,7 +137,7 @@ def _valid_length(text: bytes) -> int | None:
 
 
 def _read_json(data: bytes) -> Any:
-    """Parse JSON. Replace lone surrogates, which orjson rejects."""
+    """Parse JSON. Lone surrogates, which orjson rejects, are replaced."""
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:

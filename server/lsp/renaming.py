@@ -1,4 +1,4 @@
-"""Renames documents and media files by means of edits that the editor applies."""
+"""Renames of documents and media files, as edits that the editor applies."""
 
 import re
 from collections.abc import Mapping
@@ -7,8 +7,8 @@ from typing import Any
 from server.errors import ValidationError
 from server.formats.text_positions import KeyPath
 from server.index.dangling import MEDIA, Key
-from server.lsp.edits import edit_of_plan
-from server.lsp.link_renaming import with_links
+from server.lsp.edits import workspace_edit
+from server.lsp.link_renaming import with_updated_links
 from server.lsp.markdown import link_at
 from server.lsp.navigation import key_at
 from server.lsp.positions import path_of
@@ -24,7 +24,7 @@ NO_FILES_MESSAGE = "Your editor can't rename files; close the document and run `
 
 
 def prepare_rename(view: View, path: str, params: Json) -> Json | None:
-    """Return the range of the name or link to rename and the current id, or None if there is neither."""
+    """Return the range to rename at a position, and the current id. Return None if nothing can be renamed."""
     key, source = key_at(view, path, params), view.source(path)
     if key is None or source is None:
         return None
@@ -47,7 +47,8 @@ def _names(source: Source) -> set[KeyPath]:
 
 
 def rename(view: View, path: str, params: Json, versions: Mapping[str, int | None]) -> Json:
-    """Return the edit that renames the document or media file at a position and updates all references to it.
+    """Return the edit that renames the document or media file at a position, and updates all references to
+    it.
 
     Raises ValidationError, or any error of `plan_rename`.
     """
@@ -77,11 +78,11 @@ def request_of(view: View, key: Key, new: str) -> Rename:
 def _edit(view: View, plan: Plan, versions: Mapping[str, int | None]) -> Json:
     if plan.renames and not view.client.renames_files:
         raise ValidationError(NO_FILES_MESSAGE)
-    return edit_of_plan(view.root, with_links(view, plan), versions)
+    return workspace_edit(view.root, with_updated_links(view, plan), versions)
 
 
 def will_rename(view: View, files: Any, versions: Mapping[str, int | None]) -> Json | None:
-    """Return the edits to make when the editor renames files, or None if there are none."""
+    """Return the edits that keep references valid when the editor renames files, or None."""
     changes: list[Json] = []
     for file in files if isinstance(files, list) else ():
         old, new = (
@@ -98,7 +99,7 @@ def will_rename(view: View, files: Any, versions: Mapping[str, int | None]) -> J
         before, after = (path.relative_to(view.root).as_posix() for path in (old, new))
         if view.layout.claim(before) is None and not before.startswith(f"{UPLOADS}/"):
             continue
-        plan = with_links(view, plan_rename(view.overlay, Rename(before, after)))
+        plan = with_updated_links(view, plan_rename(view.overlay, Rename(before, after)))
         others = {path: to for path, to in plan.renames.items() if path != before}
-        changes += edit_of_plan(view.root, Plan(plan.texts, others), versions)["documentChanges"]
+        changes += workspace_edit(view.root, Plan(plan.texts, others), versions)["documentChanges"]
     return {"documentChanges": changes} if changes else None

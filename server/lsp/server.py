@@ -357,7 +357,7 @@ def client_of(capabilities: Any) -> Client:
 
 
 class LogToEditor(logging.Handler):
-    """Log handler that sends warnings and errors to the editor."""
+    """Log handler that shows warnings and errors in the editor."""
 
     def __init__(self, writer: MessageWriter) -> None:
         super().__init__(logging.WARNING)

@@ -4,7 +4,7 @@ import logging
 from pathlib import Path
 
 from server.jobs.job import Timing
-from server.lsp.positions import Text, changed_text, path_of, without_surrogates
+from server.lsp.positions import Text, apply_changes, path_of, without_surrogates
 from server.lsp.protocol import Json
 from server.lsp.view import Client
 from server.lsp.workspace import OpenText, Publish, Workspace
@@ -41,7 +41,7 @@ class Session:
             workspace.stop()
 
     def find(self, uri: object) -> tuple[Workspace, str] | None:
-        """Return a file's site and the file's path in that site, or None if the file is not in a site."""
+        """Return the site that a file belongs to, and the file's path in that site, or None."""
         path = path_of(uri)
         root = self._root_of(path) if path else None
         if path is None or root is None:
@@ -81,19 +81,19 @@ class Session:
         if found:
             workspace, path = found
             text = without_surrogates(str(document.get("text", "")))
-            workspace.put(path, OpenText(str(document["uri"]), Text(text), _version(document)))
+            workspace.set_text(path, OpenText(str(document["uri"]), Text(text), _version(document)))
 
     def change(self, document: Json, changes: object) -> None:
         found = self.find(document.get("uri"))
         opened = found[0].opened.get(found[1]) if found else None
         if found and opened:
-            text = Text(changed_text(opened.text.value, changes))
-            found[0].put(found[1], OpenText(opened.uri, text, _version(document)))
+            text = Text(apply_changes(opened.text.value, changes))
+            found[0].set_text(found[1], OpenText(opened.uri, text, _version(document)))
 
     def save(self, document: Json) -> None:
         self._folders.clear()  # Clear the cache, because the file may be the first file of a site.
         if found := self.find(document.get("uri")):
-            found[0].saved()
+            found[0].request_check()
 
     def close(self, document: Json) -> None:
         if found := self.find(document.get("uri")):

@@ -1,4 +1,4 @@
-"""The titles of all documents, which completion offers for relations."""
+"""Titles of all documents, which completion offers for relations."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ MAX_TITLE_CHARS = 120
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entry:
-    """A document's id, and its titles by locale. `folded` is the case-folded text for searches."""
+    """A document's id and its titles by locale. `folded` is the case-folded text that a search looks in."""
 
     document_id: str
     titles: Mapping[str, str]

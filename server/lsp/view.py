@@ -64,7 +64,7 @@ class View:
         return Layout(self.schema, self.settings)
 
     def text(self, path: str) -> Text | None:
-        """Return a file's text, including unsaved edits. Return None if the file can't be read."""
+        """Return a file's text with unsaved edits, or None if the file can't be read."""
         if path in self.texts:
             return self.texts[path]
         try:
@@ -76,14 +76,14 @@ class View:
         return uri_of(self.root / path)
 
     def source(self, path: str) -> "Source | None":
-        """Return the document file at a path, or None if the file is unreadable or has no content type."""
+        """Return the document file at a path, or None if it can't be read or has no content type."""
         claim, text = self.layout.claim(path), self.text(path)
         if claim is None or text is None:
             return None
         return Source(self.schema, path, claim, text)
 
     def find(self, key: Key, locale: str = "") -> Document | None:
-        """Return the media file or document with this key, preferably in `locale`, or None."""
+        """Return the media file or document with this key, or None. A version in `locale` is preferred."""
         uid, document_id = key
         if uid == MEDIA:
             return self.snapshot.media.get(document_id)
@@ -99,7 +99,7 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A document file: path, content type, text and keys."""
+    """A document file: its path, its content type, its text and its keys."""
 
     schema: Schema
     path: str

@@ -1,6 +1,6 @@
-"""Workspace: one site in the editor, with its unsaved texts.
+"""A site in the editor, with its unsaved texts.
 
-A thread reads and checks the site. Requests use the last result and never wait for a check.
+A thread reads and checks the site. Requests use the last result, and never wait for a check.
 """
 
 import gc
@@ -49,8 +49,8 @@ JOIN_TIMEOUT_S = 5.0
 Publish = Callable[[str, int | None, list[Json]], None]  # (uri, version, diagnostics)
 
 
-class _OvertakenError(Exception):
-    """Raised to abandon a check of the site because a text has changed."""
+class _CheckAbandonedError(Exception):
+    """Error that ends a check of the site, because a text has changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Workspace:
 
     # --- texts ---------------------------------------------------------------------------------
 
-    def put(self, path: str, opened: OpenText) -> None:
+    def set_text(self, path: str, opened: OpenText) -> None:
         with self._changed:
             is_new = path not in self.opened
             self.opened = {**self.opened, path: opened}
@@ -111,7 +111,7 @@ class Workspace:
             self.opened = {other: text for other, text in self.opened.items() if other != path}
             self._plan(None)
 
-    def saved(self) -> None:
+    def request_check(self) -> None:
         # The watcher will read the saved file, so only a check of the site is needed.
         with self._changed:
             self._plan(None)
@@ -132,7 +132,7 @@ class Workspace:
 
     @property
     def view(self) -> View | None:
-        """The site as last read, with the current texts, or None before the site has been read."""
+        """The site as it was last read, with the current texts. None until the site has been read."""
         overlay, opened = self._overlay, self.opened
         if overlay is None:
             return None
@@ -140,11 +140,11 @@ class Workspace:
         return View(overlay, texts, self._titles, self._client)
 
     def current_view(self) -> View | None:
-        """The same as `view`, but always up to date, and therefore slower."""
+        """Return an up-to-date view, which takes longer than `view`."""
         view = self.view
         if view is None or self._site is None:
             return None
-        return replace(view, overlay=self._overlay_of_now())
+        return replace(view, overlay=self._current_overlay())
 
     def survey_of(self, path: str, overlay: UnsavedSite) -> Survey:
         """Return the problems that the editor shows in a file, with their fixes."""
@@ -168,7 +168,7 @@ class Workspace:
                     self._check_text(path)
                 if is_site:
                     self._check_site()
-            except _OvertakenError:
+            except _CheckAbandonedError:
                 continue  # A text has changed, so the next iteration starts another check.
             except Exception:
                 log.exception("%s can't be checked", self.root)
@@ -183,7 +183,7 @@ class Workspace:
             self._publish_broken(error)
             return False
         self._site = site
-        self._overlay = self._overlay_of_now()
+        self._overlay = self._current_overlay()
         gc.freeze()  # Later garbage collections then skip the site, which saves 50 ms each time.
         with self._changed:
             for path in self.opened:
@@ -221,8 +221,9 @@ class Workspace:
                 self._text_due[path] = time.monotonic() + TEXT_DELAY_S
 
     def _wait(self) -> tuple[str | None, bool]:
-        """Wait until a check is due. Return the path of the text to check (or None), and whether to check
-        the whole site.
+        """Wait until a check is due.
+
+        Return the path of the text to check (or None), and whether to check the whole site.
         """
         with self._changed:
             while not self._stopping.is_set():
@@ -230,7 +231,7 @@ class Workspace:
                 is_site_due = self._site_due is not None and self._site_due <= now
                 if is_site_due and self._duration_s < QUICK_CHECK_S:
                     self._text_due.clear()
-                if (path := self._take_due_text(now)) is not None:
+                if (path := self._next_due_text(now)) is not None:
                     return path, False
                 if is_site_due:
                     self._site_due = None
@@ -239,7 +240,7 @@ class Workspace:
                 self._changed.wait(max(min(dues) - now, 0.0) if dues else None)
         return None, False
 
-    def _take_due_text(self, now: float) -> str | None:
+    def _next_due_text(self, now: float) -> str | None:
         # The caller must hold the lock.
         path = min(self._text_due, key=self._text_due.__getitem__, default=None)
         if path is None or self._text_due[path] > now:
@@ -247,7 +248,7 @@ class Workspace:
         del self._text_due[path]
         return path
 
-    def _overlay_of_now(self) -> UnsavedSite:
+    def _current_overlay(self) -> UnsavedSite:
         site = self._site
         if site is None:
             raise SetupError(str(self.root), None, "the site has not been read yet")
@@ -273,11 +274,11 @@ class Workspace:
             return
         if opened is None:
             return
-        overlay = self._overlay = self._overlay_of_now()
+        overlay = self._overlay = self._current_overlay()
         found = problems_in_text(overlay, path)
         if self.opened.get(path) is opened:
             known = [problem for problem in self.survey.problems if problem.path == path]
-            self._shown[path] = _merged(found, known)
+            self._shown[path] = _merge_problems(found, known)
             self._publish_file(path, self._shown[path], opened)
 
     def _check_configuration(self) -> None:
@@ -294,20 +295,20 @@ class Workspace:
         return replace(found, problems=problems, key_fixes=self._configuration.key_fixes)
 
     def _checkpoint(self, opened: Mapping[str, OpenText]) -> None:
-        """Interrupt the check of the whole site to check a single text, if one is due.
+        """Interrupt the check of the whole site to check a single text if one is due.
 
-        Raises _OvertakenError if the site check must be abandoned.
+        Raises _CheckAbandonedError if the check of the site must end.
         """
         with self._changed:
             if self._stopping.is_set() or self.opened is not opened:
-                raise _OvertakenError
-            path = self._take_due_text(time.monotonic())
+                raise _CheckAbandonedError
+            path = self._next_due_text(time.monotonic())
         if path is not None:
             self._check_text(path)
 
     def _check_site(self) -> None:
         began, opened = time.perf_counter(), self.opened
-        overlay = self._overlay = self._overlay_of_now()
+        overlay = self._overlay = self._current_overlay()
         self._titles.warm(overlay.snapshot)
         found = survey_unsaved(overlay, self._readings, lambda: self._checkpoint(opened))
         texts = self._configuration_texts()
@@ -360,8 +361,8 @@ _TEXT_RULES = frozenset(
 )
 
 
-def _merged(found: Iterable[Problem], known: Iterable[Problem]) -> list[Problem]:
-    """Return the problems found in a text, plus known problems that `problems_in_text` does not look for."""
+def _merge_problems(found: Iterable[Problem], known: Iterable[Problem]) -> list[Problem]:
+    """Return the problems found in a text, and the known problems that only a check of the site can find."""
     known = list(known)
     messages = {(problem.rule, problem.at): problem for problem in known}
     merged = []

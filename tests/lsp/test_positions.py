@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.lsp.edits import text_edits
-from server.lsp.positions import Text, changed_text, path_of
+from server.lsp.positions import Text, apply_changes, path_of
 from tests.lsp.edits import apply_edits
 
 TEXTS = st.text("ab\n\r é🌊", max_size=30)
@@ -28,7 +28,7 @@ def test_lines_and_columns_are_those_of_the_parsers(value: str, line: int, colum
     lines = value.split("\n")
     if line <= len(lines):
         expected = sum(len(one) + 1 for one in lines[: line - 1]) + min(column - 1, len(lines[line - 1]))
-        assert Text(value).place(line, column) == expected
+        assert Text(value).index_of_line(line, column) == expected
 
 
 @given(TEXTS, TEXTS)
@@ -41,7 +41,7 @@ def test_changes_are_applied_as_the_editor_makes_them(value: str, new: str, a: i
     text = Text(value)
     start, end = (text.index(text.position(min(i, len(value)))) for i in sorted((a, b)))
     change = {"range": text.range((start, end)), "text": new}
-    assert changed_text(value, [change]) == value[:start] + new + value[end:]
+    assert apply_changes(value, [change]) == value[:start] + new + value[end:]
 
 
 def test_only_local_files_have_a_path() -> None:

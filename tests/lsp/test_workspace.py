@@ -41,7 +41,7 @@ def test_a_problem_that_is_shown_has_its_fix_before_the_site_is_checked(root: Pa
             surveys.put(workspace.survey_of(PATH, view.overlay))
 
     workspace = Workspace(root, Client(), publish, Timing())
-    workspace.put(PATH, opened("News", 1))
+    workspace.set_text(PATH, opened("News", 1))
     workspace.start()
     try:
         found = surveys.get(timeout=TIMEOUT_S)
@@ -56,7 +56,7 @@ def test_a_changed_text_ends_a_check_of_the_site(root: Path, monkeypatch: pytest
 
     def survey(overlay: UnsavedSite, readings: ProseCache, checkpoint: Callable[[], None]) -> Survey:
         if not ends:
-            workspace.put(PATH, opened("novel", 2))
+            workspace.set_text(PATH, opened("novel", 2))
         try:
             found = survey_unsaved(overlay, readings, checkpoint)
         except Exception as error:
@@ -67,7 +67,7 @@ def test_a_changed_text_ends_a_check_of_the_site(root: Path, monkeypatch: pytest
 
     monkeypatch.setattr(server.lsp.workspace, "survey_unsaved", survey)
     workspace = Workspace(root, Client(), lambda uri, version, shown: versions.put(version), Timing())
-    workspace.put(PATH, opened("news", 1))
+    workspace.set_text(PATH, opened("news", 1))
     workspace.start()
     try:
         while versions.get(timeout=TIMEOUT_S) != 2:
