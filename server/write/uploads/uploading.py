@@ -11,7 +11,7 @@ from slugify import slugify
 
 from server.auth.permissions import Actor
 from server.documents.document import ID, PUBLISHED, Document, column_of
-from server.documents.ids import to_nfc, new_document_id
+from server.documents.ids import new_document_id, to_nfc
 from server.errors import ConflictError, NotFoundError, ValidationError
 from server.formats.edits import REMOVE
 from server.index.snapshot import Snapshot
