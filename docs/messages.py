@@ -39,7 +39,7 @@ _CALLS: Mapping[str, tuple[int, int]] = {
     "refuse": (0, 1),
     "refuse_key": (0, 1),
     "refuse_value": (0, 1),
-    "fail": (1, 2),
+    "add_mismatch": (1, 2),
     "_warning": (1, 2),
     "_refusal": (1, 2),
     "_warn": (0, 1),
