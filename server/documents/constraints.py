@@ -75,11 +75,11 @@ def _lengths(attribute: Attribute, value: Any, limits: Limits) -> Iterator[str]:
             attribute.type != "email" or is_email(value)
         ):  # For an invalid address, one message is enough.
             yield f"must be at least {attribute.min_length} characters"
-        default_max_length = attribute.max_length
-        if default_max_length is None and attribute.type == "string":
-            default_max_length = limits.default_max_length
-        if default_max_length is not None and length > default_max_length:
-            yield f"must be at most {default_max_length} characters"
+        max_length = attribute.max_length
+        if max_length is None and attribute.type == "string":
+            max_length = limits.default_max_length
+        if max_length is not None and length > max_length:
+            yield f"must be at most {max_length} characters"
 
 
 def utf16_length(text: str) -> int:

@@ -109,7 +109,12 @@ def _attribute(raw: Raw) -> dict[str, Any]:
     flags = {key: bool(raw.get(key)) for key in ("required", "private")}
     fixed = {"configurable": False} if raw.get("configurable") is False else {}
     if kind == "relation":
-        optional = {key: value for key, value in raw.items() if key != "configurable"}
-        return {**optional, "targetAttribute": raw.get("inversedBy") or raw.get("mappedBy"), **fixed, **flags}
+        description = {key: value for key, value in raw.items() if key != "configurable"}
+        return {
+            **description,
+            "targetAttribute": raw.get("inversedBy") or raw.get("mappedBy"),
+            **fixed,
+            **flags,
+        }
     optional = {key: raw[key] for key in ("allowedTypes", "pluginOptions") if key in raw}
     return {"type": kind, "multiple": bool(raw.get("multiple")), **flags, **fixed, **optional}
