@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from server.errors import GitError
+from server.errors import GitBusyError, GitError
+from server.storage.files import file_mark_of
 from server.storage.git.command import git, git_or_fail
+from server.storage.git.full_disk import cleaned_up
 from server.storage.git.refs import BRANCH_PREFIX, COMMIT_ID, MAX_NAME_CHARS, branch_commit, is_git_word
-from server.storage.git.repository import place_mark
+from server.storage.git.repository import is_old, location, place_mark
 
 _REF_FIELDS = ("refname", "objectname", "authorname", "authoremail:trim", "authordate:unix", "worktreepath")
 
@@ -79,13 +81,29 @@ def move_branch(root: Path, name: str, commit: str, before: str, why: str) -> bo
     nothing = "0" * len(commit)
     moved = ("-m", f"bifolio: {why}", "--create-reflog", BRANCH_PREFIX + name, commit, before or nothing)
     try:
-        git_or_fail(root, "update-ref", *moved)
+        with cleaned_up(root):
+            git_or_fail(root, "update-ref", *moved)
     except GitError as error:
         is_locked = ".lock': File exists" in error.message  # Another process is moving the branch.
+        if is_locked:
+            _refuse_old_lock(root, name)
         if is_locked or branch_commit(root, name) != before or _is_in_the_way(root, name):
             return False
         raise
     return True
+
+
+def _refuse_old_lock(root: Path, name: str) -> None:
+    """Raise GitBusyError if a branch has been locked for so long that the lock was probably left behind."""
+    place = location(root)
+    lock = place.common / f"{BRANCH_PREFIX}{name}.lock" if place else None
+    mark = lock and file_mark_of(lock)
+    if place and mark and is_old(mark):
+        file = f"{place.common.name}/{BRANCH_PREFIX}{name[:100]}.lock"
+        raise GitBusyError(
+            f"git has not released the branch's lock {file}; if no git command is running in the repository, "
+            "delete this file"
+        )
 
 
 def _is_in_the_way(root: Path, name: str) -> bool:

@@ -1,0 +1,71 @@
+"""Tests of writes to branches that a full disk or a lock file stops."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.git import commit_all, git
+from tests.sites import STRING, Api, collection, opened, write
+from tests.small_disk import fill, mounted
+
+FILES = {
+    **collection("note", {"title": STRING, "body": {"type": "richtext"}}),
+    "content/notes/one.json": '{"title": "One"}',
+    ".gitignore": ".bifolio/\n",
+}
+
+
+def _site(root: Path) -> Api:
+    write(root, FILES)
+    commit_all(root)
+    git(root, "branch", "next")
+    return Api.of(opened(root))
+
+
+def _temporary(root: Path) -> list[str]:
+    names = ("fast_import_crash_", "tmp_obj_", "tmp_pack_", "tmp_idx_")
+    return [path.name for path in (root / ".git").rglob("*") if path.name.startswith(names)]
+
+
+def test_a_full_disk_refuses_a_write_to_a_branch_and_leaves_no_files(tmp_path: Path) -> None:
+    with mounted(tmp_path / "disk", "4m") as disk:
+        (disk / "site").mkdir()
+        api = _site(disk / "site")
+        assert api.put("/api/notes/one?branch=next", {"title": "Before"}).status == 200
+        before = git(api.root, "rev-parse", "next")
+        fill(disk / "filler")
+        for body in (os.urandom(9000).hex(), "short"):
+            refused = api.put("/api/notes/one?branch=next", {"body": body})
+            assert (refused.status, refused.error["name"]) == (507, "InsufficientStorageError")
+            assert "the disk is full" in refused.error["message"]
+        created = api.ask("POST", "/branches", json={"name": "other"})
+        assert created.status == 507
+        assert _temporary(api.root) == []
+        (disk / "filler").unlink()
+        assert git(api.root, "rev-parse", "next") == before
+        assert api.put("/api/notes/one?branch=next", {"title": "After"}).status == 200
+        api.accounts.close()
+
+
+@pytest.mark.parametrize("name", ["next", "other"])
+def test_an_old_lock_of_a_branch_is_named(tmp_path: Path, name: str) -> None:
+    api = _site(tmp_path)
+    lock = tmp_path / ".git/refs/heads" / f"{name}.lock"
+    lock.touch()
+    os.utime(lock, (time.time() - 3600,) * 2)
+
+    def attempt() -> tuple[int, str]:
+        if name == "other":
+            answer = api.ask("POST", "/branches", json={"name": name})
+        else:
+            answer = api.put("/api/notes/one?branch=next", {"title": "After"})
+        return answer.status, "" if answer.status < 400 else answer.error["message"]
+
+    status, message = attempt()
+    assert status == 503
+    assert f".git/refs/heads/{name}.lock; if no git command is running" in message
+    lock.unlink()
+    assert attempt()[0] < 300
+    api.accounts.close()
