@@ -48,7 +48,11 @@ from server.storage.media import stored_object
 
 MAX_NOTED_FILES = 10_000
 _WIDTHS = ("width", "w", "min-w", "max-w")  # parameters that set or limit the width
-UNSIGNED_MESSAGE = "The URL has no valid signature, which media.transform.sign requires"
+UNSIGNED_MESSAGE = (
+    "The URL has no valid signature, which media.transform.sign requires; "
+    "sign it with `bifolio media sign`, or use only the name of a preset, such as ?key=hero"
+)
+_TRANSFORMABLE = "only JPEG, PNG, WebP, AVIF, GIF, TIFF and BMP images can. Request it without parameters"
 MEASURE_LOCKS = 64
 # The blob of a past commit or the mark of a current file, and its extension.
 _Note = tuple[str, FileMark | None, str]
@@ -134,7 +138,7 @@ class Images:
         wanted = with_focus(wanted, document)
         ending = posixpath.splitext(key)[1].lower()
         if ending not in OWN_FORMATS:
-            raise ValidationError(f'"{key}" can\'t be transformed, because it is not a bitmap image')
+            raise ValidationError(f'"{key}" can\'t be transformed; {_TRANSFORMABLE}')
         digest, size = self._look(snapshot, commit, key, document)
         _check_size(size, wanted, settings.transform, key)
         formats = _formats(wanted.format, ending, settings.transform, caller.accepts)
@@ -279,7 +283,10 @@ def _with_width(parameters: Mapping[str, Any], width: int, media: MediaSettings)
         if _nearest_width(_read(asked, media), asked, media.transform) is None:
             return changed
     allowed = ", ".join(map(str, media.transform.widths))
-    raise ValidationError(f"width must be one of {allowed}, but the preset's limits change it")
+    raise ValidationError(
+        f'preset "{kept.get(PRESET)}": min-w or max-w gives a width '
+        f"that media.transform.widths does not allow ({allowed})"
+    )
 
 
 def _read(asked: Mapping[str, Any], media: MediaSettings) -> Transformation:
@@ -311,7 +318,8 @@ def _check_sides(wanted: Transformation, asked: Mapping[str, Any], settings: Tra
     for name, pixels in (("width", wanted.pixel_width), ("height", wanted.pixel_height)):
         if pixels is not None and pixels > most:
             times = f" times dpr {wanted.dpr:g}" if wanted.dpr != 1 else ""
-            raise ValidationError(f"{name}{times} must be at most {most} (found {pixels})")
+            limit = f"{most}, the value of media.transform.max_edge"
+            raise ValidationError(f"{name}{times} must be at most {limit} (found {pixels})")
 
 
 def _versions(digest: str, wanted: Transformation, most: int, *, has_own_entry: bool) -> tuple[str, ...]:

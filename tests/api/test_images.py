@@ -159,17 +159,17 @@ def test_an_odd_focal_point_is_ignored(tmp_path_factory: pytest.TempPathFactory,
 
 REFUSED = {
     "a.png?width=0": 'width must be a whole number from 1 to 32767 (found "0")',
-    "a.png?width=951": "width must be at most 950 (found 951)",
-    "a.png?w=500&dpr=2": "width times dpr 2 must be at most 950 (found 1000)",
+    "a.png?width=951": "width must be at most 950, the value of media.transform.max_edge (found 951)",
+    "a.png?w=500&dpr=2": "width times dpr 2 must be at most 950, the value of media.transform.max_edge",
     "a.png?w=1&w=2": '"w" must have exactly one value',
     "a.png?fm=gif": "fm must be one of auto, avif, webp, jpg, png",
     "a.png?key=her": 'key must be one of hero, best (found "her")',
     "a.png?rect=300,0,5,5": "rect begins at 300,0, but the image has 300 × 200 pixels",
-    "a.png?h=200&min-w=960&withoutEnlargement=false": "the result would have 960",
-    "draw.svg?w=5": "is not a bitmap image",
-    "text.txt?w=5": "is not a bitmap image",
+    "a.png?h=200&min-w=960&withoutEnlargement=false": "each side can have at most 950 (media.transform",
+    "draw.svg?w=5": "BMP images can. Request it without parameters",
+    "text.txt?w=5": '"text.txt" can\'t be transformed; only JPEG, PNG, WebP, AVIF, GIF, TIFF and',
     "broken.png?w=5": "The image is damaged, or is not an image in a supported format",
-    "large.png?w=5": "it has more than 600000 pixels",
+    "large.png?w=5": "it has more than 600,000 pixels (media.transform.max_pixels)",
 }
 
 
@@ -248,6 +248,9 @@ def test_a_width_that_is_not_listed_is_redirected_to_the_next(other: Api) -> Non
     assert preset == "/uploads/a.png?key=p&fm=webp&width=160"
     assert shown(fetch(other, preset)) == ((160, 107), "WEBP")
     small(other, widths="[160, 80]", sign="true")
+    refused = fetch(other, "/uploads/a.png?width=100")
+    assert refused.status == 403
+    assert "sign it with `bifolio media sign`, or use only the name of a preset" in refused.error["message"]
     signed = sign_url(other.root, "/uploads/a.png?width=100")
     assert shown(fetch(other, fetch(other, signed).headers["Location"])) == ((160, 107), "PNG")
     small(other, widths="[160, 80]", qualities="[50]", formats="[webp]")
@@ -276,7 +279,9 @@ def test_a_preset_whose_limits_allow_no_listed_width_is_not_redirected(other: Ap
     small(other, widths="[160, 80]", presets="{low: {height: 100, max-w: 50}}")
     answer = fetch(other, "/uploads/a.png?key=low&w=160")
     assert answer.status == 400
-    assert answer.error["message"] == "width must be one of 80, 160, but the preset's limits change it"
+    assert answer.error["message"] == (
+        'preset "low": min-w or max-w gives a width that media.transform.widths does not allow (80, 160)'
+    )
 
 
 def test_an_animation_moves_again_after_the_limit_is_raised(other: Api) -> None:

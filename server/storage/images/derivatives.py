@@ -33,6 +33,7 @@ from server.storage.images.processes import (
 # Part of each key. Increase it if the same parameters give another result.
 VERSION = 3
 DIGEST_DIGITS = 32
+IMAGES_FOLDER = f"{STATE_FOLDER}/images"
 # Maximum wait of a request. A transformation that has begun goes on without it.
 QUEUE_TIMEOUT_S = 10.0
 # Requests that wait, and transformations, in each process. This is less than its number of threads for such
@@ -47,6 +48,11 @@ POLL_INTERVAL_S = 0.002  # between attempts to take a place
 MAX_ATTEMPTS = 3  # to store an image while another program deletes the folder
 MAX_NOTES = 10_000  # verified files and images that can't be transformed, kept in memory
 _BUSY = "Too many images are being transformed; try again"
+_NOT_READY = "The image is not ready yet; try again"
+_DELETED = (
+    "The image was deleted from the cache before it could be sent; try again, or raise media.transform.cache"
+)
+_LOST = "The image was not transformed, because its process ended or did not respond; try again"
 
 
 def _one(key: str, value: object) -> int:
@@ -108,7 +114,7 @@ class Derivatives:
     """
 
     def __init__(self, root: Path, concurrency: int, download_timeout_s: float = QUEUE_TIMEOUT_S) -> None:
-        self.root, self.folder, self._concurrency = root, root / STATE_FOLDER / "images", concurrency
+        self.root, self.folder, self._concurrency = root, root / IMAGES_FOLDER, concurrency
         self._download_timeout_s = download_timeout_s
         self._files = BoundedFolder(self.folder)
         self._places = threading.BoundedSemaphore(concurrency)
@@ -172,7 +178,7 @@ class Derivatives:
         self._share(request.key, self._make, request, began)
         if found := self.find(request.key):
             return found
-        raise BusyError(_BUSY)  # evicted already, because the cache is smaller than the images in use
+        raise BusyError(_DELETED)
 
     def make_later(self, request: Request) -> None:
         """Make a transformed image in the background, unless it failed recently or many others wait."""
@@ -210,7 +216,7 @@ class Derivatives:
             try:
                 future.result(max(0.0, timeout_s - waited_s))
             except TimeoutError as error:
-                raise BusyError(_BUSY) from error
+                raise BusyError(_NOT_READY) from error
 
     @contextmanager
     def _waiting(self, request: Request) -> Iterator[None]:
@@ -286,8 +292,9 @@ class Derivatives:
                 break
             except OSError as error:
                 if not (isinstance(error, FileNotFoundError) and attempts_left):
-                    what = os.strerror(error.errno or 0)
-                    raise StorageError(f"The image can't be stored: {what}") from error
+                    reason = error.strerror or str(error)
+                    message = f"The transformed image can't be written to {IMAGES_FOLDER}/: {reason}"
+                    raise StorageError(message) from error
 
     @contextmanager
     def _place(self, key: str) -> Iterator[None]:
@@ -302,7 +309,7 @@ class Derivatives:
             same_image = FileLock(self._made_folder() / f"image-{int(key[:8], 16) % IMAGE_LOCKS}.lock")
             with same_image.held(max(0.0, deadline - time.monotonic())) as is_held:
                 if not is_held:
-                    raise BusyError(_BUSY)
+                    raise BusyError(_NOT_READY)
                 with self._free_place(deadline):
                     yield
         finally:
@@ -333,7 +340,7 @@ class Derivatives:
                 self._unusable.put(request.key, str(error))
                 raise
             except LostProcessError as error:
-                raise BusyError("The process that transforms the image was lost; try again") from error
+                raise BusyError(_LOST) from error
 
     @contextmanager
     def _new_file(self) -> Iterator[IO[bytes]]:

@@ -45,6 +45,10 @@ MAX_REUSED_KB = 250_000
 MAX_CPU_S = 20  # limit on processor time for each image
 MAX_MEMORY_BYTES = 1024 * 1024 * 1024  # limit on the address space of each worker
 MAX_RESULT_BYTES = 64_000_000
+_TOO_LARGE = (
+    f"gives a result of more than {MAX_RESULT_BYTES // 1_000_000} MB; "
+    "request a smaller width, a lower quality or another format"
+)
 # What the image did, by the signal that ended its worker. SIGKILL is missing, because others send it, too.
 _ERRORS_OF_SIGNALS: Mapping[int, str] = {
     signal.SIGXCPU: "takes too much time to decode",
@@ -172,7 +176,7 @@ def _work(message: bytes, source: int, target: int) -> Mapping[str, object]:
         return {"error": "takes too much memory to decode"}
     except Exception as error:  # Pillow may raise any exception for a damaged file.
         if isinstance(error, OSError) and error.errno == errno.EFBIG:
-            return {"error": f"would be larger than {MAX_RESULT_BYTES // 1_000_000} MB"}
+            return {"error": _TOO_LARGE}
         if isinstance(error, OSError) and error.errno is not None:
             return {"errno": error.errno}
         if isinstance(error, UnusableImageError):

@@ -24,7 +24,7 @@ class UnfitSizeError(ValueError):
 def result_size(image: ImageSize, wanted: Transformation, settings: TransformSettings) -> ImageSize:
     """Return the dimensions of a transformed image. Raises UnfitSizeError."""
     if image.width * image.height > settings.max_pixels:
-        raise UnfitSizeError(f"it has more than {settings.max_pixels} pixels")
+        raise UnfitSizeError(f"it has more than {settings.max_pixels:,} pixels (media.transform.max_pixels)")
     if wanted.rectangle and (wanted.rectangle[0] >= image.width or wanted.rectangle[1] >= image.height):
         left, top, *_ = wanted.rectangle
         sides = f"{image.width} × {image.height}"
@@ -33,7 +33,10 @@ def result_size(image: ImageSize, wanted: Transformation, settings: TransformSet
     most = max(settings.max_edge, image.width, image.height)
     if max(made.width, made.height) > most:
         sides = f"{made.width} × {made.height}"
-        raise UnfitSizeError(f"the result would have {sides} pixels, but each side must be at most {most}")
+        limit = "media.transform.max_edge" if most == settings.max_edge else "the longer side of the original"
+        raise UnfitSizeError(
+            f"the result would have {sides} pixels, but each side can have at most {most:,} ({limit})"
+        )
     return made
 
 

@@ -80,7 +80,7 @@ def transform(
     """
     image = Image.open(source, formats=PILLOW_FORMATS)
     if image.width * image.height > max_pixels:
-        raise UnusableImageError(f"has more than {max_pixels} pixels")
+        raise UnusableImageError(f"has more than {max_pixels:,} pixels (media.transform.max_pixels)")
     full = _size_of(image)
     arrangement = arrange(full, wanted)
     frames = getattr(image, "n_frames", 1)

@@ -5,6 +5,7 @@ import hashlib
 import io
 import os
 import re
+import resource
 import shutil
 import signal
 import threading
@@ -185,6 +186,23 @@ def test_a_bad_image_is_refused_and_not_tried_again(images: Derivatives, name: s
     assert [*images.folder.glob("new-*")] == []
 
 
+def test_a_result_that_is_too_large_is_refused_with_the_limit(images: Derivatives) -> None:
+    image_processes().end()
+    made(images, request())
+    [worker] = children(fork_server())
+    resource.prlimit(worker, resource.RLIMIT_FSIZE, (100, 100))
+    with pytest.raises(UntransformableError, match="gives a result of more than 64 MB; request a smaller"):
+        images.make(request(key="01" * 16))
+
+
+def test_a_storage_error_without_a_number_says_what_is_wrong(images: Derivatives) -> None:
+    def fail() -> None:
+        raise OSError("the link is broken")
+
+    with pytest.raises(StorageError, match="images/: the link is broken"):
+        images._store(fail)
+
+
 def fork_server() -> int:
     process = image_processes()._process
     assert process is not None
@@ -330,7 +348,7 @@ def test_a_worker_that_freezes_while_it_works_is_killed(
         slow = pool.submit(made, images, SLOW)
         until(lambda: processor_ticks(worker) > before + 5)
         os.kill(worker, signal.SIGSTOP)
-        with pytest.raises(BusyError):
+        with pytest.raises(BusyError, match="its process ended or did not respond; try again"):
             slow.result(processes.START_TIMEOUT_S)
     until(lambda: worker not in children(fork_server()))
     assert made(images, request(key="01" * 16))
@@ -346,7 +364,7 @@ def test_a_request_waits_only_so_long_while_its_image_is_made(
         release.wait(20)
 
     wanted = request(opened=opened)
-    with pytest.raises(BusyError):
+    with pytest.raises(BusyError, match="The image is not ready yet; try again"):
         images.make(wanted)
     release.set()
     until(lambda: files(images) != [])
@@ -381,7 +399,7 @@ def test_the_least_recently_used_images_are_evicted(images: Derivatives) -> None
 def test_a_folder_that_cannot_be_written_to_is_an_error_of_storage(images: Derivatives) -> None:
     images.folder.parent.mkdir()
     images.folder.write_text("not a folder")
-    with pytest.raises(StorageError):
+    with pytest.raises(StorageError, match=r"can't be written to .bifolio/images/: File exists"):
         images.make(request())
 
 
