@@ -41,6 +41,7 @@ from server.api.routes import (
     undo,
     upload,
     uploads,
+    user_management,
     users,
 )
 from server.api.routes.handlers import Handlers
@@ -117,6 +118,7 @@ def _make(site: Site, identities: Identities, past: PastStates, watched: Watched
     upload.bind(handles, site, writes, bucket)
     users.bind(handles, identities)
     settings.bind(handles, identities, writes)
+    user_management.bind(handles, identities)
     schema.bind(handles, site)
     content.bind(handles, writes)
     batch.bind(handles, writes)

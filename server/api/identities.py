@@ -164,9 +164,11 @@ class Identities:
             raise NeedsThreadPool(accounts=True)
         if scheme == COOKIE_SCHEME or text.count(".") == 2:
             return self._user_of(scheme, text, settings, ended=ended, waits=waits)
-        token = self.directory().accounts.find_token(text, waits=waits)
+        accounts = self.directory().accounts
+        token = accounts.find_token(text, waits=waits)
         if token is None:
             raise UnauthorizedError()
+        accounts.last_uses.note(f"token {token.name}")
         return token.actor()
 
     def _user_of(self, scheme: str, text: str, settings: Settings, *, ended: bool, waits: bool) -> Actor:
@@ -185,8 +187,9 @@ class Identities:
             user = self.users.known(claims[0], waits=waits, anew=anew)
             if user is None:
                 break
-            reuse_rule = not user.blocked and (user.confirmed or not settings.auth.confirm_email)
-            if reuse_rule and (user.sessions == claims[1] or ended):
+            usable = not user.blocked and (user.confirmed or not settings.auth.confirm_email)
+            if usable and (user.sessions == claims[1] or ended):
+                self.directory().accounts.last_uses.note(f"user {user.id}")
                 return Actor(f"user:{user.id}", settings.roles.get(user.role, frozenset()), user_id=user.id)
         raise UnauthorizedError()
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from server.auth.identity_cache import CredentialCache
+from server.auth.last_uses import LastUses, token_key
 from server.auth.permissions import TOKEN_PREFIX, Actor
 from server.auth.tables import SCHEMA, complete
 from server.config.model import FILE
@@ -72,6 +73,7 @@ class Accounts:
         self.engine = _open_engine(root, url)
         self._watch = ChangeDetector(self.engine) if isinstance(self.engine, Sqlite) else None
         self.known = CredentialCache(self._watch)
+        self.last_uses = LastUses(self.engine)
 
     @property
     def is_read_only(self) -> bool:
@@ -118,6 +120,8 @@ class Accounts:
         with self.changing() as (connection, changed):
             deleted = connection.execute("DELETE FROM tokens WHERE name = ? RETURNING hash", (name,))
             changed.extend(_key(hashed) for (hashed,) in deleted)
+        if changed:
+            self.last_uses.forget(token_key(name))
         return bool(changed)
 
     def find_token(self, text: str, *, waits: bool = True) -> Token | None:
@@ -146,6 +150,7 @@ class Accounts:
             self.known.forget(*changed)
 
     def close(self) -> None:
+        self.last_uses.close()
         if self._watch is not None:
             self._watch.close()
         self.engine.close()

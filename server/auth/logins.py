@@ -83,6 +83,16 @@ class Logins:
         with self._engine.reading() as connection:
             return [Login(*row) for row in connection.execute(statement, (value, now()))]
 
+    def count_by_user(self) -> dict[int, int]:
+        """Return the number of active logins of each user."""
+        statement = (
+            "SELECT user_id, count(*) FROM logins"
+            " JOIN users ON users.id = logins.user_id AND users.sessions = logins.sessions"
+            " WHERE expires_at > ? GROUP BY user_id"
+        )
+        with self._engine.reading() as connection:
+            return {row[0]: int(row[1]) for row in connection.execute(statement, (now(),))}
+
     def end(self, user_id: int, login_id: str) -> bool:
         return self._delete(user_id, "id", login_id)
 

@@ -14,8 +14,8 @@ WRITE_ACTIONS = ("create", "update", "delete", "updateDraft")
 DRAFT_ACTIONS = ("create", "update")
 READ_ACTIONS = ("find", "findOne", "readDraft")
 # Subjects that are not content types. A content type can have the same name (see `may_of_site`).
-SITE_SUBJECTS = BRANCH, SOURCE, PROBLEMS, REDIRECTS, SETTINGS = (
-    "branch", "source", "problems", "redirects", "settings",
+SITE_SUBJECTS = BRANCH, SOURCE, PROBLEMS, REDIRECTS, SETTINGS, TOKEN = (
+    "branch", "source", "problems", "redirects", "settings", "token",
 )  # fmt: skip
 
 
@@ -51,6 +51,16 @@ def forbidden(actor: Actor, subject: str, action: str, *, is_type: bool = True) 
     is_seen = not is_type or any(p.startswith(f"{subject}.") for p in actor.permissions) or actor.reading
     details = {"permission": permission} if is_seen and actor.name != PUBLIC else {}
     return ForbiddenError(actor=actor.name, permission=permission, details=details)
+
+
+def covers(actor: Actor, permissions: Iterable[str]) -> bool:
+    """Return whether an actor has all of these permissions, such as `article.find`."""
+    return all(has(actor, permission) for permission in permissions)
+
+
+def has(actor: Actor, permission: str) -> bool:
+    subject, _, action = permission.rpartition(".")
+    return actor.may(subject, action)
 
 
 def require(actor: Actor, type_: Type, action: str) -> None:

@@ -7,6 +7,7 @@ from server.database.engine import Connection
 
 # `logins`: logins that can be renewed (setting `auth.refresh`).
 # `attempts`: counts of login attempts, and known network addresses and devices. Times are Unix times.
+# `last_uses`: when tokens and users were last active.
 # `site`: one row with the random id of this database. Users' JSON Web Tokens contain it as their issuer.
 # `session_keys`: one row with a digest of the signing key that the most recently started server uses.
 # `versions`: the number of changes to a table. Each write increments this number first, which makes other
@@ -31,6 +32,7 @@ CREATE TABLE IF NOT EXISTS logins (
 CREATE TABLE IF NOT EXISTS attempts (
     key VARCHAR(64) NOT NULL PRIMARY KEY, until FLOAT NOT NULL, known_until FLOAT NOT NULL
 );
+CREATE TABLE IF NOT EXISTS last_uses (key VARCHAR(220) NOT NULL PRIMARY KEY, used_at VARCHAR(24) NOT NULL);
 CREATE TABLE IF NOT EXISTS site (row INTEGER NOT NULL PRIMARY KEY, id VARCHAR(32) NOT NULL);
 CREATE TABLE IF NOT EXISTS session_keys (row INTEGER NOT NULL PRIMARY KEY, mark VARCHAR(64) NOT NULL);
 CREATE TABLE IF NOT EXISTS versions (name VARCHAR(40) NOT NULL PRIMARY KEY, number INTEGER NOT NULL);

@@ -17,9 +17,9 @@ from server.auth.user import Changes, User, name_key, plain_address, plain_name
 from server.database.engine import Connection
 from server.documents.ids import new_document_id
 from server.documents.timestamps import now
-from server.errors import BusyError, TakenError
+from server.errors import BusyError, PreconditionError, TakenError
 
-RESET_CODE_TTL_HOURS, CONFIRM_CODE_TTL_HOURS = 1, 72
+RESET_CODE_TTL_HOURS, CONFIRM_CODE_TTL_HOURS, INVITATION_CODE_TTL_HOURS = 1, 72, 7 * 24
 _MAX_ID = 2**31 - 1
 _COLUMNS = ", ".join(field.name for field in fields(User))
 _SELECT = f"SELECT {_COLUMNS} FROM users"
@@ -191,11 +191,14 @@ class Users:
         except TakenError as error:
             raise TakenError() from error
 
-    def update(self, user_id: int, values: dict[str, Any]) -> User | None:
+    def update(self, user_id: int, values: dict[str, Any], if_match: str = "") -> User | None:
         """Change some of a user's columns. Return the changed user, or None if the user does not exist.
 
-        Setting a password or blocking the user ends all of the user's sessions. Raises TakenError if another
-        user has the name or email address.
+        Setting a password or blocking the user ends all of the user's sessions. `if_match` is the expected
+        `updated_at`, or "" for any.
+
+        Raises TakenError if another user has the name or email address, and PreconditionError if the user has
+        changed since `if_match`.
         """
         changes: dict[str, Any] = {**values, "updated_at": now()}
         if "username" in changes:
@@ -211,9 +214,14 @@ class Users:
         # If a blocked user is unblocked later, the old sessions are not restored.
         ends = bool(changes.get("password") or changes.get("blocked"))
         with self._changing(user_id) as connection:
+            _refuse_changed(connection, user_id, if_match)
             _refuse_taken(connection, user_id, changes)
             _update(connection, changes, "sessions = sessions + 1" if ends else "", user_id)
         return self.get(user_id)
+
+    def end_sessions(self, user_id: int) -> None:
+        with self._changing(user_id) as connection:
+            _update(connection, {"updated_at": now()}, "sessions = sessions + 1", user_id)
 
     def delete(self, user_id: int) -> User | None:
         found = self.get(user_id)
@@ -242,6 +250,15 @@ class Users:
             connection.execute(statement, (renewed, user_id, kept))
 
     # --- codes in emails ------------------------------------------------------------------------
+
+    def invitation_code(self, user: User) -> str:
+        # An invitation is a password reset code that lasts longer.
+        return self._code(user, "reset_hash", INVITATION_CODE_TTL_HOURS)
+
+    def invited(self) -> set[int]:
+        """Return the ids of the users who have no password yet."""
+        with self.engine.reading() as connection:
+            return {row[0] for row in connection.execute("SELECT id FROM users WHERE password IS NULL")}
 
     def reset_code(self, user: User) -> str:
         return self._code(user, "reset_hash", RESET_CODE_TTL_HOURS)
@@ -294,6 +311,12 @@ def _update(connection: Connection, changes: dict[str, Any], also: str, user_id:
     assert changes.keys() <= _CHANGEABLE_COLUMNS, changes.keys()
     parts = [*(f"{name} = ?" for name in changes), f"version = {_NUMBER}", *([also] if also else [])]
     connection.execute(f"UPDATE users SET {', '.join(parts)} WHERE id = ?", (*changes.values(), user_id))
+
+
+def _refuse_changed(connection: Connection, user_id: int, if_match: str) -> None:
+    found = connection.execute("SELECT updated_at FROM users WHERE id = ?", (user_id,)).fetchone()
+    if if_match and found and found[0] != if_match:
+        raise PreconditionError("The user has changed since you read it", {"version": found[0]})
 
 
 def _refuse_taken(connection: Connection, user_id: int, row: dict[str, Any]) -> None:

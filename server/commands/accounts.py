@@ -11,12 +11,13 @@ from server.auth.accounts import KINDS, Accounts
 from server.auth.session_key import rotate_key
 from server.auth.user import MIN_NAME_CHARS, MIN_PASSWORD_CHARS, User, broken_rule
 from server.auth.users import Users
-from server.config.model import ACTIONS, Settings, known_actions
+from server.config.model import Settings
 from server.config.reader import read_settings
 from server.config.values import read_duration
 from server.errors import ApiError, SetupError
 from server.schema.load import read_content_types
 from server.schema.spelling import suggestion
+from server.service.tokens import check_permissions
 from server.tools.terminal import check_site, one_line_errors, site_option
 
 
@@ -70,7 +71,7 @@ def create_token(
 ) -> None:
     """Create a token and print it. Only its hash is stored, so it can't be shown again."""
     check_site(root)
-    _check_permissions(root, kind, permissions)
+    check_permissions(kind, permissions, read_content_types(root))
     try:
         span = read_duration(expires) if expires else None
     except ValueError:
@@ -80,27 +81,6 @@ def create_token(
         made = accounts.create_token(name, kind, permissions, span, branch_only=branch_only)
     click.echo(f"Token {name} ({kind}). Copy it now: it will not be shown again.", err=True)
     click.echo(made)
-
-
-def _check_permissions(root: Path, kind: str, permissions: tuple[str, ...]) -> None:
-    if permissions and kind != "custom":
-        what = f"a {kind} token can't have additional permissions"
-        raise SetupError("--permission", None, what, "to set permissions, use --type custom")
-    if kind == "custom" and not permissions:
-        fix = "pass a permission, such as --permission article.find"
-        raise SetupError("--permission", None, "a custom token requires at least one permission", fix)
-    subjects = [*(t.singular for t in read_content_types(root).content_types), *filter(None, ACTIONS)]
-    for permission in permissions:
-        subject, _, action = permission.rpartition(".")
-        if subject not in subjects:
-            fix = suggestion(subject, subjects) or "use the singular API id of a content type"
-            raise SetupError("--permission", None, f'unknown content type "{subject}"', fix)
-        known = known_actions(subject)
-        if action not in known:
-            fix = suggestion(action, known) or "use one of " + ", ".join(known)
-            raise SetupError(
-                "--permission", None, f'unknown action "{action}" in the permission for {subject}', fix
-            )
 
 
 @token.command("list")

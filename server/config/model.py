@@ -562,6 +562,7 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
     "redirects": ("read",),
     "content-type": ("find", "findOne"),
     "settings": ("read", "write"),
+    "token": ("read", "create", "revoke"),
 }  # fmt: skip
 
 

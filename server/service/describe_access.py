@@ -31,7 +31,7 @@ CHANGING_ACTIONS = {
     "fix",
 }
 # Actions on these subjects change only accounts, so they are always possible.
-ACCOUNT_SUBJECTS = {"auth", "user"}
+ACCOUNT_SUBJECTS = {"auth", "user", "token"}
 
 
 def describe_access(caller: Caller, past: PastStates, find_user: FindUser) -> dict[str, Any]:

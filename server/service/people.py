@@ -19,6 +19,7 @@ from server.schema.model import ROLE, USER, Schema
 from server.service.forms import field_error, field_errors, form_error
 from server.service.read import Params, Reader
 from server.service.render import Renderer, dumps
+from server.service.user_management import require_role
 from server.write.faults import UNSAID
 
 USER_FIELDS = (
@@ -71,7 +72,9 @@ class People:
 
     def create(self, body: object, params: Params) -> bytes:
         query = self._query_of_write(params, populate="role")
-        values = _read(body, self.reader.state.settings, creating=True)
+        settings = self.reader.state.settings
+        values = _read(body, settings, creating=True)
+        require_role(self.reader.actor, settings, values["role"])
         user = self.users.create(
             values["username"],
             values["email"],
@@ -85,6 +88,9 @@ class People:
     def update(self, user_id: int, body: object, params: Params) -> bytes:
         query = self._query_of_write(params, populate="role")
         values = _read(body, self.reader.state.settings, creating=False)
+        self._require_role_of(user_id)
+        if "role" in values:
+            require_role(self.reader.actor, self.reader.state.settings, values["role"])
         return self._show(query, self.users.update(user_id, values))
 
     def update_own(self, body: object, params: Params) -> bytes:
@@ -103,7 +109,14 @@ class People:
         """Delete a user, and return the user as JSON. Raises NotFoundError."""
         query = self._query_of_write(params)
         before = self.reader.view(query)
+        self._require_role_of(user_id)
         return self._show(query, self.users.delete(user_id), before)
+
+    def _require_role_of(self, user_id: int) -> None:
+        """Raise ForbiddenError if the user can do more than the caller."""
+        user = self.users.get(user_id)
+        if user is not None:
+            require_role(self.reader.actor, self.reader.state.settings, user.role)
 
     def _query(self, params: Params) -> Query:
         query = self.reader.query(params, many=True)

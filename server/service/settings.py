@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from server.auth.permissions import SETTINGS, Actor, require_of_site
+from server.auth.permissions import SETTINGS, Actor, covers, forbidden, has, require_of_site
 from server.auth.roles import roles_of
 from server.config.model import ACTIONS, DEFAULTS, FILE, KEYS, Settings, known_actions, value_of
 from server.config.reader import survey_file
@@ -161,16 +161,6 @@ def grantable_actions(schema: Schema) -> Mapping[str, Sequence[str]]:
     return {subject: known_actions(subject) for subject in subjects}
 
 
-def covers(actor: Actor, permissions: frozenset[str]) -> bool:
-    """Return whether an actor has all of these permissions."""
-    return all(_has(actor, permission) for permission in permissions)
-
-
-def _has(actor: Actor, permission: str) -> bool:
-    subject, _, action = permission.rpartition(".")
-    return actor.may(subject, action)
-
-
 def require_settings(caller: Caller, *actions: str) -> None:
     for action in actions:
         require_of_site(caller.actor, SETTINGS, action, caller.state.schema)
@@ -179,7 +169,7 @@ def require_settings(caller: Caller, *actions: str) -> None:
 def require_role(caller: Caller, *actions: str) -> None:
     for action in actions:
         if not caller.actor.may("role", action):
-            raise ForbiddenError(actor=caller.actor.name, permission=f"role.{action}")
+            raise forbidden(caller.actor, "role", action, is_type=False)
 
 
 def plain(markdown: str) -> str:
@@ -328,7 +318,7 @@ def _require_grants(actor: Actor, old: Settings, new: Settings) -> None:
     for role in old.roles.keys() | new.roles.keys():
         changed = old.roles.get(role, frozenset()) ^ new.roles.get(role, frozenset())
         for permission in sorted(changed):
-            if not _has(actor, permission):
+            if not has(actor, permission):
                 raise ForbiddenError(
                     f"You can't change the permission {permission}, because you don't have it",
                     actor=actor.name,

@@ -89,6 +89,7 @@ OPEN = {
     "/docs/none": 404,
     "/events/reload.js": 200,
     "/feeds/none.none": 404,
+    "/invitation": 400,  # Whoever has the code of an invitation may use it.
     "/git/hook": 404,  # BIFOLIO_GIT_HOOK_SECRET is not set.
     "/access": 200,
     "/mcp": 404,  # `mcp.enabled` is not set.

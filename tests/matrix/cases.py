@@ -352,6 +352,23 @@ def _of_people() -> Iterator[Case]:
     yield _send("putRole", "/roles/<role>", role, _new_role, headers=_ANY)
     yield _send("putRole", "/roles/<role>?dryRun=true", role, _new_role, headers=_ANY)
     yield _send("removeRole", "/roles/<role>", None, _new_role, headers=_ANY)
+    yield from _of("listUsers", "/users", "/users?q=clerk", "/users?role=clerk")
+    yield from _of("getUser", "/users/1")
+    yield from _of("listSessions", "/users/1/sessions", "/users/2/sessions")
+    yield from _of("listTokens", "/tokens")
+    invited = {"data": {"username": "<name>", "email": "<email>", "role": "clerk"}}
+    yield _send("inviteUser", "/users", invited, _new_name)
+    yield _send("inviteAgain", "/users/<user>/invitation", None, new_user)
+    accepted = {"code": "<code>", "password": "another password"}
+    yield _send("acceptInvitation", "/invitation", accepted, reset_code)
+    blocked = {"data": {"blocked": True}}
+    yield _send("changeUser", "/users/<user>", blocked, new_user, headers=_ANY)
+    yield _send("endSession", "/users/<user>/sessions/<session>", None, own_user)
+    yield _send("endSessions", "/users/<user>/sessions", None, new_user)
+    yield _send("removeUser", "/users/<user>", None, new_user)
+    token = {"data": {"name": "<name>", "type": "custom", "permissions": ["tag.find"]}}
+    yield _send("createToken", "/tokens", token, _new_name)
+    yield _send("revokeToken", "/tokens/<name>", None, _new_token)
     yield _send("studioSignIn", "/studio/-/session", form, new_user, headers=STUDIO)
     yield _send("studioSignOut", "/studio/-/session", headers=STUDIO)
 
@@ -364,6 +381,11 @@ def _new_name(twin: Twin, identity: Identity, number: int) -> Prepared:
 
 def _site_name(twin: Twin, identity: Identity, number: int) -> Prepared:
     return {"name": f"Site {number}"}
+
+
+def _new_token(twin: Twin, identity: Identity, number: int) -> Prepared:
+    twin.api.accounts.create_token(f"temp{number}", "custom", ["tag.find"])
+    return {"name": f"temp{number}"}
 
 
 def _new_role(twin: Twin, identity: Identity, number: int) -> Prepared:

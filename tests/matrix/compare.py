@@ -22,6 +22,8 @@ _OWN = (
     (re.compile(r"\beyJ[\w-]+\.[\w-]+\.[\w-]+"), "<jwt>"),
     (re.compile(r"\bq[0-9a-z]{23}\b"), "<new id>"),
     (re.compile(r"(?<![\w-])[\w-]{32}(?![\w-])"), "<random>"),
+    (re.compile(r"invitation#[\w-]+\.\d+"), "<invitation>"),
+    (re.compile(r"\bbifolio_[0-9a-f]{64}"), "<token>"),
     (re.compile(r'"id":\d{9,}'), '"id":<number>'),
     (re.compile(r"_[0-9a-f]{10}\b"), "_<random>"),  # in the name of an uploaded file
     # Of the OpenAPI document, including its examples.

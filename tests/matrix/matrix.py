@@ -195,7 +195,7 @@ class Matrix:
 
     def judge_webhooks(self) -> None:
         """Check what webhooks would be sent for every event."""
-        hidden = {word for group in (Group.NEVER, Group.PRIVATE) for word in probes(group)}
+        hidden = {word for group in (Group.NEVER, Group.TOKEN, Group.PRIVATE) for word in probes(group)}
         nothing = Request("webhook", "POST", "")
         for family in self.families:
             for twin in family.twins:

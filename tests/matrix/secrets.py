@@ -8,12 +8,13 @@ from enum import Enum
 class Group(Enum):
     """A group of secrets that the same identities may see."""
 
-    NEVER = "never"  # a password, a token's name, site.yaml, .bifolio/, and files outside content/
+    NEVER = "never"  # a password, site.yaml, .bifolio/, and files outside content/
     PRIVATE = "private"  # private attributes
     DRAFT = "draft"  # drafts of articles, also in past commits
     HIDDEN = "hidden"  # documents with a content type that few may find, users, and the history of both
     PAST = "past"  # past commits and deleted documents of articles
     BRANCH = "branch"  # a branch that is not served
+    TOKEN = "token"  # the name of an API token
     NAME = "name"  # the names of a content type that few may find, of its attributes, and of relations to it
 
 
@@ -26,6 +27,7 @@ _WORDS: Mapping[Group, tuple[str, str, str]] = {
     Group.HIDDEN: ("zyxhidde", "wuqveile", "vojhiddenfromeverybody"),
     Group.PAST: ("zyxpaste", "wuqyoree", "vojpastandgoneforgood"),
     Group.BRANCH: ("zyxbranc", "wuqtwigg", "vojbranchesoftrees"),
+    Group.TOKEN: ("zyxtoken", "wuqtally", "vojtokensandtallies"),
     Group.NAME: ("zyxtermi", "wuqtitul", "vojwordsfornothing"),
 }
 BASE, SAME_LENGTH, LONGER = range(3)

@@ -422,7 +422,7 @@ def make_twin(root: Path, secrets: Secrets) -> Twin:
         secrets.text(Group.NEVER, "password"),
     )
     users.create("victim", address, password, role="clerk", confirmed=True)
-    api.token(secrets.text(Group.NEVER, "token"), may=["article.find"])
+    api.token(secrets.text(Group.TOKEN, "token"), may=["article.find"])
     api.token("custom", may=CUSTOM)
     api.token("trying", may=TRYING)
     api.token("reading", "read-only")

@@ -145,6 +145,7 @@ def test_secrets_that_are_shown_are_found(tmp_path: Path, logged: Logged) -> Non
         "/api/articles/a1?at=main~4",
         "/api/articles/a1?at=next",
         "/source/articles/a1",
+        "/tokens",
     ):
         matrix.ask(Request("findDocument", "GET", path))
     leaks = {found.partition(" (")[0] for found in matrix.found if found.startswith("leak")}

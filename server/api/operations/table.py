@@ -18,6 +18,7 @@ from server.api.operations import (
     settings,
     site,
     source,
+    user_management,
 )
 from server.api.operations.content import CONTENT
 from server.api.operations.operation import Area, Operation
@@ -34,6 +35,7 @@ AREAS = (
     people.CONNECT,
     people.USERS_AND_ROLES,
     settings.SITE_FILE,
+    user_management.USERS,
     site.LOCALES,
     site.SCHEMA,
     site.ACCESS,

@@ -1,0 +1,153 @@
+"""Management of API tokens: which permissions they can have, and who may create or revoke them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from server.auth.accounts import KINDS, Accounts, Token
+from server.auth.last_uses import token_key
+from server.auth.permissions import TOKEN, Actor, covers, require_of_site
+from server.config.model import ACTIONS, known_actions
+from server.config.values import read_duration
+from server.errors import ConflictError, ForbiddenError, NotFoundError, SetupError, ValidationError
+from server.schema.model import Schema
+from server.schema.spelling import suggestion
+from server.service.read import Caller
+
+MAX_NAME_CHARS = 100
+_FIELDS = ("name", "type", "permissions", "expires", "branchOnly")
+TOO_MUCH_MESSAGE = "You can't create or revoke a token that can do more than you"
+
+
+@dataclass(frozen=True, slots=True)
+class ListedToken:
+    """An API token, when it was last used, and whether the caller is allowed to revoke it."""
+
+    token: Token
+    last_used: str | None
+    changeable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NewToken:
+    """A request for a token. `lifetime` is None for a token that does not expire."""
+
+    name: str
+    kind: str
+    permissions: tuple[str, ...]
+    lifetime: timedelta | None
+    branch_only: bool
+
+
+def list_tokens(accounts: Accounts, caller: Caller) -> list[ListedToken]:
+    """Return all tokens, without their secret strings. Raises ForbiddenError."""
+    require_of_site(caller.actor, TOKEN, "read", caller.state.schema)
+    used = accounts.last_uses.all()
+    return [
+        ListedToken(token, used.get(token_key(token.name)), may_manage(caller.actor, token))
+        for token in accounts.tokens()
+    ]
+
+
+def create_token(accounts: Accounts, caller: Caller, data: object) -> tuple[ListedToken, str]:
+    """Create a token. Return the token and its secret string.
+
+    Raises ForbiddenError, ValidationError, or ConflictError if the name is taken.
+    """
+    require_of_site(caller.actor, TOKEN, "create", caller.state.schema)
+    new = _read(data, caller.state.schema)
+    if not _covers_kind(caller.actor, new.kind, new.permissions):
+        raise ForbiddenError(TOO_MUCH_MESSAGE, actor=caller.actor.name)
+    if any(token.name == new.name for token in accounts.tokens()):
+        raise ConflictError(f'A token named "{new.name}" already exists; choose another name')
+    secret = accounts.create_token(
+        new.name, new.kind, new.permissions, new.lifetime, branch_only=new.branch_only
+    )
+    made = next(token for token in accounts.tokens() if token.name == new.name)
+    return ListedToken(made, None, True), secret
+
+
+def revoke_token(accounts: Accounts, caller: Caller, name: str) -> None:
+    """Revoke a token. Raises ForbiddenError or NotFoundError."""
+    require_of_site(caller.actor, TOKEN, "revoke", caller.state.schema)
+    token = next((token for token in accounts.tokens() if token.name == name), None)
+    if token is None:
+        raise NotFoundError("Token not found")
+    if not may_manage(caller.actor, token):
+        raise ForbiddenError(TOO_MUCH_MESSAGE, actor=caller.actor.name)
+    accounts.revoke_token(name)
+
+
+def may_manage(actor: Actor, token: Token) -> bool:
+    return _covers_kind(actor, token.kind, token.permissions)
+
+
+def _covers_kind(actor: Actor, kind: str, permissions: Iterable[str]) -> bool:
+    if kind == "full-access":
+        return actor.everything
+    if kind == "read-only":
+        return actor.everything or actor.reading
+    return covers(actor, permissions)
+
+
+def check_permissions(kind: str, permissions: Sequence[str], schema: Schema) -> None:
+    """Raise SetupError unless a token of a kind can have these permissions."""
+    option = "--permission"
+    if permissions and kind != "custom":
+        what = f"a {kind} token can't have additional permissions"
+        raise SetupError(option, None, what, "to set permissions, use --type custom")
+    if kind == "custom" and not permissions:
+        fix = "pass a permission, such as --permission article.find"
+        raise SetupError(option, None, "a custom token requires at least one permission", fix)
+    subjects = [*(t.singular for t in schema.content_types), *filter(None, ACTIONS)]
+    for permission in permissions:
+        subject, _, action = permission.rpartition(".")
+        if subject not in subjects:
+            fix = suggestion(subject, subjects) or "use the singular API id of a content type"
+            raise SetupError(option, None, f'unknown content type "{subject}"', fix)
+        known = known_actions(subject)
+        if action not in known:
+            fix = suggestion(action, known) or "use one of " + ", ".join(known)
+            what = f'unknown action "{action}" in the permission for {subject}'
+            raise SetupError(option, None, what, fix)
+
+
+def _read(data: Any, schema: Schema) -> NewToken:
+    if not isinstance(data, dict):
+        raise ValidationError('The request body must look like {"data": {"name": "…", "type": "read-only"}}')
+    for name in data:
+        if name not in _FIELDS:
+            raise _invalid(str(name)[:100], f"is not one of {', '.join(_FIELDS)}")
+    name, kind = data.get("name"), data.get("type")
+    permissions = data.get("permissions") or []
+    if not isinstance(name, str) or not 0 < len(name.strip()) <= MAX_NAME_CHARS or not name.isprintable():
+        raise _invalid("name", f"must be a text of 1 to {MAX_NAME_CHARS} characters")
+    if kind not in KINDS:
+        raise _invalid("type", f"must be one of {', '.join(KINDS)}")
+    if not isinstance(permissions, list) or not all(isinstance(one, str) for one in permissions):
+        raise _invalid("permissions", "must be a list such as article.find")
+    if not isinstance(data.get("branchOnly", False), bool):
+        raise _invalid("branchOnly", "must be true or false")
+    try:
+        check_permissions(kind, permissions, schema)
+    except SetupError as error:
+        raise _invalid("permissions", f"are not valid: {error.message}") from error
+    return NewToken(
+        name.strip(), kind, tuple(permissions), _lifetime(data.get("expires")), data.get("branchOnly", False)
+    )
+
+
+def _lifetime(written: object) -> timedelta | None:
+    if written is None:
+        return None
+    try:
+        return read_duration(written) if isinstance(written, str) else read_duration("")
+    except ValueError as error:
+        raise _invalid("expires", "must be a duration such as 30d, 12h or 1y") from error
+
+
+def _invalid(name: str, rule: str) -> ValidationError:
+    message = f"{name} {rule}"
+    row = {"path": [name], "message": message, "name": "ValidationError"}
+    return ValidationError(message, {"errors": [row]})

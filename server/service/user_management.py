@@ -1,0 +1,241 @@
+"""Management of users by other users: invitations, roles, blocking and sessions (docs/access.md).
+
+A caller can act only on users, and assign only roles, that can do no more than the caller.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from server.auth.last_uses import user_key
+from server.auth.login_record import Login
+from server.auth.permissions import Actor, covers, forbidden
+from server.auth.roles import role_named
+from server.auth.user import MIN_NAME_CHARS, MIN_PASSWORD_CHARS, User
+from server.config.model import Settings
+from server.errors import ForbiddenError, NotFoundError, ValidationError
+from server.service.forms import field_error, field_errors, form_error, read_form
+from server.service.read import Caller
+from server.write.faults import UNSAID
+
+if TYPE_CHECKING:
+    from server.auth.directory import Directory
+
+# Anyone who may create users can give this role, because it is the role of new users.
+DEFAULT_ROLE = "authenticated"
+NO_USER_MESSAGE = "User not found"
+TOO_MUCH_MESSAGE = "You can't change a user who can do more than you, or give a role that can do more"
+OWN = "me"  # stands for the caller's id
+MAX_ID_CHARS = 20
+_CHANGEABLE = ("username", "email", "role", "blocked")
+
+
+@dataclass(frozen=True, slots=True)
+class ListedUser:
+    """A user, with the time of the last request, the number of sessions, and whether the caller may act."""
+
+    user: User
+    last_seen: str | None
+    sessions: int
+    is_invited: bool
+    changeable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UserFilter:
+    """A filter for users by a part of their name or address, and by role."""
+
+    text: str = ""
+    role: str = ""
+
+    def matches(self, user: User) -> bool:
+        text = self.text.casefold()
+        found = not text or text in user.username.casefold() or text in user.email
+        return found and self.role in ("", user.role)
+
+
+@dataclass(frozen=True, slots=True)
+class UserManagement:
+    """The users of a site, as one caller can manage them."""
+
+    directory: "Directory"
+    caller: Caller
+    settings: Settings = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "settings", self.caller.state.settings)
+
+    # --- reading ------------------------------------------------------------------------------------
+
+    def list(self, wanted: UserFilter) -> Sequence[ListedUser]:
+        """Return the matching users, by name. Raises ForbiddenError."""
+        self._require("find")
+        users = [user for user in self.directory.users.all() if wanted.matches(user)]
+        self.caller.budget.spend(len(users))
+        return self._listed(sorted(users, key=lambda user: user.username.casefold()))
+
+    def get(self, key: str) -> ListedUser:
+        """Return one user. Raises ForbiddenError or NotFoundError."""
+        self._require("findOne")
+        return self._listed([self._user(key)])[0]
+
+    def sessions(self, key: str) -> Sequence[Login]:
+        """Return a user's sessions, the last used first. Raises ForbiddenError or NotFoundError."""
+        if not self._is_own(key):
+            self._require("update")
+        return self.directory.logins.of_user(self._user(key).id)
+
+    def assignable_roles(self) -> Mapping[str, bool]:
+        """Return the roles that users can have, and for each whether the caller can give it."""
+        return {
+            role: may_assign(self.caller.actor, self.settings, role)
+            for role in self.settings.roles
+            if role != "public"
+        }
+
+    # --- changes ------------------------------------------------------------------------------------
+
+    def invite(self, data: object) -> tuple[ListedUser, str]:
+        """Create a user without a password. Return the user, and a code to set the password.
+
+        Raises ForbiddenError, TakenError or ValidationError.
+        """
+        self._require("create")
+        values = self._read(data, creating=True)
+        role = values.get("role", DEFAULT_ROLE)
+        require_role(self.caller.actor, self.settings, role)
+        user = self.directory.users.create(
+            values["username"], values["email"], None, role=role, confirmed=True
+        )
+        return self._listed([user])[0], self.directory.users.invitation_code(user)
+
+    def invite_again(self, key: str) -> tuple[ListedUser, str]:
+        """Return a new code for a user to set the password. The old code becomes invalid.
+
+        Raises ForbiddenError or NotFoundError.
+        """
+        user = self._user_to_change(key)
+        return self._listed([user])[0], self.directory.users.invitation_code(user)
+
+    def update(self, key: str, data: object, if_match: str) -> ListedUser:
+        """Change a user's name, address, role, or whether the user is blocked.
+
+        Raises ForbiddenError, NotFoundError, PreconditionError, TakenError or ValidationError.
+        """
+        user = self._user_to_change(key)
+        if not if_match:
+            raise ValidationError("The If-Match header is missing; it must contain the user's version")
+        values = self._read(data, creating=False)
+        if "role" in values:
+            require_role(self.caller.actor, self.settings, values["role"])
+        if user.id == self.caller.actor.user_id and values.get("blocked"):
+            raise ValidationError("You can't block yourself")
+        expected = if_match.strip().strip('"')
+        changed = self.directory.users.update(user.id, values, "" if expected == "*" else expected)
+        if changed is None:
+            raise NotFoundError(NO_USER_MESSAGE)
+        return self._listed([changed])[0]
+
+    def delete(self, key: str) -> None:
+        """Delete a user. Raises ForbiddenError or NotFoundError."""
+        user = self._user_to_change(key, "destroy")
+        if user.id == self.caller.actor.user_id:
+            raise ValidationError("You can't delete yourself")
+        self.directory.users.delete(user.id)
+        self.directory.accounts.last_uses.forget(user_key(user.id))
+
+    def end_sessions(self, key: str) -> None:
+        """Sign a user out on all devices. Raises ForbiddenError or NotFoundError."""
+        user = self._user(key) if self._is_own(key) else self._user_to_change(key)
+        self.directory.users.end_sessions(user.id)
+        self.directory.logins.end_all(user.id)
+
+    def end_session(self, key: str, session: str) -> None:
+        """End one of a user's sessions. Raises ForbiddenError or NotFoundError."""
+        user = self._user(key) if self._is_own(key) else self._user_to_change(key)
+        if not session or not self.directory.logins.end(user.id, session):
+            raise NotFoundError("Session not found")
+
+    # --- helpers ------------------------------------------------------------------------------------
+
+    def _is_own(self, key: str) -> bool:
+        own = self.caller.actor.user_id
+        return own is not None and key in (OWN, str(own))
+
+    def _require(self, action: str) -> None:
+        if not self.caller.actor.may("user", action):
+            raise forbidden(self.caller.actor, "user", action, is_type=False)
+
+    def _user(self, key: str) -> User:
+        """Return the user with an id, or the caller if the key is `me`. Raises NotFoundError."""
+        own = str(self.caller.actor.user_id) if key == OWN else key
+        is_number = own.isascii() and own.isdigit()
+        user = self.directory.users.get(int(own[:MAX_ID_CHARS])) if is_number else None
+        if user is None:
+            raise NotFoundError(NO_USER_MESSAGE)
+        return user
+
+    def _user_to_change(self, key: str, action: str = "update") -> User:
+        self._require(action)
+        user = self._user(key)
+        require_role(self.caller.actor, self.settings, user.role)
+        return user
+
+    def _listed(self, users: Sequence[User]) -> Sequence[ListedUser]:
+        seen, counts = self.directory.accounts.last_uses.all(), self.directory.logins.count_by_user()
+        invited = self.directory.users.invited()
+        may = self.caller.actor.may("user", "update")
+        return [
+            ListedUser(
+                user,
+                seen.get(user_key(user.id)),
+                counts.get(user.id, 0),
+                user.id in invited,
+                may and may_assign(self.caller.actor, self.settings, user.role),
+            )
+            for user in users
+        ]
+
+    def _read(self, data: object, *, creating: bool) -> dict[str, Any]:
+        """Return the values in a request body. Raises a ValidationError that lists all mistakes."""
+        if not isinstance(data, dict) or not data:
+            raise ValidationError('The request body must look like {"data": {"role": "…"}}')
+        allowed = _CHANGEABLE[:3] if creating else _CHANGEABLE
+        errors = [
+            field_error(str(name)[:100], "is not a field", None) for name in data if name not in allowed
+        ]
+        for name, least in (("username", MIN_NAME_CHARS), ("email", 1)):
+            if name in data or creating:
+                errors += field_errors(name, data.get(name, UNSAID), least)
+        if not isinstance(data.get("blocked", False), bool):
+            errors.append(field_error("blocked", "must be true or false", data["blocked"]))
+        values = {name: data[name] for name in allowed if name in data}
+        if "role" in data:
+            role = role_named(self.settings, data["role"]) if isinstance(data["role"], str) else None
+            if role is None or role.type == "public":
+                errors.append(field_error("role", "does not exist", data["role"]))
+            else:
+                values["role"] = role.type
+        if errors:
+            raise form_error(errors)
+        return values
+
+
+def may_assign(actor: Actor, settings: Settings, role: str) -> bool:
+    """Return whether an actor can give a role to a user, and act on users who have it."""
+    return role == DEFAULT_ROLE or covers(actor, settings.roles.get(role, frozenset()))
+
+
+def require_role(actor: Actor, settings: Settings, role: str) -> None:
+    if not may_assign(actor, settings, role):
+        raise ForbiddenError(TOO_MUCH_MESSAGE, actor=actor.name)
+
+
+def accept_invitation(directory: "Directory", body: object) -> User:
+    """Set the password of an invited user, and return the user. Raises ValidationError."""
+    form = read_form(body, {"code": 1, "password": MIN_PASSWORD_CHARS})
+    user = directory.users.spend_reset_code(form["code"])
+    if user is None:
+        raise ValidationError("This invitation has been used, replaced or has expired; ask for a new one")
+    values = {"password": form["password"], "confirmed": True}
+    return directory.users.update(user.id, values) or user

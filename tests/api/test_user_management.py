@@ -1,0 +1,260 @@
+"""Tests of `/users` and `/tokens`, with which administrators manage users, sessions and API tokens."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.auth import mail
+from tests.sites import STRING, Answer, Api, collection, make
+from tests.waiting import until
+
+SITE = """\
+auth: {refresh: true}
+roles:
+  public: {auth: [callback]}
+  authenticated: {note: [find], user: [me]}
+  editor: {note: [find, findOne, update], user: [me]}
+  clerk: {note: [find], user: [me, find, findOne, create, update, destroy], token: [read, create, revoke]}
+  chief: {note: [find, delete], user: [find, update]}
+"""
+FILES = {**collection("note", {"title": STRING}), "site.yaml": SITE}
+PEOPLE = {"ann": "authenticated", "edd": "editor", "cleo": "clerk", "chip": "chief"}
+PASSWORD = "slack water"
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Iterator[Api]:
+    api = make(tmp_path, FILES)
+    for name, role in PEOPLE.items():
+        user = {"username": name, "email": f"{name}@example.org", "password": PASSWORD, "role": role}
+        assert api.ask("POST", "/api/users", json=user).status == 201
+        api.tokens[name] = sign_in(api, name).body["jwt"]
+    yield api
+    api.accounts.close()
+
+
+def sign_in(api: Api, name: str, password: str = PASSWORD, agent: str = "") -> Answer:
+    form, headers = {"identifier": name, "password": password}, {"User-Agent": agent}
+    return api.ask("POST", "/api/auth/local", "public", json=form, headers=headers)
+
+
+def rows(answer: Answer) -> dict[str, Any]:
+    return {row["username"]: row for row in answer.data}
+
+
+def number(api: Api, name: str) -> int:
+    found = rows(api.get("/users"))[name]["id"]
+    assert isinstance(found, int)
+    return found
+
+
+def change(api: Api, name: str, data: Any, who: str = "full", tag: str = "") -> Answer:
+    row = rows(api.get("/users"))[name]
+    tag = tag or row["version"]
+    return api.ask("PUT", f"/users/{row['id']}", who, json={"data": data}, headers={"If-Match": f'"{tag}"'})
+
+
+def test_users_are_listed_with_what_the_caller_may_do(api: Api) -> None:
+    assert api.get("/api/notes", "ann").status == 200
+    answer = api.get("/users", "cleo")
+    found = rows(answer)
+    assert list(found) == ["ann", "chip", "cleo", "edd"]
+    assert found["ann"]["lastSeen"] > found["ann"]["createdAt"]
+    assert found["edd"]["lastSeen"] is None
+    assert found["ann"]["sessions"] == 1
+    assert {name: row["changeable"] for name, row in found.items()} == {
+        "ann": True,
+        "chip": False,
+        "cleo": True,
+        "edd": False,
+    }
+    assert answer.body["meta"]["roles"] == {
+        "authenticated": True,
+        "editor": False,
+        "clerk": True,
+        "chief": False,
+    }
+    assert answer.body["meta"]["sendsMail"] is False
+    assert list(rows(api.get("/users?role=editor&q=ED"))) == ["edd"]
+    page = api.get("/users?pageSize=2&page=2")
+    assert list(rows(page)) == ["cleo", "edd"]
+    assert page.body["meta"]["pagination"]["total"] == 4
+    assert "argon2" not in answer.text
+    assert api.get("/users", "ann").status == 403
+
+
+def test_an_invited_user_chooses_a_password_once(api: Api) -> None:
+    new = {"username": "nell", "email": "nell@example.org", "role": "authenticated"}
+    made = api.post("/users", new, "cleo")
+    assert made.status == 201
+    assert (made.data["invited"], made.body["meta"]["sent"]) == (True, False)
+    assert sign_in(api, "nell", "").status == 400
+    link = made.body["meta"]["link"]
+    address, _, code = link.partition("#")
+    assert address == "http://localhost/studio/site/-/invitation"
+    again = api.ask("POST", f"/users/{made.data['id']}/invitation", "cleo")
+    assert again.status == 201
+    form = {"code": code, "password": "flood tide"}
+    assert (
+        api.ask("POST", "/invitation", "public", json=form).error["message"].startswith("This invitation has")
+    )
+    form["code"] = again.body["meta"]["link"].partition("#")[2]
+    assert api.ask("POST", "/invitation", "public", json={**form, "password": "short"}).status == 400
+    assert api.ask("POST", "/invitation", "public", json=form).data == {"username": "nell"}
+    assert api.ask("POST", "/invitation", "public", json=form).status == 400
+    assert sign_in(api, "nell", "flood tide").status == 200
+    assert rows(api.get("/users"))["nell"]["invited"] is False
+
+
+def test_an_invitation_is_sent_if_there_is_a_mail_server(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[tuple[str, str]] = []
+    monkeypatch.setattr(mail, "send", lambda settings, to, subject, text: sent.append((to, text)))
+    (api.root / "site.yaml").write_text(SITE + "mail: {host: smtp.example.org}\n")
+    api.site.refresh()
+    made = api.post("/users", {"username": "nell", "email": "nell@example.org"})
+    assert made.body["meta"]["sent"] is True
+    until(lambda: bool(sent))
+    assert sent[0][0] == "nell@example.org"
+    assert made.body["meta"]["link"] in sent[0][1]
+
+
+def test_nobody_acts_on_users_or_gives_roles_that_can_do_more(api: Api) -> None:
+    new = {"username": "nell", "email": "nell@example.org"}
+    for role in ("editor", "chief"):
+        assert api.post("/users", {**new, "role": role}, "cleo").status == 403
+        old = {**new, "password": PASSWORD, "role": role}
+        assert api.ask("POST", "/api/users", "cleo", json=old).status == 403
+        assert change(api, "ann", {"role": role}, "cleo").status == 403
+        assert change(api, "cleo", {"role": role}, "cleo").status == 403
+        path = f"/api/users/{number(api, 'ann')}"
+        assert api.ask("PUT", path, "cleo", json={"role": role}).status == 403
+    for name in ("edd", "chip"):
+        key = number(api, name)
+        assert change(api, name, {"blocked": True}, "cleo").status == 403
+        assert change(api, name, {"role": "authenticated"}, "cleo").status == 403
+        for method, path in (
+            ("DELETE", f"/users/{key}"),
+            ("DELETE", f"/users/{key}/sessions"),
+            ("POST", f"/users/{key}/invitation"),
+            ("DELETE", f"/users/{key}/sessions/none"),
+            ("DELETE", f"/api/users/{key}"),
+        ):
+            assert api.ask(method, path, "cleo").status == 403, path
+        assert api.ask("PUT", f"/api/users/{key}", "cleo", json={"password": "mine mine"}).status == 403
+        assert sign_in(api, name).status == 200
+    answer = change(api, "ann", {"role": "clerk"}, "cleo")
+    assert answer.data["role"] == "clerk"
+
+
+def test_two_people_do_not_overwrite_each_other(api: Api) -> None:
+    tag = rows(api.get("/users"))["ann"]["version"]
+    assert change(api, "ann", {"role": "editor"}, tag=tag).status == 200
+    answer = change(api, "ann", {"role": "chief"}, tag=tag)
+    assert (answer.status, answer.error["message"]) == (412, "The user has changed since you read it")
+    assert api.get(f"/users/{number(api, 'ann')}").data["role"] == "editor"
+    missing = api.put(f"/users/{number(api, 'ann')}", {"role": "chief"})
+    assert "If-Match" in missing.error["message"]
+
+
+def test_a_blocked_user_is_signed_out(api: Api) -> None:
+    assert change(api, "ann", {"blocked": True}, "cleo").data["blocked"] is True
+    assert api.get("/api/notes", "ann").status == 401
+    assert change(api, "cleo", {"blocked": True}, "cleo").error["message"] == "You can't block yourself"
+
+
+def test_sessions_are_listed_and_ended(api: Api) -> None:
+    key = number(api, "ann")
+    second = sign_in(api, "ann", agent="Firefox/1.0 (X11; Linux)").body["jwt"]
+    found = api.get(f"/users/{key}/sessions", "cleo").data
+    assert [session["deviceName"] for session in found] == ["Firefox on Linux", None]
+    assert api.get(f"/users/{key}/sessions", "ann").data == found
+    assert api.get(f"/users/{number(api, 'edd')}/sessions", "ann").status == 403
+    assert api.ask("DELETE", f"/users/{key}/sessions/{found[0]['id']}", "cleo").status == 204
+    assert api.get("/api/users/me", second).status == 401
+    assert api.get("/api/users/me", "ann").status == 200
+    assert api.ask("DELETE", f"/users/{key}/sessions", "ann").status == 204
+    assert api.get("/api/users/me", "ann").status == 401
+    assert api.get(f"/users/{key}/sessions", "cleo").data == []
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"username": "x"}, "username must be at least 3 characters"),
+        ({"email": "x"}, "email must be a valid email"),
+        ({"role": "none"}, "role does not exist"),
+        ({"role": "public"}, "role does not exist"),
+        ({"password": "123456789"}, "password is not a field"),
+        ({"blocked": "yes"}, "blocked must be true or false"),
+        ({"username": "edd"}, "Username already taken"),
+        ({}, "The request body must look like"),
+    ],
+)
+def test_an_invalid_change_is_refused(api: Api, data: Any, message: str) -> None:
+    answer = change(api, "ann", data)
+    assert answer.status == 400
+    assert message in answer.error["message"]
+
+
+def test_a_deleted_user_is_gone(api: Api) -> None:
+    key = number(api, "ann")
+    assert api.ask("DELETE", f"/users/{number(api, 'cleo')}", "cleo").status == 400
+    assert api.ask("DELETE", f"/users/{key}", "cleo").status == 204
+    assert api.get(f"/users/{key}").status == 404
+    assert api.get("/api/notes", "ann").status == 401
+
+
+def test_a_token_is_shown_once_and_can_do_no_more_than_its_maker(api: Api) -> None:
+    new = {"name": "news", "type": "custom", "permissions": ["note.find"], "expires": "30d"}
+    made = api.post("/tokens", new, "cleo")
+    secret = made.body["meta"]["secret"]
+    assert made.status == 201
+    assert made.headers["Cache-Control"] == "no-store"
+    assert api.get("/api/notes", secret).status == 200
+    listed = api.get("/tokens", "cleo")
+    assert secret not in listed.text
+    found = {token["name"]: token for token in listed.data}
+    assert found["news"]["lastUsed"] > found["news"]["createdAt"]
+    assert (found["news"]["changeable"], found["full"]["changeable"]) == (True, False)
+    for more in (
+        {"type": "full-access"},
+        {"type": "read-only"},
+        {"type": "custom", "permissions": ["note.find", "note.delete"]},
+    ):
+        assert api.post("/tokens", {"name": "more", **more}, "cleo").status == 403
+    assert api.post("/tokens", new, "cleo").status == 409
+    assert api.ask("DELETE", "/tokens/full", "cleo").status == 403
+    assert api.ask("DELETE", "/tokens/news", "cleo").status == 204
+    assert api.get("/api/notes", secret).status == 401
+    assert api.ask("DELETE", "/tokens/news", "cleo").status == 404
+
+
+def test_a_token_of_the_same_name_does_not_inherit_the_last_use(api: Api) -> None:
+    new = {"name": "news", "type": "custom", "permissions": ["note.find"], "branchOnly": True}
+    for _ in range(2):
+        secret = api.post("/tokens", new).body["meta"]["secret"]
+        token = next(t for t in api.get("/tokens").data if t["name"] == "news")
+        assert (token["lastUsed"], token["expiresAt"], token["branchOnly"]) == (None, None, True)
+        api.get("/api/notes", secret)
+        api.ask("DELETE", "/tokens/news")
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"name": "", "type": "custom"}, "name must be a text of 1 to 100 characters"),
+        ({"name": "a", "type": "any"}, "type must be one of full-access, read-only, custom"),
+        ({"name": "a", "type": "custom"}, "a custom token requires at least one permission"),
+        ({"name": "a", "type": "custom", "permissions": ["none.find"]}, 'unknown content type "none"'),
+        ({"name": "a", "type": "custom", "permissions": ["note.fly"]}, 'unknown action "fly"'),
+        ({"name": "a", "type": "read-only", "expires": "soon"}, "expires must be a duration such as 30d"),
+        ({"name": "a", "type": "read-only", "kind": "b"}, "kind is not one of"),
+        (None, "The request body must look like"),
+    ],
+)
+def test_an_invalid_token_is_refused(api: Api, data: Any, message: str) -> None:
+    answer = api.post("/tokens", data)
+    assert answer.status == 400
+    assert message in answer.error["message"]
