@@ -66,7 +66,10 @@ class SiteBranches:
         """
         caller.budget.take_turn()
         today = Layout(caller.state.schema, caller.state.settings)
-        return [self._documents.count(branch.commit, caller.actor, today) for branch in branches]
+        return [
+            None if branch.problem else self._documents.count(branch.commit, caller.actor, today)
+            for branch in branches
+        ]
 
     def merged(self) -> frozenset[str]:
         """Return the names of the branches whose commits are all in the served branch."""

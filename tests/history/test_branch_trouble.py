@@ -69,3 +69,29 @@ def test_an_old_lock_of_a_branch_is_named(tmp_path: Path, name: str) -> None:
     lock.unlink()
     assert attempt()[0] < 300
     api.accounts.close()
+
+
+@pytest.mark.parametrize("content", [None, b"damaged"])
+def test_a_damaged_branch_is_listed_beside_the_others(tmp_path: Path, content: bytes | None) -> None:
+    api = _site(tmp_path)
+    assert api.put("/api/notes/one?branch=next", {"title": "Next"}).status == 200
+    git(tmp_path, "branch", "other")
+    commit = git(tmp_path, "rev-parse", "next").strip()
+    damaged = tmp_path / ".git/objects" / commit[:2] / commit[2:]
+    damaged.chmod(0o600)
+    damaged.unlink()
+    if content:
+        damaged.write_bytes(content)
+    listed = {branch["name"]: branch for branch in api.ask("GET", "/branches").data}
+    assert listed.keys() == {"main", "next", "other"}
+    assert listed["next"]["problem"].startswith(f"The commit {commit[:10]} is missing or damaged")
+    assert (listed["next"]["date"], listed["next"]["documents"], listed["next"]["merged"]) == (
+        None,
+        None,
+        False,
+    )
+    assert listed["other"].keys() == listed["main"].keys()
+    assert listed["other"]["merged"]
+    assert api.put("/api/notes/one?branch=other", {"title": "Other"}).status == 200
+    assert api.put("/api/notes/one?branch=next", {"title": "Changed"}).status == 503
+    api.accounts.close()

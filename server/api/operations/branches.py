@@ -33,7 +33,11 @@ _BRANCH = object_of(
         "name": TEXT,
         "commit": TEXT,
         "author": object_of({"name": TEXT, "email": TEXT}),
-        "date": TIMESTAMP,
+        "date": {
+            **TIMESTAMP,
+            "type": ["string", "null"],
+            "description": "null if the last commit is damaged.",
+        },
         "served": {**FLAG, "description": "Whether the branch is checked out in the site's folder."},
         "checkedOut": {**FLAG, "description": "Whether the branch is checked out in any worktree."},
         "documents": {
@@ -42,7 +46,9 @@ _BRANCH = object_of(
             "null if the branch can't be compared with the served branch.",
         },
         "merged": {**FLAG, "description": "Whether the served branch contains all its commits."},
-    }
+        "problem": {**TEXT, "description": "Why the branch's last commit can't be read."},
+    },
+    optional=("problem",),
 )
 _NEW = object_of(
     {

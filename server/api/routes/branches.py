@@ -175,8 +175,9 @@ def _branch_json(branch: Branch, served: str, documents: int | None) -> dict[str
         "name": branch.name,
         "commit": branch.commit,
         "author": {"name": branch.author, "email": branch.email},
-        "date": from_seconds(branch.authored),
+        "date": None if branch.problem else from_seconds(branch.authored),
         "served": branch.name == served,
         "checkedOut": branch.worktree != "",
         "documents": documents,
+        **({"problem": branch.problem} if branch.problem else {}),
     }

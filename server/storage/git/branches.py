@@ -15,7 +15,10 @@ _REF_FIELDS = ("refname", "objectname", "authorname", "authoremail:trim", "autho
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A local branch, with the author of its last commit."""
+    """A local branch, with the author of its last commit.
+
+    If this commit can't be read, `problem` says so, and the author is unknown.
+    """
 
     name: str
     commit: str
@@ -23,14 +26,26 @@ class Branch:
     email: str
     authored: int  # in seconds since 1970
     worktree: str  # the folder in which the branch is checked out, or ""
+    problem: str = ""
 
 
 def branches(root: Path) -> list[Branch]:
     """Return all local branches, sorted by name. Raises GitError."""
-    form = "%00".join(f"%({field})" for field in _REF_FIELDS)
     if place_mark(root) is None:
         return []
-    output = git_or_fail(root, "for-each-ref", f"--format={form}", BRANCH_PREFIX)
+    try:
+        return _read_branches(root, BRANCH_PREFIX)
+    except GitError:
+        sound, damaged = _divide(root)
+        if not damaged:
+            raise
+        found = _read_branches(root, *sound) if sound else []
+        return sorted((*found, *damaged), key=lambda branch: branch.name)
+
+
+def _read_branches(root: Path, *patterns: str) -> list[Branch]:
+    form = "%00".join(f"%({field})" for field in _REF_FIELDS)
+    output = git_or_fail(root, "for-each-ref", f"--format={form}", *patterns)
     result = []
     for line in output.splitlines():
         name, commit, author, email, authored, worktree = line.split("\0")
@@ -46,8 +61,34 @@ def merged_branches(root: Path) -> frozenset[str]:
     """Return the names of the local branches that are merged into the checked-out one. Raises GitError."""
     if place_mark(root) is None:
         return frozenset()
-    output = git_or_fail(root, "for-each-ref", "--merged=HEAD", "--format=%(refname)", BRANCH_PREFIX)
+    merged = ("for-each-ref", "--merged=HEAD", "--format=%(refname)")
+    try:
+        output = git_or_fail(root, *merged, BRANCH_PREFIX)
+    except GitError:
+        sound, damaged = _divide(root)
+        if not damaged:
+            raise
+        output = git_or_fail(root, *merged, *sound) if sound else ""
     return frozenset(_readable(line.removeprefix(BRANCH_PREFIX)) for line in output.splitlines())
+
+
+def _divide(root: Path) -> tuple[list[str], list[Branch]]:
+    """Return the refs of the branches whose last commits can be read, and the other branches.
+
+    git lists no branch at all if a single one is damaged.
+    """
+    output = git_or_fail(root, "for-each-ref", "--format=%(objectname) %(refname)", BRANCH_PREFIX)
+    refs = [line.partition(" ")[::2] for line in output.splitlines()]
+    ids = "".join(f"{commit}\n" for commit, _ in refs)
+    kinds = git_or_fail(root, "cat-file", "--batch-check=%(objecttype)", stdin=ids).splitlines()
+    sound, damaged = [], []
+    for (commit, ref), kind in zip(refs, kinds, strict=True):
+        if kind == "commit":
+            sound.append(ref)
+        else:
+            problem = f"The commit {commit[:10]} is missing or damaged; git fsck lists the damaged objects"
+            damaged.append(Branch(_readable(ref.removeprefix(BRANCH_PREFIX)), commit, "", "", 0, "", problem))
+    return sound, damaged
 
 
 def _readable(text: str) -> str:

@@ -32,8 +32,8 @@ export function BranchPage({ name }) {
     <header class="page-head branch-head">
       <p class="document-type"><${Link} to=${addressTo("branches")}>Branches<//></p>
       <h1 tabindex="-1">${name}</h1>
-      ${branch && html`<p class="branch-note">Last change by ${branch.author.name},
-        <time datetime=${branch.date} title=${timestamp(branch.date)}> ${ago(branch.date)}</time></p>`}
+      ${branch && html`<p class="branch-note">${branch.problem ?? html`Last change by ${branch.author.name},
+        <time datetime=${branch.date} title=${timestamp(branch.date)}> ${ago(branch.date)}</time>`}</p>`}
     </header>
     ${!may && html`<${NoBranches} />`}
     ${may && !list && (error

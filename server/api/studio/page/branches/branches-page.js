@@ -53,13 +53,13 @@ export function NoBranches() {
 function Row({ branch }) {
   const { model } = useStudio();
   const [discarding, discard] = useState(false);
-  const { name, date, author } = branch;
+  const { name, date, author, problem } = branch;
   const isHere = model.version.branch === name;
   return html`<li class="branch-row">
     <div class="branch-what">
       <${Link} class="branch-name" to=${addressTo("branch", { name })}>${name}<//>
-      <span class="branch-note">Last change by ${author.name},
-        <time datetime=${date} title=${timestamp(date)}> ${ago(date)}</time></span>
+      <span class="branch-note">${problem ?? html`Last change by ${author.name},
+        <time datetime=${date} title=${timestamp(date)}> ${ago(date)}</time>`}</span>
     </div>
     <span class="branch-count">${documentsText(branch)}</span>
     <div class="branch-actions">

@@ -10,7 +10,8 @@ import { useMemo } from "../vendor/preact.js";
  * @property {string} name
  * @property {string} commit  The id of the last commit.
  * @property {{name: string, email: string}} author  The author of the last commit.
- * @property {string} date
+ * @property {string} date  When the last commit was made. It is null if there is a `problem`.
+ * @property {string} [problem]  Why the last commit can't be read.
  * @property {boolean} served
  * @property {boolean} checkedOut
  * @property {boolean} merged  Whether the live site has everything on the branch.
@@ -33,7 +34,8 @@ export function useBranches(isWanted) {
 
 /** @param {Branch} a @param {Branch} b */
 function inOrder(a, b) {
-  return Number(b.served) - Number(a.served) || b.date.localeCompare(a.date) || a.name.localeCompare(b.name);
+  const byDate = (b.date ?? "").localeCompare(a.date ?? "");
+  return Number(b.served) - Number(a.served) || byDate || a.name.localeCompare(b.name);
 }
 
 /** Return the API's path for a branch. @param {string} name */

@@ -56,7 +56,7 @@ export function NoList({ error, again }) {
  * @param {{branch: import("./requests.js").Branch, version: import("../router.js").Version, close: () => void}} props
  */
 function Choice({ branch, version, close }) {
-  const { name, served, date, author } = branch;
+  const { name, served, date, author, problem } = branch;
   const isCurrent = served ? !version.branch && !version.at : version.branch === name;
   const to = addressHere(served ? SERVED : { branch: name, at: "" });
   return html`<${Link} class="switch-option" to=${to} aria-current=${isCurrent ? "true" : undefined}
@@ -65,7 +65,7 @@ function Choice({ branch, version, close }) {
     <span class="switch-name">${served ? "Live site" : name}</span>
     <span class="switch-note">${served
       ? html`branch ${name}`
-      : html`${author.name}, <time datetime=${date} title=${timestamp(date)}>${ago(date)}</time>
+      : problem ?? html`${author.name}, <time datetime=${date} title=${timestamp(date)}>${ago(date)}</time>
           ${" · "}${documentsText(branch)}`}</span>
   <//>`;
 }
