@@ -14,11 +14,13 @@ from typing import Any, BinaryIO
 import pytest
 from PIL import Image, ImageFilter
 
+from server.config.transformation import PARAMETERS
 from server.errors import BusyError
 from server.history.past import PastStates
-from server.service.image_signatures import sign_url
+from server.service.image_signatures import SIGNATURE, sign_url
 from server.service.images import Caller, Images
 from server.service.media_files import MediaFiles
+from server.service.media_versions import VERSION_PARAMETER
 from server.storage.bucket.site_bucket import SiteBucket
 from server.storage.images.cache import size_of_image
 from server.storage.images.kinds import ImageSize
@@ -179,6 +181,14 @@ def test_what_cannot_be_made_is_refused_by_name(api: Api, path: str) -> None:
     assert answer.status == 400
     assert answer.error["name"] == "ValidationError"
     assert REFUSED[path] in answer.error["message"]
+
+
+def test_the_documentation_lists_each_parameter() -> None:
+    page = (Path(__file__).parents[2] / "docs/images.md").read_text()
+    names = "\n".join(line.split("|")[1] for line in page.splitlines() if line.startswith("|"))
+    assert [
+        name for name in (*PARAMETERS, VERSION_PARAMETER, SIGNATURE, "at") if f"`{name}`" not in names
+    ] == []
 
 
 def test_a_missing_image_is_not_found(api: Api) -> None:
