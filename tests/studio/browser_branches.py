@@ -2,10 +2,12 @@
 
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from io import BytesIO
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from tests.git import commit_all, git
 from tests.servers import stop
@@ -67,11 +69,12 @@ roles:
     branch: [find, update]
   tagger: {paper: [find, findOne], tag: [find, findOne, update], branch: [find, merge]}
   finder: {paper: [find, findOne], tag: [find, findOne], branch: [find]}
+  curator: {paper: [find, findOne], upload: [find], branch: [find]}
   nobody: {paper: [find, findOne], tag: [find, findOne]}
 """,
 }
 ROLES = ("merger", "writer", "finder", "nobody")
-USERS = (*ROLES, "tagger")
+USERS = (*ROLES, "tagger", "curator")
 BODY_OF_BRANCH = (
     "The harbour lies open to the north-west.\n\nBoats come in with the tide.\n\nNobody rings the bell.\n"
 )
@@ -141,7 +144,7 @@ NEXT = {
 }
 
 
-def commit_on(site: Studio, branch: str, files: dict[str, str | None], author: str) -> str:
+def commit_on(site: Studio, branch: str, files: Mapping[str, str | bytes | None], author: str) -> str:
     """Commit changes to a branch, which is created if necessary, in a worktree that is removed afterwards."""
     folder = site.root.with_name("worktree")
     known = git(site.root, "branch", "--list", branch).strip()
@@ -221,6 +224,41 @@ def test_a_branch_shows_what_it_changes(
     page.get_by_role("heading", level=1, name="Lamps").wait_for()
     page.get_by_text("You are working on the branch next").wait_for()
     assert "/studio/paper/lamps?branch=next" in page.url
+
+
+def test_a_branch_shows_which_media_files_it_changes(
+    site: Studio, enter: Callable[..., Page], check_access: Callable[[Page], None]
+) -> None:
+    gif = BytesIO()
+    Image.new("RGB", (90, 60), "teal").save(gif, "GIF")
+    image = gif.getvalue()
+    write(site.root, {"content/uploads/old.gif": image, "content/uploads/both.gif": image})
+    git(site.root, "add", "-A")
+    git(site.root, "commit", "-qm", "Add files")
+    git(site.root, "branch", "-f", "pictures", "main")
+    changed = {
+        "content/uploads/old.gif": None,
+        "content/uploads/both.gif.yaml": "alternativeText: A dot\n",
+        "content/uploads/new.gif": image,
+        "content/uploads/new.gif.yaml": "alternativeText: A dot\n",
+        "content/uploads/terms.pdf": "%PDF-1.4\n",
+    }
+    commit_on(site, "pictures", changed, "Nell")
+    page = enter("curator", "site/-/branches/pictures")
+    rows = page.locator(".branch-media-list li")
+    expect(rows).to_have_text(
+        [
+            re.compile(r"both\.gif\s+Description\s*New"),
+            re.compile(r"new\.gif\s*New"),
+            re.compile(r"old\.gif\s*Deleted"),
+            re.compile(r"terms\.pdf\s*New"),
+        ]
+    )
+    expect(rows.locator("img")).to_have_count(3)
+    assert page.evaluate("[...document.querySelectorAll('.branch-media-list img')].every((i) => i.complete)")
+    page.set_viewport_size({"width": 320, "height": 700})
+    check_access(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -120,6 +120,21 @@ export function fileAddress(url) {
 }
 
 /**
+ * Return the content of a media file on a branch, or on the live site if `at` is "". An image that the browser loads by
+ * itself is not signed in, so it could only show what the public may read. Throws an error if the file can't be read.
+ * @param {string} path  The path relative to content/uploads.
+ * @param {string} at
+ * @param {AbortSignal} signal
+ */
+export async function fileContent(path, at, signal) {
+  const address = new URL(`uploads/${path.split("/").map(encodeURIComponent).join("/")}`, SITE);
+  if (at) address.searchParams.set("at", at);
+  const response = await fetch(address, { headers: OWN, signal });
+  if (!response.ok) throw new ApiError(response.status, `The server returned status ${response.status}`);
+  return response.blob();
+}
+
+/**
  * Return the response to a request, and its body. Throws ApiError if the server is not reachable, which a proxy
  * reports as 502, 503 or 504.
  * @param {URL} url

@@ -13,6 +13,7 @@ import { ChangeList, formAddress } from "./change-list.js";
 import { useBranchChanges } from "./changes.js";
 import { ConflictForm } from "./conflicts.js";
 import { Discard } from "./discard.js";
+import { MediaList } from "./media-list.js";
 import { MergeDialog } from "./merge-dialog.js";
 import { useMerging } from "./merging.js";
 import { useBranches } from "./requests.js";
@@ -116,11 +117,13 @@ function Actions({ branch, served, merging, isMerged, isReady }) {
  * @param {{items: any[], isMerged: boolean, hasMore: boolean, more: () => void, branch: string}} props
  */
 function Changes({ items, isMerged, hasMore, more, branch }) {
-  const { total } = items[0].compared;
+  const { compared } = items[0];
+  const { total } = compared;
   if (isMerged) {
     return html`<${Empty} title="Nothing to merge">The live site already has everything on this branch.<//>`;
   }
   const entries = items.filter(({ change }) => change);
+  if (!entries.length && compared.mediaTotal) return html`<${MediaList} ...${{ compared, branch }} />`;
   if (!entries.length) {
     return html`<${Empty} title="No changed documents that you can see">
       The branch has other changes, for example to content types, settings or files.<//>`;
@@ -129,5 +132,6 @@ function Changes({ items, isMerged, hasMore, more, branch }) {
     <p class="site-note">${total === 1 ? "1 change" : `${counted(total)} changes`}, compared with the live site when the
       branch began</p>
     <${ChangeList} entries=${entries} branch=${branch} />
-    ${hasMore && html`<p><button class="button" type="button" onClick=${more}>Show more changes</button></p>`}`;
+    ${hasMore && html`<p><button class="button" type="button" onClick=${more}>Show more changes</button></p>`}
+    <${MediaList} ...${{ compared, branch }} />`;
 }

@@ -14,7 +14,7 @@ import { html, useMemo } from "../vendor/preact.js";
  * @typedef {import("../history/comparison.js").Known} Known
  */
 
-const ACTIONS = { create: "New", update: "Changed", delete: "Deleted" };
+export const ACTIONS = { create: "New", update: "Changed", delete: "Deleted" };
 
 /** @param {{entries: {change: Change, known: Known}[], branch: string}} props */
 export function ChangeList({ entries, branch }) {

@@ -20,8 +20,16 @@ import { branchPath } from "./requests.js";
  * @typedef {object} Entry
  * @property {Change | null} change  Null in the only entry for a branch without changes.
  * @property {import("../history/comparison.js").Known} known  The documents and files to which the values refer.
- * @property {{from: string, to: string, total: number}} compared  The commits that were compared, and the number of
- *   changed versions.
+ * @property {Compared} compared
+ */
+
+/**
+ * @typedef {object} Compared  The commits that were compared, and how much differs.
+ * @property {string} from
+ * @property {string} to
+ * @property {number} total  The number of changed versions of documents.
+ * @property {{path: string, action: "create" | "update" | "delete"}[]} media  The first changed files.
+ * @property {number} mediaTotal
  */
 
 const PAGE_SIZE = 20;
@@ -60,7 +68,8 @@ export function useBranchChanges(model, name, mark) {
       return found ? [{ type: found, differences: attributes }] : [];
     });
     const known = await referencesOn(name, model, values, signal);
-    const compared = { from: meta.from, to: meta.to, total: meta.pagination.total };
+    const { from, to, media, mediaTotal, pagination } = meta;
+    const compared = { from, to, total: pagination.total, media, mediaTotal };
     /** @type {Entry[]} */
     const items = changes.map((change) => ({ change, known, compared }));
     return { items: items.length ? items : [{ change: null, known, compared }], pages: meta.pagination.pageCount };

@@ -1,0 +1,61 @@
+/** Displays the media files that a branch has changed, with small previews. */
+
+import { fileContent } from "../api.js";
+import { counted } from "../text.js";
+import { html, useEffect, useState } from "../vendor/preact.js";
+import { ACTIONS } from "./change-list.js";
+
+const FOLDER = "content/uploads/";
+const DESCRIPTION = ".yaml"; // the end of the path of a file's description
+const PICTURE = /\.(jpe?g|png|webp|avif|gif|bmp|svg|ico)$/i;
+
+/** @param {{compared: import("./changes.js").Compared, branch: string}} props */
+export function MediaList({ compared, branch }) {
+  const { media, mediaTotal, to } = compared;
+  if (!mediaTotal) return null;
+  const files = filesOf(media);
+  return html`<section class="branch-media" aria-labelledby="branch-media">
+    <h2 id="branch-media" class="branch-media-head">Media files</h2>
+    <ul class="branch-media-list">${files.map(({ name, action, isDescription }) => html`<li key=${name}>
+      <${Preview} name=${name} at=${action === "delete" ? "" : branch} commit=${to} />
+      <span class="branch-media-name">${name}
+        ${isDescription && html` <span class="branch-change-kind">Description</span>`}</span>${" "}
+      <span class=${`changed-action is-${action}`}>${ACTIONS[action]}</span>
+    </li>`)}</ul>
+    ${media.length < mediaTotal && html`<p class="hint">${counted(mediaTotal - media.length)} more are not listed.</p>`}
+  </section>`;
+}
+
+/**
+ * Return one entry for each file. A description is an entry of its own only if its file is unchanged.
+ * @param {import("./changes.js").Compared["media"]} media
+ */
+function filesOf(media) {
+  const paths = new Set(media.map(({ path }) => path));
+  return media.flatMap(({ path, action }) => {
+    const file = path.endsWith(DESCRIPTION) ? path.slice(0, -DESCRIPTION.length) : path;
+    const isDescription = file !== path && /\.[^/]+$/.test(file);
+    if (isDescription && paths.has(file)) return [];
+    return [{ name: (isDescription ? file : path).replace(FOLDER, ""), action, isDescription }];
+  });
+}
+
+/** @param {{name: string, at: string, commit: string}} props  The preview is loaded again if the commit changes. */
+function Preview({ name, at, commit }) {
+  const [src, setSource] = useState("");
+  useEffect(() => {
+    if (!PICTURE.test(name)) return undefined;
+    const control = new AbortController();
+    let url = "";
+    fileContent(name, at, control.signal).then((content) => {
+      url = URL.createObjectURL(content);
+      setSource(url);
+    }, () => {}); // a file that can't be read has no preview
+    return () => {
+      control.abort();
+      URL.revokeObjectURL(url);
+    };
+  }, [name, at, commit]);
+  const fail = () => setSource("");
+  return html`<span class="branch-media-preview">${src && html`<img src=${src} alt="" onError=${fail} />`}</span>`;
+}
