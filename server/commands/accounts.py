@@ -194,14 +194,14 @@ def set_password(root: Path, username: str, password: str | None) -> None:
     click.echo(f"{username} has a new password")
 
 
-def _ask_password(given: str | None) -> str:
-    password = given or click.prompt("Password", hide_input=True, confirmation_prompt=True)
+def _ask_password(password: str | None) -> str:
+    password = password or click.prompt("Password", hide_input=True, confirmation_prompt=True)
     _check_field("password", password, MIN_PASSWORD_CHARS)
     return str(password)
 
 
-def _check_field(name: str, value: str, least: int = 1) -> None:
-    broken = broken_rule(name, value, least)
+def _check_field(name: str, value: str, min_chars: int = 1) -> None:
+    broken = broken_rule(name, value, min_chars)
     if broken:
         raise SetupError("user", None, f"{name} {broken}")
 

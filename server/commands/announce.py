@@ -38,10 +38,10 @@ class Terminal:
         commit: tuple[str, str, str] | None = None,
         studio: str = "",
     ) -> None:
-        """Print the site's contents, problems and URL.
+        """Print the site's contents, its problems and its URL.
 
-        `commit` is the id, date and subject of the past commit that is served, if any. `studio` is a URL that
-        signs in to the studio, or "".
+        `commit` is the id, date and subject of the past commit that is served, or None. `studio` is a URL
+        that signs in to the studio, or "".
         """
         lines = [] if self.quiet else list(_contents(state, seconds))
         if commit and not self.quiet:
@@ -58,12 +58,12 @@ class Terminal:
             lines.append(_problem(warnings[0], more))
         if studio:
             lines.append(f"  {studio}   to edit")
-        _print([*lines, f"  {url}   (Ctrl-C stops it)"])
+        _print_lines([*lines, f"  {url}   (Ctrl-C stops it)"])
 
     def change(self, change: Change, seconds: float) -> None:
         """Print the changed files, and the problems that are new or fixed."""
         if self.quiet:
-            return _print(list(self._problems([p for p in change.problems if p.severity == "error"])))
+            return _print_lines(list(self._problems([p for p in change.problems if p.severity == "error"])))
         read = [*_actions(("read", change.read), ("removed", change.removed))]
         written = [*_actions(("wrote", change.written), ("deleted", change.deleted))]
         if change.reloaded:
@@ -77,13 +77,13 @@ class Terminal:
             lines.extend(f"    {printable(path)}" for path in sorted(paths))
         lines.extend(self._problems(change.problems))
         lines.extend(self._problem_lines([_fix_line(problem) for problem in change.fixed], "fixed"))
-        return _print(lines)
+        return _print_lines(lines)
 
-    def tell(self, line: str) -> None:
-        _print([line])
+    def print_line(self, line: str) -> None:
+        _print_lines([line])
 
     def warn(self, line: str) -> None:
-        _print([click.style(f"  ✗ {line}", fg="red")])
+        _print_lines([click.style(f"  ✗ {line}", fg="red")])
 
     def _problems(self, problems: Sequence[Problem]) -> Iterator[str]:
         return self._problem_lines(
@@ -135,7 +135,7 @@ def _fix_line(problem: Problem) -> str:
     return click.style(f"  ✓ fixed: {printable(f'{problem.path}: {problem.message}')}", fg="green")
 
 
-def _print(lines: Sequence[str]) -> None:
+def _print_lines(lines: Sequence[str]) -> None:
     with suppress(OSError):  # Writes must succeed even if the terminal has been closed.
         if lines:
             click.echo("\n".join(lines))

@@ -30,7 +30,7 @@ UNKNOWN_STATUS = 3  # Exit status if the log no longer reaches back to the posit
 EMPTY_COLUMN = "-"
 BATCH_EVENTS = 1000
 # Matches what --save writes, or a sequence number.
-_PLACE = re.compile(r"(?:([0-9a-f]{8})-)?([0-9]{1,18})")
+_POSITION = re.compile(r"(?:([0-9a-f]{8})-)?([0-9]{1,18})")
 _OPTIONS = {"types": "--type", "events": "--event", "locales": "--locale", "status": "--status"}
 
 
@@ -85,27 +85,27 @@ def changes(
         raise click.UsageError("Pass either --since or --last.")
     if as_paths and as_json:
         raise click.UsageError("--paths and --json can't be combined.")
-    wanted = {"types": types, "events": events, "locales": locales, "status": (status or "",)}
+    filters = {"types": types, "events": events, "locales": locales, "status": (status or "",)}
     log = _Log.of(root)
-    known = True
+    is_complete = True
     if since is not None:
-        found = _select(log, wanted)
+        found = _select(log, filters)
         try:
-            happened = _select_events(log.since(since.strip()), found, log.site.state.schema)
-            _print(happened, as_paths=as_paths, as_json=as_json)
+            selected = _select_events(log.since(since.strip()), found, log.site.state.schema)
+            _print(selected, as_paths=as_paths, as_json=as_json)
         except GoneError as error:
             click.echo(f"bifolio: {with_fix(error.message, 'fetch everything instead')}", err=True)
-            known = False
+            is_complete = False
     else:
-        click.echo(log.place)
+        click.echo(log.position)
     if save is not None:
-        _save(save, log.place)
-    sys.exit(0 if known else UNKNOWN_STATUS)
+        _save(save, log.position)
+    sys.exit(0 if is_complete else UNKNOWN_STATUS)
 
 
 @dataclass(frozen=True, slots=True)
 class _Log:
-    """The event log of a site, up to the event number `bounds.last`."""
+    """A site's event log, up to the event number `bounds.last`."""
 
     site: Site
     database: EventDatabase
@@ -113,7 +113,7 @@ class _Log:
 
     @classmethod
     def of(cls, root: Path) -> "_Log":
-        """Record all file changes in the event log, then open it.
+        """Record all changes of files in the event log, and open it.
 
         Raises SetupError, StorageError or BusyError.
         """
@@ -133,23 +133,23 @@ class _Log:
         return cls(site, recorder.database, bounds)
 
     @property
-    def place(self) -> str:
+    def position(self) -> str:
         # The position after the last event, for the next `--since`.
         return id_of(self.bounds.id, self.bounds.last)
 
     def since(self, text: str) -> Iterable[Event]:
         """Return the events since a position in the log, a commit or a date.
 
-        Raises SetupError if the position is invalid. Raises GoneError if some events are no longer available.
+        Raises SetupError if the text is none of these, or GoneError if some of the events have been deleted.
         """
         if not text:
             raise GoneError("The position in --since is empty")
-        place = _PLACE.fullmatch(text)
-        if place is None:
+        position = _POSITION.fullmatch(text)
+        if position is None:
             return self._since_commit(text)
-        if place[1] and place[1] != self.bounds.id:
-            raise GoneError(f"The event log {place[1]} was replaced by a new log")
-        return self._after(int(place[2]))
+        if position[1] and position[1] != self.bounds.id:
+            raise GoneError(f"The event log {position[1]} was replaced by a new log")
+        return self._after(int(position[2]))
 
     def _after(self, seq: int) -> Iterator[Event]:
         require_available(self.bounds, seq)
@@ -161,7 +161,7 @@ class _Log:
             seq = part[-1].seq
 
     def _since_commit(self, text: str) -> Iterable[Event]:
-        """Return the events since a commit or date, from the git history if there is one."""
+        """Return the events since a commit or date. They come from the git history if there is one."""
         root, past, time = self.site.root, PastStates(self.site), read_time(text, end=False)
         head = head_commit(root)
         try:
@@ -182,9 +182,9 @@ class _Log:
         return self._after(seq)
 
 
-def _select(log: _Log, wanted: dict[str, tuple[str, ...]]) -> Selection:
+def _select(log: _Log, filters: dict[str, tuple[str, ...]]) -> Selection:
     # Messages name the options instead of the API's parameters.
-    parameters = {name: list(values) for name, values in wanted.items()}
+    parameters = {name: list(values) for name, values in filters.items()}
     try:
         return read_selection(parameters, subjects_of(TERMINAL_ACTOR, log.site.state.schema))
     except ValidationError as error:
@@ -225,8 +225,8 @@ def _line(event: Event) -> str:
     return "\t".join(printable(column) or EMPTY_COLUMN for column in columns)
 
 
-def _save(path: Path, place: str) -> None:
+def _save(path: Path, position: str) -> None:
     try:
-        replace_file(path, f"{place}\n".encode())
+        replace_file(path, f"{position}\n".encode())
     except OSError as error:
         raise StorageError(f"{path} can't be written: {error.strerror}") from error

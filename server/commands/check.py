@@ -19,7 +19,7 @@ from server.site.check.bucket import missing_objects
 from server.site.check.survey import survey
 from server.site.site import Site
 from server.tools.check import FORMATS, report
-from server.tools.merge_driver.install import missing_config
+from server.tools.merge_driver.install import lacks_config
 from server.tools.terminal import (
     check_site,
     one_line_errors,
@@ -80,31 +80,33 @@ def check(
     opening = _Opening(root, mode)
     if since is not None and (fix or media):
         raise click.UsageError("--changed can't be used together with --fix or --media.")
-    look = None if since is None else partial(survey_changes, changes=changes_since(root.resolve(), since))
-    look_at_all = partial(survey, root, opening, translations=translations, check_site=look)
+    survey_files = (
+        None if since is None else partial(survey_changes, changes=changes_since(root.resolve(), since))
+    )
+    run_survey = partial(survey, root, opening, translations=translations, check_site=survey_files)
     fixing: Any = import_module("server.commands.fix") if fix else None
     if fix and not dry_run:
-        look_again = lambda: (look_at_all(), opening.opened)  # noqa: E731
-        found = fixing.fix_problems(root, look_again, prefix, text=text, translations=translations)
+        survey_again = lambda: (run_survey(), opening.opened)  # noqa: E731
+        found = fixing.fix_problems(root, survey_again, prefix, text=text, translations=translations)
     else:
-        found = look_at_all()
+        found = run_survey()
         if fix:
             fixing.show_changes(root, found, prefix)
     if media and found.site is not None:
         found = replace(found, problems=in_order((*found.problems, *missing_objects(found.site))))
     if text:
-        show(report(found, prefix, time.perf_counter() - began, every=every))
+        show(report(found, prefix, time.perf_counter() - began, list_all=every))
     elif told := FORMATS[format_](found, prefix):
         click.echo(told)
     if found.unchecked_relations:
         click.echo(f"! {found.unchecked_relations}", err=True)
-    if text and missing_config(root.resolve()):
+    if text and lacks_config(root.resolve()):
         click.echo(f"! {NOT_INSTALLED}", err=True)
     sys.exit(1 if found.errors or (strict and found.warnings) else 0)
 
 
 class _Opening:
-    """Callable that loads the site and stores it in `opened`."""
+    """Callable that opens the site, and stores it in the attribute `opened`."""
 
     def __init__(self, root: Path, mode: Mode) -> None:
         self._root, self._mode = root, mode

@@ -12,7 +12,7 @@ from server.site.site import Site
 from server.storage.git.refs import describe
 from server.storage.git.repository import is_shallow
 from server.tools.export.folder import check_target
-from server.tools.export.run import Done, ExportOptions, export
+from server.tools.export.run import ExportOptions, ExportResult, export
 from server.tools.terminal import (
     check_site,
     find_commit,
@@ -70,13 +70,16 @@ def export_command(
     with past_site(root, commit) if commit else nullcontext(root) as folder:
         with progress_bar("Reading files") as reading:
             site = open_site(folder, Mode.READ, progress=reading).site
-        _refuse_broken(site, root, skip_broken)
+        _require_valid_files(site, root, skip_broken)
         done = export(site, target, options, progress_bar)
         _report(site, options, target, done, time.perf_counter() - began)
 
 
-def _refuse_broken(site: Site, root: Path, skip_broken: bool) -> None:
-    """Print errors in the site's files. Raises SetupError if there are any, unless `skip_broken` is set."""
+def _require_valid_files(site: Site, root: Path, skip_broken: bool) -> None:
+    """Print the errors in the site's files.
+
+    Raises SetupError if there are any, unless `skip_broken` is set.
+    """
     # Documents in files with errors would be missing from the export.
     errors = [problem for problem in site.problems if problem.severity == "error"]
     for problem in errors[:MAX_SHOWN_PROBLEMS]:
@@ -91,8 +94,8 @@ def _refuse_broken(site: Site, root: Path, skip_broken: bool) -> None:
         raise SetupError(str(root.resolve()), None, what, "fix the problems, or pass --skip-broken")
 
 
-def _report(site: Site, options: ExportOptions, target: Path, done: Done, seconds: float) -> None:
-    state, tally = site.state, done.tally
+def _report(site: Site, options: ExportOptions, target: Path, done: ExportResult, seconds: float) -> None:
+    state, file_counts = site.state, done.counts
     counts = []
     for uid, count in done.documents.items():
         type_ = state.schema.types[uid]
@@ -106,34 +109,34 @@ def _report(site: Site, options: ExportOptions, target: Path, done: Done, second
     if done.files:
         counts.append(f"{done.files} media file{'s' * (done.files != 1)}")
     click.echo(f"  {', '.join(counts) or 'nothing'}")
-    if done.left_out:
-        click.echo(f"  left out, because the permission find is missing: {', '.join(done.left_out)}")
+    if done.unreadable_types:
+        click.echo(f"  left out, because the permission find is missing: {', '.join(done.unreadable_types)}")
     if is_shallow(site.root):
         _warn("the clone is shallow, so createdAt and updatedAt are wrong", "run `git fetch --unshallow`")
     if done.unscaled:
         images = f"{done.unscaled} image{'s' * (done.unscaled != 1)}"
         what = f"no resized variants could be created for {images}"
         _warn(what, "check whether the images are damaged, and check the permissions of .bifolio/")
-    if done.unmade:
-        images = f"{done.unmade} image{'s' * (done.unmade != 1)}"
+    if done.failed_images:
+        images = f"{done.failed_images} image{'s' * (done.failed_images != 1)}"
         what = f"{images} of media.formats could not be created, so their URLs do not work"
         _warn(what, "check whether the images are damaged, and check the permissions of .bifolio/")
-    if done.wrong_aliases:
-        aliases = f"{done.wrong_aliases} alias{'es' * (done.wrong_aliases != 1)}"
+    if done.alias_problems:
+        aliases = f"{done.alias_problems} alias{'es' * (done.alias_problems != 1)}"
         _warn(
             f"no redirects could be generated from {aliases}",
             "run `bifolio redirects` to see the reasons",
         )
-    if done.unwritten:
-        redirects = f"{done.unwritten} redirect{'s' * (done.unwritten != 1)}"
+    if done.unsupported_redirects:
+        redirects = f"{done.unsupported_redirects} redirect{'s' * (done.unsupported_redirects != 1)}"
         _warn(
             f"{redirects} can't be written in a format that export.redirects sets",
             "to see which ones, run `bifolio redirects --format FORMAT` for each of these formats",
         )
-    total = tally.written + tally.unchanged
+    total = file_counts.written + file_counts.unchanged
     click.echo(
-        f"  {total} files, {tally.size / 1e6:.1f} MB: {tally.written} written, "
-        f"{tally.unchanged} unchanged, {tally.removed} removed ({seconds:.2f} s)"
+        f"  {total} files, {file_counts.size / 1e6:.1f} MB: {file_counts.written} written, "
+        f"{file_counts.unchanged} unchanged, {file_counts.removed} removed ({seconds:.2f} s)"
     )
 
 

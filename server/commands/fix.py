@@ -21,21 +21,24 @@ from server.site.check.fixes import (
 )
 from server.site.check.survey import Survey, survey_site
 from server.tools.check import fixed
-from server.tools.terminal import printable, refuse_in_one_line, show, tell_commit
+from server.tools.terminal import as_setup_error, print_commit_note, printable, show
 
 MAX_FIXED_KEYS = 1000
 # Checks the site. Also returns the open site, or None if its configuration is invalid.
-Look = Callable[[], tuple[Survey, OpenSite | None]]
+RunSurvey = Callable[[], tuple[Survey, OpenSite | None]]
 
 
-def fix_problems(root: Path, look: Look, prefix: str, *, text: bool, translations: bool) -> Survey:
-    """Fix problems and return the result of checking the site again. If `text` is set, print the fixes."""
+def fix_problems(root: Path, run_survey: RunSurvey, prefix: str, *, text: bool, translations: bool) -> Survey:
+    """Fix problems, and return the result of another check. If `text` is set, the fixes are printed.
+
+    `run_survey` checks the site, and returns the result with the opened site.
+    """
     keys: tuple[KeyFix, ...] = ()
-    found, opened = look()
+    found, opened = run_survey()
     while found.key_fixes and len(keys) < MAX_FIXED_KEYS:  # Fixing a key can reveal problems in its value.
         _fix_keys(root, opened if found.site else None, found, prefix, text=text)
         keys += found.key_fixes
-        found, opened = look()
+        found, opened = run_survey()
     found = replace(found, fixed=keys)
     if found.site is None or opened is None:
         return found
@@ -44,11 +47,11 @@ def fix_problems(root: Path, look: Look, prefix: str, *, text: bool, translation
 
 def _fix_keys(root: Path, opened: OpenSite | None, found: Survey, prefix: str, *, text: bool) -> None:
     fixes = found.key_fixes
-    with refuse_in_one_line("--fix"):
+    with as_setup_error("--fix"):
         if opened is None:
             repair_configuration(root, fixes)
         else:
-            tell_commit(fix_keys(writes_of_command(opened), caller_of_command(opened), fixes).commit)
+            print_commit_note(fix_keys(writes_of_command(opened), caller_of_command(opened), fixes).commit)
     if text:
         show(fixed(FixResult(fixes, {}), prefix))
 
@@ -59,9 +62,9 @@ def _fix_documents(opened: OpenSite, found: Survey, prefix: str, *, text: bool, 
     repair = FixRequest(found.audit, tuple(find_fixes(found.audit, opened.site.problems)))
     if not repair.fixes:
         return found
-    with refuse_in_one_line("--fix"):
+    with as_setup_error("--fix"):
         outcome = fix_documents(writes_of_command(opened), caller_of_command(opened), repair)
-    tell_commit(outcome.commit)
+    print_commit_note(outcome.commit)
     if text:
         show(fixed(outcome.made, prefix))
     return replace(

@@ -51,7 +51,7 @@ document_options = (
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A site, and the history of its git repository."""
+    """A site with the history of its git repository."""
 
     site: Site
     past: PastStates
@@ -76,7 +76,7 @@ class Repository:
         # Anyone who runs this command is able to read all files anyway.
         return Viewer(TERMINAL_ACTOR, self.site.state)
 
-    def named(self, text: str) -> tuple[Type, str]:
+    def find_document(self, text: str) -> tuple[Type, str]:
         """Find a document by its file path or by TYPE/ID, and return its type and id. Raises SetupError."""
         path = Path(text).resolve()
         inside = path.relative_to(self.site.root).as_posix() if path.is_relative_to(self.site.root) else text
@@ -102,7 +102,7 @@ class Repository:
 
     def of_document(self, text: str) -> tuple[Type, str, list[Version]]:
         """Return the type, id and versions of a document, even if it has been deleted. Raises SetupError."""
-        type_, document_id = self.named(text)
+        type_, document_id = self.find_document(text)
         found = self.versions.of(self.site.state, type_, document_id)
         if not found and not self.versions.is_there(self.site.state, type_, document_id):
             raise SetupError(
@@ -125,7 +125,7 @@ class Repository:
         except ApiError as error:
             raise SetupError(since, None, error.message) from error
 
-    def where(
+    def locale_and_status(
         self, type_: Type, versions: list[Version], locale: str | None, *, draft: bool
     ) -> tuple[str, str]:
         """Return the locale and the status of the version to show."""
@@ -191,17 +191,17 @@ def diff(
         type_, document_id, versions = repository.of_document(name)
         places = {(v.locale, v.status) for v in versions}
         if locale or draft or len(places) <= 1:
-            places = {repository.where(type_, versions, locale, draft=draft)}
-        for where in sorted(places):
-            current = repository.site.state.snapshot.get(type_, document_id, *where)
+            places = {repository.locale_and_status(type_, versions, locale, draft=draft)}
+        for locale_and_status in sorted(places):
+            current = repository.site.state.snapshot.get(type_, document_id, *locale_and_status)
             contents = (
-                content_at(repository.store, type_, versions, current, where, commit)
+                content_at(repository.store, type_, versions, current, locale_and_status, commit)
                 for commit in (first, last)
             )
             before, after = (content.values if content else None for content in contents)
             found = differences(repository.viewer.attributes(type_), before, after, repository.viewer)
             if found:
-                show(_diff_lines(f"{type_.singular}/{document_id} ({', '.join(where)})", found))
+                show(_diff_lines(f"{type_.singular}/{document_id} ({', '.join(locale_and_status)})", found))
 
 
 @click.command("blame")
@@ -214,8 +214,8 @@ def blame_command(document: str, root: Path, locale: str | None, draft: bool) ->
     """Show the commit that last changed each attribute and each line of text in DOCUMENT."""
     repository = Repository.of(root)
     type_, _, versions = repository.of_document(document)
-    where = repository.where(type_, versions, locale, draft=draft)
-    oldest_first = [v for v in versions if (v.locale, v.status) == where][:MAX_VERSIONS][::-1]
+    locale_and_status = repository.locale_and_status(type_, versions, locale, draft=draft)
+    oldest_first = [v for v in versions if (v.locale, v.status) == locale_and_status][:MAX_VERSIONS][::-1]
     read = values_after(repository.store, oldest_first, Budget())
     visible = (values and visible_values(type_, values, repository.viewer) for values in read)
     for name, found in blame(zip(oldest_first, visible, strict=True), Budget()).items():
@@ -224,7 +224,7 @@ def blame_command(document: str, root: Path, locale: str | None, draft: bool) ->
 
 
 def _changed_documents(repository: Repository, first: str, last: str) -> set[str]:
-    """Return the documents (as TYPE/ID) that differ between two commits ("" for the files on disk)."""
+    """Return the documents, as TYPE/ID, that differ between two commits ("" means the files on disk)."""
     layout, known = repository.store.layout, {p: e.document for p, e in repository.site.basis()[3].items()}
     found = set()
     for path in repository.past.changed_between(first, last):

@@ -83,7 +83,7 @@ def init(
     if deployment and _is_site(folder):
         _write(folder, deployment, dry_run=dry_run)
         return
-    found, used, documents = _look(folder)
+    found, used, documents = _scan(folder)
     title = name or choose_site_name(folder, _projects(folder, found))
     if found.pages or found.unreadable or used:
         proposal = propose(folder, found, locales, used)
@@ -122,7 +122,10 @@ def _check(folder: Path, locales: tuple[str, ...]) -> None:
 
 
 def _report_nothing(folder: Path, documents: int | None) -> None:
-    """Print that the site needs no new content types. Raises SetupError if the folder is not a site."""
+    """Print that there is nothing to add.
+
+    `documents` is the number of documents. Raises SetupError if it is None, because the folder is not a site.
+    """
     if documents is None:
         data = sum(path.endswith(_DATA_ENDINGS) for path in walk(folder, [""]).files)
         files = f"; {count(data, 'YAML or JSON file')} found, see docs/existing-sites.md" if data else ""
@@ -136,7 +139,7 @@ def _report_nothing(folder: Path, documents: int | None) -> None:
     click.echo(f"this folder is already a site: {kept}; nothing new to add")
 
 
-def _look(folder: Path) -> tuple[Scan, list[str], int]:
+def _scan(folder: Path) -> tuple[Scan, list[str], int]:
     """Return the files without a content type, the API ids in use, and the number of documents."""
     if not folder.is_dir():
         return Scan({}), [], 0

@@ -17,19 +17,19 @@ from server.site.site import Site
 from server.storage.bucket.opening import open_bucket
 from server.tools.media_garbage import GRACE_PERIOD, find_garbage, remove
 from server.tools.terminal import (
+    as_setup_error,
     check_site,
     one_line_errors,
+    print_commit_note,
     printable,
     progress_bar,
-    refuse_in_one_line,
     site_option,
-    tell_commit,
 )
 
 if TYPE_CHECKING:
     from server.storage.bucket.bucket import Bucket
 
-_one_line = partial(refuse_in_one_line, "media", "the files moved so far stay moved; run the command again")
+_one_line = partial(as_setup_error, "media", "the files moved so far stay moved; run the command again")
 _GRACE_HOURS = int(GRACE_PERIOD.total_seconds() // 3600)
 
 
@@ -65,7 +65,7 @@ def push_command(root: Path, keep: bool) -> None:
     writes, caller = writes_of_command(opened), caller_of_command(opened)
     with _one_line(), progress_bar("Moving files") as progress:
         moved = push(writes, caller, bucket, progress, keep=keep)
-    _tell(moved, "copied to" if keep else "moved to", opened.site)
+    _report_moved(moved, "copied to" if keep else "moved to", opened.site)
 
 
 @media.command("pull")
@@ -80,7 +80,7 @@ def pull_command(root: Path) -> None:
     writes, caller = writes_of_command(opened), caller_of_command(opened)
     with _one_line(), progress_bar("Moving files") as progress:
         moved = pull(writes, caller, bucket, progress)
-    _tell(moved, "moved from", opened.site)
+    _report_moved(moved, "moved from", opened.site)
 
 
 @media.command("gc")
@@ -105,15 +105,15 @@ def gc_command(root: Path, dry_run: bool, grace: int) -> None:
     with _one_line():
         found = find_garbage(opened.site.root, bucket, timedelta(hours=grace))
         if dry_run:
-            for one in found.unnamed:
+            for one in found.unreferenced:
                 click.echo(f"{one.key}  {one.size:,} bytes")
         else:
             with progress_bar("Removing objects") as progress:
                 remove(bucket, found, progress, timedelta(hours=grace))
     did = "would be removed" if dry_run else "removed"
     click.echo(
-        f"{found.objects:,} objects: {found.named:,} used, {found.young:,} too recent,"
-        f" {len(found.unnamed):,} {did} ({_size(found.bytes)})"
+        f"{found.objects:,} objects: {found.referenced:,} used, {found.recent:,} too recent,"
+        f" {len(found.unreferenced):,} {did} ({_size(found.bytes)})"
     )
 
 
@@ -131,11 +131,11 @@ def _open(root: Path, mode: Mode) -> tuple[OpenSite, "Bucket"]:
     return opened, bucket
 
 
-def _tell(moved: Moved, verb: str, site: Site) -> None:
+def _report_moved(moved: Moved, verb: str, site: Site) -> None:
     """Report the moved files. Exit with status 1 if some were not moved."""
     store = site.state.settings.media.store
     click.echo(f"{moved.files:,} files {verb} {store} ({_size(moved.bytes)})")
-    tell_commit(moved.commit)
+    print_commit_note(moved.commit)
     for path, why in moved.left:
         click.echo(printable(f"{path}: {why}"), err=True)
     if moved.left:

@@ -18,7 +18,7 @@ _CHUNK_BYTES = 65536
 
 
 def main(path: str, idle_s: float = IDLE_S) -> None:
-    """Merge files for clients of the socket `path`. Return after `idle_s` seconds without a client."""
+    """Merge files for the clients of the socket at `path`. Return after `idle_s` seconds without a client."""
     listener = _listen(path)
     if listener is None:
         return
@@ -56,7 +56,7 @@ def _listen(path: str) -> socket.socket | None:
 
 
 def _merge(connection: socket.socket) -> None:
-    """Merge the requested file, send the status, and end this forked process."""
+    """Merge the requested file, send the exit status, and exit this forked process."""
     status = None
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)

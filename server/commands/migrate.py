@@ -23,7 +23,7 @@ from server.service.write import Writes
 from server.site.migrations.lacking import LACKING_FIX
 from server.site.migrations.migration import Migration
 from server.site.migrations.plan import ApplyMigrations, NewMigration, Plan
-from server.tools.terminal import check_site, printable, site_option, tell_commit
+from server.tools.terminal import check_site, print_commit_note, printable, site_option
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 NOT_WRITTEN = "Nothing was written. To make these changes, run the command again with --write."
@@ -84,7 +84,7 @@ def _run(
     if write:
         outcome = write_migration(writes, caller, request, message=message, uncommitted=uncommitted)
         _show(outcome.made)
-        tell_commit(outcome.commit)
+        print_commit_note(outcome.commit)
         return
     preview = preview_migration(writes, caller, request)
     _show(preview.plan)

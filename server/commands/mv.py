@@ -14,12 +14,12 @@ from server.service.renaming import preview_rename, rename_content
 from server.site.check.audit import Audit
 from server.site.check.former_links import find_former_links
 from server.tools.terminal import (
+    as_setup_error,
     check_site,
     one_line_errors,
+    print_commit_note,
     printable,
-    refuse_in_one_line,
     site_option,
-    tell_commit,
 )
 from server.write.renaming.rename import Rename, Renamed
 
@@ -39,17 +39,17 @@ def mv(old: str, new: str, root: Path, dry_run: bool) -> None:
     check_site(root)
     opened = open_site(root, Mode.READ if dry_run else Mode.COMMAND)
     site, writes = opened.site, writes_of_command(opened)
-    wanted = Rename(_inside(old, site.root), _inside(new, site.root))
+    rename = Rename(_inside(old, site.root), _inside(new, site.root))
     commit, before = "", Audit(site.root, site.state.settings, site.state.snapshot)
-    with refuse_in_one_line(old):
+    with as_setup_error(old):
         if dry_run:
-            renamed = preview_rename(writes, wanted)
+            renamed = preview_rename(writes, rename)
         else:
-            outcome = rename_content(writes, caller_of_command(opened), wanted)
+            outcome = rename_content(writes, caller_of_command(opened), rename)
             renamed, commit = outcome.made, outcome.commit
     for path in () if dry_run else renamed.files:
         _remove_empty(site.root, path)
-    tell_commit(commit)
+    print_commit_note(commit)
     for line in (*_lines_of(renamed), *_former_links(before, renamed)):
         click.echo(printable(line))
 
@@ -75,7 +75,7 @@ def _former_links(before: Audit, renamed: Renamed) -> Iterator[str]:
 
 
 def _inside(text: str, root: Path) -> str:
-    """Make a path inside the site relative to the site's folder. Return any other text unchanged."""
+    """Return a path relative to the site's folder. Any other text is returned unchanged."""
     path, folder = os.path.relpath(Path(text).absolute(), root), os.path.dirname(text)
     known = os.path.exists(text) or ((folder or text.endswith(ENDINGS)) and os.path.isdir(folder or "."))
     if path.startswith("..") or not known:

@@ -9,7 +9,7 @@ import click
 from server.errors import SetupError
 from server.schema.load import read_content_types
 from server.schema.model import Schema
-from server.tools.generated_files import read_file, refuse_link, update_file, update_folder
+from server.tools.generated_files import read_file, require_no_link, update_file, update_folder
 from server.tools.json_schemas import COMMENT, FORMATS, document_schemas
 from server.tools.terminal import check_site, one_line_errors, site_option
 from server.tools.vscode_settings import SETTINGS_PATH, associations, merge_settings
@@ -70,7 +70,7 @@ def _vscode_settings(root: Path, folder: Path, types: Schema) -> bytes:
     if relative.startswith(".."):
         fix = "use a folder inside the site"
         raise SetupError("--vscode", None, f"the folder {folder} is outside the site", fix)
-    refuse_link(root, SETTINGS_PATH)
+    require_no_link(root, SETTINGS_PATH)
     there = read_file(root / SETTINGS_PATH)
     try:
         text = None if there is None else there.decode("utf-8-sig")

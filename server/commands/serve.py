@@ -40,9 +40,9 @@ from server.storage.host_lease import HostLease
 from server.tools.terminal import (
     check_site,
     find_commit,
-    hold_commit,
     one_line_errors,
     progress_bar,
+    serve_commit,
     site_option,
 )
 
@@ -111,7 +111,7 @@ def serve_command(
     @one_line_errors
     def first(generation: Generation) -> None:
         began = time.perf_counter()
-        _tell_of_accounts(root, configuration.settings, terminal)
+        _print_accounts_notes(root, configuration.settings, terminal)
         with progress_bar("Reading files") as progress:
             opened = _open(root, commit, report_to, generation, timing, progress)
         if taken and not commit:
@@ -148,7 +148,7 @@ def _read_configuration(root: Path) -> Configuration:
 
 
 def _listen(root: Path, host: str, port: int, *, takes_over: bool) -> tuple[Taken | None, socket.socket]:
-    """Return a new listening socket or, with `takes_over`, the socket of the running server.
+    """Return a new listening socket or, if `takes_over` is set, the socket of the running server.
 
     Raises SetupError.
     """
@@ -194,7 +194,7 @@ def _open(
     progress: Progress | None = None,
     nice: int = 0,
 ) -> OpenSite:
-    """Open the site for the workers, read-only if `commit` is not "". Raises SetupError."""
+    """Open the site for the workers. It is read-only if a past `commit` is served. Raises SetupError."""
     opened = open_site(
         root,
         Mode.READ if commit else Mode.SERVER,
@@ -205,7 +205,7 @@ def _open(
         request_reload=generation.request_reload,
         timing=timing,
     )
-    hold_commit(opened.past, commit)
+    serve_commit(opened.past, commit)
     if generation.number == 1:  # Later, the running server records all changes.
         opened.record_before_fork()
     return opened
@@ -217,7 +217,7 @@ def _log(form: str, *, quiet: bool, verbose: bool) -> Log:
     return JsonLog(quiet) if form == "json" else Terminal(quiet=quiet, verbose=verbose)
 
 
-def _tell_of_accounts(root: Path, settings: Settings, log: Log) -> None:
+def _print_accounts_notes(root: Path, settings: Settings, log: Log) -> None:
     if wrong := check_accounts(root, settings):
         log.warn(wrong)
 
@@ -236,7 +236,7 @@ def _report(terminal: Log, site: Site, change: Change, seconds: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """The report that a server is ready. If `opens` is set, the studio is opened in a browser."""
+    """The message that a server is ready. If `opens` is set, the studio is opened in a browser."""
 
     opened: OpenSite
     terminal: Log
@@ -252,7 +252,7 @@ class _Ready:
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}/"
 
     def report_when_set(self) -> Callable[[], None]:
-        """Start the process that prints the report. Return the function to call when a worker is ready."""
+        """Start the process that prints the message. Return the function to call when a worker is ready."""
         # If the port was taken over from another server, the function also stops that server.
         forking = multiprocessing.get_context("fork")
         ready = forking.Event()
@@ -266,7 +266,7 @@ class _Ready:
         return is_ready
 
     def studio(self) -> str:
-        """Return a URL that signs in to the studio, or "" if none should be offered."""
+        """Return a URL that signs in to the studio, or "" if the URL should not be offered."""
         # No URL is offered if other machines can reach the server, if it serves a past commit, or if nobody
         # would see the URL.
         site = self.opened.site
@@ -279,21 +279,21 @@ class _Ready:
             return ""
 
 
-def _report_ready(told: _Ready, ready: Event) -> None:
+def _report_ready(message: _Ready, ready: Event) -> None:
     # This runs in a separate process, because reading documents copies memory pages. The copies are freed
     # when the process ends. The process closes the listening socket, so it does not keep the port in use.
-    told.listener.close()
+    message.listener.close()
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if not ready.wait(START_TIMEOUT_S):
         return
-    site, held, studio = told.opened.site, told.opened.past.held, told.studio()
+    site, held, studio = message.opened.site, message.opened.past.held, message.studio()
     if held:
         commit = (held.commit, *describe(site.root, held.commit))
-        told.terminal.ready(held.state, [], told.seconds, told.url, commit)
+        message.terminal.ready(held.state, [], message.seconds, message.url, commit)
     else:
         problems = [problem for problem in site.problems if not site.state.settings.ignores(problem)]
-        shown = "" if told.terminal.quiet else studio
-        told.terminal.ready(site.state, problems, told.seconds, told.url, studio=shown)
-    if told.opens:
-        webbrowser.open(studio or f"{told.url}studio")
+        shown = "" if message.terminal.quiet else studio
+        message.terminal.ready(site.state, problems, message.seconds, message.url, studio=shown)
+    if message.opens:
+        webbrowser.open(studio or f"{message.url}studio")

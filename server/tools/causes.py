@@ -1,4 +1,4 @@
-"""Causes of problems: groups of problems that a single change to a schema or setting can fix."""
+"""Groups of problems with the same cause, which a single change to a schema or setting can fix."""
 
 import re
 from collections import Counter, defaultdict
@@ -25,7 +25,7 @@ _Key = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class Cause:
-    """Problems that share a rule and content type, and whose messages differ only in values and numbers."""
+    """Problems with the same rule and content type, whose messages differ only in values and numbers."""
 
     problems: tuple[Problem, ...]
     type: Type | None = None
@@ -48,7 +48,7 @@ class Cause:
 
     @property
     def sentence(self) -> str:
-        """A message for all of the problems, with `…` where their messages differ."""
+        """One message for all of the problems, with `…` where their messages differ."""
         messages = {problem.message for problem in self.problems}
         if len(messages) == 1:
             return self.problems[0].message
@@ -71,14 +71,14 @@ class Cause:
         ]
 
     @property
-    def mend(self) -> str:
+    def advice(self) -> str:
         """Advice on how to fix all of the problems."""
         fixes = {problem.fix for problem in self.problems}
         if all(fix.startswith("--fix ") for fix in fixes):
             return "run bifolio check --fix to fix them all"
         if len(fixes) == 1 and self.problems[0].fix.startswith("did you mean "):
             return self.problems[0].fix
-        if known := self._mend_of_rule():
+        if known := self._advice_for_rule():
             return known
         return self.problems[0].fix if len(fixes) == 1 else f"fix each of them{self._or_ignore}"
 
@@ -88,7 +88,7 @@ class Cause:
             return ""
         return f", or list them under check.ignore.{self.rule} in {FILE} if they are intended"
 
-    def _mend_of_rule(self) -> str:
+    def _advice_for_rule(self) -> str:
         if self.rule == "translation":
             return f"add these versions, or list the files under check.ignore.translation in {FILE}"
         if not self.type:
@@ -106,9 +106,9 @@ class Cause:
 
 
 def find_causes(problems: Iterable[Problem], audit: Audit | None) -> list[Cause]:
-    """Group problems by cause, with errors first and larger groups before smaller groups.
+    """Group problems by cause: errors first, and large groups before small ones.
 
-    Without `audit`, each problem is a group of its own.
+    `audit` provides the content types of files. Without it, each problem is a group of its own.
     """
     grouped: Mapping[_Key, list[Problem]] = defaultdict(list)
     types: dict[_Key, Type] = {}

@@ -46,8 +46,8 @@ def as_github(found: Survey, prefix: str) -> str:
 def _as_command(problem: Problem, prefix: str) -> str:
     properties = {"file": prefix + problem.path, "line": problem.line or 1, "col": problem.column}
     properties["title"] = f"bifolio: {problem.rule}"
-    told = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items() if value)
-    return f"::{problem.severity} {told}::{_data(_sentence(problem))}"
+    parameters = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items() if value)
+    return f"::{problem.severity} {parameters}::{_data(_sentence(problem))}"
 
 
 def _data(text: str) -> str:
@@ -112,8 +112,8 @@ def _artifact(problem: Problem, prefix: str) -> Mapping[str, str]:
 
 def _fingerprint(problem: Problem) -> str:
     # The line number is left out, because unrelated changes can move the problem to a different line.
-    told = "\0".join((problem.rule, problem.path, problem.message))
-    return hashlib.sha256(told.encode()).hexdigest()[:32]
+    identity = "\0".join((problem.rule, problem.path, problem.message))
+    return hashlib.sha256(identity.encode()).hexdigest()[:32]
 
 
 def as_gitlab(found: Survey, prefix: str) -> str:
@@ -155,18 +155,20 @@ _QUIET: Style = {"dim": True}
 _PATH: Style = {"bold": True}
 
 
-def report(found: Survey, prefix: str, seconds: float, *, every: bool = False) -> Iterator[list[Part]]:
+def report(found: Survey, prefix: str, seconds: float, *, list_all: bool = False) -> Iterator[list[Part]]:
     """Yield the lines of a report for the terminal.
 
-    `prefix` is the path from the current folder to the site. If `every` is set, problems with the same cause
-    are listed one by one.
+    `prefix` is the path from the current folder to the site. If `list_all` is set, problems with the same
+    cause are listed one by one.
     """
-    large = [] if every else [cause for cause in find_causes(found.problems, found.audit) if cause.is_large]
-    told = {problem for cause in large for problem in cause.problems}
+    large = (
+        [] if list_all else [cause for cause in find_causes(found.problems, found.audit) if cause.is_large]
+    )
+    summarized = {problem for cause in large for problem in cause.problems}
     for cause in large:
         yield from _cause_lines(cause, prefix)
         yield []
-    others = [problem for problem in found.problems if problem not in told]
+    others = [problem for problem in found.problems if problem not in summarized]
     yield from (_problem_line(problem, prefix) for problem in others)
     if others:
         yield []
@@ -186,8 +188,8 @@ def _cause_lines(cause: Cause, prefix: str) -> Iterator[list[Part]]:
         text = "" if is_same else f": {printable(problem.message)}"
         yield [(f"    {_place(problem, prefix)}", _QUIET), (text, _PLAIN)]
     yield [(f"    and {len(cause.problems) - MAX_EXAMPLES:,} more", _QUIET)]
-    if cause.mend:
-        yield [(f"  {printable(as_sentence(cause.mend))}", _QUIET)]
+    if cause.advice:
+        yield [(f"  {printable(as_sentence(cause.advice))}", _QUIET)]
 
 
 def _problem_line(problem: Problem, prefix: str) -> list[Part]:

@@ -1,4 +1,4 @@
-"""Renames the state folder from `.quire/` to `.bifolio/`.
+"""Rename of the state folder from `.quire/` to `.bifolio/`.
 
 The former name occurs only in this module and its test.
 """
@@ -16,7 +16,7 @@ FORMER_FOLDER = ".quire"
 MAX_ADDRESS_BYTES = 104  # maximum length of a Unix socket's path on the strictest systems
 
 
-def adopt_former_folder(root: Path) -> str:
+def rename_former_folder(root: Path) -> str:
     """Rename `.quire/` to `.bifolio/` if needed. Return a message, or "" if nothing was renamed.
 
     Raises SetupError if a server is still using the folder, or if the folder can't be renamed.
@@ -25,7 +25,7 @@ def adopt_former_folder(root: Path) -> str:
     if not former.is_dir() or os.path.lexists(folder):
         return ""
     check_state_folder(root, FORMER_FOLDER)
-    if any(_listens(path) for path in former.glob("serve-*.sock")):
+    if any(_is_in_use(path) for path in former.glob("serve-*.sock")):
         raise SetupError(
             FORMER_FOLDER,
             None,
@@ -45,7 +45,7 @@ def adopt_former_folder(root: Path) -> str:
     )
 
 
-def _listens(path: Path) -> bool:
+def _is_in_use(path: Path) -> bool:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client, suppress(OSError):
         client.settimeout(1)
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)

@@ -1,7 +1,7 @@
 """Functions that read, write and check generated files.
 
-The folder that the user names can be a symbolic link, but links below it are not followed, because a
-cloned site can contain links to files outside the site.
+The folder that the user names can be a symbolic link. Links below it are not followed, because a cloned site
+can contain links to files outside the site.
 """
 
 import errno
@@ -32,18 +32,18 @@ def read_file(path: Path) -> bytes | None:
         raise SetupError(str(path), None, f"can't be read: {error.strerror}") from error
 
 
-def refuse_old(path: Path, made: bytes, command: str) -> None:
-    """Raise SetupError unless a generated file's content is exactly `made`.
+def require_current(path: Path, content: bytes, command: str) -> None:
+    """Raise SetupError unless a generated file has the given content.
 
-    `command` is the command that generates the file.
+    The error suggests `command`, which generates the file.
     """
-    there = read_file(path)
-    if there == made:
+    existing = read_file(path)
+    if existing == content:
         return
     fix = f"run `{command}`"
-    if there is None:
+    if existing is None:
         raise SetupError(str(path), None, "the file does not exist", fix)
-    lines = zip([*there.splitlines(), b""], [*made.splitlines(), b""], strict=False)
+    lines = zip([*existing.splitlines(), b""], [*content.splitlines(), b""], strict=False)
     line = next((i for i, (old, new) in enumerate(lines, start=1) if old != new), None)
     raise SetupError(str(path), line, "is out of date", fix)
 
@@ -78,7 +78,7 @@ def delete_file(top: Path, path: str) -> None:
         os.unlink(PurePath(path).name, dir_fd=folder)
 
 
-def refuse_link(top: Path, path: str) -> None:
+def require_no_link(top: Path, path: str) -> None:
     """Raise SetupError if a path below the folder `top` contains a symbolic link."""
     for part in (*reversed(PurePath(path).parents[:-1]), PurePath(path)):
         if (top / part).is_symlink():
@@ -89,7 +89,7 @@ def refuse_link(top: Path, path: str) -> None:
 def _opened_parent(top: Path, path: str) -> Iterator[int]:
     """Context manager that creates and opens a file's folder, without following links below `top`.
 
-    Raises SetupError, and also converts any OSError raised within the context to a SetupError.
+    An OSError inside the context is converted to a SetupError.
     """
     folder = None
     try:
@@ -103,7 +103,7 @@ def _opened_parent(top: Path, path: str) -> Iterator[int]:
             folder = inner
         yield folder
     except OSError as error:
-        refuse_link(top, path)
+        require_no_link(top, path)
         raise SetupError(str(top / path), None, f"can't be written: {error.strerror}") from error
     finally:
         if folder is not None:
@@ -120,9 +120,9 @@ def _mode(folder: int, name: str) -> int | None:
     return stat.S_IMODE(found.st_mode)
 
 
-def _write_new(folder: int, name: str, data: bytes, first: int, mode: int | None = None) -> None:
-    """Create a file with the mode `first`, write it and, if `mode` is given, change its mode."""
-    with open(os.open(name, _NEW_FILE_FLAGS, first, dir_fd=folder), "wb") as file:
+def _write_new(folder: int, name: str, data: bytes, initial_mode: int, mode: int | None = None) -> None:
+    """Create a file with the mode `initial_mode` and write it. `mode`, if given, is set afterwards."""
+    with open(os.open(name, _NEW_FILE_FLAGS, initial_mode, dir_fd=folder), "wb") as file:
         file.write(data)
         if mode is not None:
             os.fchmod(file.fileno(), mode)
@@ -131,23 +131,23 @@ def _write_new(folder: int, name: str, data: bytes, first: int, mode: int | None
 # --- generated files ------------------------------------------------------------------------------
 
 
-def _write_changed(top: Path, path: str, made: bytes) -> bool:
+def _write_if_changed(top: Path, path: str, content: bytes) -> bool:
     """Write a generated file unless it is up to date. Return whether it was written. Raises SetupError."""
-    refuse_link(top, path)
-    if read_file(top / path) == made:
+    require_no_link(top, path)
+    if read_file(top / path) == content:
         return False
-    replace_file(top, path, made)
+    replace_file(top, path, content)
     return True
 
 
-def update_file(top: Path, path: str, made: bytes, command: str, *, check: bool) -> str:
-    """Write a generated file or, if `check` is set, check that it is up to date. Return a message.
+def update_file(top: Path, path: str, content: bytes, command: str, *, check: bool) -> str:
+    """Write a generated file. If `check` is set, only check that it is up to date. Return a message.
 
-    Raises SetupError.
+    Raises SetupError. `command` is the command that generates the file.
     """
     if check:
-        refuse_old(top / path, made, command)
-    wrote = not check and _write_changed(top, path, made)
+        require_current(top / path, content, command)
+    wrote = not check and _write_if_changed(top, path, content)
     return f"wrote {top / path}" if wrote else f"{top / path} is up to date"
 
 
@@ -159,8 +159,8 @@ def update_folder(
     If `check` is set, only check that no file would change. Raises SetupError.
     """
     if check:
-        for path, made in files.items():
-            refuse_old(top / path, made, command)
+        for path, content in files.items():
+            require_current(top / path, content, command)
         for path in outdated:
             raise SetupError(
                 str(top / path),
@@ -170,8 +170,8 @@ def update_folder(
             )
         return 0, 0
     for path in (*files, *outdated):
-        refuse_link(top, path)  # Check before anything is written.
-    written = sum(_write_changed(top, path, made) for path, made in files.items())
+        require_no_link(top, path)  # Check before anything is written.
+    written = sum(_write_if_changed(top, path, content) for path, content in files.items())
     for path in outdated:
         delete_file(top, path)
     return written, len(outdated)

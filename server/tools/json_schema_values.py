@@ -150,7 +150,7 @@ def _any_case(word: str) -> str:
 
 
 def literals(text: str, format_: Format = "yaml") -> list[Any]:
-    """Return every value that a parser could read from the given text.
+    """Return every value that a parser could read from an unquoted text.
 
     The list includes None if JSON can't represent one of these values.
     """
@@ -185,11 +185,11 @@ def _limits(attribute: Attribute) -> JsonSchema:
 
 def count_bounds(attribute: Attribute, *, optional: bool) -> JsonSchema:
     """Return the JSON Schema keywords that limit the number of components in a list."""
-    least, most = _number(attribute.min), _number(attribute.max)
-    shortest = max(1, math.ceil(least)) if least is not None else 1
+    minimum, maximum = _number(attribute.min), _number(attribute.max)
+    shortest = max(1, math.ceil(minimum)) if minimum is not None else 1
     found: JsonSchema = {}
-    if most is not None:
-        found["maxItems"] = max(0, math.floor(most))
+    if maximum is not None:
+        found["maxItems"] = max(0, math.floor(maximum))
     if not optional:
         found["minItems"] = shortest
     elif shortest > 1:

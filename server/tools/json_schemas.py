@@ -68,10 +68,7 @@ def _as_text(schema: JsonSchema) -> str:
 
 @dataclass(frozen=True)
 class _Writer:
-    """Writer of JSON Schemas for one format.
-
-    If `draft` is set, rules that do not apply to drafts are omitted.
-    """
+    """Writer of JSON Schemas for one format. `draft` omits rules that don't apply to drafts."""
 
     schema: Schema
     format: Format

@@ -1,4 +1,4 @@
-"""Deletes objects in the media bucket that no file or commit refers to."""
+"""Deletion of objects in the media bucket that no file or commit refers to."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +26,7 @@ BATCH_OBJECTS = 100  # number of objects that each request deletes
 HISTORY_TIMEOUT_S = 600.0  # time limit for listing the whole history
 _HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 _KEY = re.compile(r"[0-9a-f]{2}/([0-9a-f]{64})(\.[a-z0-9]{1,12})?")
-NOTHING_NAMED = "the site does not refer to any of the objects in the bucket"
+NOTHING_REFERENCED = "the site does not refer to any of the objects in the bucket"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,43 +34,43 @@ class Garbage:
     """The result of a search for unreferenced objects in the bucket.
 
     - `objects`: the total number of objects.
-    - `named`: the number of referenced objects.
-    - `young`: the number of unreferenced objects that are still too new to be deleted.
-    - `unnamed`: the unreferenced objects that can be deleted.
+    - `referenced`: the number of referenced objects.
+    - `recent`: the number of unreferenced objects that are still too new to be deleted.
+    - `unreferenced`: the objects that can be deleted.
     """
 
     objects: int
-    named: int
-    young: int
-    unnamed: Sequence["Listed"]
+    referenced: int
+    recent: int
+    unreferenced: Sequence["Listed"]
 
     @property
     def bytes(self) -> int:
-        return sum(one.size for one in self.unnamed)
+        return sum(one.size for one in self.unreferenced)
 
 
 def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) -> Garbage:
-    """Find the unreferenced objects in a bucket. Objects not named by Bifolio are ignored.
+    """Find the unreferenced objects in a bucket. Objects whose keys are not hashes are ignored.
 
     Raises RemoteError, or SetupError if the git history is incomplete or no object is referenced.
     """
     # Objects are listed first, so that objects added later are kept.
     listed = [one for one in bucket.listed() if _KEY.fullmatch(one.key)]
-    names = named(root)
+    names = referenced(root)
     used = [one for one in listed if _hash(one) in names]
     if listed and not used:
         fix = (
             "check whether media.store is correct for this site; to remove all objects, use a different tool"
         )
-        raise SetupError("media gc", None, NOTHING_NAMED, fix)
+        raise SetupError("media gc", None, NOTHING_REFERENCED, fix)
     unused = [one for one in listed if _hash(one) not in names]
     old = [one for one in unused if _is_old(one.modified, grace)]
     return Garbage(len(listed), len(used), len(unused) - len(old), old)
 
 
 def remove(bucket: "Bucket", garbage: Garbage, progress: Progress, grace: timedelta = GRACE_PERIOD) -> int:
-    """Delete unreferenced objects, unless they were uploaded again. Return the number of deleted objects."""
-    deleted, keys = 0, [one.key for one in garbage.unnamed]
+    """Delete unreferenced objects, except those that were uploaded again. Return how many were deleted."""
+    deleted, keys = 0, [one.key for one in garbage.unreferenced]
     for start in range(0, len(keys), BATCH_OBJECTS):
         progress(start, len(keys))
         part = [key for key in keys[start : start + BATCH_OBJECTS] if _is_still_old(bucket, key, grace)]
@@ -80,12 +80,12 @@ def remove(bucket: "Bucket", garbage: Garbage, progress: Progress, grace: timede
     return deleted
 
 
-def named(root: Path) -> set[str]:
+def referenced(root: Path) -> set[str]:
     """Return the object hashes in all media descriptions, on disk and in any commit.
 
-    Fetches from all remotes first. Raises SetupError, RemoteError or GitError.
+    All remotes are fetched first. Raises SetupError, RemoteError or GitError.
     """
-    found = {hash_ for path in walk(root, [UPLOADS]).files for hash_ in _named_on_disk(root, path)}
+    found = {hash_ for path in walk(root, [UPLOADS]).files for hash_ in _references_on_disk(root, path)}
     if git_folder(root) is None:
         return found
     if is_shallow(root):
@@ -99,12 +99,12 @@ def named(root: Path) -> set[str]:
     for start in range(0, len(ids), BATCH_BLOBS):
         for data in read_blobs(root, ids[start : start + BATCH_BLOBS]):
             if data is None:
-                raise _lacking()
+                raise _incomplete_history_error()
             found.update(one.decode() for one in _HASH.findall(data))
     return found
 
 
-def _named_on_disk(root: Path, path: str) -> Iterator[str]:
+def _references_on_disk(root: Path, path: str) -> Iterator[str]:
     if path.endswith(SIDECAR_SUFFIX):
         yield from (one.decode() for one in _HASH.findall((root / path).read_bytes()))
 
@@ -117,7 +117,7 @@ def _descriptions(root: Path) -> list[str]:
 
 
 def _objects(root: Path) -> Iterator[tuple[bytes, bytes]]:
-    listed = _printed(root, "rev-list", "--objects", "--all", "--reflog", "--indexed-objects")
+    listed = _git_output(root, "rev-list", "--objects", "--all", "--reflog", "--indexed-objects")
     for line in listed.split(b"\n"):
         id_, _, path = line.partition(b" ")
         yield id_, path
@@ -138,7 +138,7 @@ def _changed(root: Path) -> Iterator[tuple[bytes, bytes]]:
         "--format=",
         "-z",
     )
-    words = iter(_printed(root, "log", "--all", "--reflog", *changes).split(b"\0"))
+    words = iter(_git_output(root, "log", "--all", "--reflog", *changes).split(b"\0"))
     for word in words:
         # The line contains modes and ids, of which the last is the id of the new blob.
         if word.lstrip(b"\n").startswith(b":"):
@@ -146,25 +146,25 @@ def _changed(root: Path) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _staged(root: Path) -> Iterator[tuple[bytes, bytes]]:
-    for word in _printed(root, "ls-files", "--stage", "--full-name", "-z").split(b"\0"):
+    for word in _git_output(root, "ls-files", "--stage", "--full-name", "-z").split(b"\0"):
         about, _, path = word.partition(b"\t")
         if path:
             yield about.split()[1], path
 
 
-def _printed(root: Path, *arguments: str) -> bytes:
+def _git_output(root: Path, *arguments: str) -> bytes:
     try:
         printed = git_bytes(root, *arguments, seconds=HISTORY_TIMEOUT_S)
     except GitSlowError:
         raise
     except GitError as error:
-        raise _lacking() from error
+        raise _incomplete_history_error() from error
     if printed is None:
-        raise _lacking()
+        raise _incomplete_history_error()
     return printed
 
 
-def _lacking() -> SetupError:
+def _incomplete_history_error() -> SetupError:
     fix = "clone the repository without --filter, and check it with git fsck"
     return SetupError("media gc", None, "some git objects are missing from this clone", fix)
 

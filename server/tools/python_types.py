@@ -14,7 +14,7 @@ from server.query.queryable_attributes import target_of, targets_of
 from server.schema.model import BUILT_IN, STANDARD_FIELDS, UPLOAD, Attribute, Schema, Type, type_names
 from server.schema.sentences import describe_attribute, describe_type
 from server.storage.images.formats import PREVIEW_FIELDS
-from server.tools.typescript import is_always_there, type_order
+from server.tools.typescript import is_never_null, type_order
 
 _TYPING = "from typing import "
 _MORE_TYPING = f"{_TYPING}Never, NotRequired, Required\n"  # imports that only the generated part needs
@@ -130,8 +130,8 @@ class _Writer:
         """Yield the Python declarations for a content type or component."""
         name, about = self.names[type_.uid], " ".join(describe_type(type_))
         entry = ("__component", literal([type_.uid]), "")
-        whole = list(self._answer(type_, draft=False))
-        drafts = list(self._answer(type_, draft=True))
+        whole = list(self._response_rows(type_, draft=False))
+        drafts = list(self._response_rows(type_, draft=True))
         yield typed_dict(name, whole, about)
         yield typed_dict(f"{name}Draft", drafts, f"{name}, as a draft or with `fields`.", total=False)
         if type_.uid in self.in_zones:
@@ -150,7 +150,7 @@ class _Writer:
         fields = ("documentId", *type_.default_fields)
         yield f"{name}Field = {literal(fields)}\n{name}Link = {literal(type_.populatable)}\n"
 
-    def _answer(self, type_: Type, *, draft: bool) -> Iterator[Row]:
+    def _response_rows(self, type_: Type, *, draft: bool) -> Iterator[Row]:
         yield "id", "Required[int]" if draft else "int", ""
         if type_.kind != "component":
             yield "documentId", "Required[str]" if draft else "str", ""
@@ -161,7 +161,7 @@ class _Writer:
                 yield name, value if not draft or name != "publishedAt" else "str | None", ""
                 continue
             value = self._scalar(attribute, RESPONSE_TYPES)
-            sure = value == "Any" or (is_always_there(type_, attribute) and not draft)
+            sure = value == "Any" or (is_never_null(type_, attribute) and not draft)
             yield name, value if sure else f"{value} | None", _about(attribute)
         if type_.uid == UPLOAD and self.has_placeholders:
             yield from ((name, "str | None", "") for name in PREVIEW_FIELDS)

@@ -31,7 +31,7 @@ from server.storage.git.command import git
 from server.storage.git.log import CommitLog
 from server.storage.git.refs import head_commit
 from server.storage.images.cache import ImageCache
-from server.tools.former_folder import adopt_former_folder
+from server.tools.former_folder import rename_former_folder
 
 PROGRESS_DELAY_S = 1.0
 
@@ -65,11 +65,11 @@ def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @contextmanager
-def refuse_in_one_line(subject: str, otherwise: str = "nothing was changed") -> Iterator[None]:
-    """Context manager that converts a rejected write's error to a SetupError.
+def as_setup_error(subject: str, consequence: str = "nothing was changed") -> Iterator[None]:
+    """Context manager that converts the error of a rejected write to a SetupError.
 
-    `otherwise` tells the user what a rejected write did to the site. The message omits it if the write might
-    have been accepted.
+    `consequence` tells the user what the rejected write did to the site. The message omits it if the write
+    might have been accepted.
     """
     try:
         yield
@@ -81,10 +81,10 @@ def refuse_in_one_line(subject: str, otherwise: str = "nothing was changed") -> 
     ) as error:  # The remote may have accepted the write, so do not claim that nothing changed.
         raise SetupError(subject, None, error.message) from error
     except ApiError as error:
-        raise SetupError(subject, None, error.message, otherwise) from error
+        raise SetupError(subject, None, error.message, consequence) from error
 
 
-def tell_commit(commit: str) -> None:
+def print_commit_note(commit: str) -> None:
     """Print a note if the running server has not committed the change yet."""
     if commit == PENDING:
         click.echo(
@@ -98,14 +98,14 @@ def check_folder(root: Path) -> None:
 
 
 def check_site(root: Path) -> None:
-    """Raise SetupError if a folder is not a site.
+    """Raise SetupError if a folder is not a site. Raises GitError.
 
-    If the site's state folder still has its former name, it is renamed. Raises GitError.
+    If the site's state folder still has its former name, it is renamed.
     """
     check_folder(root)
     if (root / "site.yaml").exists() or (root / "content-types").is_dir():
-        if adopted := adopt_former_folder(root):
-            click.echo(adopted, err=True)
+        if message := rename_former_folder(root):
+            click.echo(message, err=True)
         return
     place = "this folder" if root == Path() else str(root)
     if head_commit(root) and git(root, "ls-tree", "HEAD", "--", "site.yaml", "content-types"):
@@ -154,14 +154,14 @@ def printable(text: str) -> str:
 
 
 def find_commit(root: Path, name: str) -> str:
-    """Return the id of the commit that `--at` names. Raises SetupError."""
+    """Return the id of the commit in the option `--at`. Raises SetupError."""
     try:
         return find_named(root, CommitLog(root, cache_folder(root)), name)
     except ApiError as error:
         raise SetupError("--at", None, printable(error.message)) from error
 
 
-def hold_commit(past: PastStates, commit: str) -> None:
+def serve_commit(past: PastStates, commit: str) -> None:
     """Serve the site as it was at a commit, or do nothing if `commit` is "". Raises SetupError."""
     try:
         if commit:

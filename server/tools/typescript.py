@@ -90,7 +90,7 @@ _ALWAYS: Mapping[str, frozenset[str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Shapes:
+class TypeDeclarations:
     """Generator of TypeScript types. `names` maps the uids of types to their TypeScript names."""
 
     schema: Schema
@@ -103,7 +103,7 @@ class Shapes:
         described = comment(describe_type(type_))
         base = "{\n  id: number;\n" if type_.kind == "component" else "Version & {\n"
         parts = [
-            f"{described}export type {name} = {base}{''.join(self._answer_type(type_))}}};\n",
+            f"{described}export type {name} = {base}{''.join(self._response_members(type_))}}};\n",
             f"export type {name}Links = {{\n{''.join(self._links(type_))}}};\n",
         ]
         if type_.uid not in BUILT_IN:
@@ -117,7 +117,7 @@ class Shapes:
         shape = f"uid: {text(type_.uid)}; fields: {name}; links: {name}Links; input: {written}"
         return f"  {prop(key_of(type_))}: {{ {shape} }};\n"
 
-    def _answer_type(self, type_: Type) -> Iterator[str]:
+    def _response_members(self, type_: Type) -> Iterator[str]:
         for name in type_.default_fields:
             attribute = type_.columns[name]
             if type_.kind != "component" and name in STANDARD_FIELDS:
@@ -127,7 +127,7 @@ class Shapes:
             )
             if type_.uid == UPLOAD and name == "formats":
                 value = "ImageFormats"
-            sure = is_always_there(type_, attribute)
+            sure = is_never_null(type_, attribute)
             yield _member(attribute, value if sure or value == "Json" else f"{value} | null")
         if type_.uid == UPLOAD and self.has_placeholders:
             yield from (f"  {name}: string | null;\n" for name in PREVIEW_FIELDS)
@@ -189,7 +189,7 @@ class Shapes:
         return f"({{ __component: {text(uid)} }} & {self.names[uid]}Input)"
 
 
-def is_always_there(type_: Type, attribute: Attribute) -> bool:
+def is_never_null(type_: Type, attribute: Attribute) -> bool:
     """Return whether an attribute is never null in a published document."""
     return attribute.required or attribute.name in _ALWAYS.get(type_.uid, ())
 
@@ -226,7 +226,7 @@ def write_module(schema: Schema, settings: Settings) -> str:
 
 def types_of(schema: Schema, settings: Settings) -> str:
     """Return the TypeScript declarations of all types in the schema."""
-    shapes = Shapes(schema, typescript_names(schema), has_placeholders=settings.media.placeholders)
+    shapes = TypeDeclarations(schema, typescript_names(schema), has_placeholders=settings.media.placeholders)
     types = type_order(schema)
     parts = [
         _locales(settings),

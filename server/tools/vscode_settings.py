@@ -27,7 +27,7 @@ _TRAILING_COMMA = re.compile(r'"(?:[^"\\\n]|\\.)*"?|(?P<comma>,)(?=\s*[\]}])', r
 
 
 def associations(schema: Schema, folder: str) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
-    """Return the values of the `json.schemas` and `yaml.schemas` settings.
+    """Return the values of the settings `json.schemas` and `yaml.schemas`.
 
     `folder` is the folder that contains the JSON Schemas.
     """
@@ -81,7 +81,7 @@ def _paths(type_: Type, endings: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 
 
 def merge_settings(text: str | None, schema: Schema, folder: str) -> str:
-    """Return the text of a settings file with updated associations, keeping all other text.
+    """Return the text of a settings file with updated associations. All other text is kept.
 
     Raises SetupError if the text is invalid, or if a comment would be lost.
     """
@@ -106,10 +106,10 @@ def merge_settings(text: str | None, schema: Schema, folder: str) -> str:
     return text
 
 
-def _merged_list(there: Any, made: list[dict[str, Any]], folder: str) -> list[Any] | None:
-    if there is not None and not isinstance(there, list):
+def _merged_list(existing: Any, generated: list[dict[str, Any]], folder: str) -> list[Any] | None:
+    if existing is not None and not isinstance(existing, list):
         return None
-    return [*(row for row in there or () if not _is_ours(row, folder, "json")), *made]
+    return [*(row for row in existing or () if not _is_ours(row, folder, "json")), *generated]
 
 
 def _is_ours(row: Any, folder: str, format_: str) -> bool:
@@ -117,10 +117,13 @@ def _is_ours(row: Any, folder: str, format_: str) -> bool:
     return isinstance(url, str) and url.startswith(f"{_prefix(folder)}{format_}/")
 
 
-def _merged_mapping(there: Any, made: dict[str, list[str]], folder: str) -> dict[str, Any] | None:
-    if there is not None and not isinstance(there, dict):
+def _merged_mapping(existing: Any, generated: dict[str, list[str]], folder: str) -> dict[str, Any] | None:
+    if existing is not None and not isinstance(existing, dict):
         return None
-    return {**{url: v for url, v in (there or {}).items() if not _is_ours(url, folder, "yaml")}, **made}
+    return {
+        **{url: v for url, v in (existing or {}).items() if not _is_ours(url, folder, "yaml")},
+        **generated,
+    }
 
 
 def _without_comments(text: str) -> str:

@@ -10,7 +10,7 @@ from server.schema.model import STANDARD_FIELDS, UPLOAD, Attribute, Schema, Type
 from server.storage.images.formats import PREVIEW_FIELDS
 from server.tools.typescript import (
     comment,
-    is_always_there,
+    is_never_null,
     named_formats_of,
     prop,
     text,
@@ -89,7 +89,7 @@ class _Writer:
                 value = "imageFormats"
             else:
                 value = RESPONSE_SCHEMAS[attribute.type]
-            if not is_always_there(type_, attribute) and value != "values.json":
+            if not is_never_null(type_, attribute) and value != "values.json":
                 value += ".nullable()"
             yield f"  {key(name)}: {value},\n"
         if type_.uid == UPLOAD and self.has_placeholders:

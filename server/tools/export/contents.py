@@ -41,7 +41,7 @@ FILES = "/api/upload/files"
 
 @dataclass(frozen=True)
 class SiteExport:
-    """All responses that are exported for one actor.
+    """All responses that an export contains. Their visibility depends on the actor in `access`.
 
     The properties raise SetupError if site.yaml contains an invalid request.
     """
@@ -56,14 +56,17 @@ class SiteExport:
 
     @cached_property
     def markdown(self) -> Sequence[MarkdownFiles]:
-        """The Markdown files, if there is a `llms.txt` that refers to them."""
+        """The Markdown files, which are exported only if `llms.txt` refers to them."""
         enabled = self.state.settings.llms.enabled
         return [MarkdownFiles(self.state, listing) for listing in self.listings] if enabled else []
 
     @cached_property
     def queries(self) -> Sequence[Response]:
-        """The responses to the requests in the `export.queries` setting."""
-        return [self._query(name, wanted) for name, wanted in self.state.settings.export.queries.items()]
+        """The responses to the requests in the setting `export.queries`."""
+        return [
+            self._query(name, query_export)
+            for name, query_export in self.state.settings.export.queries.items()
+        ]
 
     @cached_property
     def media(self) -> Sequence[Document]:
@@ -110,34 +113,34 @@ class SiteExport:
         for (path, request), body in zip(self._media_paths(), bodies, strict=False):
             yield Response(path, request, body)
 
-    def _query(self, name: str, wanted: QueryExport) -> Response:
+    def _query(self, name: str, query_export: QueryExport) -> Response:
         try:
-            body = _answer(self.state, self.access.actor, wanted)
+            body = _query_response(self.state, self.access.actor, query_export)
         except ForbiddenError as error:
             what = (
                 f"export.queries.{name} requires the permission {error.permission}, "
                 f"which {self.access.actor.name} lacks"
             )
             raise SetupError(
-                FILE, wanted.line, what, "grant the permission, or export as a different role"
+                FILE, query_export.line, what, "grant the permission, or export as a different role"
             ) from error
         except ApiError as error:
             what = f"the request in export.queries.{name} failed: {error.message}"
-            raise SetupError(FILE, wanted.line, what) from error
-        return Response(f"{QUERIES}/{name}.json", wanted.request, body)
+            raise SetupError(FILE, query_export.line, what) from error
+        return Response(f"{QUERIES}/{name}.json", query_export.request, body)
 
 
-def _answer(state: State, actor: Actor, wanted: QueryExport) -> bytes:
+def _query_response(state: State, actor: Actor, query_export: QueryExport) -> bytes:
     """Return the response to a named query.
 
     Raises ApiError, or SetupError if the path or document does not exist.
     """
-    path, _, query = wanted.request.partition("?")
+    path, _, query = query_export.request.partition("?")
     name, _, document_id = path.removeprefix("/api/").rstrip("/").partition("/")
     type_ = state.schema.endpoints.get(name)
     if type_ is None or (document_id and (type_.kind == "singleType" or "/" in document_id)):
         what = f'"{path}" is not the path of an API request'
-        raise SetupError(FILE, wanted.line, what, "write a path such as /api/articles?sort=title")
+        raise SetupError(FILE, query_export.line, what, "write a path such as /api/articles?sort=title")
     try:
         return (
             Reader(state, type_, actor, response_format=state.settings.api.format)
@@ -146,7 +149,7 @@ def _answer(state: State, actor: Actor, wanted: QueryExport) -> bytes:
         )
     except NotFoundError as error:
         raise SetupError(
-            FILE, wanted.line, f'there is no document at "{path}"', "correct or remove the request"
+            FILE, query_export.line, f'there is no document at "{path}"', "correct or remove the request"
         ) from error
 
 
@@ -157,7 +160,7 @@ Source = str | StoredObject  # path in the site, or object in its bucket
 _BATCH_IMAGES = 100  # number of images to resize before the state is updated
 
 
-def make_formats(site: Site, progress: Callable[[int, int], None]) -> int:
+def create_resized_images(site: Site, progress: Callable[[int, int], None]) -> int:
     """Create the missing resized images, and return the number of images that could not be created."""
     missing, failed = site.unscaled(), 0
     for start in range(0, len(missing), _BATCH_IMAGES):
@@ -170,7 +173,7 @@ def make_formats(site: Site, progress: Callable[[int, int], None]) -> int:
 
 
 def with_base_url(state: State, base: str) -> State:
-    """Return the state with `base` at the start of all media URLs."""
+    """Return the state with `base` before the URLs of all media files."""
     files = list(state.snapshot.media.values())
     moved = [_with_base(file, base) for file in files]
     return replace(state, snapshot=apply(state.snapshot, files, moved))
@@ -182,8 +185,8 @@ def _with_base(file: Document, base: str) -> Document:
     return file.with_values({"url": base + file.get("url"), "formats": moved or None})
 
 
-def find_uploads(body: bytes) -> Iterator[str]:
-    """Yield everything in a response that could be the path of a media file."""
+def possible_upload_paths(body: bytes) -> Iterator[str]:
+    """Yield every part of a response that could be the path of a media file."""
     for found in _NAMED.finditer(body):
         text = found[1].decode()
         for path in (text, text.rstrip(".,;:!*_`]")):
@@ -191,8 +194,8 @@ def find_uploads(body: bytes) -> Iterator[str]:
             yield unquote(path)
 
 
-def sources(site: Site, paths: Iterable[str]) -> Mapping[str, Source]:
-    """Map upload paths to their sources, including the resized images."""
+def upload_sources(site: Site, paths: Iterable[str]) -> Mapping[str, Source]:
+    """Map upload paths to the files or bucket objects with their content, including resized images."""
     media = site.state.snapshot.media
     found: dict[str, Source] = {}
     for path in paths:
@@ -208,8 +211,8 @@ def sources(site: Site, paths: Iterable[str]) -> Mapping[str, Source]:
     return dict(sorted(found.items()))
 
 
-def opener(site: Site) -> Callable[[Source], BufferedReader]:
-    """Return a function that opens media files. That function can raise OSError and BucketError."""
+def file_opener(site: Site) -> Callable[[Source], BufferedReader]:
+    """Return a function that opens media files. It can raise OSError and BucketError."""
     bucket = SiteBucket(site.root, site.image_cache.folder)
 
     def opened(source: Source) -> BufferedReader:

@@ -1,6 +1,6 @@
 """The export folder. Its files are replaced atomically, and only if their content has changed.
 
-Only files that are listed in the manifest are overwritten or removed, and symbolic links are never followed.
+An export overwrites or removes only files that are listed in its manifest, and follows no symbolic links.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class ExportedFile:
-    """An exported file. `sha256` is the hash of the content, or "" if the export was interrupted."""
+    """An exported file. `sha256` is the hash of its content, or "" if the export was interrupted."""
 
     request: str = ""
     size: int = 0
@@ -109,7 +109,7 @@ def _read_file(entry: Any) -> ExportedFile:
 
 
 def check_path(path: str) -> str:
-    """Return `path`, or raise ValueError if it is not allowed in an export."""
+    """Return a path unchanged. Raise ValueError if the path is not allowed in an export."""
     parts = path.split("/")
     is_inside = len(parts) > 1 and parts[0] in TOP_FOLDERS
     if not (is_inside or TOP_FILE.fullmatch(path)) or any(part in ("", ".", "..") for part in parts):
@@ -126,7 +126,7 @@ _MAX_NAME_BYTES = 255
 
 
 @dataclass(slots=True)
-class Tally:
+class FileCounts:
     """The numbers of written, unchanged and removed files, and the export's size in bytes."""
 
     written: int = 0
@@ -136,16 +136,19 @@ class Tally:
 
 
 class Folder:
-    """An open export folder. Call `claim`, then `put` or `copy` for each file, then `finish`."""
+    """An open export folder.
+
+    Call `register`, then `write_response` or `copy` for each file, then `finish`.
+    """
 
     def __init__(
-        self, root: Path, stage: Path, manifest: Manifest, earlier: Manifest, *, force: bool
+        self, root: Path, stage: Path, manifest: Manifest, previous: Manifest, *, force: bool
     ) -> None:
         self.root, self.manifest, self.force = root, manifest, force
-        self.tally = Tally()
+        self.counts = FileCounts()
         # Incomplete files are on the same file system, so they can be renamed into place.
         self._stage = stage / "file"
-        self._owned = dict(earlier.files)
+        self._owned = dict(previous.files)
         self._files: dict[str, ExportedFile] = {}
         self._sizes: dict[str, int] = {}
         self._folders: set[str] = {""}
@@ -155,7 +158,7 @@ class Folder:
                 if entry.name in TOP_FOLDERS or TOP_FILE.fullmatch(entry.name):
                     self._scan(entry, entry.name)
 
-    def claim(self, paths: Iterable[str]) -> None:
+    def register(self, paths: Iterable[str]) -> None:
         """Record paths in the manifest before their files are written.
 
         Raises SetupError if a path contains a file that no export created.
@@ -172,7 +175,7 @@ class Folder:
             self._owned.update(dict.fromkeys(new, ExportedFile()))
             self._save(replace(self.manifest, files=self._owned))
 
-    def put(self, response: Response) -> None:
+    def write_response(self, response: Response) -> None:
         """Write a response to its file, unless the file is up to date."""
         digest = hashlib.sha256(response.body).hexdigest()
         self._list(response.path, ExportedFile(response.request, len(response.body), digest))
@@ -180,16 +183,16 @@ class Folder:
             self._sizes.get(response.path) == len(response.body)
             and self._read(response.path) == response.body
         ):
-            self.tally.unchanged += 1
+            self.counts.unchanged += 1
             return
         self._stage.write_bytes(response.body)
         self._move_into_place(response.path)
 
     def copy(self, path: str, request: str, source: BufferedReader) -> None:
-        """Copy the open file `source` to `path`, unless the copy there is up to date."""
+        """Copy an open file to `path`, unless the copy there is up to date."""
         digest, size = _digest(source)
         if self._sizes.get(path) == size and self._copy(path) == (digest, size):
-            self.tally.unchanged += 1
+            self.counts.unchanged += 1
         else:
             source.seek(0)
             with self._stage.open("w+b") as stage:
@@ -203,23 +206,23 @@ class Folder:
         with (self.root / path).open("rb") as file:
             return _digest(file)
 
-    def remove_gone(self, paths: Iterable[str]) -> None:
+    def remove_obsolete(self, paths: Iterable[str]) -> None:
         """Remove exported files that are not in `paths`, and folders that become empty."""
         for path in sorted(self._owned.keys() - set(paths)):
             if path in self._sizes or path in self._others:
                 (self.root / path).unlink(missing_ok=True)
                 self._sizes.pop(path, None)
                 self._others.discard(path)
-                self.tally.removed += 1
+                self.counts.removed += 1
                 self._remove_empty(path.rpartition("/")[0])
             del self._owned[path]
 
-    def finish(self) -> Tally:
-        """Write the manifest if it has changed, and return the tally."""
+    def finish(self) -> FileCounts:
+        """Write the manifest if it has changed, and return the counts of files."""
         manifest = replace(self.manifest, files=self._files)
         if (self.root / NAME).is_symlink() or self._text() != manifest.text():
             self._save(manifest)
-        return self.tally
+        return self.counts
 
     def _scan(self, entry: os.DirEntry[str], path: str) -> None:
         if entry.is_dir(follow_symlinks=False):
@@ -233,7 +236,7 @@ class Folder:
             self._others.add(path)
 
     def _check_path(self, path: str) -> None:
-        """Raise SetupError if a file or symbolic link is where the path's folder should be."""
+        """Raise SetupError if a file or symbolic link exists where a folder of the path should be."""
         above = path.rpartition("/")[0]
         while above:
             if above in self._folders:
@@ -250,7 +253,7 @@ class Folder:
             above = above.rpartition("/")[0]
 
     def _is_taken(self, path: str) -> bool:
-        """Return whether a file that no export created is at the path or below it."""
+        """Return whether the path, or a path below it, contains a file that no export created."""
         if path in self._folders:
             below = (p for p in (*self._sizes, *self._others) if p.startswith(f"{path}/"))
             return any(inside not in self._owned for inside in below)
@@ -262,7 +265,7 @@ class Folder:
 
     def _list(self, path: str, entry: ExportedFile) -> None:
         self._files[path] = entry
-        self.tally.size += entry.size
+        self.counts.size += entry.size
 
     def _read(self, path: str) -> bytes | None:
         try:
@@ -274,7 +277,7 @@ class Folder:
         self._make_folder(path.rpartition("/")[0])
         os.replace(self._stage, self.root / path)
         self._sizes[path] = -1
-        self.tally.written += 1
+        self.counts.written += 1
 
     def _make_folder(self, path: str) -> None:
         if path not in self._folders:
@@ -340,17 +343,17 @@ def check_target(target: Path, site: Site) -> None:
 
 
 @contextmanager
-def opened(root: Path, manifest: Manifest, *, force: bool) -> Iterator[Folder]:
+def open_folder(root: Path, manifest: Manifest, *, force: bool) -> Iterator[Folder]:
     """Context manager that creates and locks the export folder.
 
-    Raises SetupError if the folder has other contents, or contains an export for a different role.
+    Raises SetupError if the folder has other contents, or contains an export for another role.
     """
     with _errors(root), _locked(root):
-        earlier = _earlier(root, manifest, force=force)
+        previous = _previous_manifest(root, manifest, force=force)
         for left in root.glob(f"{_STAGE}*"):  # Remove the files of an export that was killed.
             shutil.rmtree(left, ignore_errors=True)
         with tempfile.TemporaryDirectory(prefix=_STAGE, dir=root) as stage:
-            yield Folder(root, Path(stage), manifest, earlier, force=force)
+            yield Folder(root, Path(stage), manifest, previous, force=force)
 
 
 @contextmanager
@@ -376,8 +379,11 @@ def _locked(root: Path) -> Iterator[None]:
         yield
 
 
-def _earlier(root: Path, manifest: Manifest, *, force: bool) -> Manifest:
-    """Return the earlier export's manifest, if any. Raises SetupError if the folder can't be used."""
+def _previous_manifest(root: Path, manifest: Manifest, *, force: bool) -> Manifest:
+    """Return the manifest of the previous export, or an empty one.
+
+    Raises SetupError if the folder can't be used.
+    """
     try:
         found = read_manifest(root)
     except SetupError:

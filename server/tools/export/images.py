@@ -1,4 +1,4 @@
-"""Files for the named transformations in exported responses, which a static host can't make itself."""
+"""Files for the named transformations in exported responses, which a static host can't create itself."""
 
 import posixpath
 from collections.abc import Callable, Iterable, Mapping
@@ -29,7 +29,7 @@ Progress = Callable[[int, int], None]  # (done, total)
 
 @dataclass(frozen=True, slots=True)
 class NamedImage:
-    """The transformation `name` of the media file `key`."""
+    """The named transformation `name` of the media file `key`."""
 
     key: str
     name: str
@@ -40,9 +40,9 @@ class NamedImage:
 
 
 def with_images(state: State) -> tuple[State, Mapping[str, NamedImage]]:
-    """Return the state with paths of files as the URLs of named transformations, and the images by path.
+    """Replace the URLs of named transformations with file paths.
 
-    Each path is relative to the folder of uploads.
+    Return the new state, and the image for each path, which is relative to the uploads folder.
     """
     formats = named_formats(state.settings.media)
     if formats is None:
@@ -72,28 +72,28 @@ def _free_path(key: str, name: str, ext: str, media: Mapping[str, Document]) -> 
     return path
 
 
-class ImageMaker:
-    """Maker of named transformations, which are cached as for requests."""
+class NamedImageRenderer:
+    """Renderer of named transformations. It uses the server's cache of images."""
 
     def __init__(self, site: Site) -> None:
         files = MediaFiles(site, PastStates(site), SiteBucket(site.root, site.image_cache.folder))
         self._site, self._images = site, Images(files, cores(), DOWNLOAD_TIMEOUT_S)
         self._caller = Caller((), lambda: None)
 
-    def make(self, images: Iterable[NamedImage], progress: Progress) -> set[NamedImage]:
-        """Make images, several at the same time. Return those that could be made."""
-        wanted, made = list(images), set[NamedImage]()
+    def render(self, images: Iterable[NamedImage], progress: Progress) -> set[NamedImage]:
+        """Render images, several at the same time. Return those that could be rendered."""
+        requested, rendered = list(images), set[NamedImage]()
         with ThreadPoolExecutor(cores()) as executor:
-            for done, (image, is_made) in enumerate(
-                zip(wanted, executor.map(self._try, wanted), strict=True), 1
+            for done, (image, is_rendered) in enumerate(
+                zip(requested, executor.map(self._try, requested), strict=True), 1
             ):
-                if is_made:
-                    made.add(image)
-                progress(done, len(wanted))
-        return made
+                if is_rendered:
+                    rendered.add(image)
+                progress(done, len(requested))
+        return rendered
 
     def open(self, image: NamedImage) -> BufferedReader:
-        """Open an image, after making it if necessary. Raises ApiError."""
+        """Open an image, which is rendered first if necessary. Raises ApiError."""
         found = self._images.find(
             self._site.state.snapshot, "", image.key, {PRESET: image.name}, self._caller
         )

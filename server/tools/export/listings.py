@@ -30,7 +30,7 @@ LOCALES = "locale"  # folder for all locales except the default
 class Access:
     """The actor whose permissions limit the export.
 
-    If `drafts` is set, the drafts that the actor is allowed to read are exported, too.
+    If `drafts` is set, drafts that the actor can read are exported instead of published versions.
     """
 
     actor: Actor
@@ -44,7 +44,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class ListRequest:
-    """A query for one content type's documents in one locale, and its results."""
+    """A query for one content type's documents in one locale, with its results."""
 
     access: Access
     view: View
@@ -62,7 +62,7 @@ class ListRequest:
         return max(1, -(-len(self.documents) // self.query.page.limit))
 
     @property
-    def one_by_one(self) -> bool:
+    def has_document_files(self) -> bool:
         # Each document gets a file of its own if the actor is allowed to request single documents.
         return self.access.actor.may(self.type.singular, "findOne")
 
@@ -74,19 +74,20 @@ class ListRequest:
         top = f"{self.folder}/{self.type.plural}"
         yield f"{top}.json"
         yield from (f"{top}/page/{number}.json" for number in range(1, self.pages + 1))
-        if self.one_by_one:
+        if self.has_document_files:
             yield from (f"{top}/{document.document_id}.json" for document in self.documents)
 
     def responses(self) -> Iterator[Response]:
-        """Yield the response for a single type, or for each page and document of a collection type."""
+        """Yield the response for a single type, or one for each page and document of a collection type."""
         renderer = Renderer(self.view, response_format=self.view.settings.api.format)
         render = renderer.of(self.query.selection)
         one = {
             key: self.params[key] for key in ("locale", "status", "fields", "populate") if key in self.params
         }
-        asked = _query(one)
+        document_query = _query(one)
         if self.type.kind == "singleType":
-            path, url = f"{self.folder}/{self.type.singular}.json", f"/api/{self.type.singular}{asked}"
+            path = f"{self.folder}/{self.type.singular}.json"
+            url = f"/api/{self.type.singular}{document_query}"
             for document in self.documents:
                 body = one_answer(render(document))
                 yield Response(path, url, body)
@@ -102,9 +103,9 @@ class ListRequest:
             pagination = {**self.params.get("pagination", {}), "page": str(number)}
             query = _query({**self.params, "pagination": pagination})
             yield Response(f"{top}/page/{number}.json", f"{url}{query}", body)
-            if self.one_by_one:
+            if self.has_document_files:
                 for key, body in zip((d.document_id for d in shown), rendered, strict=True):
-                    request = f"{url}/{quote(key, safe='')}{asked}"
+                    request = f"{url}/{quote(key, safe='')}{document_query}"
                     yield Response(f"{top}/{key}.json", request, one_answer(body))
 
 
@@ -116,30 +117,30 @@ def _query(params: Mapping[str, Any]) -> str:
 def listings(state: State, access: Access) -> Iterator[ListRequest]:
     """Yield the document lists to export. Raises SetupError if parameters in site.yaml are invalid."""
     for type_ in state.schema.content_types:
-        wanted = state.settings.export.types.get(type_.singular, TypeExport())
+        type_export = state.settings.export.types.get(type_.singular, TypeExport())
         if not access.actor.may(type_.singular, "find"):
             continue
         for locale in (
             state.settings.locales.available if type_.localized else (state.settings.locales.default,)
         ):
             try:
-                yield _listing(state, access, type_, wanted, locale)
+                yield _listing(state, access, type_, type_export, locale)
             except ApiError as error:
                 raise SetupError(
                     FILE,
-                    wanted.line,
+                    type_export.line,
                     f"the request for export.types.{type_.singular} failed: {error.message}",
                 ) from error
 
 
-def _listing(state: State, access: Access, type_: Type, wanted: TypeExport, locale: str) -> ListRequest:
+def _listing(state: State, access: Access, type_: Type, type_export: TypeExport, locale: str) -> ListRequest:
     default = locale == state.settings.locales.default
-    params = {**({} if default else {"locale": locale}), **access.status(type_), **wanted.parameters}
+    params = {**({} if default else {"locale": locale}), **access.status(type_), **type_export.parameters}
     # Allow `populate` even if site.yaml forbids it together with pagination.
     settings = with_values(state.settings, {"api.populate_with_pagination": True})
     reader = Reader(replace(state, settings=settings), type_, access.actor)
-    asked = with_default_populate(qs.parse(query_string(params)), type_, settings)
-    query = reader.query(asked, many=True)
+    parameters = with_default_populate(qs.parse(query_string(params)), type_, settings)
+    query = reader.query(parameters, many=True)
     view = reader.view(query)
     if type_.kind == "singleType":
         found = find_single(view, query)

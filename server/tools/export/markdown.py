@@ -19,8 +19,8 @@ from server.tools.export.response import Response
 class MarkdownFiles:
     """The Markdown files for the documents of a list.
 
-    They contain all attributes, whatever `export.types` says. Otherwise, the links between them would not be
-    the addresses of exported files.
+    They contain all attributes, regardless of `export.types`, so that links between them lead to exported
+    files.
     """
 
     state: State
@@ -31,7 +31,7 @@ class MarkdownFiles:
         return (path for path, _, _ in self._requests())
 
     def responses(self) -> Iterator[Response]:
-        """Yield the files. They contain what a server responds to the same requests."""
+        """Yield the files. They have the same content as a server's responses."""
         reader = Reader(self.state, self.listing.type, self.listing.access.actor)
         for path, params, document_id in self._requests():
             url, query = f"/api/{self._name}", query_string(params)
@@ -58,6 +58,6 @@ class MarkdownFiles:
         for number in range(1, max(1, -(-len(listing.documents) // size)) + 1):
             page = {"pagination": {"page": str(number)}}
             yield f"{top}/page/{number}{ENDING}", {**params, **filters, **page}, None
-        if listing.one_by_one:
+        if listing.has_document_files:
             for document in listing.documents:
                 yield f"{top}/{document.document_id}{ENDING}", params, document.document_id

@@ -1,7 +1,7 @@
 """Feeds, sitemaps, `llms.txt` and redirects in an export.
 
-All but the redirects are the same as a server's responses. Redirects are the same as the output of
-`bifolio redirects`.
+The redirects are the same as the output of `bifolio redirects`. All other files are the same as a server's
+responses.
 """
 
 from collections.abc import Iterator
@@ -47,30 +47,34 @@ def publications(site: PublicSite) -> Iterator[Response]:
 
 @dataclass(frozen=True, slots=True)
 class RedirectFiles:
-    """Files with redirects, and the numbers of redirects and aliases that could not be written."""
+    """Files with redirects.
+
+    `unsupported` is the number of redirects that a format can't represent. `problems` is the number of
+    invalid aliases.
+    """
 
     files: tuple[Response, ...] = ()
-    left: int = 0
+    unsupported: int = 0
     problems: int = 0
 
 
 def redirect_files(state: State, redirects: Redirects) -> RedirectFiles:
-    """Return the files for the formats in the `export.redirects` setting.
+    """Return the files for the formats in the setting `export.redirects`.
 
     Raises SetupError if a format can't contain redirects for several hosts.
     """
-    wanted = state.settings.export.redirects
-    if not wanted:
+    format_names = state.settings.export.redirects
+    if not format_names:
         return RedirectFiles()
     found = redirects.of(Caller(state, OWNER))
-    files, left = [], 0
-    for name in wanted:
+    files, unsupported = [], 0
+    for name in format_names:
         if not FORMATS[name].several_hosts and len(found.origins) > 1:
             what = f"export.redirects: the format {name} can't contain redirects for several hosts"
             several = ", ".join(key for key, format_ in FORMATS.items() if format_.several_hosts)
             fix = f"use one of {several}, or run `bifolio redirects --origin URL` for each host"
             raise SetupError(FILE, None, what, fix)
         text, unwritten = FORMATS[name].write(found.redirects)
-        left += len(unwritten)
+        unsupported += len(unwritten)
         files.append(Response(REDIRECT_FILES[name], "", text.encode()))
-    return RedirectFiles(tuple(files), left, len(found.problems))
+    return RedirectFiles(tuple(files), unsupported, len(found.problems))

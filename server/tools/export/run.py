@@ -1,4 +1,4 @@
-"""Exports a site: its responses, and the media files that they refer to."""
+"""Export of a site: its responses, and the media files that they refer to."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -18,14 +18,14 @@ from server.storage.media import media_key
 from server.tools.export.contents import (
     SiteExport,
     Source,
-    find_uploads,
-    make_formats,
-    opener,
-    sources,
+    create_resized_images,
+    file_opener,
+    possible_upload_paths,
+    upload_sources,
     with_base_url,
 )
-from server.tools.export.folder import Folder, Manifest, Tally, check_target, opened
-from server.tools.export.images import ImageMaker, NamedImage, with_images
+from server.tools.export.folder import FileCounts, Folder, Manifest, check_target, open_folder
+from server.tools.export.images import NamedImage, NamedImageRenderer, with_images
 from server.tools.export.listings import Access
 from server.tools.export.publications import redirect_files
 
@@ -52,27 +52,27 @@ class ExportOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class ExportResult:
     """The result of an export.
 
     - `unscaled`: the number of images that could not be resized.
-    - `unmade`: the number of named transformations that could not be made.
-    - `left_out`: the types that the role is not allowed to read.
-    - `unwritten`: the number of redirects that a format can't represent.
-    - `wrong_aliases`: the number of problems with aliases.
+    - `failed_images`: the number of named transformations that could not be rendered.
+    - `unreadable_types`: the types that the role is not allowed to read.
+    - `unsupported_redirects`: the number of redirects that a format can't represent.
+    - `alias_problems`: the number of problems with aliases.
     """
 
     documents: Mapping[str, int]
     files: int
     unscaled: int
-    unmade: int
-    left_out: tuple[str, ...]
-    tally: Tally
-    unwritten: int
-    wrong_aliases: int
+    failed_images: int
+    unreadable_types: tuple[str, ...]
+    counts: FileCounts
+    unsupported_redirects: int
+    alias_problems: int
 
 
-def export(site: Site, target: Path, options: ExportOptions, bar: Bar) -> Done:
+def export(site: Site, target: Path, options: ExportOptions, bar: Bar) -> ExportResult:
     """Export a site to the folder `target`. Raises SetupError, usually before anything is written."""
     settings = site.state.settings
     access = Access(_actor(settings, options), options.drafts)
@@ -82,47 +82,58 @@ def export(site: Site, target: Path, options: ExportOptions, bar: Bar) -> Done:
     _check_drafts(site.state, access)
     redirects = redirect_files(site.state, Redirects(PastStates(site)))
     with bar("Scaling images") as progress:
-        unscaled = make_formats(site, progress)
+        unscaled = create_resized_images(site, progress)
     state, images = with_images(site.state) if options.images else (site.state, {})
     state = with_base_url(state, base) if base else state
     contents = SiteExport(state, access, redirects.files)
     manifest = Manifest(settings.name, access.actor.name, options.drafts, base, commit=options.commit)
     paths = contents.paths()
-    with opened(target, manifest, force=options.force) as folder, bar("Exporting") as progress:
-        folder.claim(paths)
+    with open_folder(target, manifest, force=options.force) as folder, bar("Exporting") as progress:
+        folder.register(paths)
         named = _write(contents, folder, len(paths), progress)
-        uploads = {f"uploads/{inside}": file for inside, file in sources(site, named).items()}
+        uploads = {f"uploads/{inside}": file for inside, file in upload_sources(site, named).items()}
         wanted = {f"uploads/{inside}": images[inside] for inside in named if inside in images}
-        maker = ImageMaker(site)
-        made = _make(maker, wanted, bar)
-        folder.claim([*uploads, *made])
-        folder.remove_gone([*paths, *uploads, *made])
-        _copy(folder, uploads, opener(site))
-        for path, image in made.items():
-            with maker.open(image) as source:
+        renderer = NamedImageRenderer(site)
+        rendered = _render_images(renderer, wanted, bar)
+        folder.register([*uploads, *rendered])
+        folder.remove_obsolete([*paths, *uploads, *rendered])
+        _copy(folder, uploads, file_opener(site))
+        for path, image in rendered.items():
+            with renderer.open(image) as source:
                 folder.copy(path, image.request, source)
-        tally = folder.finish()
-    documents, left_out = _count_documents(contents), _left_out_types(contents)
-    files, unmade = len(uploads) + len(made), len(wanted) - len(made)
-    return Done(documents, files, unscaled, unmade, left_out, tally, redirects.left, redirects.problems)
+        counts = folder.finish()
+    documents, unreadable_types = _count_documents(contents), _unreadable_types(contents)
+    files, failed_images = len(uploads) + len(rendered), len(wanted) - len(rendered)
+    return ExportResult(
+        documents,
+        files,
+        unscaled,
+        failed_images,
+        unreadable_types,
+        counts,
+        redirects.unsupported,
+        redirects.problems,
+    )
 
 
 def _write(contents: SiteExport, folder: Folder, count: int, progress: Progress) -> set[str]:
     named = {media_key(file.path) or "" for file in contents.media}
     for done, response in enumerate(contents.responses(), 1):
-        folder.put(response)
+        folder.write_response(response)
         if b"/uploads/" in response.body:
-            named.update(find_uploads(response.body))
+            named.update(possible_upload_paths(response.body))
         if done % 100 == 0 or done == count:
             progress(done, count)
     return named
 
 
-def _make(maker: ImageMaker, wanted: Mapping[str, NamedImage], bar: Bar) -> Mapping[str, NamedImage]:
-    """Make images, and return those that could be made, by path."""
+def _render_images(
+    renderer: NamedImageRenderer, images: Mapping[str, NamedImage], bar: Bar
+) -> Mapping[str, NamedImage]:
+    """Render images, and return those that could be rendered, by path."""
     with bar("Transforming images") as progress:
-        made = maker.make(wanted.values(), progress)
-    return {path: image for path, image in sorted(wanted.items()) if image in made}
+        rendered = renderer.render(images.values(), progress)
+    return {path: image for path, image in sorted(images.items()) if image in rendered}
 
 
 def _copy(
@@ -141,7 +152,7 @@ def _count_documents(contents: SiteExport) -> Mapping[str, int]:
     return {uid: len(found) for uid, found in ids.items()}
 
 
-def _left_out_types(contents: SiteExport) -> tuple[str, ...]:
+def _unreadable_types(contents: SiteExport) -> tuple[str, ...]:
     shown = {listing.type.uid for listing in contents.listings}
     return tuple(t.singular for t in contents.state.schema.content_types if t.uid not in shown)
 

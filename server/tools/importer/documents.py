@@ -1,4 +1,4 @@
-"""Converts imported document versions to the form stored in files.
+"""Conversion of imported document versions to the form that files store.
 
 A draft that equals its published version is omitted.
 """
@@ -23,7 +23,7 @@ SourceKey = tuple[str, str, str]  # (uid, documentId, locale)
 class TargetVersion:
     """A document version to write to a file.
 
-    `told` contains the names of the attributes that the source provides.
+    `provided` contains the names of the attributes that the source contains.
     """
 
     type: Type
@@ -31,7 +31,7 @@ class TargetVersion:
     locale: str
     draft: bool
     values: Mapping[str, Any]
-    told: frozenset[str]
+    provided: frozenset[str]
     timestamps: Mapping[str, Plain]
 
     def trees(self) -> dict[str, Tree]:
@@ -41,18 +41,22 @@ class TargetVersion:
 def target_versions(
     source: Source, schema: Schema, settings: Settings, notes: ImportNotes
 ) -> Iterator[list[TargetVersion]]:
-    """Yield each document's list of versions. The first version determines the file name."""
+    """Yield a list with the versions of each document. The first version determines the file name."""
     versions = [v for v in source.versions if v.uid in schema.types]
     published = {_key(v, settings) for v in versions if not v.draft}
     for group in _group_versions(versions).values():
         made = []
         for version in sorted(group, key=lambda v: _rank(v, settings)):
-            twin = _twin(version, group)
-            if version.draft and twin and _same(schema, version, twin, published, settings):
+            published_version = _counterpart(version, group)
+            if (
+                version.draft
+                and published_version
+                and _same(schema, version, published_version, published, settings)
+            ):
                 continue
             # If the draft is the same, use its values, because its relations include documents that exist
             # only as drafts.
-            draft = None if version.draft else _twin(version, group)
+            draft = None if version.draft else _counterpart(version, group)
             same = draft is not None and _same(schema, draft, version, published, settings)
             tree = draft.tree if draft is not None and same else version.tree
             made.append(_read(version, tree, schema, settings, notes))
@@ -77,12 +81,16 @@ def _key(version: SourceVersion, settings: Settings) -> SourceKey:
     return (version.uid, version.document_id, version.locale or settings.locales.default)
 
 
-def _twin(version: SourceVersion, group: Sequence[SourceVersion]) -> SourceVersion | None:
+def _counterpart(version: SourceVersion, group: Sequence[SourceVersion]) -> SourceVersion | None:
     return next((v for v in group if v.locale == version.locale and v.draft != version.draft), None)
 
 
 def _same(
-    schema: Schema, draft: SourceVersion, twin: SourceVersion, published: set[SourceKey], settings: Settings
+    schema: Schema,
+    draft: SourceVersion,
+    published_version: SourceVersion,
+    published: set[SourceKey],
+    settings: Settings,
 ) -> bool:
     """Return whether a draft equals its published version, ignoring relations to unpublished documents."""
 
@@ -112,7 +120,7 @@ def _same(
         return (uid, document_id, locale) in published
 
     type_ = schema.types[draft.uid]
-    return pruned(draft.tree, type_) == pruned(twin.tree, type_)
+    return pruned(draft.tree, type_) == pruned(published_version.tree, type_)
 
 
 def _read(
@@ -121,8 +129,8 @@ def _read(
     type_ = schema.types[version.uid]
     locale = version.locale if type_.localized and version.locale else settings.locales.default
     reading = Reading(schema.types, "")
-    told = {name: t for name, t in tree.items() if name in type_.attributes and t is not None}
-    values = dict(zip(type_.attributes, read_attributes(type_, told, (), reading), strict=True))
+    provided = {name: t for name, t in tree.items() if name in type_.attributes and t is not None}
+    values = dict(zip(type_.attributes, read_attributes(type_, provided, (), reading), strict=True))
     for name, attribute in type_.attributes.items():
         # If the source contains null, store null instead of the attribute's default.
         if tree.get(name, "") is None:

@@ -1,4 +1,4 @@
-"""Writes imported documents, using the same code as the API."""
+"""Writer of imported documents, which uses the same code as the API."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,8 +22,8 @@ from server.storage.store import Store
 from server.tools.importer.documents import TargetVersion, target_versions
 from server.tools.importer.merge import Merge
 from server.tools.importer.record import digest_of
-from server.tools.importer.schemas import Fitted
-from server.tools.importer.source import ImportNotes, Say, Source
+from server.tools.importer.schemas import SiteModel
+from server.tools.importer.source import ImportNotes, ReportProgress, Source
 from server.write.context import Context, values_of
 from server.write.new_file import free_path
 from server.write.request import Address
@@ -34,21 +34,23 @@ _MAX_NAME_CHARS = 80  # maximum length of a file name that comes from these attr
 Existing = Mapping[tuple[str, str], Mapping[tuple[str, bool], Document]]
 
 
-def merge_documents(merge: Merge, source: Source, fitted: Fitted, say: Say) -> None:
-    """Write all document versions, and remove the files of versions that are no longer in the source."""
-    store = Store(merge.root, fitted.schema, fitted.settings, CommitTimes().timestamps)
-    existing = _existing(store)
-    context = Context(empty(fitted.schema), fitted.settings, store, merge.changeset, now())
-    documents = _DocumentMerge(merge, context, fitted, source.notes)
-    groups = list(target_versions(source, fitted.schema, fitted.settings, source.notes))
+def merge_documents(
+    merge: Merge, source: Source, site_model: SiteModel, report_progress: ReportProgress
+) -> None:
+    """Write all document versions, and remove the files of versions that the source no longer contains."""
+    store = Store(merge.root, site_model.schema, site_model.settings, CommitTimes().timestamps)
+    existing = _existing_versions(store)
+    context = Context(empty(site_model.schema), site_model.settings, store, merge.changeset, now())
+    documents = _DocumentMerge(merge, context, site_model, source.notes)
+    groups = list(target_versions(source, site_model.schema, site_model.settings, source.notes))
     for done, group in enumerate(groups):
-        say("Documents", done, len(groups))
+        report_progress("Documents", done, len(groups))
         key = (group[0].type.uid, group[0].document_id)
         documents.document(group, existing.get(key, {}))
 
 
-def _existing(store: Store) -> Existing:
-    """Return the site's existing document versions, parsed with the new schema."""
+def _existing_versions(store: Store) -> Existing:
+    """Return the versions of the site's documents, parsed with the new schema."""
     found: dict[tuple[str, str], dict[tuple[str, bool], Document]] = {}
     for path in sorted(walk(store.root, store.layout.roots).files):
         if path.startswith(f"{UPLOADS}/") or not store.claimed(path):
@@ -65,7 +67,7 @@ def _existing(store: Store) -> Existing:
 class _DocumentMerge:
     merge: Merge
     context: Context
-    fitted: Fitted
+    site_model: SiteModel
     notes: ImportNotes
     new_texts: dict[str, str] = field(default_factory=dict)  # the new texts of files, by path
 
@@ -93,19 +95,19 @@ class _DocumentMerge:
             path = free_path(self.context, address, version.document_id, values, _title_of(values))
         claim = self.context.layout.claim(path)
         text = self.new_texts[path] = self._text(version, path)
-        says = self._says(path, text, version)
-        if claim and not version.type.files and not says:
+        has_values = self._has_values(path, text, version)
+        if claim and not version.type.files and not has_values:
             path = self.context.layout.path_of(claim, ".json")
             text = self.new_texts[path] = self._text(version, path)
-            says = self._says(path, text, version)
-        if not says:
+            has_values = self._has_values(path, text, version)
+        if not has_values:
             self.notes.add(
                 version.type.uid, f"the file format of {path} can't represent all values of the document"
             )
         return path
 
     def _merge(self, version: TargetVersion, path: str, found: Document | None) -> None:
-        told = {name: tree for name, tree in version.trees().items() if name in version.told}
+        provided = {name: tree for name, tree in version.trees().items() if name in version.provided}
 
         def new() -> str:
             return self.new_texts.pop(path)
@@ -115,7 +117,9 @@ class _DocumentMerge:
                 raise ConflictError("contains a different document")
             return self._change_file(version, found, old)
 
-        self.merge.merge_text(version.type.uid, path, digest_of({**told, **version.timestamps}), new, changed)
+        self.merge.merge_text(
+            version.type.uid, path, digest_of({**provided, **version.timestamps}), new, changed
+        )
 
     def _text(self, version: TargetVersion, path: str) -> str:
         claim = self.context.layout.claim(path)
@@ -125,22 +129,22 @@ class _DocumentMerge:
         return new_text(path, type_.body, trees, type_.front_matter)
 
     def _change_file(self, version: TargetVersion, found: Document, old: str) -> str:
-        """Return an existing file's updated text. Attributes missing from the source keep their values."""
+        """Return the new text of an existing file. Attributes that the source lacks keep their values."""
         values = values_of(found)
-        told = {name: value for name, value in version.values.items() if name in version.told}
-        changes = self.context.changes(found, {**values, **told})
+        provided = {name: value for name, value in version.values.items() if name in version.provided}
+        changes = self.context.changes(found, {**values, **provided})
         changes |= {name: at for name, at in version.timestamps.items() if found.get(name) != at}
         return self.context.changed(found, changes) if changes else old
 
-    def _says(self, path: str, text: str, version: TargetVersion) -> bool:
-        """Return whether `text`, once parsed, has the same values as the version."""
+    def _has_values(self, path: str, text: str, version: TargetVersion) -> bool:
+        """Return whether a file with this text would have the same values as the version."""
         if "\0" in text or len(text.encode()) > MAX_FILE_BYTES:
             return False  # The store would reject such a file.
         try:
             tree = collect_other_keys(version.type, parse(path, text, version.type.body))
         except SyntaxProblem:
             return False
-        read = read_attributes(version.type, tree, (), Reading(self.fitted.schema.types, ""))
+        read = read_attributes(version.type, tree, (), Reading(self.site_model.schema.types, ""))
         pairs = zip(version.type.attributes.values(), read, strict=True)
         return all(a.derived or value == version.values[a.name] for a, value in pairs)
 

@@ -1,4 +1,4 @@
-"""Imports a source in one atomic write. After a crash, the import can simply be run again."""
+"""Import of a source in one atomic write. After a crash, the import can simply be run again."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,8 +16,8 @@ from server.tools.importer.files import merge_documents
 from server.tools.importer.locales import settings_text
 from server.tools.importer.merge import Merge
 from server.tools.importer.project_config import NO_SETTINGS, ProjectSettings
-from server.tools.importer.schemas import fit
-from server.tools.importer.source import Say, Source, SourceReader
+from server.tools.importer.schemas import merge_schemas
+from server.tools.importer.source import ReportProgress, Source, SourceReader
 from server.tools.importer.uploads import merge_uploads
 
 
@@ -31,7 +31,7 @@ class ImportOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportResult:
     """The result of an import."""
 
     source: Source
@@ -40,12 +40,14 @@ class Imported:
     had_settings: bool = True  # whether site.yaml existed before the import
 
 
-def run(root: Path, reader: SourceReader, options: ImportOptions, say: Say) -> Imported:
+def run(
+    root: Path, reader: SourceReader, options: ImportOptions, report_progress: ReportProgress
+) -> ImportResult:
     """Import a source into a site. If this raises SetupError, nothing has been imported."""
     root = root.resolve()
     if not options.dry_run and next((root / STATE_FOLDER / "journal").glob("*"), None):
         _commit(root, [])  # This completes or undoes a write that was interrupted by a crash.
-    say("Reading", 0, 0)
+    report_progress("Reading", 0, 0)
     source = replace(reader.read(), project=options.project)
     before = records.read_record(root)
     had_settings = (root / FILE).exists()
@@ -57,21 +59,21 @@ def run(root: Path, reader: SourceReader, options: ImportOptions, say: Say) -> I
             made.changeset.put(FILE, text)
         return made
 
-    merge, fitted = fit(root, source.schemas, source.notes, begin)
-    if not fitted.settings.api.populate_with_pagination:
+    merge, site_model = merge_schemas(root, source.schemas, source.notes, begin)
+    if not site_model.settings.api.populate_with_pagination:
         what = "set api.populate_with_pagination: allow to combine populate and pagination, as Strapi does"
         source.notes.add(FILE, what)
     with _staging(root, options) as folder:
-        merge_uploads(merge, source, reader, folder, say)
-        merge_documents(merge, source, fitted, say)
+        merge_uploads(merge, source, reader, folder, report_progress)
+        merge_documents(merge, source, site_model, report_progress)
         if merge.record.files != before.files:
             merge.changeset.put(records.PATH, merge.record.text())
         writes = merge.changeset.writes()
         if writes and not options.dry_run:
-            say("Writing", 0, 0)
+            report_progress("Writing", 0, 0)
             _commit(root, writes)
     written = merge.written + any(path == FILE for path, _ in merge.changeset.texts())
-    return Imported(source, merge, written, had_settings)
+    return ImportResult(source, merge, written, had_settings)
 
 
 def _commit(root: Path, writes: list[Write]) -> None:

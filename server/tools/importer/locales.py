@@ -1,4 +1,4 @@
-"""Converts a source's locales, roles and permissions to the syntax of site.yaml."""
+"""Conversion of a source's locales, roles and permissions to the syntax of site.yaml."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ from server.formats.regular_files import read_regular_file
 from server.formats.yaml.reader import read_yaml
 from server.paths import CONTENT
 from server.storage.document_text import change_text, new_text
-from server.tools.importer.readers.links import Linked
+from server.tools.importer.readers.links import LinkTable
 from server.tools.importer.source import Roles, Source, is_localized
 
 
@@ -22,24 +22,28 @@ def settings_text(root: Path, source: Source) -> str | None:
     locales = {"default": source.default_locale, "available": list(source.locales)}
     if not (root / FILE).exists():
         name = {"name": root.resolve().name}
-        said = {"locales": locales} if localized else {}
+        locale_settings = {"locales": locales} if localized else {}
         return new_text(
             FILE,
             None,
-            {**name, **said, "api": {"populate_with_pagination": "allow", **source.project.tree()}},
+            {
+                **name,
+                **locale_settings,
+                "api": {"populate_with_pagination": "allow", **source.project.tree()},
+            },
         )
     text = read_regular_file(root / FILE).decode("utf-8")
-    said = read_yaml(text) or {}
+    settings_tree = read_yaml(text) or {}
     changes: dict[str, Any] = {}
-    if "populate_with_pagination" not in (said.get("api") or {}):
-        changes["api"] = {**(said.get("api") or {}), "populate_with_pagination": "allow"}
+    if "populate_with_pagination" not in (settings_tree.get("api") or {}):
+        changes["api"] = {**(settings_tree.get("api") or {}), "populate_with_pagination": "allow"}
     if localized:
-        changes |= _locales_to_add(root, settings, source, said.get("locales"))
+        changes |= _locales_to_add(root, settings, source, settings_tree.get("locales"))
     return change_text(FILE, text, None, changes) if changes else None
 
 
 def _locales_to_add(root: Path, settings: Settings, source: Source, written: Any) -> Mapping[str, Any]:
-    """Return locale settings that include the source's locales, or {} if none are missing.
+    """Return locale settings that include the source's locales, or {} if no locale is missing.
 
     Raises SetupError if the default locales differ.
     """
@@ -79,7 +83,7 @@ _LOCALES = "plugin::i18n.locales.listLocales"
 
 
 def read_roles(
-    entities: Mapping[str, Sequence[tuple[int, Mapping[str, Any]]]], linked: Linked, uids: Mapping[str, str]
+    entities: Mapping[str, Sequence[tuple[int, Mapping[str, Any]]]], links: LinkTable, uids: Mapping[str, str]
 ) -> Roles:
     """Return each role's permissions, omitting those that Bifolio does not support."""
     names = {row: str(data.get("type")) for row, data in entities.get(_ROLE, ())}
@@ -88,7 +92,7 @@ def read_roles(
         found = _action(str(data.get("action")), uids)
         if found is None:
             continue
-        for _, (_, role) in linked.targets.get((_PERMISSION, row, "role"), ()):
+        for _, (_, role) in links.targets.get((_PERMISSION, row, "role"), ()):
             if role in names:
                 roles.setdefault(names[role], {}).setdefault(found[0], []).append(found[1])
     return roles

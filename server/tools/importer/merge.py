@@ -1,6 +1,6 @@
-"""Merges imported content into a site.
+"""Merge of imported content into a site.
 
-Files that were edited, moved or deleted in the site are kept, unless the import overwrites them.
+Files that were edited, moved or deleted in the site are left unchanged, unless the import overwrites them.
 """
 
 from collections.abc import Callable
@@ -15,8 +15,8 @@ OUTCOMES = ("new", "changed", "same", "kept")
 
 
 @dataclass(slots=True)
-class Counts:
-    """The number of documents, and the number of files for each outcome."""
+class OutcomeCounts:
+    """The number of documents, and the number of files with each outcome."""
 
     documents: int = 0
     files: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OUTCOMES, 0))
@@ -24,100 +24,113 @@ class Counts:
 
 @dataclass(slots=True)
 class Merge:
-    """The changes that an import will make to a site."""
+    """The changes that an import will make to a site.
+
+    `kept` contains the files that are left unchanged, each with the reason.
+    """
 
     root: Path
     changeset: Changeset
     record: SourceRecord
     overwrite: bool
-    counts: dict[str, Counts] = field(default_factory=dict)
+    counts: dict[str, OutcomeCounts] = field(default_factory=dict)
     kept: list[tuple[str, str]] = field(default_factory=list)  # (path, reason)
     removed: list[str] = field(default_factory=list)
 
     @property
     def written(self) -> int:
         """The number of files that will be created, changed or removed."""
-        made = (counts.files["new"] + counts.files["changed"] for counts in self.counts.values())
-        return sum(made) + len(self.removed)
+        changed_files = (counts.files["new"] + counts.files["changed"] for counts in self.counts.values())
+        return sum(changed_files) + len(self.removed)
 
-    def of(self, subject: str) -> Counts:
-        return self.counts.setdefault(subject, Counts())
+    def of(self, subject: str) -> OutcomeCounts:
+        return self.counts.setdefault(subject, OutcomeCounts())
 
     def merge_text(
-        self, subject: str, path: str, said: str, new: Callable[[], str], changed: Callable[[str], str]
+        self,
+        subject: str,
+        path: str,
+        source_version: str,
+        create: Callable[[], str],
+        convert: Callable[[str], str],
     ) -> None:
-        """Merge a text file. `said` is a digest of the file's content in the source.
+        """Merge a text file. `source_version` is a digest of its content in the source.
 
-        `new` returns the text for a new file. `changed` converts an existing file's text to its new text.
+        `create` returns the text of a new file. `convert` returns the new text for the text of an existing
+        file.
         """
         known = self.record.files.get(path)
-        if known and known.source == said and not self.overwrite:
+        if known and known.source == source_version and not self.overwrite:
             self._count(subject, "same")
         elif not self.changeset.exists(path):
             if known and not self.overwrite:
                 self._keep(subject, path, "was deleted in this site, but has changed in Strapi")
             else:
-                self._put(subject, path, said, new(), "new")
+                self._put(subject, path, source_version, create(), "new")
         else:
-            self._merge_change(subject, path, said, changed)
+            self._merge_change(subject, path, source_version, convert)
 
-    def _merge_change(self, subject: str, path: str, said: str, changed: Callable[[str], str]) -> None:
+    def _merge_change(
+        self, subject: str, path: str, source_version: str, convert: Callable[[str], str]
+    ) -> None:
         known = self.record.files.get(path)
         try:
             old = self.changeset.text(path)
-            text = changed(old)
+            text = convert(old)
         except ConflictError as error:
             self._keep(subject, path, error.message.removeprefix(path).lstrip(":, "))
             return
         if text == old:
-            self.record.files[path] = ImportedDigests(said, digest(old))
+            self.record.files[path] = ImportedDigests(source_version, digest(old))
             self._count(subject, "same")
         elif self.overwrite or (known and known.file == digest(old)):
-            self._put(subject, path, said, text, "changed")
+            self._put(subject, path, source_version, text, "changed")
         elif known:
             self._keep(subject, path, "was changed both in this site and in Strapi")
         else:
             self._keep(subject, path, "already exists with other content and was not imported")
 
-    def is_current(self, subject: str, path: str, said: str, found: str | None) -> bool:
-        """Return whether a media file is up to date. If so, record and count the file.
+    def is_current(self, subject: str, path: str, source_version: str, content_digest: str | None) -> bool:
+        """Return whether a media file is up to date. If so, it is recorded and counted.
 
-        `said` identifies the file's version in the source. `found` is a digest of the content in the
-        source, or None if unknown.
+        `source_version` identifies the file's version in the source. `content_digest` is None if it is
+        unknown.
         """
         known = self.record.files.get(path)
-        if not (known and known.source == said and not self.overwrite):
-            if found is None or file_digest(self.root / path) != found:
+        if not (known and known.source == source_version and not self.overwrite):
+            if content_digest is None or file_digest(self.root / path) != content_digest:
                 return False
-            self.record.files[path] = ImportedDigests(said, found)
+            self.record.files[path] = ImportedDigests(source_version, content_digest)
         self._count(subject, "same")
         return True
 
-    def count_file(self, subject: str, path: str, found: str | None) -> None:
+    def count_file(self, subject: str, path: str, content_digest: str | None) -> None:
         """Count a media file for a dry run, without downloading it."""
-        outcome, why = self._file_outcome(path, found or file_digest(self.root / path))
+        outcome, why = self._file_outcome(path, content_digest or file_digest(self.root / path))
         if outcome == "kept":
             self._keep(subject, path, why)
         else:
             self._count(subject, outcome)
 
-    def merge_file(self, subject: str, path: str, said: str, found: str, source: Path) -> None:
+    def merge_file(
+        self, subject: str, path: str, source_version: str, content_digest: str, source: Path
+    ) -> None:
         """Merge a media file that was downloaded to `source`.
 
-        `said` identifies the file's version in the source, and `found` is a digest of its content.
+        `source_version` identifies the file's version in the source.
         """
-        outcome, why = self._file_outcome(path, found)
+        outcome, why = self._file_outcome(path, content_digest)
         if outcome == "kept":
             self._keep(subject, path, why)
             return
         if outcome != "same":
             self.changeset.put_file(path, source)
-        self.record.files[path] = ImportedDigests(said, found)
+        self.record.files[path] = ImportedDigests(source_version, content_digest)
         self._count(subject, outcome)
 
-    def _file_outcome(self, path: str, found: str | None) -> tuple[str, str]:
+    def _file_outcome(self, path: str, content_digest: str | None) -> tuple[str, str]:
         known, there = self.record.files.get(path), file_digest(self.root / path)
-        if there == found and found:
+        if there == content_digest and content_digest:
             return "same", ""
         if there is None:
             gone = known is not None and not self.overwrite
@@ -127,9 +140,9 @@ class Merge:
         return "kept", "already exists with other content"
 
     def remove(self, path: str) -> None:
-        """Remove a file that is no longer in the source, unless it was edited in the site.
+        """Remove a file that the source no longer contains, unless it was edited in the site.
 
-        If `overwrite` is set, edited files are also removed.
+        If `overwrite` is set, edited files are removed too.
         """
         known = self.record.files.pop(path, None)
         if known is None or not self.changeset.exists(path):
@@ -140,9 +153,9 @@ class Merge:
         else:
             self.kept.append((path, "was changed in this site, but deleted in Strapi"))
 
-    def _put(self, subject: str, path: str, said: str, text: str, outcome: str) -> None:
+    def _put(self, subject: str, path: str, source_version: str, text: str, outcome: str) -> None:
         self.changeset.put(path, text)
-        self.record.files[path] = ImportedDigests(said, digest(text))
+        self.record.files[path] = ImportedDigests(source_version, digest(text))
         self._count(subject, outcome)
 
     def _keep(self, subject: str, path: str, why: str) -> None:

@@ -1,4 +1,4 @@
-"""Reader of the API settings in a Strapi project's `config/api` file.
+"""Reader for the API settings in a Strapi project's file `config/api`.
 
 The file is a program. It is never executed, so only literal values can be read.
 """
@@ -27,10 +27,10 @@ _ENTRY = re.compile(r"[\"']?\b(\w+)\b[\"']?\s*:\s*([^,{}\n]+)")
 
 @dataclass(frozen=True, slots=True)
 class ProjectSettings:
-    """The `api` settings for site.yaml, as strings, and the settings that could not be read."""
+    """The `api` settings for site.yaml, as strings, and the names of settings that could not be read."""
 
     api: Mapping[str, str]
-    unread: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
 
     def tree(self) -> dict[str, object]:
         """Return the settings as a nested mapping."""
@@ -66,14 +66,14 @@ def read_project(folder: Path) -> ProjectSettings:
 
 def _read(text: str) -> ProjectSettings:
     found: dict[str, str] = {}
-    unread: list[str] = []
+    unreadable: list[str] = []
     for key, value in _ENTRY.findall(_section(text, _REST)):
         name, form = _SETTINGS.get(key, ("", None))
         if form and form.fullmatch(value.strip()):
             found[name] = value.strip()
         elif form:
-            unread.append(f"rest.{key}: {value.strip()}")
-    return ProjectSettings(found, tuple(unread))
+            unreadable.append(f"rest.{key}: {value.strip()}")
+    return ProjectSettings(found, tuple(unreadable))
 
 
 def _section(text: str, opening: re.Pattern[str]) -> str:

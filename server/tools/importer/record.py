@@ -1,6 +1,6 @@
-"""Record of earlier imports, which shows whether a file was edited in the site or changed in the source.
+"""Record of earlier imports, which tells whether a file was edited in the site or changed in the source.
 
-Without the record, every file that differs from the source counts as edited.
+A file that differs from the source counts as edited if the record does not contain it.
 """
 
 import hashlib

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from server.paths import TYPES
 from server.schema.model import UPLOAD
-from server.tools.importer.importing import Imported
+from server.tools.importer.importing import ImportResult
 from server.tools.importer.locales import roles_lines
 from server.tools.importer.merge import OUTCOMES
 from server.tools.importer.project_config import lines_of
@@ -15,7 +15,7 @@ _HEADINGS = ("", "documents", "files", *OUTCOMES)
 _NAMES = {TYPES: "content types and components", UPLOAD: "media", DESCRIPTIONS: "descriptions of media"}
 
 
-def report(imported: Imported, *, dry_run: bool) -> Iterator[str]:
+def report(imported: ImportResult, *, dry_run: bool) -> Iterator[str]:
     """Yield the lines of the report."""
     yield imported.source.title
     yield ""
@@ -29,7 +29,7 @@ def report(imported: Imported, *, dry_run: bool) -> Iterator[str]:
     yield from _project(imported)
 
 
-def _table(imported: Imported) -> Iterator[str]:
+def _table(imported: ImportResult) -> Iterator[str]:
     rows: list[tuple[str, ...]] = [_HEADINGS]
     for subject, counts in imported.merge.counts.items():
         documents = str(counts.documents) if counts.documents else ""
@@ -43,7 +43,7 @@ def _table(imported: Imported) -> Iterator[str]:
         yield f"  {'  '.join(cells)}".rstrip()
 
 
-def _name(subject: str, imported: Imported) -> str:
+def _name(subject: str, imported: ImportResult) -> str:
     if subject in _NAMES:
         return _NAMES[subject]
     info = imported.source.schemas[subject]["info"] if subject in imported.source.schemas else {}
@@ -51,26 +51,26 @@ def _name(subject: str, imported: Imported) -> str:
     return str(info.get("singularName" if single else "pluralName", subject))
 
 
-def _sum(imported: Imported, *, dry_run: bool) -> str:
+def _sum(imported: ImportResult, *, dry_run: bool) -> str:
     if not imported.files:
         return "Nothing to write: all files already match the content of Strapi."
     files = f"{imported.files} file{'s' * (imported.files != 1)}"
     return f"{files} would be written." if dry_run else f"{files} written."
 
 
-def _removed_lines(imported: Imported) -> Iterator[str]:
+def _removed_lines(imported: ImportResult) -> Iterator[str]:
     if imported.merge.removed:
         yield "Removed, because Strapi no longer contains this draft or locale:"
         yield from _shorten([f"  {path}" for path in imported.merge.removed])
 
 
-def _kept_lines(imported: Imported) -> Iterator[str]:
+def _kept_lines(imported: ImportResult) -> Iterator[str]:
     if imported.merge.kept:
         yield "Kept unchanged (use --overwrite to replace them):"
         yield from _shorten([f"  {path} {why}" for path, why in imported.merge.kept])
 
 
-def _notes(imported: Imported) -> Iterator[str]:
+def _notes(imported: ImportResult) -> Iterator[str]:
     by_subject: dict[str, list[str]] = {}
     for subject, sentence, count in imported.source.notes:
         times = f" ({count})" if count > 1 else ""
@@ -81,20 +81,20 @@ def _notes(imported: Imported) -> Iterator[str]:
         yield from _shorten([f"  {subject}: {sentence}" for sentence in sentences])
 
 
-def _roles(imported: Imported) -> Iterator[str]:
+def _roles(imported: ImportResult) -> Iterator[str]:
     if imported.source.roles:
         yield "Roles from Strapi, in the syntax of site.yaml (nobody can read anything until you add them):"
         yield from (f"  {line}" for line in roles_lines(imported.source.roles))
 
 
-def _project(imported: Imported) -> Iterator[str]:
+def _project(imported: ImportResult) -> Iterator[str]:
     project = imported.source.project
     if imported.had_settings and project.api:
         yield "Settings of the project, in the syntax of site.yaml:"
         yield from (f"  {line}" for line in lines_of(project))
-    if project.unread:
+    if project.unreadable:
         yield "Settings that the project computes at run time; set them by hand if you need them:"
-        yield from _shorten([f"  {line}" for line in project.unread])
+        yield from _shorten([f"  {line}" for line in project.unreadable])
 
 
 def _shorten(lines: Sequence[str]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Converts imported schemas and merges them into a site.
+"""Conversion of imported schemas, and their merge into a site.
 
 Unsupported attributes and schemas are omitted, and so is everything that depends on them.
 """
@@ -24,7 +24,7 @@ from server.schema.model import ATTRIBUTE_TYPES, BUILT_IN, CUSTOM_FIELD, USER, S
 from server.storage.document_text import change_text
 from server.tools.importer.merge import Merge
 from server.tools.importer.record import digest_of
-from server.tools.importer.source import ImportNotes, Json, Shape
+from server.tools.importer.source import ImportNotes, Json, SchemaJson
 
 # attributes that Strapi adds to every content type
 _ADDED_ATTRIBUTES = (
@@ -41,7 +41,7 @@ _UID = re.compile(r"api::([^.]+)\.([^.]+)")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 UNKNOWN_TYPE_MESSAGE = "belongs to a plugin or the admin panel, which Bifolio does not have"
-LEFT: Mapping[str, str] = {
+NOT_IMPORTED: Mapping[str, str] = {
     "plugin::upload.folder": "folders of the media library are not supported; their files were imported",
     "plugin::users-permissions.user": "accounts are not imported; create them with `bifolio user create`",
     "plugin::users-permissions.role": "define roles in site.yaml (docs/access.md)",
@@ -53,14 +53,14 @@ LEFT: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class SiteModel:
     """The site's schema and settings after the import."""
 
     schema: Schema
     settings: Settings
 
 
-def our_uids(schemas: Sequence[Shape]) -> dict[str, str]:
+def bifolio_uids(schemas: Sequence[SchemaJson]) -> dict[str, str]:
     """Map Strapi's uids to Bifolio's, such as `api::blog.article` to `api::article.article`."""
     found = {}
     for schema in schemas:
@@ -71,8 +71,8 @@ def our_uids(schemas: Sequence[Shape]) -> dict[str, str]:
     return found
 
 
-def clean_schemas(schemas: Sequence[Shape], uids: Mapping[str, str]) -> dict[str, Json]:
-    """Convert schemas to the form used in schema.json files, and return them by their Bifolio uid."""
+def clean_schemas(schemas: Sequence[SchemaJson], uids: Mapping[str, str]) -> dict[str, Json]:
+    """Convert schemas to the form of schema.json files. The keys of the result are Bifolio's uids."""
     found = {}
     for schema in schemas:
         uid = str(schema["uid"])
@@ -90,9 +90,9 @@ def clean_schemas(schemas: Sequence[Shape], uids: Mapping[str, str]) -> dict[str
     return found
 
 
-def note_users(schemas: Sequence[Shape], uids: Mapping[str, str], notes: ImportNotes) -> None:
-    """Add notes about users' custom attributes, which are not imported."""
-    found: Mapping[str, Shape] = next(
+def note_users(schemas: Sequence[SchemaJson], uids: Mapping[str, str], notes: ImportNotes) -> None:
+    """Add notes about users' own attributes, which are not imported."""
+    found: Mapping[str, SchemaJson] = next(
         (schema["attributes"] for schema in schemas if schema["uid"] == USER), {}
     )
     for name, attribute in found.items():
@@ -113,7 +113,7 @@ _PARTS: Mapping[str, type] = {
 }  # fmt: skip
 
 
-def _check_shape(uid: str, schema: Shape) -> None:
+def _check_shape(uid: str, schema: SchemaJson) -> None:
     """Raise ValueError if a schema is malformed."""
     attributes = schema["attributes"]
     wrong = [key for key, kind in _SHAPES.items() if not isinstance(schema.get(key) or {}, kind)]
@@ -138,14 +138,14 @@ def _check_shape(uid: str, schema: Shape) -> None:
 _NEEDED = {"component": "component", "dynamiczone": "components"}
 
 
-def _attribute(attribute: Shape, uids: Mapping[str, str]) -> Json:
+def _attribute(attribute: SchemaJson, uids: Mapping[str, str]) -> Json:
     clean = dict(attribute)
     if "target" in clean:
         clean["target"] = uids.get(clean["target"], clean["target"])
     return clean
 
 
-def schema_path(uid: str, schema: Shape) -> str | None:
+def schema_path(uid: str, schema: SchemaJson) -> str | None:
     """Return the path of a schema's file, or None if the schema's name is not a valid file name."""
     if "::" in uid:
         parts = [str((schema.get("info") or {}).get("singularName"))]
@@ -156,34 +156,36 @@ def schema_path(uid: str, schema: Shape) -> str | None:
     return f"{TYPES}/{'/'.join(parts)}.json"
 
 
-def fit(
-    root: Path, schemas: Mapping[str, Shape], notes: ImportNotes, begin: Callable[[], Merge]
-) -> tuple[Merge, Fitted]:
-    """Merge schemas into the site. Invalid schemas are left out, and the report mentions them.
+def merge_schemas(
+    root: Path, schemas: Mapping[str, SchemaJson], notes: ImportNotes, new_merge: Callable[[], Merge]
+) -> tuple[Merge, SiteModel]:
+    """Merge schemas into the site. Invalid schemas are omitted, and noted for the report.
 
-    `begin` returns a new merge. Raises SetupError if the site's own files are invalid.
+    `new_merge` creates an empty merge. Raises SetupError if the site's own files are invalid.
     """
-    left = {uid: dict(schema) for uid, schema in schemas.items()}
-    _remove_unsupported(left, notes)
-    there = {uid: type_.path for uid, type_ in read_content_types(root).types.items() if type_.path}
+    remaining = {uid: dict(schema) for uid, schema in schemas.items()}
+    _remove_unsupported(remaining, notes)
+    existing_paths = {uid: type_.path for uid, type_ in read_content_types(root).types.items() if type_.path}
     while True:
-        merge = begin()
-        paths = {there.get(uid) or str(schema_path(uid, schema)): uid for uid, schema in left.items()}
+        merge = new_merge()
+        paths = {
+            existing_paths.get(uid) or str(schema_path(uid, schema)): uid for uid, schema in remaining.items()
+        }
         for path, uid in paths.items():
-            _merge_schema(merge, path, left[uid])
+            _merge_schema(merge, path, remaining[uid])
         with tempfile.TemporaryDirectory(prefix="bifolio-import-") as folder:
             stage = Path(folder)
             _copy_site(root, stage, merge)
             try:
-                return merge, Fitted(read_content_types(stage), read_settings(stage))
+                return merge, SiteModel(read_content_types(stage), read_settings(stage))
             except SetupError as error:
                 refused = paths.get(error.path)
                 if refused is None:
                     raise
-                _leave_out(left, refused, f"{error.message}; the import leaves out this type", notes)
+                _remove_schema(remaining, refused, f"{error.message}; the import leaves out this type", notes)
 
 
-def _merge_schema(merge: Merge, path: str, schema: Shape) -> None:
+def _merge_schema(merge: Merge, path: str, schema: SchemaJson) -> None:
     def changed(old: str) -> str:
         try:
             tree = read_json(old) if path.endswith(".json") else read_yaml(old)
@@ -212,7 +214,7 @@ def _copy_site(root: Path, stage: Path, merge: Merge) -> None:
 
 def _remove_unsupported(schemas: dict[str, Json], notes: ImportNotes) -> None:
     for uid in [uid for uid, schema in schemas.items() if schema_path(uid, schema) is None]:
-        _leave_out(schemas, uid, "its name can't be a file name; the import leaves it out", notes)
+        _remove_schema(schemas, uid, "its name can't be a file name; the import leaves it out", notes)
     for uid, schema in schemas.items():
         wrong = {name: _why_unsupported(a, schemas) for name, a in schema["attributes"].items()}
         for name, why in wrong.items():
@@ -221,8 +223,8 @@ def _remove_unsupported(schemas: dict[str, Json], notes: ImportNotes) -> None:
         schema["attributes"] = {name: a for name, a in schema["attributes"].items() if not wrong[name]}
 
 
-def _why_unsupported(attribute: Shape, schemas: Mapping[str, Shape]) -> str:
-    """Return the reason why an attribute is not supported, or "" if it is supported."""
+def _why_unsupported(attribute: SchemaJson, schemas: Mapping[str, SchemaJson]) -> str:
+    """Return the reason why an attribute is not supported, or ""."""
     kind, target = attribute.get("type"), attribute.get("target")
     if kind not in ATTRIBUTE_TYPES and kind != CUSTOM_FIELD:
         return f"has the type {kind}, which Bifolio does not support"
@@ -231,18 +233,18 @@ def _why_unsupported(attribute: Shape, schemas: Mapping[str, Shape]) -> str:
     return ""
 
 
-def _leave_out(schemas: dict[str, Json], gone: str, why: str, notes: ImportNotes) -> None:
-    """Remove the schema `gone` and all attributes that refer to it. `why` is the reason in the report."""
-    notes.add(gone, why)
-    del schemas[gone]
-    for uid, schema in schemas.items():
+def _remove_schema(schemas: dict[str, Json], uid: str, reason: str, notes: ImportNotes) -> None:
+    """Remove a schema and all attributes that refer to it. `reason` is for the report."""
+    notes.add(uid, reason)
+    del schemas[uid]
+    for other_uid, schema in schemas.items():
         kept: dict[str, Any] = {}
         for name, attribute in schema["attributes"].items():
-            if gone in (attribute.get("target"), attribute.get("component")):
-                notes.add(uid, f'"{name}" requires {gone}; the import leaves it out')
+            if uid in (attribute.get("target"), attribute.get("component")):
+                notes.add(other_uid, f'"{name}" requires {uid}; the import leaves it out')
                 continue
-            if gone in (attribute.get("components") or ()):
-                rest = [component for component in attribute["components"] if component != gone]
+            if uid in (attribute.get("components") or ()):
+                rest = [component for component in attribute["components"] if component != uid]
                 kept[name] = {**attribute, "components": rest}
                 continue
             kept[name] = attribute

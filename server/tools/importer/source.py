@@ -14,18 +14,18 @@ from server.tools.importer.project_config import NO_SETTINGS, ProjectSettings
 
 Json = dict[str, Any]
 # (step, done, total)
-Say = Callable[[str, int, int], None]
+ReportProgress = Callable[[str, int, int], None]
 Roles = Mapping[str, Mapping[str, Sequence[str]]]  # actions by subject, by role
-Shape = Mapping[str, Any]  # a schema in the form of schema.json
+SchemaJson = Mapping[str, Any]  # a schema in the form of schema.json
 # (uid, attribute's name and definition, row) → targets
-ResolveRelation = Callable[[str, str, Shape, Mapping[str, Any]], Any]
+ResolveRelation = Callable[[str, str, SchemaJson, Mapping[str, Any]], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class SourceVersion:
     """A document version in one locale. The locale is "" if the content type has no locales.
 
-    In `tree`, relations are given as documentIds, and media files as paths below uploads/.
+    In `tree`, relations are documentIds, and media files are paths below uploads/.
     """
 
     uid: str
@@ -47,7 +47,7 @@ class SourceUpload:
 
     path: str
     document_id: str
-    described: Mapping[str, Tree]
+    description: Mapping[str, Tree]
     created: str
     updated: str
     published: str | None
@@ -77,7 +77,7 @@ class Source:
     """Content to import."""
 
     title: str
-    schemas: Mapping[str, Shape]
+    schemas: Mapping[str, SchemaJson]
     locales: tuple[str, ...]
     default_locale: str
     versions: Sequence[SourceVersion]
@@ -98,12 +98,12 @@ class SourceReader(Protocol):
 
 
 def tree_of(
-    schemas: Mapping[str, Shape], uid: str, data: Mapping[str, Any], resolve: ResolveRelation
+    schemas: Mapping[str, SchemaJson], uid: str, data: Mapping[str, Any], resolve: ResolveRelation
 ) -> Json:
-    """Convert a row or component to the form stored in files.
+    """Convert a row or component to the form that files store.
 
-    Omits derived relations, and scalars and components that are not in `data`. `resolve` returns the targets
-    of a relation or media attribute.
+    Derived relations are omitted, and scalars and components that are missing from `data`. `resolve` returns
+    the targets of a relation or media attribute.
     """
     tree: Json = {}
     for name, attribute in schemas[uid]["attributes"].items():
@@ -126,7 +126,7 @@ def tree_of(
     return tree
 
 
-def _components(schemas: Mapping[str, Shape], uid: str, value: Any, resolve: ResolveRelation) -> Any:
+def _components(schemas: Mapping[str, SchemaJson], uid: str, value: Any, resolve: ResolveRelation) -> Any:
     if uid not in schemas or value is None:
         return None
     if isinstance(value, list):
@@ -142,14 +142,14 @@ def _mappings(value: Any) -> list[Json]:
 
 
 def read_version(
-    schemas: Mapping[str, Shape],
+    schemas: Mapping[str, SchemaJson],
     uid: str,
     data: Mapping[str, Any],
     draft: bool,
     resolve: ResolveRelation,
     notes: ImportNotes,
 ) -> SourceVersion | None:
-    """Convert a row to a document version. If the row is invalid, note the problem and return None."""
+    """Convert a row to a document version. If the row is invalid, add a note and return None."""
     document_id, locale = data.get("documentId"), data.get("locale") or ""
     timestamps = [data.get(name) for name in ("createdAt", "updatedAt", "publishedAt")]
     if not isinstance(document_id, str) or not DOCUMENT_ID.fullmatch(document_id):
@@ -175,13 +175,13 @@ DOCUMENT_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _EPOCH = "1970-01-01T00:00:00.000Z"
 
 
-def is_derived(attribute: Shape) -> bool:
+def is_derived(attribute: SchemaJson) -> bool:
     # Users are not stored in files, so the other side always stores their relations.
     return ("mappedBy" in attribute or "morphBy" in attribute) and attribute.get("target") != USER
 
 
-def one_or_many(attribute: Shape, targets: list[Any]) -> Any:
-    """Return targets in the form stored in files: as a list, or as a single target or None."""
+def one_or_many(attribute: SchemaJson, targets: list[Any]) -> Any:
+    """Return targets in the form that files store: a list, or for a to-one attribute one target or None."""
     many = attribute.get("multiple") or attribute.get("relation") in _TO_MANY
     return targets if many else (targets[-1] if targets else None)
 
@@ -189,10 +189,10 @@ def one_or_many(attribute: Shape, targets: list[Any]) -> Any:
 _TO_MANY = ("oneToMany", "manyToMany", "morphToMany")
 
 
-def is_draft_publish(schema: Shape) -> bool:
+def is_draft_publish(schema: SchemaJson) -> bool:
     return bool((schema.get("options") or {}).get("draftAndPublish"))
 
 
-def is_localized(schema: Shape) -> bool:
+def is_localized(schema: SchemaJson) -> bool:
     plugins = schema.get("pluginOptions") or {}
     return bool((plugins.get("i18n") or {}).get("localized"))

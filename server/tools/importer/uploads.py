@@ -1,4 +1,4 @@
-"""Imports media files and their descriptions.
+"""Import of media files and their descriptions.
 
 Files keep the names in their URLs, so the URLs stay the same.
 """
@@ -22,7 +22,14 @@ from server.storage.media import SIDECAR_SUFFIX
 from server.storage.read import parse
 from server.tools.importer.merge import Merge
 from server.tools.importer.record import digest, digest_of, file_digest
-from server.tools.importer.source import DOCUMENT_ID, ImportNotes, Say, Source, SourceReader, SourceUpload
+from server.tools.importer.source import (
+    DOCUMENT_ID,
+    ImportNotes,
+    ReportProgress,
+    Source,
+    SourceReader,
+    SourceUpload,
+)
 from server.write.write_timestamps import known_timestamps
 
 _NAME = re.compile(r"[^/\\\0\x01-\x1f]{1,200}")
@@ -46,7 +53,7 @@ def read_upload(
     size: int | None = None,
     digest: str | None = None,
 ) -> SourceUpload | None:
-    """Convert the row of a media file. If its name or id is invalid, note the problem and return None."""
+    """Convert the row of a media file. If its name or id is invalid, add a note and return None."""
     ending = str(data.get("ext") or "")
     path = file_name(data)
     if not _NAME.fullmatch(path) or ignored(path):
@@ -66,7 +73,7 @@ def read_upload(
     return SourceUpload(
         path=path,
         document_id=data["documentId"],
-        described={name: data[name] for name in names if isinstance(data.get(name), _DESCRIBED[name])},
+        description={name: data[name] for name in names if isinstance(data.get(name), _DESCRIBED[name])},
         created=read_timestamp(str(data["createdAt"])),
         updated=read_timestamp(str(data["updatedAt"])),
         published=read_timestamp(str(data["publishedAt"])) if data.get("publishedAt") else None,
@@ -84,10 +91,12 @@ def description(upload: SourceUpload) -> dict[str, Tree]:
     # publishedAt is left out if it equals updatedAt.
     published = upload.published if upload.published != upload.updated else None
     timestamps = known_timestamps(upload.created, upload.updated, published)
-    return {**upload.described, "documentId": upload.document_id, **timestamps}
+    return {**upload.description, "documentId": upload.document_id, **timestamps}
 
 
-def merge_uploads(merge: Merge, source: Source, reader: SourceReader, folder: Path | None, say: Say) -> None:
+def merge_uploads(
+    merge: Merge, source: Source, reader: SourceReader, folder: Path | None, report_progress: ReportProgress
+) -> None:
     """Merge media files and their descriptions into the site.
 
     Files are downloaded to `folder`. If `folder` is None, they are only counted.
@@ -103,7 +112,7 @@ def merge_uploads(merge: Merge, source: Source, reader: SourceReader, folder: Pa
             merge.count_file(UPLOAD, site_path(upload), upload.digest)
         return
     for done, (upload, file) in enumerate(reader.fetch(needed, folder)):
-        say("Files", done, len(needed))
+        report_progress("Files", done, len(needed))
         merge.merge_file(UPLOAD, site_path(upload), _digest_of(upload), file_digest(file) or "", file)
 
 

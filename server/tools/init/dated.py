@@ -16,18 +16,18 @@ _KEYS = ("date", "slug")
 _TYPES = frozenset({"date", "datetime", "string", "uid"})
 
 
-def with_dates(group: PageGroup) -> PageGroup | None:
+def with_dates_in_names(group: PageGroup) -> PageGroup | None:
     """Add the dates and slugs in file names to the pages' values.
 
-    Return None if the group is a single page or too few names contain a date.
+    Return None if the group is a single page, or if too few names contain a date.
     """
     if group.single or dated_share(group) < MIN_DATED_SHARE:
         return None
     members = []
     for member in group.members:
-        said = member.page.tree
-        missing = {key: value for key, value in _read(member).items() if is_null(said.get(key))}
-        members.append(replace(member, page=replace(member.page, tree={**said, **missing})))
+        tree = member.page.tree
+        missing = {key: value for key, value in _read(member).items() if is_null(tree.get(key))}
+        members.append(replace(member, page=replace(member.page, tree={**tree, **missing})))
     return replace(group, members=tuple(members))
 
 
@@ -36,9 +36,9 @@ def dated_share(group: PageGroup) -> float:
 
 
 def file_name_pattern(group: PageGroup, attributes: list[ProposedAttribute]) -> str:
-    """Return the `fileName` option for dated files.
+    """Return the option `fileName` for files with dates in their names.
 
-    The option includes folders such as `{date.year}/` if most files are in such folders.
+    It includes folders such as `{date.year}/` if most files are in such folders.
     """
     if not any(found.name == "date" and found.schema["type"] in DATE_TYPES for found in attributes):
         return PATTERN
@@ -59,18 +59,20 @@ def _read(member: PageMember) -> dict[str, Tree]:
     return read_file_name(PATTERN, frozenset({"date"}), member.name.rpartition("/")[2])
 
 
-def of_names(attributes: list[ProposedAttribute], group: PageGroup) -> list[ProposedAttribute] | None:
-    """Make `date` and `slug` optional if file names provide them.
+def with_optional_dates(
+    attributes: list[ProposedAttribute], group: PageGroup
+) -> list[ProposedAttribute] | None:
+    """Make the attributes `date` and `slug` optional, because file names provide them.
 
     Return None if the types of these attributes are unsuitable.
     """
     by_name = {found.name: found for found in attributes}
     if any(by_name[key].schema["type"] not in _TYPES for key in _KEYS):
         return None
-    return [_of_names(found, group) if found.name in _KEYS else found for found in attributes]
+    return [_without_required(found, group) if found.name in _KEYS else found for found in attributes]
 
 
-def _of_names(found: ProposedAttribute, group: PageGroup) -> ProposedAttribute:
+def _without_required(found: ProposedAttribute, group: PageGroup) -> ProposedAttribute:
     files = sum(not is_null(member.page.tree.get(found.name)) for member in group.members)
     if files == len(group.members):
         return found

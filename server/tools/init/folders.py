@@ -52,7 +52,7 @@ class TreeFolders:
 
     root: Path
     paths: tuple[str, ...]
-    named: tuple[str, ...] = ()  # locales from the command line
+    requested_locales: tuple[str, ...] = ()  # locales from the command line
 
     @cached_property
     def _folders(self) -> frozenset[str]:
@@ -67,7 +67,9 @@ class TreeFolders:
     @property
     def has_only_locales(self) -> bool:
         parent = self._locale_parents.get("")
-        return bool(parent and parent.pure) and not any((self.root / name).is_file() for name in _CONFIGS)
+        return bool(parent and parent.has_only_locales) and not any(
+            (self.root / name).is_file() for name in _CONFIGS
+        )
 
     @cached_property
     def default_locale(self) -> str | None:
@@ -78,14 +80,14 @@ class TreeFolders:
                     text = read_regular_file(self.root / project / name).decode("utf-8", "replace")
                 except OSError:
                     continue
-                told = _DEFAULT.search(text)
-                if told and is_locale(told[1]):
-                    return told[1]
+                match = _DEFAULT.search(text)
+                if match and is_locale(match[1]):
+                    return match[1]
         return None
 
     @cached_property
     def _locale_parents(self) -> Mapping[str, LocaleParent]:
-        return find_locale_parents(self.paths, self.named)
+        return find_locale_parents(self.paths, self.requested_locales)
 
     @cached_property
     def _lists(self) -> frozenset[tuple[str, str]]:
@@ -142,7 +144,7 @@ class TreeFolders:
         return parent.folder if own else found
 
     def _mixed(self, parent: LocaleParent) -> bool:
-        return not (parent.pure or parent.translated)
+        return not (parent.has_only_locales or parent.translated)
 
     def _parent_of(self, path: str) -> LocaleParent | None:
         starts = ("", *(path[:i] for i, character in enumerate(path) if character == "/"))
@@ -185,7 +187,7 @@ class TreeFolders:
         return None
 
     def of(self, path: str) -> PageFolder:
-        """Return the folder that contains the page at a path."""
+        """Return the page folder that contains the page at a path."""
         base = self.base(path)
         folder, slash, _ = path[len(base) + 1 if base else 0 :].partition("/")
         hugo = is_hugo(base)

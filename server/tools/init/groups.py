@@ -54,21 +54,24 @@ class PageGroup:
 
 @dataclass(frozen=True)
 class PageTree:
-    """Groups of pages, their locales (beginning with the default), and why some pages were omitted."""
+    """Groups of pages, their locales (the default comes first), and why some pages were omitted."""
 
     groups: tuple[PageGroup, ...]
     locales: tuple[str, ...] = ()
-    left: Mapping[str, str] = field(default_factory=dict)
+    omitted: Mapping[str, str] = field(default_factory=dict)
 
 
-def group(root: Path, pages: Mapping[str, MarkdownPage], named: tuple[str, ...] = ()) -> PageTree:
-    """Group the pages in a folder. `named` contains the locales from the command line, default first."""
-    left = {path: "is a draft, which would become public" for path in pages if is_draft(path)}
-    left.update({path: "its name starts with _" for path in pages if is_partial(path)})
-    left.update({path: "describes its folder" for path, page in pages.items() if _describes(page)})
-    folders = TreeFolders(root, tuple(path for path in pages if path not in left), named)
+def group(root: Path, pages: Mapping[str, MarkdownPage], requested_locales: tuple[str, ...] = ()) -> PageTree:
+    """Group the pages in a folder by content type.
+
+    `requested_locales` contains the locales from the command line. The first one is the default.
+    """
+    omitted = {path: "is a draft, which would become public" for path in pages if is_draft(path)}
+    omitted.update({path: "its name starts with _" for path in pages if is_partial(path)})
+    omitted.update({path: "describes its folder" for path, page in pages.items() if _describes(page)})
+    folders = TreeFolders(root, tuple(path for path in pages if path not in omitted), requested_locales)
     groups: list[PageGroup] = []
-    grouped = _with_lone_indexes(by_folder(folders))
+    grouped = _with_single_index_pages(by_folder(folders))
     for page_folder, paths in sorted(grouped.items(), key=lambda pair: (pair[0].base, pair[0].folder)):
         in_folder = [pages[path] for path in paths]
         if page_folder.folder == SECTIONS:
@@ -78,24 +81,24 @@ def group(root: Path, pages: Mapping[str, MarkdownPage], named: tuple[str, ...] 
         else:
             whole = page_folder.base or is_vitepress(root) or _holds_nothing_else(root, in_folder)
             taken = [page for page in in_folder if whole or page.tree]
-            left.update({page.path: "has no front matter" for page in in_folder if page not in taken})
+            omitted.update({page.path: "has no front matter" for page in in_folder if page not in taken})
             groups.extend(_top(root, page_folder, taken))
     found = {locale for each in groups for locale in each.locales}
-    default = next(iter(named), None) or folders.default_locale or _default_locale(found, groups)
+    default = next(iter(requested_locales), None) or folders.default_locale or _default_locale(found, groups)
     ordered = (default, *sorted(found - {default})) if found else ()
-    return PageTree(tuple(g for g in groups if g.members), ordered, left)
+    return PageTree(tuple(g for g in groups if g.members), ordered, omitted)
 
 
-def _with_lone_indexes(grouped: Mapping[PageFolder, list[str]]) -> Mapping[PageFolder, list[str]]:
+def _with_single_index_pages(grouped: Mapping[PageFolder, list[str]]) -> Mapping[PageFolder, list[str]]:
     # An index page that is alone in its folder belongs to the parent folder.
     found: dict[PageFolder, list[str]] = {}
     for page_folder, paths in grouped.items():
-        moves = "{locale}" not in page_folder.folder and _is_lone(page_folder, paths)
+        moves = "{locale}" not in page_folder.folder and _has_only_index_page(page_folder, paths)
         found.setdefault(replace(page_folder, folder="") if moves else page_folder, []).extend(paths)
     return found
 
 
-def _is_lone(page_folder: PageFolder, paths: Iterable[str]) -> bool:
+def _has_only_index_page(page_folder: PageFolder, paths: Iterable[str]) -> bool:
     """Return whether a folder contains only its index page, possibly in multiple locales."""
     folder = page_folder.folder.removeprefix("{locale}/")
     if not folder or folder in LISTS or folder == SECTIONS:
@@ -136,12 +139,12 @@ def _sections(page_folder: PageFolder, pages: list[MarkdownPage], locales: froze
         members[kind].append(PageMember(page, name or "home", locale))
         patterns[kind][f"{page_folder.start}{inner}{file}"] += 1
     return [
-        PageGroup(kind, _commonest(patterns[kind]), tuple(some), single=kind == "home")
+        PageGroup(kind, _most_common_patterns(patterns[kind]), tuple(some), single=kind == "home")
         for kind, some in members.items()
     ]
 
 
-def _commonest(patterns: Counter[str]) -> tuple[str, ...]:
+def _most_common_patterns(patterns: Counter[str]) -> tuple[str, ...]:
     return tuple(pattern for pattern, _ in patterns.most_common())
 
 
@@ -149,21 +152,21 @@ def _collection(folders: TreeFolders, page_folder: PageFolder, pages: list[Markd
     folder, start = page_folder.folder, page_folder.start
     if "{locale}" in folder:
         inner = folder.partition("/")[2]
-        if _is_lone(page_folder, [page.path for page in pages]):
+        if _has_only_index_page(page_folder, [page.path for page in pages]):
             return _single_in_locales(start, inner, pages)
         return _localized_group(inner or _name_of_all(folders, page_folder), start, inner, pages)
     here = f"{start}{folder}/"
     around = [page for page in pages if not page.path.startswith(here)]
     if around:
         inside = _plain(folder, here, [page for page in pages if page not in around])
-        return _joined(_localized_group(folder, start, folder, around), inside)
+        return _merge_groups(_localized_group(folder, start, folder, around), inside)
     tops = {page.path[len(here) :].partition("/")[0] for page in pages if "/" in page.path[len(here) :]}
-    locales = {name for name in tops if is_locale(name) or name in folders.named}
+    locales = {name for name in tops if is_locale(name) or name in folders.requested_locales}
     rest = [p for p in pages if p.path[len(here) :].partition("/")[0] not in locales]
     if not locales or not (_translate(here, locales, pages) if rest else are_locales(locales)):
         return _plain(folder, here, pages)
     found = _localized_group(folder, here, "", [p for p in pages if p not in rest])
-    return _joined(found, _plain(folder, here, rest))
+    return _merge_groups(found, _plain(folder, here, rest))
 
 
 def _name_of_all(folders: TreeFolders, page_folder: PageFolder) -> str:
@@ -172,7 +175,7 @@ def _name_of_all(folders: TreeFolders, page_folder: PageFolder) -> str:
     return folders.root.resolve().name if folders.has_only_locales else "pages"
 
 
-def _joined(one: PageGroup, other: PageGroup) -> PageGroup:
+def _merge_groups(one: PageGroup, other: PageGroup) -> PageGroup:
     patterns = tuple(dict.fromkeys((*one.patterns, *other.patterns)))
     return replace(one, patterns=patterns, members=(*one.members, *other.members))
 
@@ -196,7 +199,7 @@ def _localized_group(folder: str, start: str, inner: str, pages: list[MarkdownPa
         else:
             members.append(PageMember(page, stem, locale))
             patterns[f"{start}{{locale}}/{below}{{name}}{ending}"] += 1
-    return PageGroup(folder, _commonest(patterns), tuple(members))
+    return PageGroup(folder, _most_common_patterns(patterns), tuple(members))
 
 
 def _common_list(start: str, pages: list[MarkdownPage]) -> str:
@@ -239,7 +242,7 @@ def _plain(folder: str, here: str, pages: list[MarkdownPage]) -> PageGroup:
         else:
             members.append(PageMember(page, bare[len(here) :], locale))
             patterns[f"{here}{{name}}{ending}"] += 1
-    return PageGroup(folder, _commonest(patterns), tuple(members))
+    return PageGroup(folder, _most_common_patterns(patterns), tuple(members))
 
 
 def _are_by_letter(names: list[str]) -> bool:
@@ -301,9 +304,9 @@ def _default_locale(found: Iterable[str], groups: Iterable[PageGroup]) -> str:
     """
     counts: Counter[str | None] = Counter()
     for each in groups:
-        named = {(member.name, member.locale) for member in each.members}
-        counts.update(locale for _, locale in named)
-        if any((name, "en") in named for name, locale in named if locale is None):
+        pairs = {(member.name, member.locale) for member in each.members}
+        counts.update(locale for _, locale in pairs)
+        if any((name, "en") in pairs for name, locale in pairs if locale is None):
             return UNKNOWN_LOCALE
     english = counts["en"] or counts[None] or not counts
     return "en" if english else max(sorted(found), key=lambda code: counts[code])

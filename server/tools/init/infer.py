@@ -16,7 +16,7 @@ from server.documents.path_rules import MARKDOWN
 from server.formats.tree import Tree, is_null
 from server.schema.model import FILE_FIELDS, RESERVED_FIELDS, Attribute
 from server.tools.init.groups import PageGroup, PageMember
-from server.tools.init.kinds import OWN_TEXTS, KeyValues, Made, collection_type, scalar_type
+from server.tools.init.kinds import OWN_TEXTS, KeyValues, TypeProposal, collection_type, scalar_type
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 # A key can become a relation if at least this share of its distinct values name documents.
@@ -26,7 +26,7 @@ MAX_KEYS = 100  # Data files with more keys are treated as maps.
 
 @dataclass(frozen=True)
 class ProposedAttribute:
-    """A proposed attribute. `files` is the number of files that contain a value for it."""
+    """A proposed attribute. `files` is the number of files with a value for it."""
 
     name: str
     schema: Mapping[str, Any]
@@ -35,18 +35,21 @@ class ProposedAttribute:
 
 
 # names of documents, by the uid of their content type
-Names = Mapping[str, frozenset[str]]
+DocumentIds = Mapping[str, frozenset[str]]
 
 
 def attributes_of(
-    group: PageGroup, names: Names, uid: str
+    group: PageGroup, document_ids: DocumentIds, uid: str
 ) -> tuple[list[ProposedAttribute], ProposedAttribute | None]:
-    """Return the attributes of a content type, and the attribute that collects all other keys (or None)."""
+    """Return the attributes of a content type, and the attribute that collects all other keys (or None).
+
+    `document_ids` contains the ids of the documents of each content type.
+    """
     keys = Counter(key for m in group.members for key in m.page.tree)
-    good = [key for key in keys if _NAME.fullmatch(key) and key not in RESERVED_FIELDS]
+    valid_keys = [key for key in keys if _NAME.fullmatch(key) and key not in RESERVED_FIELDS]
     if _are_maps(group, keys):
-        good = [key for key in good if keys[key] * 2 > len(group.members) > 1]
-    found = [_attribute(group, KeyValues.of(key, group.members), names, uid) for key in good]
+        valid_keys = [key for key in valid_keys if keys[key] * 2 > len(group.members) > 1]
+    found = [_attribute(group, KeyValues.of(key, group.members), document_ids, uid) for key in valid_keys]
     if any(m.page.has_body for m in group.members):
         name = next(n for n in ("body", "content", "markdown", "text") if n not in keys)
         schema: dict[str, Any] = {"type": "richtext"}
@@ -57,7 +60,7 @@ def attributes_of(
         )
     if group.localized:
         found = [_with_locales(group, each, (each.name,)) for each in found]
-    others = [key for key in keys if key not in good and key not in FILE_FIELDS]
+    others = [key for key in keys if key not in valid_keys and key not in FILE_FIELDS]
     if not others:
         return found, None
     rest = _other_keys(group, others, {*keys, *(each.name for each in found)})
@@ -74,9 +77,9 @@ def _are_maps(group: PageGroup, keys: Mapping[str, int]) -> bool:
     return len(keys) > MAX_KEYS or (len(keys) > files > 1 and sum(keys.values()) < 0.5 * files * len(keys))
 
 
-def _other_keys(group: PageGroup, others: Collection[str], taken: Collection[str]) -> ProposedAttribute:
-    """Return the attribute that collects all other keys, with a name that is not in `taken`."""
-    name = next(n for n in chain(("data", "extra"), map("data{}".format, count(2))) if n not in taken)
+def _other_keys(group: PageGroup, others: Collection[str], used_names: Collection[str]) -> ProposedAttribute:
+    """Return the attribute that collects all other keys. Its name is not in `used_names`."""
+    name = next(n for n in chain(("data", "extra"), map("data{}".format, count(2))) if n not in used_names)
     files = sum(any(key in member.page.tree for key in others) for member in group.members)
     shown = (
         f"{len(others)} keys that are not attributes: "
@@ -86,12 +89,12 @@ def _other_keys(group: PageGroup, others: Collection[str], taken: Collection[str
     return ProposedAttribute(name, {"type": "json"}, files, (shown + ", ".join(others),))
 
 
-def _attribute(group: PageGroup, key: KeyValues, names: Names, uid: str) -> ProposedAttribute:
+def _attribute(group: PageGroup, key: KeyValues, document_ids: DocumentIds, uid: str) -> ProposedAttribute:
     files = len(group.members)
-    relation = _relation(key, names, uid)
+    relation = _relation(key, document_ids, uid)
     made = relation or scalar_type(key) or collection_type(key)
     schema: dict[str, Any] = dict(made[0])
-    notes = list(made[1]) if relation else [*made[1], *_why_no_relation(key, names)]
+    notes = list(made[1]) if relation else [*made[1], *_why_no_relation(key, document_ids)]
     wrong = _why_refused(schema, key)
     if wrong:
         schema, notes = {"type": "json"}, [f"not {schema['type']}: {wrong}"]
@@ -109,14 +112,14 @@ def _why_refused(schema: Mapping[str, Any], key: KeyValues) -> str:
     return reading.mismatches[0].message if reading.mismatches else ""
 
 
-def _relation(key: KeyValues, names: Names, uid: str) -> Made | None:
-    """Return a relation to the documents that a key's values name, or None if there are no such documents."""
+def _relation(key: KeyValues, document_ids: DocumentIds, uid: str) -> TypeProposal | None:
+    """Return a relation to the documents whose ids a key contains, or None if there are no such documents."""
     entries = _entries(key)
     if key.name in OWN_TEXTS or not entries or not all(isinstance(entry, str) for _, entry in entries):
         return None
     distinct = {id_of_reference(str(entry)) for _, entry in entries}
     many = any(isinstance(value, list) for _, value in key.values)
-    for target, known in sorted(names.items(), key=lambda pair: not _alike(key.name, pair[0])):
+    for target, known in sorted(document_ids.items(), key=lambda pair: not _alike(key.name, pair[0])):
         matched = len(distinct & known)
         own = target == uid and any(id_of_reference(str(e)) == id_of_name(m.name) for m, e in entries)
         numbers = all(entry.isdigit() for entry in distinct)
@@ -129,10 +132,10 @@ def _relation(key: KeyValues, names: Names, uid: str) -> Made | None:
     return None
 
 
-def _why_no_relation(key: KeyValues, names: Names) -> list[str]:
+def _why_no_relation(key: KeyValues, document_ids: DocumentIds) -> list[str]:
     texts = [id_of_reference(str(entry)) for _, entry in _entries(key) if isinstance(entry, str)]
     stays = "a list of strings" if any(isinstance(value, list) for _, value in key.values) else "text"
-    for target, known in names.items():
+    for target, known in document_ids.items():
         lost = sum(text not in known for text in texts)
         if key.name not in OWN_TEXTS and _alike(key.name, target) and lost * 2 < len(texts):
             singular = target.rpartition(".")[2]

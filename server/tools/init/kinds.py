@@ -32,7 +32,7 @@ NO_VALUE = "no file has a value"
 
 @dataclass(frozen=True)
 class KeyValues:
-    """One key's values, without nulls, and the files that contain them."""
+    """The values of one key, without nulls, and the files that contain them."""
 
     name: str
     values: tuple[tuple[PageMember, Tree], ...] = ()
@@ -53,11 +53,11 @@ class KeyValues:
         return [str(v) for _, v in self.values if isinstance(v, str | int) and not isinstance(v, bool)]
 
 
-Made = tuple[dict[str, Any], list[str]]  # an attribute's schema, and notes about it
+TypeProposal = tuple[dict[str, Any], list[str]]  # an attribute's schema, and notes about it
 
 
-def scalar_type(key: KeyValues) -> Made | None:
-    """Return the attribute type for scalar values, or None if any value is not a scalar."""
+def scalar_type(key: KeyValues) -> TypeProposal | None:
+    """Propose an attribute type for scalar values. Return None if any value is not a scalar."""
     values = [value for _, value in key.values]
     if not all(isinstance(v, str | int) for v in values):
         return None
@@ -123,8 +123,8 @@ _KINDS: tuple[tuple[str, Callable[[KeyValues], bool]], ...] = (
 )
 
 
-def _text(key: KeyValues) -> Made:
-    """Return an enumeration if a few values are repeated often, and otherwise a text type."""
+def _text(key: KeyValues) -> TypeProposal:
+    """Propose an enumeration if a few values are repeated often, and otherwise a text type."""
     counts = Counter(key.texts)
     few = MIN_ENUMERATION_VALUES <= len(key.texts) >= 2.5 * len(counts) and 2 <= len(counts) <= MAX_CHOICES
     if any(map(_is_picture, counts)):
@@ -149,8 +149,8 @@ def _is_picture(text: str) -> bool:
     return mime_type(text).startswith("image/")
 
 
-def collection_type(key: KeyValues) -> Made:
-    """Return the attribute type for values that are lists or mappings."""
+def collection_type(key: KeyValues) -> TypeProposal:
+    """Propose an attribute type for values that are lists or mappings."""
     values = [value for _, value in key.values]
     if all(isinstance(v, list) and not any(isinstance(i, dict | list) for i in v) for v in values):
         changed = sorted({i for v in values for i in v if type(i) is Plain and _changes(i)})

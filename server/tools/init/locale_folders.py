@@ -13,14 +13,13 @@ from server.documents.locale_names import is_language
 class LocaleParent:
     """A folder with a subfolder for each of its locales.
 
-    - `pure`: whether the folder has no other subfolders.
-    - `translated`: whether the files in the subfolders also exist in the folder itself, in the default
-      locale.
+    - `has_only_locales`: whether the folder has no other subfolders.
+    - `translated`: whether the folder itself contains the same files in the default locale.
     """
 
     folder: str
     locales: frozenset[str]
-    pure: bool
+    has_only_locales: bool
     translated: bool
 
     def rest(self, path: str) -> str | None:
@@ -42,16 +41,18 @@ def are_locales(folders: Iterable[str]) -> bool:
     return bool(names) and all(map(is_locale, names)) and (len(names) > 1 or names == {"en"})
 
 
-def find_locale_parents(paths: Iterable[str], named: Collection[str] = ()) -> Mapping[str, LocaleParent]:
+def find_locale_parents(
+    paths: Iterable[str], requested_locales: Collection[str] = ()
+) -> Mapping[str, LocaleParent]:
     """Return the outermost folders that contain locale folders, by path.
 
-    `named` contains locales from the command line.
+    `requested_locales` contains the locales from the command line.
     """
     below: dict[str, list[str]] = defaultdict(list)
     for path in paths:
         parts = path.split("/")
         for depth, part in enumerate(parts[:-1]):
-            if part in named or is_locale(part):
+            if part in requested_locales or is_locale(part):
                 below["/".join(parts[:depth])] = []
     for path in paths:
         for end in (0, *(i for i, character in enumerate(path) if character == "/")):
@@ -61,13 +62,13 @@ def find_locale_parents(paths: Iterable[str], named: Collection[str] = ()) -> Ma
     for parent in sorted(below, key=lambda folder: folder.count("/") + bool(folder)):
         if any(outer.rest(f"{parent}/") is not None for outer in found.values()):
             continue
-        made = _locale_parent(parent, below[parent], named)
+        made = _locale_parent(parent, below[parent], requested_locales)
         if made is not None:
             found[parent] = made
     return found
 
 
-def _locale_parent(parent: str, inside: list[str], named: Collection[str]) -> LocaleParent | None:
+def _locale_parent(parent: str, inside: list[str], requested_locales: Collection[str]) -> LocaleParent | None:
     shapes: dict[str, set[str]] = defaultdict(set)
     files = set()
     for path in inside:
@@ -78,18 +79,18 @@ def _locale_parent(parent: str, inside: list[str], named: Collection[str]) -> Lo
             shapes[top].update(_shape(rest))
     codes = {name for name in shapes if is_locale(name)}
     if codes == shapes.keys() and are_locales(codes):
-        return LocaleParent(parent, frozenset(codes), pure=True, translated=False)
+        return LocaleParent(parent, frozenset(codes), has_only_locales=True, translated=False)
     others = {name: shape for name, shape in shapes.items() if name not in codes}
     alike = {code for code in codes if any(shapes[code] & shapes[other] for other in codes - {code})}
     common = set.union(set(), *(shapes[code] for code in alike))
     if "en" not in alike and any(shape & common for shape in others.values()):
         alike = set()  # For example, hr/ and it/ next to sales/ are departments.
     own = {f"{name}/{step}" for name, shape in others.items() for step in shape} | files
-    chosen = alike | {name for name in shapes if name in named}
+    chosen = alike | {name for name in shapes if name in requested_locales}
     if not chosen:
         return None
     return LocaleParent(
-        parent, frozenset(chosen), pure=False, translated=any(shapes[c] & own for c in chosen)
+        parent, frozenset(chosen), has_only_locales=False, translated=any(shapes[c] & own for c in chosen)
     )
 
 

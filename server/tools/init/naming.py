@@ -48,22 +48,22 @@ _ACRONYMS = frozenset(_ACRONYM_WORDS.split())
 
 
 def choose_api_ids(
-    folder: str, taken: Iterable[str], *, single: bool = False, kind: PageKind = "page"
+    folder: str, used_ids: Iterable[str], *, single: bool = False, kind: PageKind = "page"
 ) -> tuple[str, str]:
     """Return an unused singular and plural API id for a folder's content type.
 
     `kind` is appended to a name that has no plural, as in `about-page`.
     """
-    used = {*taken, *RESERVED_IDS, "file"}
+    unavailable = {*used_ids, *RESERVED_IDS, "file"}
     parts = [part for part in folder.split("/") if part]
     last = parts[-1] if parts else ""
     above = _slug(parts[-2]) if len(parts) > 1 else ""
     singular, plural = _single_ids(last) if single else _collection_ids(last, kind)
     wider = f"{above}-{singular}", f"{above}-{plural}"
-    if used.intersection((singular, plural)) and above and not used.intersection(wider):
+    if unavailable.intersection((singular, plural)) and above and not unavailable.intersection(wider):
         return wider
     stem, number = singular, 1
-    while singular in used or plural in used:
+    while singular in unavailable or plural in unavailable:
         number += 1
         singular = f"{stem}-page" if number == 2 else f"{stem}-{number}"
         plural = f"{singular}s"

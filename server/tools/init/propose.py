@@ -15,7 +15,7 @@ from server.formats.tree import is_null
 from server.formats.yaml.writer import yaml_entry
 from server.schema.model import DraftKey, Kind, Schema, Type
 from server.tools.check import count
-from server.tools.init.dated import dated_share, file_name_pattern, of_names, with_dates
+from server.tools.init.dated import dated_share, file_name_pattern, with_dates_in_names, with_optional_dates
 from server.tools.init.folders import TreeFolders
 from server.tools.init.groups import PageGroup, PageMember, PageTree, group, is_draft
 from server.tools.init.infer import ProposedAttribute, attributes_of
@@ -117,28 +117,28 @@ def draft_key(pages: Iterable[MarkdownPage]) -> DraftKey | None:
 
 @dataclass(frozen=True)
 class Proposal:
-    """Proposed content types, locales (beginning with the default), and why some files were omitted."""
+    """Proposed content types, locales (the default comes first), and why some files were omitted."""
 
     types: tuple[ProposedType, ...]
     locales: tuple[str, ...]
-    left: Mapping[str, str]
+    omitted: Mapping[str, str]
     unreadable: Mapping[str, str]
     skipped: Mapping[SkippedFolder, int]  # number of Markdown files in each skipped folder
     data: Mapping[str, int]  # number of files in each data folder of a site generator
 
 
-def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterable[str] = ()) -> Proposal:
-    """Propose content types for a folder. `taken` contains API ids that are already in use."""
+def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), used_ids: Iterable[str] = ()) -> Proposal:
+    """Propose content types for a folder. `used_ids` contains API ids that are already in use."""
     translations = [page for path, page in scan.pages.items() if is_translation(path)]
     originals = {path: page for path, page in scan.pages.items() if not is_translation(path)}
     tree: PageTree = group(root, originals, locales)
     if translations:
         default = TreeFolders(root, tuple(scan.pages)).default_locale or "en"
         tree = with_translations(tree, translations, locales[0] if locales else default)
-    tree = _as_claimed(tree, scan, tuple(dict.fromkeys((*locales, *tree.locales))) or ("en",))
+    tree = _regroup_by_path(tree, scan, tuple(dict.fromkeys((*locales, *tree.locales))) or ("en",))
     named: list[tuple[str, str, PageGroup]] = []
     for each in sorted(tree.groups, key=lambda g: (g.single, g.folder)):
-        used = {*taken, *(word for s, p, _ in named for word in (s, p))}
+        used = {*used_ids, *(word for s, p, _ in named for word in (s, p))}
         ids = choose_api_ids(each.folder, used, single=each.single, kind=_kind_of_pages(each))
         named.append((*ids, each))
     names = {
@@ -150,8 +150,8 @@ def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterab
     for singular, plural, each in named:
         uid = f"api::{singular}.{singular}"
         attributes, rest = attributes_of(each, names, uid)
-        dated = with_dates(each)
-        by_name = of_names(attributes_of(dated, names, uid)[0], each) if dated else None
+        dated = with_dates_in_names(each)
+        by_name = with_optional_dates(attributes_of(dated, names, uid)[0], each) if dated else None
         attributes = by_name or attributes
         file_name = file_name_pattern(each, by_name) if by_name else None
         key = draft_key(member.page for member in each.members)
@@ -165,11 +165,11 @@ def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterab
     spoken = tuple(dict.fromkeys((*locales, *tree.locales)))
     claimed = {member.page.path for each in tree.groups for member in each.members}
     skipped = Counter(scan.skipped[path] for path in sorted(scan.skipped) if path not in claimed)
-    return Proposal(tuple(types), spoken, tree.left, scan.unreadable, skipped, scan.data)
+    return Proposal(tuple(types), spoken, tree.omitted, scan.unreadable, skipped, scan.data)
 
 
-def _as_claimed(tree: PageTree, scan: Scan, locales: tuple[str, ...]) -> PageTree:
-    """Move each file to the group that a server would assign it to, based on the groups' patterns."""
+def _regroup_by_path(tree: PageTree, scan: Scan, locales: tuple[str, ...]) -> PageTree:
+    """Move each file to the group that a server would assign it to, according to the groups' patterns."""
     types = {}
     for i, each in enumerate(tree.groups):
         kind: Kind = "singleType" if each.single else "collectionType"
@@ -188,7 +188,9 @@ def _as_claimed(tree: PageTree, scan: Scan, locales: tuple[str, ...]) -> PageTre
             members[claim.type.singular].append(PageMember(page, claim.name, locale))
     groups = [replace(g, members=tuple(m)) for g, m in zip(tree.groups, members.values(), strict=True) if m]
     claimed = {member.page.path for each in groups for member in each.members}
-    return replace(tree, groups=tuple(groups), left={p: r for p, r in tree.left.items() if p not in claimed})
+    return replace(
+        tree, groups=tuple(groups), omitted={p: r for p, r in tree.omitted.items() if p not in claimed}
+    )
 
 
 def _kind_of_pages(each: PageGroup) -> PageKind:
@@ -270,7 +272,7 @@ def table(proposal: Proposal) -> Iterator[list[Part]]:
         yield [("Left out: ", _QUIET), (printable(f"{path}/"), _PLAIN), (what, _QUIET)]
     if proposal.skipped or proposal.data:
         yield []
-    for title, reasons in (("Left out", proposal.left), ("Can't be read", proposal.unreadable)):
+    for title, reasons in (("Left out", proposal.omitted), ("Can't be read", proposal.unreadable)):
         for path, reason in list(reasons.items())[:MAX_SHOWN_FILES]:
             yield [(f"{title}: ", _QUIET), (printable(path), _PLAIN), (f"  {printable(reason)}", _QUIET)]
         if len(reasons) > MAX_SHOWN_FILES:

@@ -1,4 +1,4 @@
-"""Reader of the Markdown and data files in a folder."""
+"""Reader for the Markdown and data files in a folder."""
 
 import os
 from collections import Counter

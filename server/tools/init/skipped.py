@@ -40,7 +40,7 @@ class SkippedFolder:
 
 
 def skipped_files(root: Path, files: Iterable[str]) -> Mapping[str, SkippedFolder]:
-    """Map each file in a skipped folder to that folder. Other files are omitted."""
+    """Map each file in a skipped folder to that folder. The result contains no other files."""
     paths = tuple(files)
     folders = TreeFolders(root, paths)
     ignored = _ignored_folders(root)

@@ -162,23 +162,23 @@ def workflow_file(folder: Path, repository: str | None) -> Mapping[str, str]:
     if address is None:
         raise _unknown()
     here = Path(os.path.realpath(folder))
-    told = git_if_possible(_existing(here), "rev-parse", "--show-toplevel", seconds=DEFAULT_TIMEOUT_S)
-    top = Path(told.strip()) if told else here
+    output = git_if_possible(_existing(here), "rev-parse", "--show-toplevel", seconds=DEFAULT_TIMEOUT_S)
+    top = Path(output.strip()) if output else here
     site = "" if here == top else f" --site {shlex.quote(here.relative_to(top).as_posix())}"
     path = Path(os.path.relpath(top / WORKFLOW, here)).as_posix()
     return {path: _WORKFLOW_TEXT.format(repository=address, site=site)}
 
 
-def repository_of(told: str | None) -> str | None:
-    """Return the repository URL `told` or, if that is None, the URL from which Bifolio was installed.
+def repository_of(url: str | None) -> str | None:
+    """Return a repository URL, by default the one from which Bifolio was installed.
 
-    Return None if neither is known. Raises SetupError if `told` is not a URL.
+    Return None if neither is known. Raises SetupError if `url` is not a URL.
     """
-    if told is not None:
-        address = _as_address(told)
+    if url is not None:
+        address = _as_address(url)
         if address is None:
             raise SetupError(
-                "--from", None, f'"{told}" is not the URL of a git repository', "use a URL such as https://…"
+                "--from", None, f'"{url}" is not the URL of a git repository', "use a URL such as https://…"
             )
         return address
     if _clone() is None:
@@ -189,16 +189,16 @@ def repository_of(told: str | None) -> str | None:
 
 def _installed_from() -> str | None:
     try:
-        told = json.loads(distribution("bifolio").read_text("direct_url.json") or "{}")
+        direct_url = json.loads(distribution("bifolio").read_text("direct_url.json") or "{}")
     except PackageNotFoundError:
         return None
-    return _as_address(str(told["url"])) if "vcs_info" in told else None
+    return _as_address(str(direct_url["url"])) if "vcs_info" in direct_url else None
 
 
-def _as_address(told: str) -> str | None:
-    """Return the URL of a git remote, or None if `told` is a local path."""
-    short = _SCP_ADDRESS.fullmatch(told.strip())
-    text = f"ssh://{short['user']}{short['host']}/{short['path']}" if short else told.strip()
+def _as_address(url: str) -> str | None:
+    """Return the URL of a git remote, or None if `url` is a local path."""
+    short = _SCP_ADDRESS.fullmatch(url.strip())
+    text = f"ssh://{short['user']}{short['host']}/{short['path']}" if short else url.strip()
     return text if _REMOTE.fullmatch(text) else None
 
 

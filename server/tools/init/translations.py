@@ -38,9 +38,9 @@ def with_translations(tree: PageTree, pages: Iterable[MarkdownPage], default: st
         groups[at] = _with(groups[at], pattern, PageMember(page, name, found["locale"]))
         locales[found["locale"]] = None
     taken = {member.page.path for each in groups for member in each.members}
-    left = {page.path: "a translation without its original" for page in pages if page.path not in taken}
+    omitted = {page.path: "a translation without its original" for page in pages if page.path not in taken}
     spoken = tuple(locales) if len(locales) > 1 else tree.locales
-    return replace(tree, groups=tuple(groups), locales=spoken, left={**tree.left, **left})
+    return replace(tree, groups=tuple(groups), locales=spoken, omitted={**tree.omitted, **omitted})
 
 
 def _with(group: PageGroup, pattern: str, member: PageMember) -> PageGroup:

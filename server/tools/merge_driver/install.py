@@ -1,4 +1,4 @@
-"""Installs the merge driver in .gitattributes and in the repository's config.
+"""Installation of the merge driver in .gitattributes and in the repository's config.
 
 The config is not in git, so the driver must be installed in each clone.
 """
@@ -16,7 +16,7 @@ from server.formats.regular_files import read_regular_file
 from server.schema.load import read_content_types
 from server.storage.git.command import git, git_as_owner
 from server.storage.git.repository import location
-from server.tools.generated_files import delete_file, read_file, refuse_link, replace_file
+from server.tools.generated_files import delete_file, read_file, replace_file, require_no_link
 
 ATTRIBUTES = ".gitattributes"
 NAME, BASE_NAME = "bifolio", "bifolio-base"
@@ -27,32 +27,32 @@ _SPECIAL = str.maketrans({char: f"\\{char}" for char in "\\*?["})
 
 
 @dataclass(frozen=True, slots=True)
-class Installed:
-    """The result of an installation or removal: whether .gitattributes and the config were changed."""
+class InstallResult:
+    """The result of an installation or removal: whether .gitattributes and the config have changed."""
 
     attributes: bool
     config: bool
     patterns: tuple[str, ...] = ()
 
 
-def install(root: Path) -> Installed:
+def install(root: Path) -> InstallResult:
     """Install the driver. Raises SetupError if that fails or the site is not in a git repository."""
     _require_repository(root)
     patterns = tuple(_patterns(root))
     block = [_BEGIN, *(f"{pattern} merge={NAME}" for pattern in patterns), _END]
     changed = _write_block(root, block)
-    return Installed(changed, _write_config(root, _settings()), patterns)
+    return InstallResult(changed, _write_config(root, _settings()), patterns)
 
 
-def uninstall(root: Path) -> Installed:
+def uninstall(root: Path) -> InstallResult:
     """Remove the driver. Raises SetupError if that fails or the site is not in a git repository."""
     _require_repository(root)
     attributes = _write_block(root, [])
-    return Installed(attributes, _remove_config(root))
+    return InstallResult(attributes, _remove_config(root))
 
 
-def missing_config(root: Path) -> bool:
-    """Return whether `.gitattributes` names the driver but the config does not define the driver."""
+def lacks_config(root: Path) -> bool:
+    """Return whether .gitattributes names the driver, but the config does not define it."""
     if not _names_driver(root / ATTRIBUTES) or location(root) is None:
         return False
     return not (git(root, "config", f"merge.{NAME}.driver") or "").strip()
@@ -88,7 +88,7 @@ def _write_block(root: Path, block: list[str]) -> bool:
 
     If the file becomes empty, it is deleted.
     """
-    refuse_link(root, ATTRIBUTES)
+    require_no_link(root, ATTRIBUTES)
     before = read_file(root / ATTRIBUTES) or b""
     after = _with_block(before.decode(errors="surrogateescape"), block)
     data = after.encode(errors="surrogateescape")

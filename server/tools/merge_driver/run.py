@@ -1,4 +1,4 @@
-"""Merges one file for the merge driver.
+"""Merge of one file for the merge driver.
 
 A file that can't be merged as a document is merged line by line.
 """
@@ -45,7 +45,7 @@ class MergeFiles:
 
 
 def run_driver(files: MergeFiles, top: Path) -> bool:
-    """Merge a file, write the result to our version, and return whether there were no conflicts.
+    """Merge a file, write the result to the file `files.ours`, and return whether there were no conflicts.
 
     `top` is the top folder of the working tree.
     """
@@ -102,7 +102,7 @@ def _has_front_matter(data: bytes) -> bool:
 
 
 def _lost_comments(path: str, texts: Texts, merged: MergedFile) -> set[str]:
-    """Return new comments that are missing from the result, for example because both sides changed a line."""
+    """Return new comments that the result does not contain, for example because both sides changed a line."""
     if path.endswith(".json"):
         return set()
     base, ours, theirs = (_comments(path, data.decode()) for data in (texts.base, texts.ours, texts.theirs))

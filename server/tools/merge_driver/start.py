@@ -1,8 +1,8 @@
 """Entry point of the merge driver, which git runs for each file.
 
-This module imports nothing else from Bifolio, because importing the driver takes 0.2 s. If git merges
-several files, a helper process imports the driver once and merges the remaining files. If the helper
-fails, a separate process merges the file.
+This module imports nothing else from Bifolio, because importing the driver takes 0.2 s. If git merges several
+files, a helper process imports the driver once and merges the remaining files. If the helper fails, a
+separate process merges the file.
 """
 
 import _socket  # Importing `socket` takes 5 ms more.
@@ -20,7 +20,7 @@ NO_STATUS = b""
 def main(arguments: list[str]) -> None:
     """Merge a file, in the helper if possible, and exit with the driver's status."""
     path = socket_path()
-    status = _ask(path, arguments) if path else NO_STATUS
+    status = _merge_in_helper(path, arguments) if path else NO_STATUS
     if status:
         sys.exit(status[0])
     if path and _is_recent(path):
@@ -46,10 +46,10 @@ def socket_path() -> str:
     return os.path.join(folder, f"merge-{binascii.crc32(os.fsencode(version)):08x}")
 
 
-def _ask(path: str, arguments: list[str]) -> bytes:
-    """Merge a file in the helper. Return the exit status, or NO_STATUS if there was no answer.
+def _merge_in_helper(path: str, arguments: list[str]) -> bytes:
+    """Merge a file in the helper. Return the exit status, or NO_STATUS if there was no response.
 
-    The helper merges into a copy. Without an answer, our version is unchanged and can be merged again.
+    The helper merges a copy. If it does not respond, the file is unchanged and can be merged again.
     """
     folder = f"{path}.{os.getpid()}.{time.time_ns()}"
     copy = os.path.join(folder, "ours")

@@ -17,7 +17,7 @@ import pytest
 from server.errors import SetupError
 from server.site.site import Site
 from server.storage.journal import Journal
-from server.tools.importer.importing import Imported, ImportOptions, run
+from server.tools.importer.importing import ImportOptions, ImportResult, run
 from server.tools.importer.readers.archive import Archive
 from server.tools.importer.report import report
 from tests.tools.importer.archives import EXPORT, Json, changed, link, members, small
@@ -27,7 +27,7 @@ TITLE = {"title": {"type": "string"}}
 NAME = {"name": {"type": "string"}}
 
 
-def imported(root: Path, path: Path = EXPORT, **options: bool) -> Imported:
+def imported(root: Path, path: Path = EXPORT, **options: bool) -> ImportResult:
     root.mkdir(parents=True, exist_ok=True)
     return run(root, Archive(path), ImportOptions(**options), lambda *_: None)
 
@@ -42,7 +42,7 @@ def texts(root: Path) -> dict[str, bytes]:
     return {name: data for name, (data, _) in files(root).items() if not name.startswith(".bifolio/")}
 
 
-def kept(result: Imported) -> list[str]:
+def kept(result: ImportResult) -> list[str]:
     return [path for path, _ in result.merge.kept]
 
 

@@ -55,7 +55,7 @@ def test_settings_that_a_project_writes_out_are_read(
 ) -> None:
     found = read_project(project(tmp_path, name, text))
     assert found.tree() == api
-    assert found.unread == unread
+    assert found.unreadable == unread
 
 
 def test_a_folder_without_the_file_is_named(tmp_path: Path) -> None:

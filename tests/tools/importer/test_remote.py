@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from server.commands.cli import main
 from server.errors import SetupError
-from server.tools.importer.importing import Imported, ImportOptions, run
+from server.tools.importer.importing import ImportOptions, ImportResult, run
 from server.tools.importer.readers import download
 from server.tools.importer.readers.archive import Archive
 from server.tools.importer.readers.remote import Remote
@@ -38,7 +38,7 @@ def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(download, "_MIN_BACKOFF_S", 0.001)
 
 
-def fetched(root: Path, address: str, token: str = TOKEN, **options: bool) -> Imported:
+def fetched(root: Path, address: str, token: str = TOKEN, **options: bool) -> ImportResult:
     root.mkdir(parents=True, exist_ok=True)
     return run(root, Remote(address, token), ImportOptions(**options), lambda *_: None)
 

@@ -49,7 +49,7 @@ def collect(root: Path, grace: timedelta = NOW) -> tuple[int, int, int, int]:
     bucket = open_bucket(site.state.settings)
     found = find_garbage(site.root, bucket, grace)
     deleted = remove(bucket, found, lambda done, whole: None, grace)
-    return found.objects, found.named, found.young, deleted
+    return found.objects, found.referenced, found.recent, deleted
 
 
 def run(root: Path, *arguments: str) -> Result:

@@ -1,6 +1,6 @@
-"""Reader of a Strapi export, which is a tar archive of media files and JSON lines.
+"""Reader for a Strapi export, which is a tar archive of media files and JSON lines.
 
-The archive is untrusted input. It is read twice, because the media files precede their descriptions.
+The archive is untrusted input. It is read twice, because the media files come before their descriptions.
 """
 
 import gzip
@@ -86,7 +86,7 @@ class Archive:
                 found.files[member.name] = (member.size, stream_digest(file))
             elif member.name == "metadata.json":
                 found.metadata = self._parse(file.read(MAX_LINE_BYTES), member.name, 1)
-            elif rest and folder in _TAKE:
+            elif rest and folder in _ADD:
                 left -= member.size
                 if left < 0:
                     raise self._refuse(
@@ -95,7 +95,7 @@ class Archive:
                     )
                 for number, line in self._lines(file, member.name):
                     try:
-                        _TAKE[folder](found, line)
+                        _ADD[folder](found, line)
                     except (KeyError, TypeError, AttributeError) as error:
                         what = f"{member.name}, line {number}: unexpected content ({error})"
                         raise self._refuse(what, _EXPORT) from error
@@ -182,18 +182,18 @@ def _copy_member(file: IO[bytes], folder: Path, name: str) -> Path:
     return target
 
 
-def _take_entity(found: ArchiveRows, line: dict[str, Any]) -> None:
+def _add_entity(found: ArchiveRows, line: dict[str, Any]) -> None:
     found.entities[line["type"]].append((line["id"], line["data"]))
 
 
-def _take_configuration(found: ArchiveRows, line: dict[str, Any]) -> None:
+def _add_configuration(found: ArchiveRows, line: dict[str, Any]) -> None:
     if line["type"] == "core-store":
         found.configuration[line["value"]["key"]] = line["value"]["value"]
 
 
-_TAKE = {
+_ADD = {
     "schemas": lambda found, line: found.schemas.append({**line, "uid": line["uid"]}),
-    "entities": _take_entity,
+    "entities": _add_entity,
     "links": lambda found, line: found.links.append({**line, "left": line["left"], "right": line["right"]}),
-    "configuration": _take_configuration,
+    "configuration": _add_configuration,
 }

@@ -37,34 +37,34 @@ class Client:
         self.base, self._token = base, token
         self._opener = urllib.request.build_opener(_NoRedirect)
 
-    def json(self, path: str, missing: Any = _MISSING) -> Any:
+    def json(self, path: str, default: Any = _MISSING) -> Any:
         """Send a GET request and return the JSON response. Raises SetupError.
 
-        If `missing` is given, it is returned for a 404 response.
+        If `default` is given, it is returned for a 404 response.
         """
         url = self.base + path
         try:
-            with self._open(url, own=True) as answer:
-                return read_json(answer.read().decode())
+            with self._open(url, send_token=True) as response:
+                return read_json(response.read().decode())
         except urllib.error.HTTPError as error:
-            if error.code == 404 and missing is not _MISSING:
-                return missing
+            if error.code == 404 and default is not _MISSING:
+                return default
             raise _refusal(url, error) from error
         except (SyntaxProblem, UnicodeDecodeError) as error:
             raise SetupError(url, None, "did not respond with JSON", "check the URL") from error
         except (OSError, http.client.HTTPException) as error:
             raise SetupError(url, None, f"the download failed: {error}", _RETRY_HINT) from error
 
-    def download(self, url: str, target: Path, *, own: bool) -> None:
+    def download(self, url: str, target: Path, *, send_token: bool) -> None:
         """Download a file to `target`. Raises SetupError.
 
-        The token is sent only if the URL belongs to the installation itself (`own`).
+        Set `send_token` only for URLs of the Strapi installation itself.
         """
         part = target.with_suffix(".part")
         try:
-            with self._open(url, own=own) as answer, part.open("wb") as file:
-                expected, got = answer.headers.get("Content-Length"), 0
-                while block := answer.read(_CHUNK_BYTES):
+            with self._open(url, send_token=send_token) as response, part.open("wb") as file:
+                expected, got = response.headers.get("Content-Length"), 0
+                while block := response.read(_CHUNK_BYTES):
                     got += file.write(block)
         except urllib.error.HTTPError as error:
             raise _refusal(url, error) from error
@@ -76,9 +76,9 @@ class Client:
             )
         part.replace(target)
 
-    def _open(self, url: str, *, own: bool) -> Any:
+    def _open(self, url: str, *, send_token: bool) -> Any:
         """Send a request, with retries. Raises HTTPError, or SetupError if there is no response."""
-        headers = {"Authorization": f"Bearer {self._token}"} if own and self._token else {}
+        headers = {"Authorization": f"Bearer {self._token}"} if send_token and self._token else {}
         request = urllib.request.Request(url, headers=headers)
         for left in reversed(range(MAX_ATTEMPTS)):
             try:

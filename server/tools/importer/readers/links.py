@@ -1,6 +1,6 @@
 """Links in an export archive, from rows to the targets of their relations and media attributes.
 
-A draft and its published version are separate rows, so links to both of them are combined.
+A draft and its published version are separate rows, so the links to both are combined.
 """
 
 from collections import defaultdict
@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from server.schema.model import UPLOAD, USER
-from server.tools.importer.source import ImportNotes, Shape, one_or_many
+from server.tools.importer.source import ImportNotes, SchemaJson, one_or_many
 
 RowKey = tuple[str, int]  # (uid, row number)
 Owner = tuple[str, int, str]  # (uid, row number, attribute)
 
 
 @dataclass(slots=True)
-class Linked:
-    """Link targets and their order, by row and attribute."""
+class LinkTable:
+    """The targets of links and their order, by row and attribute."""
 
     uids: Mapping[str, str]  # Bifolio's uids, by Strapi's uids
     ids: Mapping[RowKey, str]  # documentIds by row
@@ -47,7 +47,7 @@ class Linked:
     def _uid(self, end: Mapping[str, Any]) -> str:
         return self.uids.get(end["type"], end["type"])
 
-    def of(self, uid: str, row: int, name: str, attribute: Shape) -> Any:
+    def of(self, uid: str, row: int, name: str, attribute: SchemaJson) -> Any:
         """Return an attribute's targets in the form stored in files, and note missing targets."""
         found = [t for _, t in sorted(self.targets.get((uid, row, name), ()), key=lambda pair: pair[0])]
         if attribute["type"] == "media":
@@ -64,12 +64,15 @@ class Linked:
         return one_or_many(attribute, list(unique.values()))
 
     def note_orders(self, created: Mapping[RowKey, str]) -> None:
-        """Note relations that lose their order, because Bifolio sorts derived relations by creation time."""
+        """Add a note for each relation that loses its order.
+
+        Bifolio sorts the derived side of a relation by creation time.
+        """
         for (uid, _, name), found in self.mirrored.items():
             owners = [owner for _, owner in sorted(found, key=lambda pair: pair[0]) if owner in created]
-            there = list(dict.fromkeys(self.ids[owner] for owner in owners))
+            order = list(dict.fromkeys(self.ids[owner] for owner in owners))
             made = sorted({(created[owner], self.ids[owner]) for owner in owners})
-            if there != list(dict.fromkeys(document_id for _, document_id in made)):
+            if order != list(dict.fromkeys(document_id for _, document_id in made)):
                 self.notes.add(
                     uid,
                     f'Bifolio returns "{name}" in the order of creation, unless a request contains "sort"',

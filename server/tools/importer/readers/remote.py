@@ -1,4 +1,4 @@
-"""Reader of a running Strapi installation.
+"""Reader for a running Strapi installation.
 
 Passwords and private attributes are not imported, because the API omits them.
 """
@@ -12,11 +12,11 @@ from urllib.parse import quote, urljoin, urlsplit
 from server.errors import SetupError
 from server.schema.model import UPLOAD
 from server.tools.importer.readers.download import Client
-from server.tools.importer.schemas import LEFT, clean_schemas, note_users, our_uids
+from server.tools.importer.schemas import NOT_IMPORTED, bifolio_uids, clean_schemas, note_users
 from server.tools.importer.source import (
     ImportNotes,
     Json,
-    Shape,
+    SchemaJson,
     Source,
     SourceUpload,
     SourceVersion,
@@ -34,13 +34,13 @@ MAX_DEPTH = 8  # maximum depth of nested components
 MAX_QUERY_CHARS = 12_000  # Servers reject longer URLs.
 
 
-def populate_queries(schemas: Mapping[str, Shape], schema: Shape, base: str) -> list[str]:
+def populate_queries(schemas: Mapping[str, SchemaJson], schema: SchemaJson, base: str) -> list[str]:
     """Return the `populate` parameters for a content type, split so that no URL is too long.
 
     `base` is the installation's URL, for error messages. Raises SetupError if an attribute is nested too
     deeply.
     """
-    made, length = [""], 0
+    queries, length = [""], 0
     for name, attribute in schema["attributes"].items():
         text = "&".join(_populate(schemas, f"populate[{name}]", attribute, 0))
         if len(text) > MAX_QUERY_CHARS:
@@ -48,14 +48,14 @@ def populate_queries(schemas: Mapping[str, Shape], schema: Shape, base: str) -> 
             what = f'"{name}" in {singular} is nested too deeply to be fetched through the API'
             raise SetupError(base, None, what, "run `strapi export`, and import the archive")
         if length + len(text) > MAX_QUERY_CHARS:
-            made.append("")
+            queries.append("")
             length = 0
-        made[-1] = joined(made[-1], text)
+        queries[-1] = join_query(queries[-1], text)
         length += len(text)
-    return made
+    return queries
 
 
-def _populate(schemas: Mapping[str, Shape], at: str, attribute: Shape, depth: int) -> Iterator[str]:
+def _populate(schemas: Mapping[str, SchemaJson], at: str, attribute: SchemaJson, depth: int) -> Iterator[str]:
     kind = attribute["type"]
     if depth > MAX_DEPTH or (kind == "relation" and is_derived(attribute)):
         return
@@ -71,7 +71,7 @@ def _populate(schemas: Mapping[str, Shape], at: str, attribute: Shape, depth: in
             yield from _populate_inner(schemas, f"{at}[on][{uid}]", uid, depth)
 
 
-def _populate_inner(schemas: Mapping[str, Shape], at: str, uid: str, depth: int) -> Iterator[str]:
+def _populate_inner(schemas: Mapping[str, SchemaJson], at: str, uid: str, depth: int) -> Iterator[str]:
     attributes = schemas[uid]["attributes"] if uid in schemas else {}
     inner = [
         part
@@ -81,7 +81,7 @@ def _populate_inner(schemas: Mapping[str, Shape], at: str, uid: str, depth: int)
     yield from inner or [f"{at}=true"]
 
 
-def joined(*parts: str) -> str:
+def join_query(*parts: str) -> str:
     """Join the non-empty parts of a query string."""
     return "&".join(part for part in parts if part)
 
@@ -114,7 +114,7 @@ class Remote:
     def _read(self) -> Source:
         notes = ImportNotes()
         raw = self._schemas()
-        uids = our_uids(raw)
+        uids = bifolio_uids(raw)
         schemas = clean_schemas(raw, uids)
         default, locales = self._locales()
         versions = [
@@ -124,9 +124,9 @@ class Remote:
             for version in self._versions(schemas, uid, locales, notes)
         ]
         uploads = [upload for data in self._files() if (upload := self._upload(data, notes))]
-        for uid in LEFT:
+        for uid in NOT_IMPORTED:
             if uid in uids:
-                notes.add(uid, LEFT[uid])
+                notes.add(uid, NOT_IMPORTED[uid])
         note_users(raw, uids, notes)
         for uid, schema in schemas.items():
             for name, attribute in schema["attributes"].items():
@@ -145,7 +145,7 @@ class Remote:
             key = f"{upload.origin} {upload.updated} {upload.size}"
             target = folder / hashlib.sha256(key.encode()).hexdigest()
             if not target.exists():
-                self._client.download(upload.origin, target, own=self._is_own(upload.origin))
+                self._client.download(upload.origin, target, send_token=self._is_own(upload.origin))
             yield upload, target
 
     def _is_own(self, url: str) -> bool:
@@ -154,7 +154,7 @@ class Remote:
     # --- schemas -------------------------------------------------------------------------------
 
     def _schemas(self) -> list[Json]:
-        """Return the schemas of content types and components, in the same form as in an archive."""
+        """Return the schemas of content types and components in the form that an archive has."""
         found = []
         for entry in self._client.json(f"{_BUILDER}/content-types")["data"]:
             schema = entry["schema"]
@@ -186,14 +186,14 @@ class Remote:
 
     def _locales(self) -> tuple[str, list[str]]:
         # Without Strapi's i18n plugin, the only locale is `en`.
-        found = self._client.json("i18n/locales", missing=[])
+        found = self._client.json("i18n/locales", default=[])
         default = next((locale["code"] for locale in found if locale.get("isDefault")), "en")
         return default, [locale["code"] for locale in found] or ["en"]
 
     # --- documents -----------------------------------------------------------------------------
 
     def _versions(
-        self, schemas: Mapping[str, Shape], uid: str, locales: Sequence[str], notes: ImportNotes
+        self, schemas: Mapping[str, SchemaJson], uid: str, locales: Sequence[str], notes: ImportNotes
     ) -> Iterator[SourceVersion]:
         schema = schemas[uid]
         for status in ("published", "draft") if is_draft_publish(schema) else ("",):
@@ -203,15 +203,17 @@ class Remote:
                     yield version
 
     def _rows(
-        self, schemas: Mapping[str, Shape], schema: Shape, status: str, locales: Sequence[str]
+        self, schemas: Mapping[str, SchemaJson], schema: SchemaJson, status: str, locales: Sequence[str]
     ) -> Iterator[Json]:
         info, localized = schema["info"], is_localized(schema)
-        queries = [joined(status, populate) for populate in populate_queries(schemas, schema, self.base)]
+        queries = [join_query(status, populate) for populate in populate_queries(schemas, schema, self.base)]
         if schema["kind"] == "singleType":
             for locale in locales if localized else ("",):
-                localized_queries = [joined(query, f"locale={locale}" if locale else "") for query in queries]
+                localized_queries = [
+                    join_query(query, f"locale={locale}" if locale else "") for query in queries
+                ]
                 answers = [
-                    self._client.json(f"{info['singularName']}?{q}", missing=None) for q in localized_queries
+                    self._client.json(f"{info['singularName']}?{q}", default=None) for q in localized_queries
                 ]
                 if answers[0] is not None:
                     yield _merge_rows([answer["data"] for answer in answers])
@@ -221,7 +223,7 @@ class Remote:
         while page <= pages:
             where = f"sort=id&pagination[page]={page}&pagination[pageSize]={PAGE_ENTRIES}"
             answers = [
-                self._client.json(f"{info['pluralName']}?{joined(query, everywhere, where)}")
+                self._client.json(f"{info['pluralName']}?{join_query(query, everywhere, where)}")
                 for query in queries
             ]
             pages = answers[0]["meta"]["pagination"]["pageCount"]
@@ -263,7 +265,7 @@ def _attributes(attributes: Mapping[str, Json]) -> dict[str, Json]:
     return found
 
 
-def _targets(_: str, name: str, attribute: Shape, data: Mapping[str, Any]) -> Any:
+def _targets(_: str, name: str, attribute: SchemaJson, data: Mapping[str, Any]) -> Any:
     value = data.get(name)
     found = value if isinstance(value, list) else [] if value is None else [value]
     named: list[Any]

@@ -1,4 +1,4 @@
-"""Converts the rows and links in an export archive to a `Source`."""
+"""Conversion of the rows and links in an export archive to a `Source`."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -7,11 +7,17 @@ from typing import Any
 
 from server.schema.model import UPLOAD
 from server.tools.importer.locales import read_roles
-from server.tools.importer.readers.links import Linked, RowKey
-from server.tools.importer.schemas import LEFT, UNKNOWN_TYPE_MESSAGE, clean_schemas, note_users, our_uids
+from server.tools.importer.readers.links import LinkTable, RowKey
+from server.tools.importer.schemas import (
+    NOT_IMPORTED,
+    UNKNOWN_TYPE_MESSAGE,
+    bifolio_uids,
+    clean_schemas,
+    note_users,
+)
 from server.tools.importer.source import (
     ImportNotes,
-    Shape,
+    SchemaJson,
     Source,
     SourceUpload,
     SourceVersion,
@@ -41,7 +47,7 @@ def make_source(title: str, contents: ArchiveRows, notes: ImportNotes) -> Source
 
     Raises KeyError, TypeError, AttributeError or ValueError if the contents are damaged.
     """
-    uids = our_uids(contents.schemas)
+    uids = bifolio_uids(contents.schemas)
     schemas = clean_schemas(contents.schemas, uids)
     uploads, paths = _uploads(contents, notes)
     ids = {
@@ -50,24 +56,24 @@ def make_source(title: str, contents: ArchiveRows, notes: ImportNotes) -> Source
         for row, data in rows
         if "documentId" in data
     }
-    linked = Linked(uids, ids, paths, notes)
+    links = LinkTable(uids, ids, paths, notes)
     for link in contents.links:
-        linked.add(link)
+        links.add(link)
     versions: list[SourceVersion] = []
     created: dict[RowKey, str] = {}
     for uid, rows in contents.entities.items():
         if uids.get(uid) in schemas:
-            made = (_version(schemas, uids[uid], row, data, linked) for row, data in rows)
+            made = (_version(schemas, uids[uid], row, data, links) for row, data in rows)
             versions += [version for version in made if version]
             created |= {(uids[uid], row): data["createdAt"] for row, data in rows}
         elif uid not in _SEPARATE_TYPES:
-            notes.add(uid, LEFT.get(uid, UNKNOWN_TYPE_MESSAGE), len(rows))
-    linked.note_orders(created)
+            notes.add(uid, NOT_IMPORTED.get(uid, UNKNOWN_TYPE_MESSAGE), len(rows))
+    links.note_orders(created)
     note_users(contents.schemas, uids, notes)
     default = contents.configuration.get("plugin_i18n_default_locale") or "en"
     locales = [data["code"] for _, data in contents.entities.get("plugin::i18n.locale", ())]
     used = dict.fromkeys([default, *locales, *(v.locale for v in versions if v.locale)])
-    roles = read_roles(contents.entities, linked, uids)
+    roles = read_roles(contents.entities, links, uids)
     return Source(title, schemas, tuple(used), default, versions, uploads, notes, roles)
 
 
@@ -75,13 +81,13 @@ _SEPARATE_TYPES = (UPLOAD, "plugin::i18n.locale")
 
 
 def _version(
-    schemas: Mapping[str, Shape], uid: str, row: int, data: dict[str, Any], linked: Linked
+    schemas: Mapping[str, SchemaJson], uid: str, row: int, data: dict[str, Any], links: LinkTable
 ) -> SourceVersion | None:
-    def resolve(owner: str, name: str, attribute: Shape, inner: Mapping[str, Any]) -> Any:
-        return linked.of(owner, row if inner is data else inner["id"], name, attribute)
+    def resolve(owner: str, name: str, attribute: SchemaJson, inner: Mapping[str, Any]) -> Any:
+        return links.of(owner, row if inner is data else inner["id"], name, attribute)
 
     draft = is_draft_publish(schemas[uid]) and data.get("publishedAt") is None
-    return read_version(schemas, uid, data, draft, resolve, linked.notes)
+    return read_version(schemas, uid, data, draft, resolve, links.notes)
 
 
 def _uploads(contents: ArchiveRows, notes: ImportNotes) -> tuple[list[SourceUpload], dict[int, str]]:
