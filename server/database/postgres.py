@@ -74,7 +74,7 @@ def require_writable(connection: BoundedConnection) -> None:
 
 
 def _bounded(gen: Generator[Any, Any, Any], max_silence_s: float) -> Generator[Any, Any, Any]:
-    # Raises SilentError if no data arrives for `silent_s` seconds.
+    # Raises SilentError if no data arrives for `max_silence_s` seconds.
     last = monotonic()
     try:
         awaited = next(gen)

@@ -75,7 +75,7 @@ class Queue:
                 return self._connection
             self._drop()
         connection = self._postgres.connect_to(self._url)
-        connection.silent_s = LOCK_TIMEOUT_S + self._postgres.RESPONSE_TIMEOUT_S
+        connection.max_silence_s = LOCK_TIMEOUT_S + self._postgres.RESPONSE_TIMEOUT_S
         connection.execute(f"SET idle_session_timeout = {int(SESSION_TIMEOUT_S * 1000)}")
         self._connection = connection
         return connection
