@@ -72,6 +72,6 @@ def test_a_changed_text_ends_a_check_of_the_site(root: Path, monkeypatch: pytest
     try:
         while versions.get(timeout=TIMEOUT_S) != 2:
             pass
-        assert ends[0] == "_OvertakenError"
+        assert ends[0] == "_CheckAbandonedError"
     finally:
         workspace.stop()
