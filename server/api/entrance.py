@@ -60,6 +60,8 @@ from server.api.response import (
     send,
     without,
 )
+from server.api.role_view import HEADER as ROLE_HEADER
+from server.api.role_view import is_narrowed, narrow_to_role, never_stored
 from server.api.serving.bodies import SMALL_BODY_BYTES
 from server.api.source_maps import HEADER as SOURCE_MAPS
 from server.api.source_maps import mark
@@ -149,6 +151,8 @@ class Entrance:
             if self.past.held and _changes_site(environ):
                 raise ForbiddenError(READ_ONLY_MESSAGE.format(self.past.held.commit[:10]))
             use_cookie(environ)
+            if ROLE_HEADER in environ:
+                narrow_to_role(environ)
             if REFUSED in environ:
                 raise environ.pop(REFUSED)
             if not within:
@@ -170,6 +174,8 @@ class Entrance:
         headers = _headers(environ, state)
         if COMMIT in environ:
             shown = as_of(environ[COMMIT], shown)
+        if is_narrowed(environ):
+            shown = never_stored(shown)
         if counted and any(name == "Retry-After" for name, _ in shown.headers):
             counted = without(counted, "Retry-After")
         return send(shown, environ, start_response, headers + counted if counted else headers)

@@ -10,11 +10,17 @@ from typing import TYPE_CHECKING, cast
 
 from server.auth.owner import OWNER, is_session
 from server.auth.owner import SESSION_PREFIX as OWNER_PREFIX
-from server.auth.permissions import TOKEN_PREFIX, Actor
+from server.auth.permissions import TOKEN_PREFIX, Actor, forbidden, has
 from server.config.model import Settings
 from server.database.address import is_server
 from server.database.outage import Outage, reason_of
-from server.errors import NeedsThreadPool, SetupError, UnauthorizedError, UnavailableError
+from server.errors import (
+    NeedsThreadPool,
+    SetupError,
+    UnauthorizedError,
+    UnavailableError,
+    ValidationError,
+)
 from server.index.user_index import UserIndex
 from server.site.folder import SiteFolder
 
@@ -30,6 +36,8 @@ log = logging.getLogger("bifolio")
 NO_SCHEME_MESSAGE = "Write Bearer before the token: Authorization: Bearer bifolio_…"
 # authorization scheme that `server.api.studio.cookie` uses for the studio's token
 COOKIE_SCHEME = "Studio"
+# stands between the credentials and the role to which `server.api.role_view` narrows them; no header has it
+ROLE_MARK = "\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +158,11 @@ class Identities:
         UnauthorizedError if the token is invalid. Raises NeedsThreadPool if `waits` is False and the call
         would block.
         """
+        credentials, _, role = authorization.partition(ROLE_MARK)
+        actor = self._identify(credentials, settings, ended=ended, waits=waits)
+        return _narrowed(actor, role, settings) if role else actor
+
+    def _identify(self, authorization: str, settings: Settings, *, ended: bool, waits: bool) -> Actor:
         scheme, _, credentials = authorization.partition(" ")
         text = credentials and credentials.strip()
         if scheme.startswith(TOKEN_PREFIX) and not text:
@@ -192,6 +205,19 @@ class Identities:
                 self.directory().accounts.last_uses.note(f"user {user.id}")
                 return Actor(f"user:{user.id}", settings.roles.get(user.role, frozenset()), user_id=user.id)
         raise UnauthorizedError()
+
+
+def _narrowed(actor: Actor, role: str, settings: Settings) -> Actor:
+    """Return an actor with those of a role's permissions that the given actor has, too.
+
+    Raises ForbiddenError unless the actor is allowed to see roles, and ValidationError for an unknown role.
+    """
+    if not actor.may("role", "find"):
+        raise forbidden(actor, "role", "find", is_type=False)
+    if role not in settings.roles:
+        raise ValidationError(f'unknown role "{role[:100]}" in the header Bifolio-Role')
+    permissions = frozenset(one for one in settings.roles[role] if has(actor, one))
+    return Actor(f"role:{role}", permissions, branch_only=actor.branch_only)
 
 
 # The cache saves 1.2 of the 8.3 µs that a repeated read takes.

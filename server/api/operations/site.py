@@ -100,7 +100,7 @@ _ACCESS = object_of(
         ),
         "caller": object_of(
             {
-                "kind": {"enum": ["public", "user", "token", "owner", "agent"]},
+                "kind": {"enum": ["public", "user", "token", "owner", "agent", "role"]},
                 **dict.fromkeys(("name", "email", "role"), TEXT),
                 "branchOnly": {"const": True, "description": "The token may write only to branches."},
             },

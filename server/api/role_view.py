@@ -1,0 +1,33 @@
+"""Reads as a role, with the header `Bifolio-Role`: they show what a role would see (docs/access.md).
+
+The role is added to the request's credentials, so that whoever identifies the caller narrows it.
+"""
+
+from urllib.parse import unquote
+
+from server.api.identities import ROLE_MARK
+from server.api.response import NO_STORE, READ_METHODS, Environ, Representation, without
+from server.errors import ForbiddenError
+
+HEADER = "HTTP_BIFOLIO_ROLE"
+_CREDENTIALS = "HTTP_AUTHORIZATION"
+READ_ONLY_MESSAGE = "Requests with the header Bifolio-Role can only read"
+
+
+def narrow_to_role(environ: Environ) -> None:
+    """Narrow a request to the role in its header. Raises ForbiddenError for writes."""
+    if environ["REQUEST_METHOD"] not in READ_METHODS:
+        raise ForbiddenError(READ_ONLY_MESSAGE)
+    # The header is removed, because the request can be handled again on another thread.
+    role = unquote(environ.pop(HEADER))
+    environ[_CREDENTIALS] = f"{environ.get(_CREDENTIALS, '')}{ROLE_MARK}{role}"
+
+
+def is_narrowed(environ: Environ) -> bool:
+    return ROLE_MARK in environ.get(_CREDENTIALS, "")
+
+
+def never_stored(shown: Representation) -> Representation:
+    """Return a response that no cache stores, because the caller's other responses differ."""
+    headers = without(shown.headers, "Cache-Control")
+    return shown._replace(headers=(*headers, ("Cache-Control", NO_STORE)))
