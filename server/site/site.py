@@ -162,7 +162,7 @@ class Site:
         self.recover()
         with paused_garbage_collection():
             root, pictures, append = self.root, self.image_cache, self._replica.append
-            show = lambda found: append(found.whole())  # noqa: E731
+            show = lambda found: append(found.full_record())  # noqa: E731
             contents = load_contents(
                 root,
                 pictures,
