@@ -15,7 +15,8 @@ from server.history.commit_files import open_blob
 from server.storage.files import Signature
 from server.storage.git.tree import Blob
 from server.storage.images.cache import NO_PICTURE, ImageCache, Picture, read_picture
-from server.storage.images.formats import Preview, UnscalableError, cached_facts
+from server.storage.images.errors import UnresizableError
+from server.storage.images.formats import Preview, cached_facts
 from server.storage.images.kinds import PICTURE_ENDINGS
 from server.storage.media import media_key, upload_path
 
@@ -69,7 +70,7 @@ class Pictures:
         picture, suffix = self.of(path, blob), splitext(path)[1]
         try:
             return self._image_cache.make_from(picture.key, suffix, partial(open_blob, self._root, blob))
-        except UnscalableError:
+        except UnresizableError:
             self._known.put((blob.id, suffix), Picture(picture.size, ""))
             return True
         except (NotFoundError, StorageError):

@@ -15,16 +15,16 @@ SIGNATURE = "s"
 _PURPOSE = b"image urls"  # The session key signs other things too.
 
 
-def signature(key: str, path: str, parameters: Mapping[str, str]) -> str:
+def signature(secret: str, path: str, parameters: Mapping[str, str]) -> str:
     """Return the HMAC-SHA256, in base64url, of a path and its sorted parameters.
 
     `path` is the decoded path below /uploads/. Parameters that request no transformation are not signed.
     """
     signed = sorted((name, value) for name, value in parameters.items() if name in PARAMETERS)
-    secret = hmac.digest(key.encode(), _PURPOSE, "sha256")
+    derived = hmac.digest(secret.encode(), _PURPOSE, "sha256")
     text = f"{path}?{urlencode(signed)}"
-    made = hmac.digest(secret, text.encode(errors="surrogatepass"), "sha256")
-    return urlsafe_b64encode(made).decode().rstrip("=")
+    digest = hmac.digest(derived, text.encode(errors="surrogatepass"), "sha256")
+    return urlsafe_b64encode(digest).decode().rstrip("=")
 
 
 def is_signed(root: Path, path: str, parameters: Mapping[str, object]) -> bool:
@@ -36,8 +36,8 @@ def is_signed(root: Path, path: str, parameters: Mapping[str, object]) -> bool:
         return False
     found = signed.get(SIGNATURE, "").encode(errors="surrogatepass")
     previous = previous_key(root)
-    keys = [session_key(root), *([previous.text] if previous and previous.is_usable() else [])]
-    return any(hmac.compare_digest(found, signature(key, path, signed).encode()) for key in keys)
+    secrets = [session_key(root), *([previous.text] if previous and previous.is_usable() else [])]
+    return any(hmac.compare_digest(found, signature(secret, path, signed).encode()) for secret in secrets)
 
 
 def sign_url(root: Path, url: str) -> str:

@@ -13,20 +13,19 @@ from typing import IO, Any, cast
 
 from server.auth.session_key import session_key
 from server.bounded import Cache
-from server.config.media import MediaSettings, TransformSettings
+from server.config.media import TransformSettings
 from server.config.transformation import (
     AUTO,
     MEDIA_TYPES,
     PARAMETERS,
     PRESET,
     Transformation,
-    TransformationError,
     canonical,
-    read_transformation,
 )
 from server.documents.document import Document
 from server.errors import ForbiddenError, NotFoundError, ValidationError
 from server.index.snapshot import Snapshot
+from server.service.image_parameters import check_sides, nearest_width, read_parameters, with_width
 from server.service.image_signatures import SIGNATURE, is_signed, signature
 from server.service.media_files import MediaFile, MediaFiles
 from server.service.media_versions import read_version, version_of_image, with_focus
@@ -40,14 +39,15 @@ from server.storage.images.derivatives import (
     Derivatives,
     Request,
 )
+from server.storage.images.errors import SizeLimitError, UntransformableError
 from server.storage.images.formats import format_of
 from server.storage.images.kinds import ImageSize
-from server.storage.images.processes import Job, UntransformableError
-from server.storage.images.results import OWN_FORMATS, UnfitSizeError, animation_limit, result_size
+from server.storage.images.limits import MAX_MEASURED_PIXELS
+from server.storage.images.processes import Job
+from server.storage.images.results import OWN_FORMATS, animation_limit, result_size
 from server.storage.media import stored_object
 
-MAX_NOTED_FILES = 10_000
-_WIDTHS = ("width", "w", "min-w", "max-w")  # parameters that set or limit the width
+MAX_CACHE_ENTRIES = 10_000
 UNSIGNED_MESSAGE = (
     "The URL has no valid signature, which media.transform.sign requires; "
     "sign it with `bifolio media sign`, or use only the name of a preset, such as ?key=hero"
@@ -55,8 +55,8 @@ UNSIGNED_MESSAGE = (
 _TRANSFORMABLE = "only JPEG, PNG, WebP, AVIF, GIF, TIFF and BMP images can. Request it without parameters"
 MEASURE_LOCKS = 64
 # The blob of a past commit or the mark of a current file, and its extension.
-_Note = tuple[str, FileMark | None, str]
-_Facts = tuple[str, ImageSize | None]  # a file's digest, and the image's dimensions
+_FileIdentity = tuple[str, FileMark | None, str]
+_ImageFacts = tuple[str, ImageSize | None]  # a file's digest, and the image's dimensions
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,20 +78,20 @@ class BucketUrl:
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
-    """A request for a transformation.
+class ClientRequest:
+    """The client's part of a request for a transformed image.
 
-    - `accepts`: the media types that the client accepts.
-    - `admit`: called before an image is transformed. Raises RateLimitError if the client has requested too
-      many.
-    - `admit_search`: the same, called before an image is searched for in the bucket.
-    - `follows`: whether the client may be redirected to the bucket.
+    - `accepted_types`: the media types that the client accepts.
+    - `count_transformation`: called before an image is transformed. Raises RateLimitError if the client has
+      requested too many.
+    - `count_bucket_search`: the same, called before an image is searched for in the bucket.
+    - `allows_redirect`: whether the client may be redirected to the bucket.
     """
 
-    accepts: Collection[str]
-    admit: Callable[[], None]
-    admit_search: Callable[[], None] = lambda: None
-    follows: bool = False
+    accepted_types: Collection[str]
+    count_transformation: Callable[[], None]
+    count_bucket_search: Callable[[], None] = lambda: None
+    allows_redirect: bool = False
 
 
 class Images:
@@ -101,7 +101,7 @@ class Images:
         self._files, self._shared = files, SharedImages()
         self._derivatives = Derivatives(files.site.root, concurrency, download_timeout_s)
         # Saves hashing and measuring the original, 2 ms for 3 MB.
-        self._facts: Cache[_Note, _Facts] = Cache(MAX_NOTED_FILES, lambda key, facts: 1)
+        self._facts: Cache[_FileIdentity, _ImageFacts] = Cache(MAX_CACHE_ENTRIES, lambda identity, facts: 1)
         # Requests for the same file share one measurement.
         self._measuring = [threading.Lock() for _ in range(MEASURE_LOCKS)]
 
@@ -109,9 +109,9 @@ class Images:
         self,
         snapshot: Snapshot,
         commit: str,
-        key: str,
+        path: str,
         parameters: Mapping[str, Any],
-        caller: Caller,
+        client: ClientRequest,
     ) -> MediaFile | Redirect | BucketUrl | None:
         """Return a transformed image, or None if the parameters request no transformation.
 
@@ -124,46 +124,54 @@ class Images:
         - NotFoundError, or any error of the bucket.
         """
         settings = self._files.site.state.settings.media
-        asked = {name: value for name, value in parameters.items() if name in PARAMETERS}
-        if not asked or not settings.transform.enabled:
+        requested = {name: value for name, value in parameters.items() if name in PARAMETERS}
+        if not requested or not settings.transform.enabled:
             return None
-        if settings.transform.sign and not is_signed(self._files.site.root, key, parameters):
+        if settings.transform.sign and not is_signed(self._files.site.root, path, parameters):
             raise ForbiddenError(UNSIGNED_MESSAGE)
-        wanted = _read(asked, settings)
-        if width := _nearest_width(wanted, asked, settings.transform):
-            return self._redirect(key, _with_width(parameters, width, settings), settings.transform)
-        _check_sides(wanted, asked, settings.transform)
-        key, document = _original(snapshot, key)
-        has_own_entry = PRESET not in asked and not wanted.uses_focal_point
-        wanted = with_focus(wanted, document)
-        ending = posixpath.splitext(key)[1].lower()
+        transformation = read_parameters(requested, settings)
+        if width := nearest_width(transformation, requested, settings.transform):
+            return self._redirect(path, with_width(parameters, width, settings), settings.transform)
+        check_sides(transformation, requested, settings.transform)
+        path, document = _original(snapshot, path)
+        depends_only_on_url_and_file = PRESET not in requested and not transformation.uses_focal_point
+        transformation = with_focus(transformation, document)
+        ending = posixpath.splitext(path)[1].lower()
         if ending not in OWN_FORMATS:
-            raise ValidationError(f'"{key}" can\'t be transformed; {_TRANSFORMABLE}')
-        digest, size = self._look(snapshot, commit, key, document)
-        _check_size(size, wanted, settings.transform, key)
-        formats = _formats(wanted.format, ending, settings.transform, caller.accepts)
-        requests = [self._request(snapshot, commit, key, digest, wanted, *pair) for pair in formats]
-        stem = posixpath.splitext(posixpath.basename(key))[0]
-        most = animation_limit(ending, wanted.format, settings.transform)
-        versions = (
-            _versions(digest, wanted, most, has_own_entry=has_own_entry) if read_version(parameters) else ()
-        )
-        return self._result(requests, caller, stem, versions, varies=wanted.format == AUTO)
+            raise ValidationError(f'"{path}" can\'t be transformed; {_TRANSFORMABLE}')
+        digest, size = self._digest_and_size(snapshot, commit, path, document)
+        _check_size(size, transformation, settings.transform, path)
+        formats = _formats(transformation.format, ending, settings.transform, client.accepted_types)
+        requests = [self._request(snapshot, commit, path, digest, transformation, *pair) for pair in formats]
+        stem = posixpath.splitext(posixpath.basename(path))[0]
+        animation_pixels = animation_limit(ending, transformation.format, settings.transform)
+        versions: tuple[str, ...] = ()
+        if read_version(parameters):
+            version = version_of_image(digest, transformation, animation_pixels)
+            # Presets and focal points can change, so the digest does not identify their results.
+            versions = (version, digest) if depends_only_on_url_and_file else (version,)
+        return self._result(requests, client, stem, versions, varies=transformation.format == AUTO)
 
     def _result(
-        self, requests: list[Request], caller: Caller, stem: str, versions: tuple[str, ...], *, varies: bool
+        self,
+        requests: list[Request],
+        client: ClientRequest,
+        stem: str,
+        versions: tuple[str, ...],
+        *,
+        varies: bool,
     ) -> MediaFile | BucketUrl:
-        found, request = self._answer(requests, caller)
-        if caller.follows and request.shared and (url := request.shared.url(found.path)):
-            found.file.close()
-            return BucketUrl(url, varies)
-        if request.shared:
-            request.shared.use(found.path)
+        derivative, request = self._find_or_make(requests, client)
+        if bucket_copy := request.bucket_copy:
+            if client.allows_redirect and (url := bucket_copy.ensure_uploaded_url(derivative.path)):
+                derivative.file.close()
+                return BucketUrl(url, varies)
+            bucket_copy.record_use(derivative.path)
         return MediaFile(
-            found.file,
-            f"{stem}.{found.format}",
-            MEDIA_TYPES[found.format],
-            found.digest,
+            derivative.file,
+            f"{stem}.{derivative.format}",
+            MEDIA_TYPES[derivative.format],
+            derivative.digest,
             varies=varies,
             versions=versions if request is requests[0] else (),  # A better format follows.
         )
@@ -172,71 +180,73 @@ class Images:
         self,
         snapshot: Snapshot,
         commit: str,
-        key: str,
+        path: str,
         digest: str,
-        wanted: Transformation,
+        transformation: Transformation,
         format_: str,
-        rivals: tuple[str, ...],
+        alternative_formats: tuple[str, ...],
     ) -> Request:
-        settings, stored = self._files.site.state.settings, stored_object(snapshot.media, key)
-        most = animation_limit(posixpath.splitext(key)[1].lower(), format_, settings.media.transform)
-        name = _key_of(digest, wanted, format_, rivals, most)
+        settings, stored = self._files.site.state.settings, stored_object(snapshot.media, path)
+        animation_pixels = animation_limit(
+            posixpath.splitext(path)[1].lower(), format_, settings.media.transform
+        )
+        cache_key = _cache_key(digest, transformation, format_, alternative_formats, animation_pixels)
         return Request(
-            name,
-            Job(wanted, format_, settings.media.transform.max_pixels, rivals),
-            lambda: self._files.open(snapshot, commit, key).file,
+            cache_key,
+            Job(transformation, format_, settings.media.transform.max_pixels, alternative_formats),
+            lambda: self._files.open(snapshot, commit, path).file,
             settings.media.transform.cache,
             "" if stored else digest,
             is_remote=stored is not None and not self._files.bucket.is_local(stored),
-            shared=SharedImage(self._shared, settings, name) if stored else None,
+            bucket_copy=SharedImage(self._shared, settings, cache_key) if stored else None,
         )
 
-    def _redirect(self, key: str, parameters: Mapping[str, str], settings: TransformSettings) -> Redirect:
+    def _redirect(self, path: str, parameters: Mapping[str, str], settings: TransformSettings) -> Redirect:
         if not settings.sign:
             return Redirect(parameters)
-        signed = signature(session_key(self._files.site.root), key, parameters)
+        signed = signature(session_key(self._files.site.root), path, parameters)
         return Redirect({**parameters, SIGNATURE: signed})
 
-    def _answer(self, requests: list[Request], caller: Caller) -> tuple[Derivative, Request]:
-        """Return the first image that is cached. Otherwise, make the last one now and the others later."""
-        found = None
+    def _find_or_make(self, requests: list[Request], client: ClientRequest) -> tuple[Derivative, Request]:
+        """Return the first result that is cached. Otherwise, make the last one now and the others later."""
+        derivative = None
         for request in requests:
-            found = self._derivatives.find(request.key)
-            if found:
+            derivative = self._derivatives.find(request.key)
+            if derivative:
                 break
         began = time.monotonic()
-        if found is None and request.shared:
-            caller.admit_search()
-            found = self._derivatives.fetch(request)
-        if found is None:
-            caller.admit()
+        if derivative is None and request.bucket_copy:
+            client.count_bucket_search()
+            derivative = self._derivatives.fetch(request)
+        if derivative is None:
+            client.count_transformation()
             try:
-                found = self._derivatives.make(request, began)
+                derivative = self._derivatives.make(request, began)
             except UntransformableError as error:
                 raise ValidationError(f"The image {error}") from error
         for better in requests[: requests.index(request)]:
             self._derivatives.make_later(better)
-        return found, request
+        return derivative, request
 
-    def _look(self, snapshot: Snapshot, commit: str, key: str, document: Document) -> _Facts:
+    def _digest_and_size(self, snapshot: Snapshot, commit: str, path: str, document: Document) -> _ImageFacts:
         """Return an image's digest and dimensions. Both are cached while the file is unchanged."""
-        if stored := stored_object(snapshot.media, key):  # The description file contains both.
+        if stored := stored_object(snapshot.media, path):  # The description file contains both.
             width, height = document.get("width"), document.get("height")
             return stored.sha256, ImageSize(width, height) if width and height else None
-        note = self._note_of(snapshot, commit, key, document)
-        if facts := self._facts.get(note):
+        identity = self._identify(snapshot, commit, path, document)
+        if facts := self._facts.get(identity):
             return facts
-        with self._measuring[hash(note) % MEASURE_LOCKS]:
-            return self._facts.get(note) or self._measure(snapshot, commit, key)
+        with self._measuring[hash(identity) % MEASURE_LOCKS]:
+            return self._facts.get(identity) or self._measure(snapshot, commit, path)
 
-    def _note_of(self, snapshot: Snapshot, commit: str, key: str, document: Document) -> _Note:
-        # Opening the file takes half of the time that a cached image takes in `_look`.
-        blob = self._files.blob_id(snapshot, commit, key) if commit else ""
+    def _identify(self, snapshot: Snapshot, commit: str, path: str, document: Document) -> _FileIdentity:
+        # Opening the file takes half of the time that a cached image takes in `_digest_and_size`.
+        blob = self._files.blob_id(snapshot, commit, path) if commit else ""
         mark = None if blob else file_mark_of(self._files.site.root / document.path)
-        return blob, mark, posixpath.splitext(key)[1]
+        return blob, mark, posixpath.splitext(path)[1]
 
-    def _measure(self, snapshot: Snapshot, commit: str, key: str) -> _Facts:
-        source, ending = self._files.open(snapshot, commit, key), posixpath.splitext(key)[1]
+    def _measure(self, snapshot: Snapshot, commit: str, path: str) -> _ImageFacts:
+        source, ending = self._files.open(snapshot, commit, path), posixpath.splitext(path)[1]
         with source.file as file:
             # A blob of a past commit is opened as a temporary file, which has another mark each time.
             mark = None if source.digest else file_mark(os.fstat(file.fileno()))
@@ -247,124 +257,65 @@ class Images:
             return facts
 
 
-def _original(snapshot: Snapshot, key: str) -> tuple[str, Document]:
-    # A resized variant such as `small_bay.jpg` stands for the image that it was made from.
-    parts = format_of(key)
-    if key not in snapshot.media and parts is not None:
-        key = parts[1]
-    document = snapshot.media.get(key)
+def _original(snapshot: Snapshot, path: str) -> tuple[str, Document]:
+    # A variant such as `small_bay.jpg` stands for the image that it was made from.
+    parts = format_of(path)
+    if path not in snapshot.media and parts is not None:
+        path = parts[1]
+    document = snapshot.media.get(path)
     if document is None:
         raise NotFoundError()
-    return key, document
-
-
-def _nearest_width(
-    wanted: Transformation, asked: Mapping[str, Any], settings: TransformSettings
-) -> int | None:
-    """Return the width to redirect to, or None if the requested width is allowed."""
-    if not settings.widths or wanted.width is None or asked.keys() == {PRESET}:
-        return None
-    larger = [width for width in settings.widths if width >= wanted.width]
-    nearest = larger[0] if larger else settings.widths[-1]
-    return None if nearest == wanted.width else nearest
-
-
-def _with_width(parameters: Mapping[str, Any], width: int, media: MediaSettings) -> Mapping[str, str]:
-    """Return the parameters for another width, without the signature.
-
-    Limits such as `min-w` are left out if they would lead to a width that is not allowed. Raises
-    ValidationError if the limits of a preset would do so.
-    """
-    kept = {n: value for n, value in parameters.items() if n != SIGNATURE and isinstance(value, str)}
-    names = [name for name in ("width", "w", "max-w") if name in kept] or ["width"]
-    unlimited = {name: value for name, value in kept.items() if name not in _WIDTHS}
-    for changed in (kept | dict.fromkeys(names, str(width)), unlimited | {"width": str(width)}):
-        asked = {name: value for name, value in changed.items() if name in PARAMETERS}
-        if _nearest_width(_read(asked, media), asked, media.transform) is None:
-            return changed
-    allowed = ", ".join(map(str, media.transform.widths))
-    raise ValidationError(
-        f'preset "{kept.get(PRESET)}": min-w or max-w gives a width '
-        f"that media.transform.widths does not allow ({allowed})"
-    )
-
-
-def _read(asked: Mapping[str, Any], media: MediaSettings) -> Transformation:
-    settings = media.transform
-    for name, value in asked.items():
-        if not isinstance(value, str):
-            raise ValidationError(f'"{name}" must have exactly one value')
-    try:
-        wanted = read_transformation(asked, {**settings.presets, **media.formats})
-    except TransformationError as error:
-        raise ValidationError(str(error)) from error
-    assert wanted is not None  # `asked` is not empty
-    if asked.keys() == {PRESET}:
-        return wanted  # Whoever wrote the preset chose its values.
-    if settings.qualities and wanted.quality is not None and wanted.quality not in settings.qualities:
-        allowed = ", ".join(map(str, settings.qualities))
-        raise ValidationError(f'quality must be one of {allowed} (found "{wanted.quality}")')
-    if wanted.format not in ("", AUTO, *settings.formats):
-        allowed = ", ".join((AUTO, *settings.formats))
-        raise ValidationError(f'format must be one of {allowed} (found "{wanted.format}")')
-    return wanted
-
-
-def _check_sides(wanted: Transformation, asked: Mapping[str, Any], settings: TransformSettings) -> None:
-    """Raise ValidationError if the requested width or height exceeds `max_edge`."""
-    if asked.keys() == {PRESET}:
-        return
-    most = settings.max_edge
-    for name, pixels in (("width", wanted.pixel_width), ("height", wanted.pixel_height)):
-        if pixels is not None and pixels > most:
-            times = f" times dpr {wanted.dpr:g}" if wanted.dpr != 1 else ""
-            limit = f"{most}, the value of media.transform.max_edge"
-            raise ValidationError(f"{name}{times} must be at most {limit} (found {pixels})")
-
-
-def _versions(digest: str, wanted: Transformation, most: int, *, has_own_entry: bool) -> tuple[str, ...]:
-    """Return the hashes that identify a result. `most` is the result of `animation_limit`.
-
-    `has_own_entry` means that the URL and the original determine it: no preset, and no focal point.
-    """
-    version = version_of_image(digest, wanted, most)
-    return (version, digest) if has_own_entry else (version,)
+    return path, document
 
 
 def _check_size(
-    size: ImageSize | None, wanted: Transformation, settings: TransformSettings, key: str
+    size: ImageSize | None, transformation: Transformation, settings: TransformSettings, path: str
 ) -> None:
     if size is None:
-        raise ValidationError(f"\"{key}\" can't be transformed, because its dimensions can't be read")
+        problem = f"is damaged or has more than {MAX_MEASURED_PIXELS:,} pixels"
+        raise ValidationError(f'"{path}" can\'t be transformed, because it {problem}')
     try:
-        result_size(size, wanted, settings)
-    except UnfitSizeError as error:
-        raise ValidationError(f'"{key}" can\'t be transformed, because {error}') from error
+        result_size(size, transformation, settings)
+    except SizeLimitError as error:
+        raise ValidationError(f'"{path}" can\'t be transformed, because {error}') from error
 
 
 def _formats(
-    wanted: str, ending: str, settings: TransformSettings, accepts: Collection[str]
+    requested: str, ending: str, settings: TransformSettings, accepted_types: Collection[str]
 ) -> Sequence[tuple[str, tuple[str, ...]]]:
     """Return the formats of a result, the best first. The last one is made if none of them is cached.
 
-    With each format are its rivals. The result has one of these formats instead if it is smaller.
+    With each format are its alternatives. The result has one of these instead if that makes the file smaller.
     """
     own = OWN_FORMATS[ending]
-    if wanted != AUTO:
-        return ((wanted or own, ()),)
+    if requested != AUTO:
+        return ((requested or own, ()),)
     better = ("avif", "webp")
-    found: list[str] = [name for name in better if name in settings.formats and MEDIA_TYPES[name] in accepts]
-    if "webp" not in found and own not in found:
-        found.append(own)
+    formats: list[str] = [
+        name for name in better if name in settings.formats and MEDIA_TYPES[name] in accepted_types
+    ]
+    if "webp" not in formats and own not in formats:
+        formats.append(own)
     # All browsers can show a JPEG and a PNG.
-    reuse_rule = [name for name in dict.fromkeys(("webp", own)) if name in found or name in ("jpg", "png")]
-    return [(name, tuple(rival for rival in reuse_rule if rival != name and name != own)) for name in found]
+    alternatives = [
+        name for name in dict.fromkeys(("webp", own)) if name in formats or name in ("jpg", "png")
+    ]
+    return [
+        (name, tuple(other for other in alternatives if other != name and name != own)) for name in formats
+    ]
 
 
 # The cache saves 10 of the 100 µs that finding a cached image takes.
 @lru_cache(maxsize=4096)
-def _key_of(digest: str, wanted: Transformation, format_: str, rivals: tuple[str, ...], most: int) -> str:
-    text = f"{VERSION} {digest} {most} {' '.join(rivals)} {canonical(replace(wanted, format=format_))}"
+def _cache_key(
+    digest: str,
+    transformation: Transformation,
+    format_: str,
+    alternative_formats: tuple[str, ...],
+    animation_pixels: int,
+) -> str:
+    parameters = canonical(replace(transformation, format=format_))
+    text = f"{VERSION} {digest} {animation_pixels} {' '.join(alternative_formats)} {parameters}"
     return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_DIGITS]
 
 

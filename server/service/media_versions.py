@@ -26,24 +26,24 @@ def is_version(version: str, digests: tuple[str, ...]) -> bool:
     return bool(version) and any(digest.startswith(version) for digest in digests)
 
 
-def version_of_image(digest: str, wanted: Transformation, most: int) -> str:
+def version_of_image(digest: str, transformation: Transformation, animation_pixels: int) -> str:
     """Return the version of a transformed image: a hash of everything that the result depends on.
 
-    `digest` is the SHA-256 hash of the original. `wanted` contains the focal point of the description. `most`
-    is the result of `animation_limit`.
+    `digest` is the SHA-256 hash of the original. `transformation` contains the focal point of the
+    description. `animation_pixels` is the result of `animation_limit`.
     """
-    text = f"{VERSION} {digest} {most} {canonical(wanted)}"
+    text = f"{VERSION} {digest} {animation_pixels} {canonical(transformation)}"
     return hashlib.sha256(text.encode()).hexdigest()[:MIN_VERSION_DIGITS]
 
 
-def with_focus(wanted: Transformation, document: Document) -> Transformation:
+def with_focus(transformation: Transformation, document: Document) -> Transformation:
     """Use the focal point from the image's description, unless the request sets another one."""
-    x, y = wanted.focus or (None, None)
+    x, y = transformation.focus or (None, None)
     point = document.get("focalPoint")
-    if wanted.keeps_detail or not isinstance(point, dict):
-        return wanted
+    if transformation.keeps_detail or not isinstance(point, dict):
+        return transformation
     return replace(
-        wanted, focus=(_side(point, "x") if x is None else x, _side(point, "y") if y is None else y)
+        transformation, focus=(_side(point, "x") if x is None else x, _side(point, "y") if y is None else y)
     )
 
 

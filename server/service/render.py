@@ -20,7 +20,7 @@ from server.index.sort import component_sorter, sort_each, sorter
 from server.query.ast import NO_FILTER, Node, Page, Query, Selection
 from server.query.parse import pagination
 from server.schema.model import PREVIEW, UPLOAD, Type
-from server.service.named_formats import named_formats
+from server.service.custom_formats import custom_formats
 from server.storage.images.formats import PREVIEW_FIELDS
 
 Row = tuple[Any, ...]
@@ -46,7 +46,7 @@ class Renderer:
     ) -> None:
         self.view, self.cache_key = view, cache_key
         self._wraps = response_format is ResponseFormat.V4
-        self._formats = named_formats(view.settings.media)
+        self._formats = custom_formats(view.settings.media)
         if self._formats and cache_key is not None:
             self.cache_key = (cache_key, self._formats.key)
         if view.settings.media.placeholders and cache_key is not None:

@@ -18,7 +18,7 @@ from server.config.transformation import PARAMETERS
 from server.errors import BusyError
 from server.history.past import PastStates
 from server.service.image_signatures import SIGNATURE, sign_url
-from server.service.images import Caller, Images
+from server.service.images import ClientRequest, Images
 from server.service.media_files import MediaFiles
 from server.service.media_versions import VERSION_PARAMETER
 from server.storage.bucket.site_bucket import SiteBucket
@@ -330,7 +330,7 @@ def test_a_file_that_is_replaced_while_it_is_opened_is_not_cached_as_the_earlier
     monkeypatch.setattr(os, "open", replacing)
     images = Images(files, 1, 10.0)
     with pytest.raises(BusyError, match="was replaced"):
-        images.find(site.state.snapshot, commit, "a.png", {"width": "20"}, Caller((), admit))
+        images.find(site.state.snapshot, commit, "a.png", {"width": "20"}, ClientRequest((), admit))
     assert not is_due[0]
     assert [*other.root.glob(".bifolio/images/??/*")] == []
 

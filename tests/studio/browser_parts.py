@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from server.config.transformation import Transformation
-from server.storage.images.geometry import arrange
+from server.storage.images.geometry import lay_out
 from server.storage.images.kinds import ImageSize
 from tests.servers import stop
 from tests.sites import schema, write
@@ -193,7 +193,7 @@ def test_a_file_has_a_name_a_caption_and_a_focal_point(
     with Image.open(path.with_suffix("")) as image:
         width, height = image.size
     wanted = Transformation(72, 72, focus=(0.26, 0.40), enlarges=True)
-    shown = arrange(ImageSize(width, height), wanted).box  # as the server crops it
+    shown = lay_out(ImageSize(width, height), wanted).box  # as the server crops it
     square = crops.locator(".crop-picture").nth(2).evaluate(SHOWN_PART)
     assert square == pytest.approx([shown[0] / width, shown[1] / height, shown[2] / width, shown[3] / height])
     dialog.get_by_role("button", name="Save").click()

@@ -8,7 +8,7 @@ from server.api.operations.json_schema import TEXT, JsonSchema, list_of, object_
 from server.config.model import Settings
 from server.documents.blocks import BLOCK_TYPES, NODES
 from server.query.operators import LOGIC, OPERATORS, Operator
-from server.service.named_formats import named_formats
+from server.service.custom_formats import custom_formats
 from server.write.relation_input import OPERATIONS, POSITIONS
 
 _ID: JsonSchema = {"type": "string", "minLength": 1, "description": "A documentId."}
@@ -115,7 +115,7 @@ _IMAGE_FORMAT = _object(
 
 
 def _image_format(settings: Settings) -> JsonSchema:
-    if named_formats(settings.media) is None:
+    if custom_formats(settings.media) is None:
         return _IMAGE_FORMAT
     unknown = "null in the formats of media.formats."
     sizes = {

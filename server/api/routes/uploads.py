@@ -18,7 +18,7 @@ from server.documents.ids import to_nfc
 from server.errors import RateLimitError
 from server.paths import UPLOADS_URL
 from server.service.cache_tags import tags_of_file
-from server.service.images import BucketUrl, Caller, Images, Redirect
+from server.service.images import BucketUrl, ClientRequest, Images, Redirect
 from server.service.media_files import MediaFile, MediaFiles
 from server.service.media_versions import is_version, read_version
 from server.site.loading import cores
@@ -47,13 +47,13 @@ def bind(handles: Handlers, files: MediaFiles, counts: CountTable) -> None:
         asked = parameters(request) if request.query_string else {}
         most = state_of(request).settings.media.transform.per_minute
         admit = partial(_admit, counts, request.remote_addr or "")
-        caller = Caller(
+        client = ClientRequest(
             _accepted(request),
             partial(admit, "images", most),
             partial(admit, "searches", SEARCHES_PER_IMAGE * most),
-            follows=True,
+            allows_redirect=True,
         )
-        made = images.find(snapshot, commit, key, asked, caller) if asked else None
+        made = images.find(snapshot, commit, key, asked, client) if asked else None
         found = files.find(snapshot, commit, key) if made is None else made
         is_current = isinstance(found, MediaFile) and not commit and _is_current(found, asked)
         if isinstance(found, Redirect):

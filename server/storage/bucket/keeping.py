@@ -10,15 +10,10 @@ from server.errors import BusyError
 from server.storage.bucket.copies import Copies
 from server.storage.bucket.stored import StoredFile, StoredFormat, StoredObject, ending_for
 from server.storage.images.cache import size_of_image
-from server.storage.images.formats import (
-    UnscalableError,
-    cached_preview,
-    format_file,
-    make_formats,
-    read_record,
-)
+from server.storage.images.errors import UnresizableError
+from server.storage.images.formats import cached_preview, format_file, make_formats, read_record
 from server.storage.images.kinds import ImageSize
-from server.storage.images.sizes import needs_formats
+from server.storage.images.limits import needs_formats
 from server.storage.media import mime_type
 
 # --- headers --------------------------------------------------------------------------------------
@@ -113,5 +108,5 @@ class Keeper:
                 object_ = StoredObject(hashlib.sha256(data).hexdigest(), ending_for(ending), len(data))
                 formats[name] = StoredFormat(object_, entry["width"], entry["height"]), path
             return formats
-        except (UnscalableError, BusyError, OSError, ValueError):
+        except (UnresizableError, BusyError, OSError, ValueError):
             return {}

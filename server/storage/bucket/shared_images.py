@@ -1,7 +1,7 @@
 """Transformed images in a site's bucket, which all machines of the site share (docs/images.md).
 
-Deleting them only costs the time to make them again. The least recently used are evicted: each use within an
-hour renews the time of an object's last change.
+Deleting them only costs the time to make them again. The least recently used are deleted first. A use more
+than an hour after an object's last modification uploads it again, which updates its modification time.
 """
 
 import logging
@@ -27,6 +27,7 @@ from server.storage.bucket.site_bucket import REDIRECT, SIGN, SIGNED_URL_TTL_S, 
 from server.storage.file_digests import sha256_of
 from server.storage.images.derivatives import digest_in
 from server.storage.images.kinds import SIGNATURE_BYTES, has_signature
+from server.storage.images.limits import MAX_RESULT_BYTES
 
 if TYPE_CHECKING:
     from server.storage.bucket.bucket import Bucket
@@ -35,11 +36,10 @@ log = logging.getLogger("bifolio")
 
 PREFIX = "derivatives/"
 DIGEST = "sha256"  # metadata of each object: the hash of its content
-MAX_IMAGE_BYTES = 64 * 1024 * 1024  # the largest result of a transformation
-# How long an object is taken to exist after the bucket has said so.
+# How long an object is assumed to exist after a response of the bucket has shown it.
 CHECK_TTL_S = 10.0
-USE_INTERVAL_S = 3600.0  # how precisely it is known when an object was last used
-MAX_NOTES = 10_000
+USE_INTERVAL_S = 3600.0  # The time of the last use is updated at most this often.
+MAX_CACHE_ENTRIES = 10_000
 MAX_LATER = 100  # tasks that wait, in each process
 FULL_S = 60.0  # the pause after objects could not be counted or deleted
 BATCH_OBJECTS = 100  # number of objects that each request deletes
@@ -63,28 +63,28 @@ class SharedImage:
     def fetch(self, into: IO[bytes]) -> str:
         """Download the image to `into`. Return its format.
 
-        Return "" if the image is missing or damaged, or if the bucket is away.
+        Return "" if the image is missing or damaged, or if the bucket can't be reached.
         """
         return self.images.fetch(self, into)
 
-    def use(self, file: Path) -> None:
-        """Note in the background that the image is used, and upload it if the bucket lacks it."""
-        self.images.use(self, file)
+    def record_use(self, file: Path) -> None:
+        """Record in the background that the image is used. Upload it if the bucket lacks it."""
+        self.images.record_use(self, file)
 
-    def url(self, file: Path) -> str:
+    def ensure_uploaded_url(self, file: Path) -> str:
         """Return the URL to redirect clients to, after uploading the image if the bucket lacks it.
 
         Return "" if the server sends images itself, or if the bucket can't store the image now.
         """
-        return self.images.url(self, file)
+        return self.images.ensure_uploaded_url(self, file)
 
 
 @dataclass(frozen=True, slots=True)
-class _Note:
-    """An object's entity tag, and when it was seen, on the clock of time.monotonic()."""
+class _SeenObject:
+    """An object's entity tag, and the time at which the bucket reported it (time.monotonic())."""
 
     tag: str
-    seen: float
+    seen_at: float
 
 
 class _Download:
@@ -103,13 +103,13 @@ class SharedImages:
 
     def __init__(self) -> None:
         # Saves a request to the bucket, some 10 ms.
-        self._notes: Cache[str, _Note] = Cache(MAX_NOTES, lambda path, note: 1)
+        self._seen_objects: Cache[str, _SeenObject] = Cache(MAX_CACHE_ENTRIES, lambda path, seen_object: 1)
         self._lock = threading.Lock()
         self._tasks: queue.Queue[Callable[[], None]] = queue.Queue(MAX_LATER)
         self._worker: threading.Thread | None = None
         self._pending = set[str]()  # paths of the objects that tasks check
         self._added = sys.maxsize  # bytes added since the size was last computed
-        # Until then, on the clock of time.monotonic(), no objects are added, because none can be deleted.
+        # No objects are added before this time (time.monotonic()), because none can be deleted.
         self._full_until = 0.0
 
     def fetch(self, image: SharedImage, into: IO[bytes]) -> str:
@@ -118,24 +118,24 @@ class SharedImages:
         except BucketError:  # The image can be made without the bucket.
             return ""
 
-    def use(self, image: SharedImage, file: Path) -> None:
-        note = self._notes.get(image.path)
-        if note and time.monotonic() - note.seen < USE_INTERVAL_S:
+    def record_use(self, image: SharedImage, file: Path) -> None:
+        seen_object = self._seen_objects.get(image.path)
+        if seen_object and time.monotonic() - seen_object.seen_at < USE_INTERVAL_S:
             return
         with self._lock:
             if image.path in self._pending:
                 return
             self._pending.add(image.path)
-        if not self._later(lambda: self._use_quietly(image, file)):
+        if not self._run_later(lambda: self._record_use_quietly(image, file)):
             self._pending.discard(image.path)
 
-    def url(self, image: SharedImage, file: Path) -> str:
+    def ensure_uploaded_url(self, image: SharedImage, file: Path) -> str:
         mode = serving(image.settings)
         if mode not in (REDIRECT, SIGN):
             return ""
         try:
-            note = self._notes.get(image.path)
-            if note is None or time.monotonic() - note.seen > CHECK_TTL_S:
+            seen_object = self._seen_objects.get(image.path)
+            if seen_object is None or time.monotonic() - seen_object.seen_at > CHECK_TTL_S:
                 self._confirm(image, file)
             if mode == REDIRECT:
                 return f"{image.settings.media.public_url}/{image.path}"
@@ -145,19 +145,19 @@ class SharedImages:
 
     def _fetch(self, bucket: "Bucket", path: str, into: IO[bytes]) -> str:
         download = _Download(into)
-        found = bucket.read(path, cast(IO[bytes], download), MAX_IMAGE_BYTES)
-        self._notes.remove(path)
-        if found is None:
+        stored = bucket.read(path, cast(IO[bytes], download), MAX_RESULT_BYTES)
+        self._seen_objects.remove(path)
+        if stored is None:
             return ""
-        format_ = _FORMATS.get(found.attributes.get("Content-Type", ""), "")
-        is_whole = found.sha256 == found.attributes.get(DIGEST)
+        format_ = _FORMATS.get(stored.attributes.get("Content-Type", ""), "")
+        is_whole = stored.sha256 == stored.attributes.get(DIGEST)
         if not format_ or not is_whole or not has_signature(download.head, format_):
             log.warning("%s in the bucket is damaged, and will be replaced", path)
             return ""
-        self._notes.put(path, _Note(found.tag, time.monotonic()))
+        self._seen_objects.put(path, _SeenObject(stored.tag, time.monotonic()))
         return format_
 
-    def _use_quietly(self, image: SharedImage, file: Path) -> None:
+    def _record_use_quietly(self, image: SharedImage, file: Path) -> None:
         try:
             self._confirm(image, file)
         except (BucketError, OSError):  # for example, if the file has been evicted
@@ -166,16 +166,16 @@ class SharedImages:
             self._pending.discard(image.path)
 
     def _confirm(self, image: SharedImage, file: Path) -> None:
-        """Make sure that the bucket contains the image, and renew it if it has not been used for long.
+        """Make sure that the bucket contains the image, and upload it again if it was not used recently.
 
         Raises BucketError and OSError.
         """
         bucket = _bucket(image.settings)
-        found, note = bucket.stat(image.path), self._notes.get(image.path)
-        if found is None or datetime.now(UTC) - found.modified > timedelta(seconds=USE_INTERVAL_S):
+        stored, seen_object = bucket.stat(image.path), self._seen_objects.get(image.path)
+        if stored is None or datetime.now(UTC) - stored.modified > timedelta(seconds=USE_INTERVAL_S):
             self._put(bucket, image, file)
-        elif note is not None and note.tag == found.tag:
-            self._notes.put(image.path, _Note(found.tag, time.monotonic()))
+        elif seen_object is not None and seen_object.tag == stored.tag:
+            self._seen_objects.put(image.path, _SeenObject(stored.tag, time.monotonic()))
         else:  # Another machine may have stored it.
             with open(os.devnull, "wb") as nothing:
                 is_good = self._fetch(bucket, image.path, nothing)
@@ -192,18 +192,18 @@ class SharedImages:
             attributes = {**headers_of(MEDIA_TYPES[file.suffix[1:]]), DIGEST: digest}
             tag = bucket.write(image.path, content, attributes)
             size = os.fstat(content.fileno()).st_size
-        self._notes.put(image.path, _Note(tag, time.monotonic()))
-        most = image.settings.media.transform.cache
+        self._seen_objects.put(image.path, _SeenObject(tag, time.monotonic()))
+        max_bytes = image.settings.media.transform.cache
         with self._lock:
             self._added += size
-            is_due = self._added >= most // _EVICTED_DIVISOR
+            is_due = self._added >= max_bytes // _EVICTED_DIVISOR
             if is_due:
                 self._added = 0
-        if is_due and not self._later(lambda: self._evict(bucket, most)):
+        if is_due and not self._run_later(lambda: self._evict(bucket, max_bytes)):
             self._added = sys.maxsize
 
-    def _evict(self, bucket: "Bucket", most: int) -> None:
-        """Delete the least recently used objects if all together have more than `most` bytes.
+    def _evict(self, bucket: "Bucket", max_bytes: int) -> None:
+        """Delete the least recently used objects if all together have more than `max_bytes` bytes.
 
         Those that may have been used within USE_INTERVAL_S are kept up to twice that size, because clients
         may have been redirected to them.
@@ -212,10 +212,12 @@ class SharedImages:
             listed = [one for one in bucket.listed(PREFIX.rstrip("/")) if _KEY.fullmatch(one.key)]
             total, victims = sum(one.size for one in listed), []
             in_use = datetime.now(UTC) - timedelta(seconds=USE_INTERVAL_S)
-            if total > most:
+            if total > max_bytes:
                 for one in sorted(listed, key=lambda one: (one.modified, one.key))[:-1]:
-                    least = 2 * most if one.modified > in_use else most - most // _EVICTED_DIVISOR
-                    if total <= least:
+                    goal = (
+                        2 * max_bytes if one.modified > in_use else max_bytes - max_bytes // _EVICTED_DIVISOR
+                    )
+                    if total <= goal:
                         break
                     victims.append(one.key)
                     total -= one.size
@@ -223,11 +225,11 @@ class SharedImages:
                 batch = victims[start : start + BATCH_OBJECTS]
                 bucket.delete(batch)
                 for path in batch:
-                    self._notes.remove(path)
+                    self._seen_objects.remove(path)
         except BucketError:  # The bucket logs why.
             self._added, self._full_until = sys.maxsize, time.monotonic() + FULL_S
 
-    def _later(self, task: Callable[[], None]) -> bool:
+    def _run_later(self, task: Callable[[], None]) -> bool:
         """Run a task in the background. Return False if too many others are waiting."""
         with self._lock:
             if self._worker is None:
@@ -245,7 +247,7 @@ class SharedImages:
             try:
                 task()
             except Exception:
-                log.exception("a transformed image could not be shared")
+                log.exception("a transformed image could not be uploaded to, or deleted from, the bucket")
 
 
 def _bucket(settings: Settings) -> "Bucket":

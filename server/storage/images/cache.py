@@ -21,9 +21,9 @@ from server.paths import STATE_FOLDER, UPLOADS, state_folder
 from server.schema.model import PREVIEW
 from server.storage.checked_json import read_checked, write_checked
 from server.storage.files import FileMark, Signature, file_mark, signature
+from server.storage.images.errors import UnresizableError
 from server.storage.images.formats import (
     Preview,
-    UnscalableError,
     cached_facts,
     digest_of,
     discard_record,
@@ -35,7 +35,7 @@ from server.storage.images.formats import (
     sweep_formats,
 )
 from server.storage.images.kinds import PICTURE_ENDINGS, ImageSize
-from server.storage.images.sizes import needs_formats
+from server.storage.images.limits import needs_formats
 from server.storage.links import open_ordinary
 
 _VERSION = 6
@@ -69,7 +69,7 @@ class ImageCache:
     def __init__(self, root: Path) -> None:
         self.root, self.folder = root, root / STATE_FOLDER / "formats"
         self._known: dict[str, _Known] = {}
-        self._unscalable = set[str]()  # keys of images that can't be resized
+        self._unresizable = set[str]()  # keys of images that can't be resized
         self._failures: dict[
             str, tuple[int, float]
         ] = {}  # number of failures and time of the next attempt, by key
@@ -132,8 +132,8 @@ class ImageCache:
         _, key = self._look(inside)
         try:
             done = self.make_from(key, posixpath.splitext(inside)[1], partial(self._open, inside))
-        except UnscalableError:
-            self._mark_unscalable(inside, key)
+        except UnresizableError:
+            self._mark_unresizable(inside, key)
             return False
         if done:
             self.save()
@@ -142,7 +142,7 @@ class ImageCache:
     def make_from(self, key: str, ending: str, open_file: Callable[[], IO[bytes]]) -> bool:
         """Create the resized variants of an image. Return False if this is currently impossible.
 
-        `key` is the image's hash. Raises UnscalableError if the image can never be resized.
+        `key` is the image's hash. Raises UnresizableError if the image can never be resized.
         """
         if not key or time.monotonic() < self._failures_of(key)[1]:
             return False
@@ -228,7 +228,7 @@ class ImageCache:
                     status = os.fstat(file.fileno())
                     signature_ = signature(status)
                     picture = self._picture_of(file, file_mark(status), posixpath.splitext(inside)[1])
-                cached = signature_, picture.size, "" if picture.key in self._unscalable else picture.key
+                cached = signature_, picture.size, "" if picture.key in self._unresizable else picture.key
                 with self._lock:
                     self._known[inside] = cached
         except (OSError, ValueError):
@@ -253,9 +253,9 @@ class ImageCache:
         pause = BACKOFFS_S[min(count, len(BACKOFFS_S) - 1)]
         self._failures[key] = (count + 1, time.monotonic() + pause)
 
-    def _mark_unscalable(self, inside: str, key: str) -> None:
+    def _mark_unresizable(self, inside: str, key: str) -> None:
         with self._lock:
-            self._unscalable.add(key)
+            self._unresizable.add(key)
             signature_, image_size, known = self._known[inside]
             if known == key:
                 self._known[inside] = (signature_, image_size, "")

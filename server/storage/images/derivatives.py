@@ -1,7 +1,7 @@
 """Cache of transformed images in .bifolio/images/, with a size limit. The least recently used are evicted.
 
 Each file's name contains the key of its transformation and the digest of its content, so a damaged file is
-found out. Deleting the folder only costs the time to make the images again.
+detected. Deleting the folder only costs the time to make the images again.
 """
 
 import hashlib
@@ -23,12 +23,8 @@ from server.paths import STATE_FOLDER, state_folder
 from server.storage.bounded_folder import NEW_PREFIX, BoundedFolder
 from server.storage.file_lock import FileLock
 from server.storage.files import FileMark, file_mark
-from server.storage.images.processes import (
-    Job,
-    LostProcessError,
-    UntransformableError,
-    image_processes,
-)
+from server.storage.images.errors import LostProcessError, UntransformableError
+from server.storage.images.processes import Job, image_processes
 
 # Part of each key. Increase it if the same parameters give another result.
 VERSION = 3
@@ -36,17 +32,17 @@ DIGEST_DIGITS = 32
 IMAGES_FOLDER = f"{STATE_FOLDER}/images"
 # Maximum wait of a request. A transformation that has begun goes on without it.
 QUEUE_TIMEOUT_S = 10.0
-# Requests that wait, and transformations, in each process. This is less than its number of threads for such
-# requests, so that the others are free for cached images.
+# Limit in each process, on waiting requests and on running transformations. The process has more threads than
+# this for image requests; the rest serve cached images.
 MAX_QUEUED = 16
 MAX_REMOTE = 12  # how many of these may wait for the bucket
-USE_INTERVAL_S = 3600.0  # how precisely it is known when an image was last used
+USE_INTERVAL_S = 3600.0  # The time of the last use is updated at most this often.
 MAX_LATER = 100  # transformations without a waiting client, in each process
 RETRY_LATER_S = 60.0  # after such a transformation failed
 IMAGE_LOCKS = 64
-POLL_INTERVAL_S = 0.002  # between attempts to take a place
+POLL_INTERVAL_S = 0.002  # between attempts to take a slot
 MAX_ATTEMPTS = 3  # to store an image while another program deletes the folder
-MAX_NOTES = 10_000  # verified files and images that can't be transformed, kept in memory
+MAX_CACHE_ENTRIES = 10_000  # verified files and images that can't be transformed, kept in memory
 _BUSY = "Too many images are being transformed; try again"
 _NOT_READY = "The image is not ready yet; try again"
 _DELETED = (
@@ -75,27 +71,27 @@ class Derivative:
         return self.path.suffix[1:]
 
 
-class Shared(Protocol):
-    """Interface for a transformed image that other machines may have made."""
+class BucketCopy(Protocol):
+    """Interface for a transformed image in the bucket, which other machines may have made."""
 
     def fetch(self, into: IO[bytes]) -> str:
         """Download the image to `into`. Return its format, or "" if this is impossible."""
 
-    def use(self, file: Path) -> None:
-        """Note that the image is used, and upload `file` in the background if other machines lack it."""
+    def record_use(self, file: Path) -> None:
+        """Record that the image is used. Upload `file` in the background if other machines lack it."""
 
-    def url(self, file: Path) -> str:
-        """Return the URL to redirect clients to, or "" if the server sends the image itself."""
+    def ensure_uploaded_url(self, file: Path) -> str:
+        """Upload `file` if the bucket lacks it. Return the URL for redirects, or "" to send the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to make: the key of the result, and how to make it from the image that `open_image` opens.
+    """A requested result: its key, and how to make it from the image that `open_image` opens.
 
     - `digest`: the SHA-256 hash of the image as a hexadecimal string, or "" if the image never changes.
     - `max_bytes`: the maximum size of the cache.
     - `is_remote`: whether `open_image` has to download the image.
-    - `shared`: the result of another machine.
+    - `bucket_copy`: the result in the bucket, which another machine may have made.
     """
 
     key: str
@@ -104,7 +100,7 @@ class Request:
     max_bytes: int
     digest: str = ""
     is_remote: bool = False
-    shared: Shared | None = None
+    bucket_copy: BucketCopy | None = None
 
 
 class Derivatives:
@@ -117,19 +113,19 @@ class Derivatives:
         self.root, self.folder, self._concurrency = root, root / IMAGES_FOLDER, concurrency
         self._download_timeout_s = download_timeout_s
         self._files = BoundedFolder(self.folder)
-        self._places = threading.BoundedSemaphore(concurrency)
+        self._slots = threading.BoundedSemaphore(concurrency)
         self._lock = threading.Lock()
         self._running: dict[str, Future[None]] = {}  # by key
-        # Requests that wait, those of them that wait for the bucket, and what they wait for.
+        # Number of waiting requests, of those that wait for the bucket, and of running bucket jobs.
         self._queued = self._queued_remote = self._running_remote = 0
         self._later: ThreadPoolExecutor | None = None
         self._waiting_later = set[str]()  # keys
         # Saves listing a folder and hashing the file, 0.2 ms for 100 kB.
-        self._verified: Cache[str, tuple[Path, FileMark]] = Cache(MAX_NOTES, _one)  # by key
+        self._verified: Cache[str, tuple[Path, FileMark]] = Cache(MAX_CACHE_ENTRIES, _one)  # by key
         # Why an image can't be transformed, by key. Saves decoding it again, up to 20 s.
-        self._unusable: Cache[str, str] = Cache(MAX_NOTES, _one)
+        self._unusable: Cache[str, str] = Cache(MAX_CACHE_ENTRIES, _one)
         # When a transformation in the background failed, by key. Saves repeating it for each request, 20 s.
-        self._failed_later: Cache[str, float] = Cache(MAX_NOTES, _one)
+        self._failed_later: Cache[str, float] = Cache(MAX_CACHE_ENTRIES, _one)
 
     def find(self, key: str) -> Derivative | None:
         """Open a transformed image if it is cached. Delete it and return None if it is damaged."""
@@ -143,14 +139,14 @@ class Derivatives:
             self._verified.remove(key)
             return None
         digest = digest_in(path)
-        found = file_mark(os.fstat(file.fileno()))
-        if found != mark and _digest_of(file) != digest:
+        current_mark = file_mark(os.fstat(file.fileno()))
+        if current_mark != mark and _digest_of(file) != digest:
             file.close()
             with suppress(OSError):
                 path.unlink()
             return None
         file.seek(0)
-        if time.time() - found[0] / 1e9 > USE_INTERVAL_S:
+        if time.time() - current_mark[0] / 1e9 > USE_INTERVAL_S:
             with suppress(OSError):  # in a read-only site
                 os.utime(file.fileno())
         self._verified.put(key, (path, file_mark(os.fstat(file.fileno()))))
@@ -158,9 +154,9 @@ class Derivatives:
 
     def fetch(self, request: Request) -> Derivative | None:
         """Return a transformed image that another machine has made, or None. Raises like `make`."""
-        if request.shared is None or self._unusable.get(request.key):
+        if request.bucket_copy is None or self._unusable.get(request.key):
             return None
-        self._share(f"fetch {request.key}", self._fetch, replace(request, is_remote=True), None)
+        self._run_once(f"fetch {request.key}", self._fetch, replace(request, is_remote=True), None)
         return self.find(request.key)
 
     def make(self, request: Request, began: float | None = None) -> Derivative:
@@ -171,13 +167,13 @@ class Derivatives:
         Threads that request the same image share one transformation. Raises UntransformableError, BusyError
         if too many images are being transformed, and StorageError if the result can't be stored.
         """
-        if found := self.find(request.key):
-            return found
+        if derivative := self.find(request.key):
+            return derivative
         if reason := self._unusable.get(request.key):
             raise UntransformableError(reason)
-        self._share(request.key, self._make, request, began)
-        if found := self.find(request.key):
-            return found
+        self._run_once(request.key, self._make, request, began)
+        if derivative := self.find(request.key):
+            return derivative
         raise BusyError(_DELETED)
 
     def make_later(self, request: Request) -> None:
@@ -202,10 +198,10 @@ class Derivatives:
             with self._lock:
                 self._waiting_later.discard(request.key)
 
-    def _share(
+    def _run_once(
         self, name: str, work: Callable[[Request], None], request: Request, began: float | None
     ) -> None:
-        """Do some work in another thread, which all requests for the same work wait for. Raises BusyError.
+        """Do some work once, in another thread, for all requests that wait for it. Raises BusyError.
 
         The work goes on if a request has waited for too long, so a later request finds the result.
         """
@@ -264,20 +260,20 @@ class Derivatives:
             self._store(lambda: self._download(request))
 
     def _download(self, request: Request) -> None:
-        assert request.shared is not None
-        self._made_folder()
+        assert request.bucket_copy is not None
+        self._create_folder()
         with self._new_file() as result:
-            if format_ := request.shared.fetch(result):
+            if format_ := request.bucket_copy.fetch(result):
                 result.flush()
                 self._keep(request, Path(result.name), format_)
 
     def _make(self, request: Request) -> None:
         # An image in a bucket may have to be downloaded first, which must not delay others.
         with request.open_image() as image:
-            self._store(lambda: self._make_unless_found(request, image))
+            self._store(lambda: self._make_unless_cached(request, image))
 
-    def _make_unless_found(self, request: Request, image: IO[bytes]) -> None:
-        with self._place(request.key):
+    def _make_unless_cached(self, request: Request, image: IO[bytes]) -> None:
+        with self._transformation_slot(request.key):
             if not self._path_of(request.key):
                 self._transform(request, image)
 
@@ -297,27 +293,27 @@ class Derivatives:
                     raise StorageError(message) from error
 
     @contextmanager
-    def _place(self, key: str) -> Iterator[None]:
+    def _transformation_slot(self, key: str) -> Iterator[None]:
         """Context manager that limits how many images are transformed. Raises BusyError and OSError.
 
         It also lets only one process transform a given image.
         """
         deadline = time.monotonic() + QUEUE_TIMEOUT_S
-        if not self._places.acquire(timeout=QUEUE_TIMEOUT_S):
+        if not self._slots.acquire(timeout=QUEUE_TIMEOUT_S):
             raise BusyError(_BUSY)
         try:
-            same_image = FileLock(self._made_folder() / f"image-{int(key[:8], 16) % IMAGE_LOCKS}.lock")
+            same_image = FileLock(self._create_folder() / f"image-{int(key[:8], 16) % IMAGE_LOCKS}.lock")
             with same_image.held(max(0.0, deadline - time.monotonic())) as is_held:
                 if not is_held:
                     raise BusyError(_NOT_READY)
-                with self._free_place(deadline):
+                with self._shared_slot(deadline):
                     yield
         finally:
-            self._places.release()
+            self._slots.release()
 
     @contextmanager
-    def _free_place(self, deadline: float) -> Iterator[None]:
-        """Context manager that holds one of the places that all processes share. Raises BusyError."""
+    def _shared_slot(self, deadline: float) -> Iterator[None]:
+        """Context manager that holds one of the slots that all processes share. Raises BusyError."""
         locks = [FileLock(self.folder / f"place-{number}.lock") for number in range(self._concurrency)]
         while not (held := next((lock for lock in locks if lock.acquire()), None)):
             if time.monotonic() >= deadline:
@@ -352,9 +348,9 @@ class Derivatives:
                 Path(file.name).unlink(missing_ok=True)
 
     def _keep(self, request: Request, result: Path, format_: str) -> None:
-        with result.open("rb") as made:
-            digest = _digest_of(made)
-            status = os.fstat(made.fileno())
+        with result.open("rb") as file:
+            digest = _digest_of(file)
+            status = os.fstat(file.fileno())
         key = request.key
         target = self.folder / key[:2] / f"{key}-{digest}.{format_}"
         target.parent.mkdir(exist_ok=True)
@@ -370,7 +366,7 @@ class Derivatives:
         name = next((name for name in names if name.startswith(f"{key}-")), None)
         return self.folder / key[:2] / name if name else None
 
-    def _made_folder(self) -> Path:
+    def _create_folder(self) -> Path:
         state_folder(self.root)  # raises OSError if the site has been moved
         self.folder.mkdir(exist_ok=True)
         return self.folder

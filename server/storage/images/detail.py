@@ -5,7 +5,7 @@ from itertools import accumulate
 
 from PIL import Image, ImageFilter
 
-from server.storage.images.geometry import Arrangement
+from server.storage.images.geometry import Layout
 from server.storage.images.kinds import ImageSize
 
 _SIDE_PIXELS = 128  # The search uses a copy of at most this width and height.
@@ -13,11 +13,11 @@ _BORDER_PIXELS = 1  # The filter can't find edges here.
 
 
 def point_of_detail(
-    image: Image.Image, full: ImageSize, part: tuple[int, int, int, int], arrangement: Arrangement
+    image: Image.Image, full: ImageSize, part: tuple[int, int, int, int], layout: Layout
 ) -> tuple[float, float]:
     """Return the middle of the region with the most edges, as fractions of the image's width and height.
 
-    The region is inside `part` and as large as `arrangement.box`. Both are in pixels of the full image, which
+    The region is inside `part` and as large as `layout.box`. Both are in pixels of the full image, which
     may have been decoded at a smaller size.
     """
     across, down = image.width / full.width, image.height / full.height
@@ -32,7 +32,7 @@ def point_of_detail(
         edges.paste(small.filter(ImageFilter.FIND_EDGES).crop(inner).convert("F"), inner)
     columns = memoryview(edges.resize((size[0], 1), Image.Resampling.BOX).tobytes()).cast("f").tolist()
     rows = memoryview(edges.resize((1, size[1]), Image.Resampling.BOX).tobytes()).cast("f").tolist()
-    shown = arrangement.box
+    shown = layout.box
     x = _middle(columns, (shown[2] - shown[0]) / (right - left))
     y = _middle(rows, (shown[3] - shown[1]) / (bottom - top))
     return (left + x * (right - left)) / full.width, (top + y * (bottom - top)) / full.height

@@ -1,16 +1,17 @@
-"""Process that has imported Pillow, and forks workers that transform images.
+"""Process that has imported Pillow, and forks decoders: processes that transform images.
 
     python -m server.storage.images.fork_server DESCRIPTOR
 
-DESCRIPTOR is a Unix socket. Each message on it is a byte and a file descriptor: the socket of a new worker.
-A job on a worker's socket is JOB_BYTES bytes of JSON, with two file descriptors: the image, and the file for
-the result. The answer is JSON, too.
+DESCRIPTOR is a Unix socket. Each message on it is a byte and a file descriptor: the socket of a new decoder.
+A job on a decoder's socket is JOB_BYTES bytes of JSON, with two file descriptors: the image, and the file for
+the result. The reply is JSON, too.
 
-Forking takes 3 ms; starting Python and importing Pillow takes 100 ms. A worker transforms one image at a
-time, with limits on memory and processor time, so a malicious image ends only its own worker. The client
-limits the elapsed time: it closes the worker's socket, and this process then kills the worker, even if it is
-stopped.
-A worker is reused only after a success: it keeps its memory, so the kernel need not provide it again, which
+Forking takes 3 ms; starting Python and importing Pillow takes 100 ms. A decoder transforms one image at a
+time, with limits on memory and processor time, so a malicious image ends only its own decoder. The client
+limits the elapsed time: it closes the decoder's socket, and this process then kills the decoder, even if it
+is stopped.
+
+A decoder is reused only after a success: it keeps its memory, so the kernel need not provide it again, which
 takes 10 ms for each image.
 """
 
@@ -33,63 +34,64 @@ from PIL import Image
 
 from server.config.transformation import Transformation
 from server.storage.helper_processes import end_with_parent
+from server.storage.images.errors import UntransformableError
+from server.storage.images.limits import MAX_RESULT_BYTES
 from server.storage.images.processes import END, FORKED, JOB_BYTES, STARTED
-from server.storage.images.transform import UnusableImageError, transform
+from server.storage.images.transform import transform
 
-IDLE_S = 60.0  # Without a worker for this long, the process exits.
-WORKER_IDLE_S = 10.0  # Without a job for this long, a worker exits and frees its memory.
-MAX_JOBS = 100  # for each worker
-# A worker that has used more memory is not reused: its freed memory may be too fragmented for the next large
+IDLE_S = 60.0  # Without a decoder for this long, the process exits.
+DECODER_IDLE_S = 10.0  # Without a job for this long, a decoder exits and frees its memory.
+MAX_JOBS = 100  # for each decoder
+# A decoder that has used more memory is not reused: its freed memory may be too fragmented for the next large
 # image, and is not available to other processes.
 MAX_REUSED_KB = 250_000
 MAX_CPU_S = 20  # limit on processor time for each image
-MAX_MEMORY_BYTES = 1024 * 1024 * 1024  # limit on the address space of each worker
-MAX_RESULT_BYTES = 64_000_000
+MAX_MEMORY_BYTES = 1024 * 1024 * 1024  # limit on the address space of each decoder
 _TOO_LARGE = (
     f"gives a result of more than {MAX_RESULT_BYTES // 1_000_000} MB; "
     "request a smaller width, a lower quality or another format"
 )
-# What the image did, by the signal that ended its worker. SIGKILL is missing, because others send it, too.
-_ERRORS_OF_SIGNALS: Mapping[int, str] = {
+# Error message for each signal that can end a decoder. SIGKILL is missing, because others send it, too.
+_SIGNAL_ERRORS: Mapping[int, str] = {
     signal.SIGXCPU: "takes too much time to decode",
     # Some encoders crash if they get no memory.
     **dict.fromkeys((signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT), "can't be decoded or encoded"),
 }
-# Workers and forks have a lower priority than the threads that handle requests. With 5, the kernel let a
-# worker finish its time slice of some milliseconds before a thread that had just received a request.
+# Decoders have a lower priority than the threads that handle requests. With 5, the kernel let a decoder
+# finish its time slice of some milliseconds before a thread that had just received a request.
 NICENESS = 15
 
 
 def main() -> None:
-    """Fork for each message on the socket, until it is closed or there was no worker for IDLE_S."""
-    link, woken = socket.socket(fileno=int(sys.argv[1])), _wake_at_ends()
-    Image.init()  # imports all decoders
-    os.nice(NICENESS)  # after the imports, because the client waits only START_TIMEOUT_S for the first answer
-    gc.freeze()  # Otherwise each worker's garbage collector would copy the memory that all workers share.
-    workers: dict[int, socket.socket] = {}  # by process id
+    """Fork a decoder for each message on the socket. Return if it is closed, or unused for IDLE_S."""
+    server_socket, exit_pipe = socket.socket(fileno=int(sys.argv[1])), _child_exit_pipe()
+    Image.init()  # imports Pillow's plugins
+    os.nice(NICENESS)  # after the imports, because the client waits only START_TIMEOUT_S for the first reply
+    gc.freeze()  # Otherwise each decoder's garbage collector would copy the memory that all decoders share.
+    decoders: dict[int, socket.socket] = {}  # by process id
     poll = select.poll()
-    poll.register(link, select.POLLIN)
-    poll.register(woken, select.POLLIN)
+    poll.register(server_socket, select.POLLIN)
+    poll.register(exit_pipe, select.POLLIN)
     while True:
         ready = {number for number, _ in poll.poll(IDLE_S * 1000)}
-        if woken in ready:
-            os.read(woken, 4096)
-            _tell_ends(workers, poll)
-        for pid, connection in workers.items():
+        if exit_pipe in ready:
+            os.read(exit_pipe, 4096)
+            _reap_decoders(decoders, poll)
+        for pid, connection in decoders.items():
             if connection.fileno() in ready:  # The client has closed its end, so nobody needs the result.
                 os.kill(pid, signal.SIGKILL)
                 poll.unregister(connection)
-        if link.fileno() in ready:
-            message, descriptors = _receive(link, 1)
+        if server_socket.fileno() in ready:
+            message, descriptors = _receive(server_socket, 1)
             if not message:
                 return
             connection = socket.socket(fileno=descriptors[0])
-            pid = _fork(connection, [link, *workers.values()])
-            workers[pid] = connection
+            pid = _fork(connection, [server_socket, *decoders.values()])
+            decoders[pid] = connection
             poll.register(connection, 0)  # only reports that the other end is closed
             with suppress(OSError):
                 connection.send(FORKED)
-        elif not ready and not workers:
+        elif not ready and not decoders:
             return
 
 
@@ -102,8 +104,8 @@ def _fork(connection: socket.socket, others: Sequence[socket.socket]) -> int:
     return pid
 
 
-def _wake_at_ends() -> int:
-    """Return a pipe that becomes readable when a fork ends."""
+def _child_exit_pipe() -> int:
+    """Return a pipe that becomes readable when a decoder ends."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing)
@@ -111,29 +113,29 @@ def _wake_at_ends() -> int:
     return reading
 
 
-def _tell_ends(workers: dict[int, socket.socket], poll: select.poll) -> None:
-    """Close the sockets of workers that have ended. If the image ended a worker, say how."""
-    while workers:
+def _reap_decoders(decoders: dict[int, socket.socket], poll: select.poll) -> None:
+    """Close the sockets of decoders that have ended. If an image ended one, send the error message."""
+    while decoders:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
             return
         if pid == 0:
             return
-        with workers.pop(pid) as connection, suppress(OSError, KeyError):
-            if os.WIFSIGNALED(status) and (error := _ERRORS_OF_SIGNALS.get(os.WTERMSIG(status))):
-                _tell(connection, {"error": error})
+        with decoders.pop(pid) as connection, suppress(OSError, KeyError):
+            if os.WIFSIGNALED(status) and (error := _SIGNAL_ERRORS.get(os.WTERMSIG(status))):
+                _send_reply(connection, {"error": error})
             poll.unregister(connection)
 
 
-def _tell(connection: socket.socket, told: Mapping[str, object]) -> None:
-    connection.sendall(json.dumps(told).encode() + END)
+def _send_reply(connection: socket.socket, reply: Mapping[str, object]) -> None:
+    connection.sendall(json.dumps(reply).encode() + END)
 
 
-def _receive(link: socket.socket, amount: int) -> tuple[bytes, list[int]]:
+def _receive(server_socket: socket.socket, amount: int) -> tuple[bytes, list[int]]:
     message, descriptors = b"", list[int]()
     while len(message) < amount:
-        part, received, _, _ = socket.recv_fds(link, amount - len(message), 2)
+        part, received, _, _ = socket.recv_fds(server_socket, amount - len(message), 2)
         descriptors.extend(received)
         if not part:
             return b"", descriptors
@@ -142,20 +144,20 @@ def _receive(link: socket.socket, amount: int) -> tuple[bytes, list[int]]:
 
 
 def _serve(connection: socket.socket) -> NoReturn:
-    """Work as a worker, until an image can't be transformed or no job has arrived for WORKER_IDLE_S."""
-    _bound()
+    """Work as a decoder, until an image can't be transformed or no job has arrived for DECODER_IDLE_S."""
+    _limit_process()
     try:
         for _ in range(MAX_JOBS):
-            if not select.select([connection], [], [], WORKER_IDLE_S)[0]:
+            if not select.select([connection], [], [], DECODER_IDLE_S)[0]:
                 break
             message, descriptors = _receive(connection, JOB_BYTES)
             if not message:
                 break
             connection.send(STARTED)
-            _bound_job()
-            told = _work(message, *descriptors)
-            _tell(connection, told)
-            if "width" not in told or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > MAX_REUSED_KB:
+            _limit_cpu_time()
+            reply = _work(message, *descriptors)
+            _send_reply(connection, reply)
+            if "width" not in reply or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > MAX_REUSED_KB:
                 break
     finally:
         os._exit(0)
@@ -165,12 +167,13 @@ def _work(message: bytes, source: int, target: int) -> Mapping[str, object]:
     try:
         with open(source, "rb") as image, open(target, "wb") as result:
             job = json.loads(message)
-            fields: dict[str, Any] = job["wanted"]
+            fields: dict[str, Any] = job["transformation"]
             # JSON has lists instead of tuples.
             tuples = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
-            wanted = Transformation(**fields | tuples)
+            transformation = Transformation(**fields | tuples)
             image.seek(0)
-            made = transform(image, result, wanted, job["format"], job["max_pixels"], job["rivals"])
+            alternatives = job["alternative_formats"]
+            made = transform(image, result, transformation, job["format"], job["max_pixels"], alternatives)
         return {"width": made.size.width, "height": made.size.height, "format": made.format}
     except MemoryError:
         return {"error": "takes too much memory to decode"}
@@ -179,12 +182,12 @@ def _work(message: bytes, source: int, target: int) -> Mapping[str, object]:
             return {"error": _TOO_LARGE}
         if isinstance(error, OSError) and error.errno is not None:
             return {"errno": error.errno}
-        if isinstance(error, UnusableImageError):
+        if isinstance(error, UntransformableError):
             return {"error": str(error)}
         return {"error": "is damaged, or is not an image in a supported format"}
 
 
-def _bound() -> None:
+def _limit_process() -> None:
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     end_with_parent()
@@ -197,11 +200,11 @@ def _bound() -> None:
             resource.setrlimit(limit, (amount, amount))
 
 
-def _bound_job() -> None:
-    most = math.ceil(time.process_time()) + MAX_CPU_S
+def _limit_cpu_time() -> None:
+    max_cpu_s = math.ceil(time.process_time()) + MAX_CPU_S
     with suppress(OSError, ValueError):
         # By default, SIGXCPU kills the process.
-        resource.setrlimit(resource.RLIMIT_CPU, (most, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+        resource.setrlimit(resource.RLIMIT_CPU, (max_cpu_s, resource.getrlimit(resource.RLIMIT_CPU)[1]))
 
 
 if __name__ == "__main__":

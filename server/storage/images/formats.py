@@ -25,8 +25,9 @@ from server.errors import BusyError
 from server.paths import UPLOADS_URL
 from server.storage.checked_json import encode_checked, read_checked
 from server.storage.helper_processes import helper, require_running
+from server.storage.images.errors import UnresizableError
 from server.storage.images.kinds import kilobytes
-from server.storage.images.sizes import FORMATS, MAX_DECODED_PIXELS
+from server.storage.images.limits import FORMATS, MAX_DECODED_PIXELS
 from server.storage.write_lock import WriteLock
 
 MAX_CPU_S = 20  # limit on processor time per image
@@ -37,9 +38,9 @@ _RECORD_FILE = "formats.json"
 # The key in a record for the image's placeholder and main color, which older records lack.
 DESCRIPTION = "description"
 _KEY = re.compile(r"[0-9a-f]{32}")
-UNSCALABLE_STATUS = os.EX_DATAERR  # exit status if the image is damaged or too large
+UNRESIZABLE_STATUS = os.EX_DATAERR  # exit status if the image is damaged or too large
 # Exit statuses for failures that the image itself caused.
-_UNSCALABLE_STATUSES = (UNSCALABLE_STATUS, -signal.SIGXCPU)
+_UNRESIZABLE_STATUSES = (UNRESIZABLE_STATUS, -signal.SIGXCPU)
 # The process that resizes an image imports this package from here.
 _IMPORT_FOLDER = Path(__file__).resolve().parents[3]
 # Subtypes of image/ that differ from the file name extension.
@@ -51,10 +52,6 @@ log = logging.getLogger("bifolio")
 
 Preview = Mapping[str, str]  # an image's placeholder and main color
 PREVIEW_FIELDS = ("placeholder", "color")
-
-
-class UnscalableError(Exception):
-    """Raised if an image is damaged, or needs too much time or memory to decode."""
 
 
 def key_of(file: IO[bytes]) -> str:
@@ -131,7 +128,7 @@ def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
     """Create an image's resized variants and placeholder, unless they exist. `key` is the image's hash.
 
     Raises:
-    - UnscalableError if the image can't be resized.
+    - UnresizableError if the image can't be resized.
     - BusyError if other images take too long.
     - OSError if the file was replaced, or if resizing fails for another reason.
     """
@@ -203,7 +200,7 @@ def sweep_formats(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
 def _run_scaling(file: IO[bytes], folder: str, ending: str) -> bytes:
     """Resize an image in a separate process, and return that process's output.
 
-    Raises UnscalableError if the image can't be resized, and OSError if resizing fails for another reason.
+    Raises UnresizableError if the image can't be resized, and OSError if resizing fails for another reason.
     """
     arguments = (folder, ending, str(MAX_DECODED_PIXELS))
     command = [sys.executable, "-P", "-m", "server.storage.images.scale", *arguments]
@@ -219,7 +216,7 @@ def _run_scaling(file: IO[bytes], folder: str, ending: str) -> bytes:
     require_running()
     if status := process.returncode:
         reason = errors.decode(errors="replace").strip() or f"its process ended: {status}"
-        raise (UnscalableError if status in _UNSCALABLE_STATUSES else OSError)(reason)
+        raise (UnresizableError if status in _UNRESIZABLE_STATUSES else OSError)(reason)
     return output
 
 

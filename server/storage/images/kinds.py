@@ -14,7 +14,7 @@ MEASURED_ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".tif", ".tiff", "
 PICTURE_ENDINGS = (*MEASURED_ENDINGS, ".svg")
 
 ANIMATED_FORMATS = frozenset({"webp"})  # formats in which an animation stays an animation
-# How files in each format of transformed images begin, as in server.config.transformation.MEDIA_TYPES.
+# Leading bytes of files, by format (server.config.transformation.MEDIA_TYPES).
 _SIGNATURES: Mapping[str, re.Pattern[bytes]] = {
     "avif": re.compile(rb"....ftypavi[fs]", re.DOTALL),
     "webp": re.compile(rb"RIFF....WEBP", re.DOTALL),

@@ -10,13 +10,12 @@ from PIL.IcoImagePlugin import IcoFile
 
 from server.storage.images.containers import avif_size, is_boxed, is_webp, webp_header
 from server.storage.images.kinds import MEASURED_ENDINGS, ImageSize
+from server.storage.images.limits import MAX_MEASURED_PIXELS
 from server.storage.images.svg import svg_size
 
 # Excludes formats for which Pillow starts other programs, and ICO, which Pillow decodes on opening.
 PILLOW_FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "TIFF", "AVIF", "BMP")
-# A file that declares more pixels is not treated as an image. (Even a tiny file can declare a huge number.)
-MAX_PIXELS = 100_000_000
-Image.MAX_IMAGE_PIXELS = None  # MAX_PIXELS replaces Pillow's own limit.
+Image.MAX_IMAGE_PIXELS = None  # MAX_MEASURED_PIXELS replaces Pillow's own limit.
 # A damaged TIFF file would add a line to the log for each of its tags.
 warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
 _ORIENTATION_TAG = 0x0112  # EXIF tag
@@ -42,7 +41,7 @@ def measure(file: IO[bytes], ending: str) -> ImageSize | None:
         size = _size(head, ending)
     except Exception:  # Pillow may raise any exception for a damaged file.
         return None
-    return size if 0 < size.width * size.height <= MAX_PIXELS else None
+    return size if 0 < size.width * size.height <= MAX_MEASURED_PIXELS else None
 
 
 def _size(file: IO[bytes], ending: str) -> ImageSize:

@@ -1,6 +1,6 @@
 """Client of the processes that transform images (server.storage.images.fork_server).
 
-Each worker serves this client only, and has a socket of its own. It transforms one image at a time.
+Each decoder serves this client only, and has a socket of its own. It transforms one image at a time.
 """
 
 import atexit
@@ -21,53 +21,46 @@ from typing import IO, Any
 
 from server.config.transformation import Transformation
 from server.storage.helper_processes import forget_helper, require_running, start_helper
+from server.storage.images.errors import LostProcessError, UntransformableError
 from server.storage.images.kinds import ImageSize, MadeImage
 
 JOB_BYTES = 1024
 TIMEOUT_S = 30.0  # limit on elapsed time for each image; the limit on its processor time is lower
 # After this time, a process counts as frozen and is replaced. Starting Python takes 0.1 s of processor time.
 START_TIMEOUT_S = 4.0
-MAX_ANSWER_BYTES = 4096
+MAX_REPLY_BYTES = 4096
 MAX_ATTEMPTS = 2
-FORK = b"F"  # asks the fork server for a worker
-FORKED = b"F"  # the first byte from a new worker's socket
-STARTED = b" "  # the first byte of each answer, which a worker sends before it opens the image
-END = b"\n"  # the last byte of each answer
+FORK = b"F"  # asks the fork server for a decoder
+FORKED = b"F"  # the first byte from a new decoder's socket
+STARTED = b" "  # the first byte of each reply, which a decoder sends before it opens the image
+END = b"\n"  # the last byte of each reply
 _IMPORT_FOLDER = Path(__file__).resolve().parents[3]
 _KEPT_VARIABLES = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "TZ")  # The environment may contain secrets.
-# glibc keeps up to 64 MB of freed memory, so a worker does not request memory again for each image.
+# glibc keeps up to 64 MB of freed memory, so a decoder does not request memory again for each image.
 _MEMORY_SETTINGS = {"MALLOC_TRIM_THRESHOLD_": "67108864", "MALLOC_MMAP_THRESHOLD_": "33554432"}
-
-
-class UntransformableError(Exception):
-    """The image can't be transformed. `str()` says why, as the end of a sentence about the image."""
-
-
-class LostProcessError(Exception):
-    """A process ended or did not respond, so the transformation may succeed if it is tried again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """A transformation of one image.
 
-    The result has the format `format`, or one of `rivals` if the image is smaller in that format.
+    The result has the format `format`, or one of `alternative_formats` if the file is smaller then.
     """
 
-    wanted: Transformation
+    transformation: Transformation
     format: str
     max_pixels: int
-    rivals: tuple[str, ...] = ()
+    alternative_formats: tuple[str, ...] = ()
 
 
 class ImageProcesses:
-    """Client of the fork server, which is started on first use, and of its workers. Thread-safe."""
+    """Client of the fork server, which is started on first use, and of its decoders. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._link: socket.socket | None = None
-        self._workers: set[socket.socket] = set()
+        self._decoders: set[socket.socket] = set()
         self._idle: list[socket.socket] = []
 
     def run(self, job: Job, source: IO[bytes], target: IO[bytes]) -> MadeImage:
@@ -75,42 +68,42 @@ class ImageProcesses:
 
         Raises UntransformableError, LostProcessError, and OSError, for example if the disk is full.
         """
-        answer = self._answer(job, source, target)
-        if "error" in answer:
-            raise UntransformableError(str(answer["error"]))
-        if number := answer.get("errno"):
+        reply = self._reply(job, source, target)
+        if "error" in reply:
+            raise UntransformableError(str(reply["error"]))
+        if number := reply.get("errno"):
             raise OSError(number, os.strerror(number))
-        size = ImageSize(int(answer["width"]), int(answer["height"]))
-        return MadeImage(size, str(answer["format"]))
+        size = ImageSize(int(reply["width"]), int(reply["height"]))
+        return MadeImage(size, str(reply["format"]))
 
-    def _answer(self, job: Job, source: IO[bytes], target: IO[bytes]) -> Mapping[str, Any]:
+    def _reply(self, job: Job, source: IO[bytes], target: IO[bytes]) -> Mapping[str, Any]:
         message = json.dumps(asdict(job)).encode().ljust(JOB_BYTES)
         for attempt in range(MAX_ATTEMPTS):
-            # An idle worker may have ended meanwhile, but not a new one.
-            worker = (None if attempt else self._idle_worker()) or self._new_worker()
-            data = _exchange(worker, message, [source.fileno(), target.fileno()])
+            # An idle decoder may have ended meanwhile, but not a new one.
+            decoder = (None if attempt else self._idle_decoder()) or self._new_decoder()
+            data = _exchange(decoder, message, [source.fileno(), target.fileno()])
             if data.endswith(END):
-                answer: Mapping[str, Any] = json.loads(data)
-                self._give_back(worker, is_reusable="width" in answer)
-                return answer
-            self._give_back(worker, is_reusable=False)
+                reply: Mapping[str, Any] = json.loads(data)
+                self._give_back(decoder, is_reusable="width" in reply)
+                return reply
+            self._give_back(decoder, is_reusable=False)
             require_running()
             if data.startswith(STARTED):
                 break
         raise LostProcessError()
 
-    def _idle_worker(self) -> socket.socket | None:
+    def _idle_decoder(self) -> socket.socket | None:
         with self._lock:
             return self._idle.pop() if self._idle else None
 
-    def _new_worker(self) -> socket.socket:
-        """Return the socket of a new worker. If the fork server does not respond, replace it."""
+    def _new_decoder(self) -> socket.socket:
+        """Return the socket of a new decoder. If the fork server does not respond, replace it."""
         for _ in range(MAX_ATTEMPTS):
             ours, theirs = socket.socketpair()
             with self._lock, theirs:
                 link = self._link or self._start()
-                self._workers.add(ours)
-                with suppress(OSError):  # If the process has ended, there is no answer.
+                self._decoders.add(ours)
+                with suppress(OSError):  # If the process has ended, there is no reply.
                     socket.send_fds(link, [FORK], [theirs.fileno()])
             if _receive(ours, FORKED, 1, START_TIMEOUT_S) == FORKED:
                 return ours
@@ -119,13 +112,13 @@ class ImageProcesses:
             require_running()
         raise LostProcessError()
 
-    def _give_back(self, worker: socket.socket, *, is_reusable: bool) -> None:
+    def _give_back(self, decoder: socket.socket, *, is_reusable: bool) -> None:
         with self._lock:
-            if is_reusable and worker in self._workers:
-                self._idle.append(worker)
+            if is_reusable and decoder in self._decoders:
+                self._idle.append(decoder)
             else:
-                self._workers.discard(worker)
-                worker.close()  # The fork server then kills the worker.
+                self._decoders.discard(decoder)
+                decoder.close()  # The fork server then kills the decoder.
 
     def _start(self) -> socket.socket:
         ours, theirs = socket.socketpair()
@@ -142,7 +135,7 @@ class ImageProcesses:
         return ours
 
     def end(self, link: socket.socket | None = None) -> None:
-        """Kill the fork server and its workers, but only if `link` is None or leads to this fork server."""
+        """Kill the fork server and its decoders, but only if `link` is None or leads to this fork server."""
         with self._lock:
             if self._link is None or self._process is None or link not in (None, self._link):
                 return
@@ -152,14 +145,14 @@ class ImageProcesses:
             self._process.wait()
             forget_helper(self._process)
             self._link = self._process = None
-            for worker in self._idle:
-                self._workers.discard(worker)
-                worker.close()
+            for decoder in self._idle:
+                self._decoders.discard(decoder)
+                decoder.close()
             self._idle.clear()
 
     def forget(self) -> None:
         """Close the sockets without ending the processes, which belong to the parent of this process."""
-        for each in (self._link, *self._workers):
+        for each in (self._link, *self._decoders):
             if each is not None:
                 each.close()
 
@@ -182,28 +175,28 @@ os.register_at_fork(after_in_child=_forget_inherited)
 atexit.register(lambda: _client.end())
 
 
-def _exchange(worker: socket.socket, message: bytes, descriptors: list[int]) -> bytes:
-    """Send a job to a worker, and return the answer. If it does not end with END, the worker was lost."""
+def _exchange(decoder: socket.socket, message: bytes, descriptors: list[int]) -> bytes:
+    """Send a job to a decoder, and return the reply. If it does not end with END, the decoder was lost."""
     try:
-        socket.send_fds(worker, [message], descriptors)
+        socket.send_fds(decoder, [message], descriptors)
     except OSError:
         return b""
-    if _receive(worker, STARTED, 1, START_TIMEOUT_S) != STARTED:
+    if _receive(decoder, STARTED, 1, START_TIMEOUT_S) != STARTED:
         return b""
-    return STARTED + _receive(worker, END, MAX_ANSWER_BYTES, TIMEOUT_S)
+    return STARTED + _receive(decoder, END, MAX_REPLY_BYTES, TIMEOUT_S)
 
 
-def _receive(worker: socket.socket, end: bytes, most: int, timeout_s: float) -> bytes:
-    """Receive up to `most` bytes, until `end`, the timeout, or the end of the worker."""
+def _receive(decoder: socket.socket, end: bytes, max_bytes: int, timeout_s: float) -> bytes:
+    """Receive up to `max_bytes` bytes, until `end`, the timeout, or the end of the decoder."""
     data, deadline = b"", time.monotonic() + timeout_s
     poll = select.poll()
-    poll.register(worker, select.POLLIN)
-    while not data.endswith(end) and len(data) < most:
+    poll.register(decoder, select.POLLIN)
+    while not data.endswith(end) and len(data) < max_bytes:
         if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
             break
         part = b""
-        with suppress(ConnectionResetError):  # from a worker that was killed before it had read the job
-            part = worker.recv(most - len(data))
+        with suppress(ConnectionResetError):  # from a decoder that was killed before it had read the job
+            part = decoder.recv(max_bytes - len(data))
         if not part:
             break
         data += part

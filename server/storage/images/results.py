@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from server.config.media import TransformSettings
 from server.config.transformation import AUTO, Transformation
-from server.storage.images.geometry import arrange
+from server.storage.images.errors import SizeLimitError
+from server.storage.images.geometry import lay_out
 from server.storage.images.kinds import ANIMATED_FORMATS, ImageSize
 
 # The format of a result if the request names none, by extension. Files with other extensions can't be
@@ -17,27 +18,26 @@ OWN_FORMATS: Mapping[str, str] = {
 _ANIMATED_ENDINGS = frozenset({".gif", ".webp", ".png", ".avif"})  # of originals that can be animations
 
 
-class UnfitSizeError(ValueError):
-    """The image or the result has too many pixels. `str()` says which, as the end of a sentence."""
-
-
-def result_size(image: ImageSize, wanted: Transformation, settings: TransformSettings) -> ImageSize:
-    """Return the dimensions of a transformed image. Raises UnfitSizeError."""
+def result_size(image: ImageSize, transformation: Transformation, settings: TransformSettings) -> ImageSize:
+    """Return the dimensions of a transformed image. Raises SizeLimitError."""
     if image.width * image.height > settings.max_pixels:
-        raise UnfitSizeError(f"it has more than {settings.max_pixels:,} pixels (media.transform.max_pixels)")
-    if wanted.rectangle and (wanted.rectangle[0] >= image.width or wanted.rectangle[1] >= image.height):
-        left, top, *_ = wanted.rectangle
+        raise SizeLimitError(f"it has more than {settings.max_pixels:,} pixels (media.transform.max_pixels)")
+    if transformation.rectangle and (
+        transformation.rectangle[0] >= image.width or transformation.rectangle[1] >= image.height
+    ):
+        left, top, *_ = transformation.rectangle
         sides = f"{image.width} × {image.height}"
-        raise UnfitSizeError(f"rect begins at {left},{top}, but the image has {sides} pixels")
-    made = arrange(image, wanted).canvas
-    most = max(settings.max_edge, image.width, image.height)
-    if max(made.width, made.height) > most:
-        sides = f"{made.width} × {made.height}"
-        limit = "media.transform.max_edge" if most == settings.max_edge else "the longer side of the original"
-        raise UnfitSizeError(
-            f"the result would have {sides} pixels, but each side can have at most {most:,} ({limit})"
+        raise SizeLimitError(f"rect begins at {left},{top}, but the image has {sides} pixels")
+    result = lay_out(image, transformation).canvas
+    max_edge = max(settings.max_edge, image.width, image.height)
+    if max(result.width, result.height) > max_edge:
+        sides = f"{result.width} × {result.height}"
+        is_setting = max_edge == settings.max_edge
+        limit = "media.transform.max_edge" if is_setting else "the longer side of the original"
+        raise SizeLimitError(
+            f"the result would have {sides} pixels, but each side can have at most {max_edge:,} ({limit})"
         )
-    return made
+    return result
 
 
 def animation_limit(ending: str, format_: str, settings: TransformSettings) -> int:
@@ -45,6 +45,6 @@ def animation_limit(ending: str, format_: str, settings: TransformSettings) -> i
 
     An animation with more pixels in all frames together becomes a still image, so cache keys contain this.
     """
-    made = format_ or OWN_FORMATS[ending]
-    can_move = ending in _ANIMATED_ENDINGS and (made == AUTO or made in ANIMATED_FORMATS)
+    result = format_ or OWN_FORMATS[ending]
+    can_move = ending in _ANIMATED_ENDINGS and (result == AUTO or result in ANIMATED_FORMATS)
     return settings.max_pixels if can_move else 0

@@ -3,7 +3,7 @@
     python -m server.storage.images.scale FOLDER EXTENSION MAX_PIXELS < IMAGE
 
 Writes the variants to FOLDER and prints their dimensions as JSON. Images with more than MAX_PIXELS pixels are
-rejected. If resizing fails because of the image, the exit status is UNSCALABLE_STATUS, or SIGXCPU kills the
+rejected. If resizing fails because of the image, the exit status is UNRESIZABLE_STATUS, or SIGXCPU kills the
 process.
 """
 
@@ -17,10 +17,10 @@ from typing import IO, Any
 
 from PIL import Image, ImageOps, ImageSequence
 
-from server.storage.images.formats import DESCRIPTION, MAX_CPU_S, UNSCALABLE_STATUS
-from server.storage.images.measure import MAX_PIXELS, PILLOW_FORMATS, measure, orientation
+from server.storage.images.formats import DESCRIPTION, MAX_CPU_S, UNRESIZABLE_STATUS
+from server.storage.images.limits import FORMATS, MAX_MEASURED_PIXELS
+from server.storage.images.measure import PILLOW_FORMATS, measure, orientation
 from server.storage.images.placeholder import describe
-from server.storage.images.sizes import FORMATS
 
 MAX_MEMORY_BYTES = 1024 * 1024 * 1024  # limit on the address space of the process
 NICENESS = 5  # The process has a lower priority than the threads that handle requests.
@@ -56,12 +56,12 @@ def scale(file: IO[bytes], folder: Path, ending: str, most: int) -> dict[str, di
 def _decode(file: IO[bytes], ending: str, most: int) -> tuple[tuple[int, int], Image.Image]:
     image_size = measure(file, ending)
     if image_size is None:
-        raise OSError(f"the image has more than {MAX_PIXELS} pixels")
+        raise OSError(f"the image has more than {MAX_MEASURED_PIXELS:,} pixels")
     image = _open(file)
     image.draft(None, _MIN_DRAFT_SIZE)
     frames = getattr(image, "n_frames", 1) if image.format == "GIF" else 1
     if image.width * image.height * frames > most:
-        raise OSError(f"more than {most} pixels would have to be decoded")
+        raise OSError(f"more than {most:,} pixels would have to be decoded")
     if orientation(image) != 1:
         ImageOps.exif_transpose(image, in_place=True)
     image.load()
@@ -132,7 +132,7 @@ def main() -> None:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # A system error. Pillow's own errors have no errno.
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
-        sys.exit(UNSCALABLE_STATUS)
+        sys.exit(UNRESIZABLE_STATUS)
     print(json.dumps(made))
 
 

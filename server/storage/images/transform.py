@@ -1,7 +1,7 @@
 """Transforms one image: decodes it, crops and resizes it, and encodes the result.
 
-Only processes of `server.storage.images.processes` import this module, because a malicious image could use
-too much memory or exploit a decoder.
+Only separate processes import this module: those that the fork server forks, and the one that makes variants
+at upload. A malicious image could use too much memory or exploit a decoder of Pillow.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,8 @@ from PIL.PngImagePlugin import PngImageFile
 
 from server.config.transformation import Transformation
 from server.storage.images.detail import point_of_detail
-from server.storage.images.geometry import Arrangement, arrange, clip_rectangle
+from server.storage.images.errors import UntransformableError
+from server.storage.images.geometry import Layout, clip_rectangle, lay_out
 from server.storage.images.kinds import ANIMATED_FORMATS, ImageSize, MadeImage
 from server.storage.images.measure import PILLOW_FORMATS, orientation
 
@@ -60,43 +61,39 @@ _TRANSPOSITIONS = {
 }
 
 
-class UnusableImageError(Exception):
-    """An image that can't be transformed. `str()` says why, as the end of a sentence about the image."""
-
-
 def transform(
     source: IO[bytes],
     target: IO[bytes],
-    wanted: Transformation,
+    transformation: Transformation,
     format_: str,
     max_pixels: int,
-    rivals: Sequence[str] = (),
+    alternative_formats: Sequence[str] = (),
 ) -> MadeImage:
     """Transform the image in `source`, and write the result to `target`.
 
     `max_pixels` limits the number of decoded pixels, in all frames together. If the image looks the same and
-    is smaller in one of the formats in `rivals`, the result has this format. Raises UnusableImageError, and
-    any exception from Pillow if the image is damaged.
+    is smaller in one of the `alternative_formats`, the result has this format. Raises UntransformableError,
+    and any exception from Pillow if the image is damaged.
     """
     image = Image.open(source, formats=PILLOW_FORMATS)
     if image.width * image.height > max_pixels:
-        raise UnusableImageError(f"has more than {max_pixels:,} pixels (media.transform.max_pixels)")
+        raise UntransformableError(f"has more than {max_pixels:,} pixels (media.transform.max_pixels)")
     full = _size_of(image)
-    arrangement = arrange(full, wanted)
+    layout = lay_out(full, transformation)
     frames = getattr(image, "n_frames", 1)
     fits = frames <= MAX_FRAMES and frames * image.width * image.height <= max_pixels
     if frames > 1 and image.format in _ANIMATIONS and format_ in ANIMATED_FORMATS and fits:
-        arrangement = _with_detail(image, full, wanted, arrangement)
-        _save_animation(image, target, full, arrangement, wanted, format_)
+        layout = _with_detail(image, full, transformation, layout)
+        _save_animation(image, target, full, layout, transformation, format_)
     else:
-        decoded = _decode(image, source, full, arrangement)
-        arrangement = _with_detail(decoded, full, wanted, arrangement)
-        made = _arrange(decoded, full, arrangement, format_)
-        _save(made, target, wanted, format_)
-        for rival in rivals:
-            if _replace_if_smaller(made, target, wanted, rival):
-                format_ = rival
-    return MadeImage(arrangement.canvas, format_)
+        decoded = _decode(image, source, full, layout)
+        layout = _with_detail(decoded, full, transformation, layout)
+        rendered = _render(decoded, full, layout, format_)
+        _save(rendered, target, transformation, format_)
+        for alternative in alternative_formats:
+            if _replace_if_smaller(rendered, target, transformation, alternative):
+                format_ = alternative
+    return MadeImage(layout.canvas, format_)
 
 
 class _LargerError(Exception):
@@ -115,14 +112,16 @@ class _LimitedFile(BytesIO):
         return written
 
 
-def _replace_if_smaller(image: Image.Image, target: IO[bytes], wanted: Transformation, format_: str) -> bool:
+def _replace_if_smaller(
+    image: Image.Image, target: IO[bytes], transformation: Transformation, format_: str
+) -> bool:
     """Replace the file in `target`, if the image looks the same and is smaller in another format."""
     if format_ == "jpg" and image.mode not in _JPEG_MODES:
         return False  # A JPEG can't be transparent.
     smaller = _LimitedFile(target.tell() - 1)
     try:
-        _save(image, cast(IO[bytes], smaller), wanted, format_)
-    except (_LargerError, UnusableImageError):  # Encoding stops at the limit, so it takes little time.
+        _save(image, cast(IO[bytes], smaller), transformation, format_)
+    except (_LargerError, UntransformableError):  # Encoding stops at the limit, so it takes little time.
         return False
     target.seek(0)
     target.write(smaller.getbuffer())
@@ -135,10 +134,10 @@ def _size_of(image: Image.Image) -> ImageSize:
     return ImageSize(image.height, image.width) if swapped else ImageSize(image.width, image.height)
 
 
-def _decode(image: Image.Image, source: IO[bytes], full: ImageSize, arrangement: Arrangement) -> Image.Image:
+def _decode(image: Image.Image, source: IO[bytes], full: ImageSize, layout: Layout) -> Image.Image:
     # A JPEG can be decoded at a half, a quarter or an eighth of its size, which is much faster.
-    left, top, right, bottom = arrangement.box
-    factor = max(arrangement.size.width / (right - left), arrangement.size.height / (bottom - top))
+    left, top, right, bottom = layout.box
+    factor = max(layout.size.width / (right - left), layout.size.height / (bottom - top))
     image.draft(None, (max(1, round(image.width * factor)), max(1, round(image.height * factor))))
     mask = _mask_of_wide_color(image, source)
     if mask:
@@ -150,7 +149,7 @@ def _decode(image: Image.Image, source: IO[bytes], full: ImageSize, arrangement:
 
 
 def _mask_of_wide_color(image: Image.Image, source: IO[bytes]) -> Image.Image | None:
-    """Return which pixels of a PNG do not have its transparent color, if this color has 16 bits per channel.
+    """Return an alpha mask for a PNG with a 16-bit transparent color, or None for other images.
 
     Pillow only keeps the upper 8 bits, so the lower ones are decoded separately. Without them, similar colors
     would be transparent, too.
@@ -179,46 +178,46 @@ def _differs(band: Image.Image, value: int) -> Image.Image:
 
 
 def _with_detail(
-    image: Image.Image, full: ImageSize, wanted: Transformation, arrangement: Arrangement
-) -> Arrangement:
+    image: Image.Image, full: ImageSize, transformation: Transformation, layout: Layout
+) -> Layout:
     """Move the shown part to where the image has the most detail, if this is requested."""
-    if not wanted.keeps_detail:
-        return arrangement
+    if not transformation.keeps_detail:
+        return layout
     part = (0, 0, full.width, full.height)
-    if wanted.rectangle:
-        part = clip_rectangle(full, wanted.rectangle)
-    return arrange(full, replace(wanted, focus=point_of_detail(image, full, part, arrangement)))
+    if transformation.rectangle:
+        part = clip_rectangle(full, transformation.rectangle)
+    return lay_out(full, replace(transformation, focus=point_of_detail(image, full, part, layout)))
 
 
 def _save_animation(
     image: Image.Image,
     target: IO[bytes],
     full: ImageSize,
-    arrangement: Arrangement,
-    wanted: Transformation,
+    layout: Layout,
+    transformation: Transformation,
     format_: str,
 ) -> None:
-    made, durations, turn = [], [], _TRANSPOSITIONS.get(orientation(image))
+    frames, durations, turn = [], [], _TRANSPOSITIONS.get(orientation(image))
     loop = image.info.get("loop", 1)  # A GIF without this value plays once.
     for number in range(getattr(image, "n_frames", 1)):
         image.seek(number)
         frame = image.convert("RGBA")
-        made.append(_arrange(frame.transpose(turn) if turn else frame, full, arrangement, format_))
+        frames.append(_render(frame.transpose(turn) if turn else frame, full, layout, format_))
         durations.append(image.info.get("duration", 0))
-    options = {"append_images": made[1:], "duration": durations, "loop": loop}
-    _save(made[0], target, wanted, format_, save_all=True, **options)
+    options = {"append_images": frames[1:], "duration": durations, "loop": loop}
+    _save(frames[0], target, transformation, format_, save_all=True, **options)
 
 
-def _arrange(image: Image.Image, full: ImageSize, arrangement: Arrangement, format_: str) -> Image.Image:
+def _render(image: Image.Image, full: ImageSize, layout: Layout, format_: str) -> Image.Image:
     profile = image.info.get("icc_profile")
     image = interpolable(image)
     across, down = image.width / full.width, image.height / full.height
-    left, top, right, bottom = arrangement.box
+    left, top, right, bottom = layout.box
     box = (left * across, top * down, right * across, bottom * down)
-    size = (arrangement.size.width, arrangement.size.height)
+    size = (layout.size.width, layout.size.height)
     if size != image.size or box != (0, 0, *image.size):
         image = image.resize(size, Image.Resampling.LANCZOS, box=box, reducing_gap=_REDUCING_GAP)
-    image = _place(_in_srgb(image, profile), arrangement, format_)
+    image = _put_on_canvas(_in_srgb(image, profile), layout, format_)
     if format_ == "jpg" and image.mode not in _JPEG_MODES:
         image = flatten(image)
     image.info = {}  # Pillow would write some of the metadata, such as a color profile, into the result.
@@ -279,8 +278,8 @@ def conversion_to_srgb(profile: bytes, mode: str) -> ImageCms.ImageCmsTransform 
     return conversion if most > _ROUNDING_STEPS else None
 
 
-def _place(image: Image.Image, arrangement: Arrangement, format_: str) -> Image.Image:
-    canvas = (arrangement.canvas.width, arrangement.canvas.height)
+def _put_on_canvas(image: Image.Image, layout: Layout, format_: str) -> Image.Image:
+    canvas = (layout.canvas.width, layout.canvas.height)
     if canvas == image.size:
         return image
     plain = format_ == "jpg"
@@ -299,14 +298,16 @@ def flatten(image: Image.Image) -> Image.Image:
     return flat
 
 
-def _save(image: Image.Image, target: IO[bytes], wanted: Transformation, format_: str, **extra: Any) -> None:
+def _save(
+    image: Image.Image, target: IO[bytes], transformation: Transformation, format_: str, **extra: Any
+) -> None:
     options = {**_OPTIONS[format_], **extra}
     if format_ in DEFAULT_QUALITIES:
-        options["quality"] = wanted.quality or DEFAULT_QUALITIES[format_]
+        options["quality"] = transformation.quality or DEFAULT_QUALITIES[format_]
     try:
         image.save(target, _PILLOW_NAMES[format_], **options)
     except (OSError, ValueError, RuntimeError, MemoryError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         sides = f"{image.width} × {image.height}"
-        raise UnusableImageError(f"can't be encoded as {format_} with {sides} pixels") from error
+        raise UntransformableError(f"can't be encoded as {format_} with {sides} pixels") from error

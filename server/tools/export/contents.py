@@ -25,7 +25,7 @@ from server.site.site import Site, State
 from server.storage.bucket.site_bucket import SiteBucket
 from server.storage.bucket.stored import StoredObject
 from server.storage.images.formats import format_of
-from server.storage.images.sizes import FORMATS
+from server.storage.images.limits import FORMATS
 from server.storage.links import open_ordinary
 from server.storage.media import stored_object, upload_path
 from server.tools.export.listings import Access, ListRequest, listings

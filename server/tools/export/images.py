@@ -1,4 +1,4 @@
-"""Files for the named transformations in exported responses, which a static host can't create itself."""
+"""Files for the custom formats in exported responses, which a static host can't create itself."""
 
 import posixpath
 from collections.abc import Callable, Iterable, Mapping
@@ -15,9 +15,9 @@ from server.errors import ApiError
 from server.history.past import PastStates
 from server.index.snapshot import apply
 from server.paths import UPLOADS_URL
-from server.service.images import Caller, Images
+from server.service.custom_formats import custom_formats
+from server.service.images import ClientRequest, Images
 from server.service.media_files import MediaFile, MediaFiles
-from server.service.named_formats import named_formats
 from server.site.loading import cores
 from server.site.site import Site, State
 from server.storage.bucket.site_bucket import SiteBucket
@@ -29,7 +29,7 @@ Progress = Callable[[int, int], None]  # (done, total)
 
 @dataclass(frozen=True, slots=True)
 class NamedImage:
-    """The named transformation `name` of the media file `key`."""
+    """The custom format `name` of the media file `key`."""
 
     key: str
     name: str
@@ -40,11 +40,11 @@ class NamedImage:
 
 
 def with_images(state: State) -> tuple[State, Mapping[str, NamedImage]]:
-    """Replace the URLs of named transformations with file paths.
+    """Replace the URLs of custom formats with file paths.
 
     Return the new state, and the image for each path, which is relative to the uploads folder.
     """
-    formats = named_formats(state.settings.media)
+    formats = custom_formats(state.settings.media)
     if formats is None:
         return state, {}
     images: dict[str, NamedImage] = {}
@@ -73,12 +73,12 @@ def _free_path(key: str, name: str, ext: str, media: Mapping[str, Document]) -> 
 
 
 class NamedImageRenderer:
-    """Renderer of named transformations. It uses the server's cache of images."""
+    """Renderer of custom formats. It uses the server's cache of images."""
 
     def __init__(self, site: Site) -> None:
         files = MediaFiles(site, PastStates(site), SiteBucket(site.root, site.image_cache.folder))
         self._site, self._images = site, Images(files, cores(), DOWNLOAD_TIMEOUT_S)
-        self._caller = Caller((), lambda: None)
+        self._caller = ClientRequest((), lambda: None)
 
     def render(self, images: Iterable[NamedImage], progress: Progress) -> set[NamedImage]:
         """Render images, several at the same time. Return those that could be rendered."""

@@ -39,7 +39,7 @@ class ExportOptions:
     """An export's options.
 
     - `commit`: the commit to export, or "" for the current state.
-    - `images`: whether named transformations of images become files.
+    - `images`: whether custom formats of images become files.
     """
 
     role: str = "public"
@@ -56,7 +56,7 @@ class ExportResult:
     """The result of an export.
 
     - `unscaled`: the number of images that could not be resized.
-    - `failed_images`: the number of named transformations that could not be rendered.
+    - `failed_images`: the number of custom formats that could not be rendered.
     - `unreadable_types`: the types that the role is not allowed to read.
     - `unsupported_redirects`: the number of redirects that a format can't represent.
     - `alias_problems`: the number of problems with aliases.

@@ -17,7 +17,7 @@ from server.schema.model import UPLOAD
 from server.storage.document_text import change_text, new_text
 from server.storage.files import ignored
 from server.storage.images.kinds import MEASURED_ENDINGS
-from server.storage.images.sizes import FORMATS
+from server.storage.images.limits import FORMATS
 from server.storage.media import SIDECAR_SUFFIX
 from server.storage.read import parse
 from server.tools.importer.merge import Merge

@@ -25,7 +25,8 @@ from server.errors import BusyError, StorageError
 from server.storage.images import derivatives as module
 from server.storage.images import processes
 from server.storage.images.derivatives import Derivatives, Request
-from server.storage.images.processes import Job, UntransformableError, image_processes
+from server.storage.images.errors import UntransformableError
+from server.storage.images.processes import Job, image_processes
 from tests.api.test_upload import picture
 from tests.servers import children
 from tests.sites import write
@@ -96,7 +97,7 @@ def test_a_deleted_cache_is_made_again(images: Derivatives) -> None:
 
 
 class Deleting(io.FileIO):
-    """An image. When it is passed to a worker, another program deletes the cache, up to `times` times."""
+    """An image. When it is passed to a decoder, another program deletes the cache, up to `times` times."""
 
     cache: Path
     times = 1
@@ -189,8 +190,8 @@ def test_a_bad_image_is_refused_and_not_tried_again(images: Derivatives, name: s
 def test_a_result_that_is_too_large_is_refused_with_the_limit(images: Derivatives) -> None:
     image_processes().end()
     made(images, request())
-    [worker] = children(fork_server())
-    resource.prlimit(worker, resource.RLIMIT_FSIZE, (100, 100))
+    [decoder] = children(fork_server())
+    resource.prlimit(decoder, resource.RLIMIT_FSIZE, (100, 100))
     with pytest.raises(UntransformableError, match="gives a result of more than 64 MB; request a smaller"):
         images.make(request(key="01" * 16))
 
@@ -218,35 +219,35 @@ def test_a_killed_process_is_replaced(images: Derivatives) -> None:
     assert made(images, request(key="01" * 16))
 
 
-def test_a_worker_is_reused_until_an_image_is_bad(images: Derivatives) -> None:
+def test_a_decoder_is_reused_until_an_image_is_bad(images: Derivatives) -> None:
     image_processes().end()
     made(images, request())
-    [worker] = children(fork_server())
+    [decoder] = children(fork_server())
     made(images, request(key="01" * 16))
-    assert children(fork_server()) == {worker}
+    assert children(fork_server()) == {decoder}
     with pytest.raises(UntransformableError):
         images.make(request(BAD["cut"], key="02" * 16))
     made(images, request(key="03" * 16))
-    assert worker not in children(fork_server())
+    assert decoder not in children(fork_server())
 
 
-def test_workers_have_a_lower_priority_than_requests(images: Derivatives) -> None:
+def test_decoders_have_a_lower_priority_than_requests(images: Derivatives) -> None:
     made(images, request())
     own = os.getpriority(os.PRIO_PROCESS, 0)
     for pid in (fork_server(), *children(fork_server())):
         assert os.getpriority(os.PRIO_PROCESS, pid) == min(19, own + 15)
 
 
-def test_a_worker_that_needed_much_memory_is_not_reused(images: Derivatives) -> None:
+def test_a_decoder_that_needed_much_memory_is_not_reused(images: Derivatives) -> None:
     image_processes().end()
     made(images, request())
-    [worker] = children(fork_server())
+    [decoder] = children(fork_server())
     out = io.BytesIO()
     Image.new("1", (14_000, 10_000)).save(out, "PNG")  # 140 MB when decoded
     large = request(out.getvalue(), key="01" * 16)
     made(images, replace(large, job=Job(Transformation(30), "png", 10**9)))
     assert made(images, request(key="02" * 16))
-    assert children(fork_server()) - {worker}
+    assert children(fork_server()) - {decoder}
 
 
 def test_a_frozen_fork_server_is_replaced(images: Derivatives, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,7 +262,7 @@ def test_a_frozen_fork_server_is_replaced(images: Derivatives, monkeypatch: pyte
     assert fork_server() != frozen
 
 
-def test_a_frozen_worker_is_replaced(images: Derivatives, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_frozen_decoder_is_replaced(images: Derivatives, monkeypatch: pytest.MonkeyPatch) -> None:
     image_processes().end()
     made(images, request())
     monkeypatch.setattr(processes, "START_TIMEOUT_S", 1.0)
@@ -277,12 +278,12 @@ SLOW = replace(request(picture(4000, 3000), "03" * 16), job=Job(Transformation(2
 
 
 def signal_while_busy(images: Derivatives, number: int) -> set[int]:
-    """Send a signal to the workers after a transformation has begun. Return the workers."""
+    """Send a signal to the decoders after a transformation has begun. Return the decoders."""
     until(lambda: bool([*images.folder.glob("new-*")] and children(fork_server())))
-    workers = children(fork_server())
-    for pid in workers:
+    decoders = children(fork_server())
+    for pid in decoders:
         os.kill(pid, number)
-    return workers
+    return decoders
 
 
 def test_an_image_whose_process_was_killed_can_be_tried_again(images: Derivatives) -> None:
@@ -300,19 +301,19 @@ def processor_ticks(pid: int) -> int:
     return int(fields[11]) + int(fields[12])
 
 
-def test_a_worker_that_a_limit_ends_is_not_tried_again(images: Derivatives) -> None:
+def test_a_decoder_that_a_limit_ends_is_not_tried_again(images: Derivatives) -> None:
     image_processes().end()
     made(images, request())
-    [worker] = children(fork_server())
-    limits = Path(f"/proc/{worker}/limits").read_text()
+    [decoder] = children(fork_server())
+    limits = Path(f"/proc/{decoder}/limits").read_text()
     assert re.search(r"^Max address space +1073741824 ", limits, re.MULTILINE)
     assert re.search(r"^Max file size +64000000 ", limits, re.MULTILINE)
     assert re.search(r"^Max cpu time +2\d ", limits, re.MULTILINE)
-    before = processor_ticks(worker)
+    before = processor_ticks(decoder)
     with ThreadPoolExecutor(1) as pool:
         slow = pool.submit(made, images, SLOW)
-        until(lambda: processor_ticks(worker) > before + 5)
-        os.kill(worker, signal.SIGXCPU)
+        until(lambda: processor_ticks(decoder) > before + 5)
+        os.kill(decoder, signal.SIGXCPU)
         with pytest.raises(UntransformableError, match="takes too much time"):
             slow.result()
     with pytest.raises(UntransformableError, match="takes too much time"):
@@ -321,36 +322,36 @@ def test_a_worker_that_a_limit_ends_is_not_tried_again(images: Derivatives) -> N
 
 
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT])
-def test_an_image_that_crashes_its_worker_is_not_tried_again(images: Derivatives, number: int) -> None:
+def test_an_image_that_crashes_its_decoder_is_not_tried_again(images: Derivatives, number: int) -> None:
     image_processes().end()
     made(images, request())
-    [worker] = children(fork_server())
-    before = processor_ticks(worker)
+    [decoder] = children(fork_server())
+    before = processor_ticks(decoder)
     with ThreadPoolExecutor(1) as pool:
         slow = pool.submit(made, images, SLOW)
-        until(lambda: processor_ticks(worker) > before + 5)
-        os.kill(worker, number)
+        until(lambda: processor_ticks(decoder) > before + 5)
+        os.kill(decoder, number)
         with pytest.raises(UntransformableError, match="can't be decoded or encoded"):
             slow.result()
     with pytest.raises(UntransformableError, match="can't be decoded or encoded"):
         images.make(SLOW)
 
 
-def test_a_worker_that_freezes_while_it_works_is_killed(
+def test_a_decoder_that_freezes_while_it_works_is_killed(
     images: Derivatives, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     image_processes().end()
     made(images, request())
-    [worker] = children(fork_server())
+    [decoder] = children(fork_server())
     monkeypatch.setattr(processes, "TIMEOUT_S", 1.0)
-    before = processor_ticks(worker)
+    before = processor_ticks(decoder)
     with ThreadPoolExecutor(1) as pool:
         slow = pool.submit(made, images, SLOW)
-        until(lambda: processor_ticks(worker) > before + 5)
-        os.kill(worker, signal.SIGSTOP)
+        until(lambda: processor_ticks(decoder) > before + 5)
+        os.kill(decoder, signal.SIGSTOP)
         with pytest.raises(BusyError, match="its process ended or did not respond; try again"):
             slow.result(processes.START_TIMEOUT_S)
-    until(lambda: worker not in children(fork_server()))
+    until(lambda: decoder not in children(fork_server()))
     assert made(images, request(key="01" * 16))
 
 

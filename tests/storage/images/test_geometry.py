@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.config.transformation import FITS, Transformation, canonical
-from server.storage.images.geometry import arrange
+from server.storage.images.geometry import lay_out
 from server.storage.images.kinds import ImageSize
 
 WIDE = ImageSize(400, 200)
@@ -55,7 +55,7 @@ ARRANGED = [
 def test_a_transformation_is_arranged(
     wanted: Transformation, box: tuple[float, ...], size: tuple[int, int], canvas: tuple[int, int]
 ) -> None:
-    found = arrange(WIDE, wanted)
+    found = lay_out(WIDE, wanted)
     assert (found.box, found.size, found.canvas) == (box, ImageSize(*size), ImageSize(*canvas))
 
 
@@ -81,7 +81,7 @@ transformations = st.builds(
 
 @given(images, transformations)
 def test_the_shown_part_is_inside_the_image(image: ImageSize, wanted: Transformation) -> None:
-    found = arrange(image, wanted)
+    found = lay_out(image, wanted)
     left, top, right, bottom = found.box
     assert 0 <= left < right <= image.width + 1e-6
     assert 0 <= top < bottom <= image.height + 1e-6
@@ -111,4 +111,4 @@ def test_transformations_with_the_same_text_have_the_same_result(
     if is_scaled and other.focus == one.focus:
         assert canonical(one) == canonical(other)
     if canonical(one) == canonical(other):
-        assert arrange(image, one) == arrange(image, other)
+        assert lay_out(image, one) == lay_out(image, other)

@@ -10,7 +10,8 @@ import pytest
 from PIL import Image, ImageCms, ImageDraw, ImageFilter
 
 from server.config.transformation import MEDIA_TYPES, Transformation
-from server.storage.images.transform import UnusableImageError, conversion_to_srgb, transform
+from server.storage.images.errors import UntransformableError
+from server.storage.images.transform import conversion_to_srgb, transform
 
 MAX_PIXELS = 1_000_000
 RED, GREEN = (255, 0, 0), (0, 128, 0)
@@ -257,7 +258,7 @@ def test_a_picture_is_cropped_where_it_has_the_most_detail(kind: str) -> None:
 
 
 def test_a_picture_with_too_many_pixels_is_not_decoded() -> None:
-    with pytest.raises(UnusableImageError, match=r"has more than 100 pixels \(media"):
+    with pytest.raises(UntransformableError, match=r"has more than 100 pixels \(media"):
         transformed(SOURCES["RGB"][0], Transformation(10), most=100)
 
 

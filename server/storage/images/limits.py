@@ -1,4 +1,9 @@
-"""Maximum dimensions of resized images, and the rule for which images are resized."""
+"""Limits on the pixels of images, and the dimensions of the variants that are made at upload.
+
+- MAX_MEASURED_PIXELS: a file that declares more is not treated as an image.
+- MAX_DECODED_PIXELS: a larger image gets no variants at upload.
+- The setting `media.transform.max_pixels`: a larger image is not transformed by URL.
+"""
 
 from collections.abc import Mapping
 
@@ -14,7 +19,9 @@ FORMATS: Mapping[str, tuple[int, int]] = {
 SCALED_ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".tif", ".tiff")
 # JPEGs of any size can be decoded, because they are decoded at reduced dimensions.
 _DRAFT_ENDINGS = (".jpg", ".jpeg")
-MAX_DECODED_PIXELS = 64_000_000  # Larger images are not resized, except JPEGs.
+MAX_MEASURED_PIXELS = 100_000_000  # Even a tiny file can declare a huge number.
+MAX_DECODED_PIXELS = 64_000_000  # in all frames of a GIF together
+MAX_RESULT_BYTES = 64_000_000  # size of a transformed image
 
 
 def needs_formats(image_size: ImageSize | None, ending: str) -> bool:

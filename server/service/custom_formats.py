@@ -1,4 +1,4 @@
-"""Named transformations in the `formats` of images, beside the variants made at upload (docs/images.md)."""
+"""Custom formats in the `formats` of images, beside the variants made at upload (docs/images.md)."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -9,12 +9,13 @@ from server.config.transformation import AUTO, MEDIA_TYPES, PRESET, Transformati
 from server.documents.document import Document
 from server.service.media_versions import VERSION_PARAMETER, version_of_image, with_focus
 from server.storage.bucket.stored import object_of
+from server.storage.images.errors import SizeLimitError
 from server.storage.images.kinds import ImageSize
-from server.storage.images.results import OWN_FORMATS, UnfitSizeError, animation_limit, result_size
+from server.storage.images.results import OWN_FORMATS, animation_limit, result_size
 
 
 @dataclass(frozen=True, slots=True)
-class NamedFormats:
+class CustomFormats:
     """The transformations in the `media.formats` setting, which are added to documents during rendering.
 
     `key` differs between settings that give different results, and is part of the keys of cached fragments.
@@ -24,42 +25,43 @@ class NamedFormats:
     key: Hashable
 
     def add(self, file: Document) -> Document:
-        """Return the document of a media file with the named transformations in its `formats`."""
+        """Return the document of a media file with the custom formats in its `formats`."""
         own = OWN_FORMATS.get(file.get("ext").lower())
         width, height = file.get("width") or 0, file.get("height") or 0
         if own is None or min(width, height) < 1:
             return file
         described = {}
-        for name, wanted in self.settings.formats.items():
+        for name, transformation in self.settings.formats.items():
             try:
-                size = result_size(ImageSize(width, height), wanted, self.settings.transform)
-            except UnfitSizeError:  # Requests for it get a 400.
+                size = result_size(ImageSize(width, height), transformation, self.settings.transform)
+            except SizeLimitError:  # Requests for it get a 400.
                 continue
-            most = animation_limit(file.get("ext").lower(), wanted.format, self.settings.transform)
-            url = _address(file, name, wanted, most)
-            described[name] = _describe(file, name, url, _format_of(wanted, own), size)
+            ending, format_ = file.get("ext").lower(), transformation.format
+            animation_pixels = animation_limit(ending, format_, self.settings.transform)
+            url = _address(file, name, transformation, animation_pixels)
+            described[name] = _describe(file, name, url, _format_of(transformation, own), size)
         if not described:
             return file
         return file.with_values({"formats": {**(file.get("formats") or {}), **described}})
 
 
-def named_formats(settings: MediaSettings) -> NamedFormats | None:
-    """Return the named transformations, or None if there are none or transformations are disabled."""
+def custom_formats(settings: MediaSettings) -> CustomFormats | None:
+    """Return the custom formats, or None if there are none or transformations are disabled."""
     if not settings.formats or not settings.transform.enabled:
         return None
     limits = settings.transform.max_pixels, settings.transform.max_edge
-    return NamedFormats(settings, repr((settings.formats, limits)))
+    return CustomFormats(settings, repr((settings.formats, limits)))
 
 
-def _format_of(wanted: Transformation, own: str) -> str:
-    return own if wanted.format in ("", AUTO) else wanted.format
+def _format_of(transformation: Transformation, own: str) -> str:
+    return own if transformation.format in ("", AUTO) else transformation.format
 
 
-def _address(file: Document, name: str, wanted: Transformation, most: int) -> str:
+def _address(file: Document, name: str, transformation: Transformation, animation_pixels: int) -> str:
     url = f"{file.get('url')}?{PRESET}={name}"
     # The hash of a file on disk is not known without reading the file.
     if stored := object_of(file.get("provider_metadata")):
-        version = version_of_image(stored.sha256, with_focus(wanted, file), most)
+        version = version_of_image(stored.sha256, with_focus(transformation, file), animation_pixels)
         return f"{url}&{VERSION_PARAMETER}={version}"
     return url
 

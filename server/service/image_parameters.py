@@ -1,0 +1,86 @@
+"""Reads the parameters of image URLs, and applies the limits that a site sets for them (docs/images.md)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from server.config.media import MediaSettings, TransformSettings
+from server.config.transformation import (
+    AUTO,
+    PARAMETERS,
+    PRESET,
+    Transformation,
+    TransformationError,
+    read_transformation,
+)
+from server.errors import ValidationError
+from server.service.image_signatures import SIGNATURE
+
+_WIDTHS = ("width", "w", "min-w", "max-w")  # parameters that set or limit the width
+
+
+def nearest_width(
+    transformation: Transformation, requested: Mapping[str, Any], settings: TransformSettings
+) -> int | None:
+    """Return the width to redirect to, or None if the requested width is allowed."""
+    if not settings.widths or transformation.width is None or requested.keys() == {PRESET}:
+        return None
+    larger = [width for width in settings.widths if width >= transformation.width]
+    nearest = larger[0] if larger else settings.widths[-1]
+    return None if nearest == transformation.width else nearest
+
+
+def with_width(parameters: Mapping[str, Any], width: int, media: MediaSettings) -> Mapping[str, str]:
+    """Return the parameters for another width, without the signature.
+
+    Limits such as `min-w` are left out if they would lead to a width that is not allowed. Raises
+    ValidationError if the limits of a preset would do so.
+    """
+    kept = {n: value for n, value in parameters.items() if n != SIGNATURE and isinstance(value, str)}
+    names = [name for name in ("width", "w", "max-w") if name in kept] or ["width"]
+    unlimited = {name: value for name, value in kept.items() if name not in _WIDTHS}
+    for changed in (kept | dict.fromkeys(names, str(width)), unlimited | {"width": str(width)}):
+        requested = {name: value for name, value in changed.items() if name in PARAMETERS}
+        if nearest_width(read_parameters(requested, media), requested, media.transform) is None:
+            return changed
+    allowed = ", ".join(map(str, media.transform.widths))
+    raise ValidationError(
+        f'preset "{kept.get(PRESET)}": min-w or max-w gives a width '
+        f"that media.transform.widths does not allow ({allowed})"
+    )
+
+
+def read_parameters(requested: Mapping[str, Any], media: MediaSettings) -> Transformation:
+    """Return the requested transformation. Raises ValidationError if a value is invalid or not allowed."""
+    settings = media.transform
+    for name, value in requested.items():
+        if not isinstance(value, str):
+            raise ValidationError(f'"{name}" must have exactly one value')
+    try:
+        transformation = read_transformation(requested, {**settings.presets, **media.formats})
+    except TransformationError as error:
+        raise ValidationError(str(error)) from error
+    assert transformation is not None  # `requested` is not empty
+    if requested.keys() == {PRESET}:
+        return transformation  # Whoever wrote the preset chose its values.
+    quality = transformation.quality
+    if settings.qualities and quality is not None and quality not in settings.qualities:
+        allowed = ", ".join(map(str, settings.qualities))
+        raise ValidationError(f'quality must be one of {allowed} (found "{quality}")')
+    if transformation.format not in ("", AUTO, *settings.formats):
+        allowed = ", ".join((AUTO, *settings.formats))
+        raise ValidationError(f'format must be one of {allowed} (found "{transformation.format}")')
+    return transformation
+
+
+def check_sides(
+    transformation: Transformation, requested: Mapping[str, Any], settings: TransformSettings
+) -> None:
+    """Raise ValidationError if the requested width or height exceeds `max_edge`."""
+    if requested.keys() == {PRESET}:
+        return
+    max_edge = settings.max_edge
+    for name, pixels in (("width", transformation.pixel_width), ("height", transformation.pixel_height)):
+        if pixels is not None and pixels > max_edge:
+            times = f" times dpr {transformation.dpr:g}" if transformation.dpr != 1 else ""
+            limit = f"{max_edge}, the value of media.transform.max_edge"
+            raise ValidationError(f"{name}{times} must be at most {limit} (found {pixels})")
