@@ -1,6 +1,4 @@
-"""Processor time of reads with and without each optimisation, measured in alternating rounds and without a
-network.
-"""
+"""Benchmark of each optimisation: the processor time of reads with and without it, without a network."""
 
 import sys
 import time
@@ -44,7 +42,7 @@ class Optimisation:
     name: str
     requests: str
     without: Callable[[], Any]
-    again: bool = False  # whether to repeat the same request
+    is_repeated: bool = False  # whether to repeat the same request
 
 
 def _nothing_kept(self: Fragments, shown: Any) -> Any:
@@ -53,7 +51,7 @@ def _nothing_kept(self: Fragments, shown: Any) -> Any:
 
 OPTIMISATIONS = (
     Optimisation(
-        "response cache", "list of 25", lambda: _out(entrances, "MAX_RESPONSE_BYTES", -1), again=True
+        "response cache", "list of 25", lambda: _out(entrances, "MAX_RESPONSE_BYTES", -1), is_repeated=True
     ),
     Optimisation("reading without Flask", "one document", lambda: _out(entrances, "content_at", _nothing)),
     Optimisation(
@@ -104,7 +102,7 @@ def measure(root: Path, articles: int) -> None:
         paths = kinds[optimisation.requests].paths
         for _ in range(3):
             # warm-up: create everything that is created on first use
-            _ask(app, paths, again=optimisation.again)
+            _median_cpu_s(app, paths, is_repeated=optimisation.is_repeated)
         taken: dict[bool, list[float]] = {True: [], False: []}
         for _ in range(ROUNDS):
             for with_it in (True, False):
@@ -112,20 +110,20 @@ def measure(root: Path, articles: int) -> None:
                     if not with_it:
                         entrance.cache = answer_cache()
                         stack.enter_context(optimisation.without())
-                    taken[with_it].append(_ask(app, paths, again=optimisation.again))
+                    taken[with_it].append(_median_cpu_s(app, paths, is_repeated=optimisation.is_repeated))
         best = {with_it: median(found) for with_it, found in taken.items()}
-        kind = f"{optimisation.requests}, again" if optimisation.again else optimisation.requests
+        kind = f"{optimisation.requests}, again" if optimisation.is_repeated else optimisation.requests
         cells = [f"{best[with_it] * 1000:.3f} ms" for with_it in (False, True)]
         rows.append([optimisation.name, kind, *cells, ratio(best[False] / best[True])])
     head = ["optimisation", "request", "without", "with", "speedup"]
     show(f"What each optimisation saves, {count(articles)} articles", head, rows)
 
 
-def _ask(app: Any, paths: Any, *, again: bool) -> float:
+def _median_cpu_s(app: Any, paths: Any, *, is_repeated: bool) -> float:
     """Return the median processor time of one request, in seconds."""
     taken = []
     for i in range(REQUESTS):
-        path = paths[0] if again else f"{paths[i % len(paths)]}&unlike={next(_numbers)}"
+        path = paths[0] if is_repeated else f"{paths[i % len(paths)]}&unlike={next(_numbers)}"
         began = time.thread_time()
         _call(app, path)
         taken.append(time.thread_time() - began)

@@ -25,8 +25,8 @@ ROUNDS = ARTICLES // 2 - 2
 
 
 @dataclass(frozen=True, slots=True)
-class _Pair:
-    """A tool's arguments, and the path of the REST API that has the same result, each for a turn."""
+class _EquivalentRequests:
+    """A tool's arguments and the REST API's path with the same result, for each round."""
 
     name: str
     tool: str
@@ -89,7 +89,7 @@ def _make_types(root: Path, types: int) -> None:
 # --- tools beside the REST API --------------------------------------------------------------------
 
 
-def _pairs() -> list[_Pair]:
+def _pairs() -> list[_EquivalentRequests]:
     some = {"type": "article", "sort": "title", "pageSize": 25}
     listed = "sort=title&pagination[pageSize]=25"
 
@@ -100,26 +100,26 @@ def _pairs() -> list[_Pair]:
         return {**some, "filters": {"slug": {"$ne": f"none-{turn}"}}, **more}
 
     return [
-        _Pair("get", "get", get, lambda turn: f"/{article_id(turn)}"),
-        _Pair(
+        _EquivalentRequests("get", "get", get, lambda turn: f"/{article_id(turn)}"),
+        _EquivalentRequests(
             "get, with its author",
             "get",
             lambda turn: get(turn, populate={"author": {"fields": ["name"]}}),
             lambda turn: f"/{article_id(turn)}?populate[author][fields][0]=name",
         ),
-        _Pair(
+        _EquivalentRequests(
             "find, 25 titles",
             "find",
             lambda turn: find(turn, fields=["title"]),
             lambda turn: f"?{listed}&fields[0]=title&filters[slug][$ne]=none-{turn}",
         ),
-        _Pair(
+        _EquivalentRequests(
             "find, 25 whole articles", "find", find, lambda turn: f"?{listed}&filters[slug][$ne]=none-{turn}"
         ),
     ]
 
 
-def _row(client: "_Client", pair: _Pair) -> list[str]:
+def _row(client: "_Client", pair: _EquivalentRequests) -> list[str]:
     ours, theirs, sizes = [], [], [0, 0]
     for turn in range(-2, ROUNDS):  # The first turns are a warm-up.
         # All requests are different, so that no response comes from a cache.

@@ -47,7 +47,7 @@ class AttackSite:
 
 
 def make_attack_site(root: Path, articles: int, commits: int) -> AttackSite:
-    """Create the site. Its pictures differ between the first and the last commits."""
+    """Create the site. The first and the last commits contain different pictures."""
     sizes = make_site(root, articles)
     (root / "site.yaml").write_text(_SETTINGS)
     _replace_pictures(root, "first")

@@ -1,4 +1,4 @@
-"""Attacks in which one client tries to overload a server, by kind of expensive request."""
+"""Requests of one client that try to overload a server, by kind of expensive request."""
 
 import itertools
 import socket
@@ -37,7 +37,7 @@ Make = Callable[[AttackSite, int], Request]
 
 @dataclass(frozen=True)
 class Attack:
-    """Requests that one client sends on many connections. `make` returns the request for a given number."""
+    """Requests that one client sends on many connections. `make` creates the request with a given number."""
 
     name: str
     make: Make
@@ -58,16 +58,17 @@ def status_of(connection: HTTPConnection, request: Request) -> int:
     return response.status
 
 
-def run(attack: Attack, site: AttackSite, port: int, seconds: float, first: int) -> "Counter[int]":
-    """Attack the server for `seconds` seconds, and count the response statuses. Status 0 stands for a broken
-    connection.
+def run(attack: Attack, site: AttackSite, port: int, duration_s: float, first_number: int) -> "Counter[int]":
+    """Run an attack for `duration_s` seconds, and count the response statuses.
+
+    Requests are numbered from `first_number`. Status 0 means that the connection broke.
     """
     if attack.opens_streams:
-        return _run_streams(port, seconds)
+        return _run_streams(port, duration_s)
     if not attack.reads:
-        return _run_unread(attack, site, port, seconds, first)
+        return _run_unread(attack, site, port, duration_s, first_number)
     statuses: Counter[int] = Counter()
-    numbers, lock, end = itertools.count(first), Lock(), time.monotonic() + seconds
+    numbers, lock, end = itertools.count(first_number), Lock(), time.monotonic() + duration_s
 
     def send() -> None:
         connection = HTTPConnection(HOST, port, timeout=_TIMEOUT_S)
@@ -144,7 +145,7 @@ def _commit(site: AttackSite, number: int) -> str:
 
 
 def _reads(path: str) -> Make:
-    """Return a function that makes read requests, each of which is different."""
+    """Return a function that creates read requests, each of which is different."""
 
     def make(site: AttackSite, number: int) -> Request:
         put = path.replace("{commit}", _commit(site, number)).replace("{article}", article_id(0))

@@ -1,4 +1,4 @@
-"""Latency of other clients' requests with and without an attack."""
+"""Benchmark of other clients' requests, with and without an attack on the server."""
 
 import itertools
 import json
@@ -52,8 +52,8 @@ _PAUSES = {"login": 1.0, "history": 0.1, "search": 0.1, "file": 0.05, "past": 0.
 
 
 @dataclass
-class Taken:
-    """The latencies of one kind of request in seconds, and the number of its failures by status."""
+class Latencies:
+    """The latencies of one kind of request in seconds, and the number of failures by status."""
 
     seconds: list[float] = field(default_factory=list)
     failed: "Counter[int]" = field(default_factory=Counter)
@@ -64,8 +64,8 @@ class Outcome:
     """The measurements for one attack."""
 
     attack: Attack
-    quiet: dict[str, Taken]
-    attacked: dict[str, Taken]
+    quiet: dict[str, Latencies]
+    attacked: dict[str, Latencies]
     memory: tuple[int, int]  # memory before the attack, and the maximum during it
     disk: int  # growth of the site on disk, in bytes
     statuses: "Counter[int]"
@@ -103,7 +103,7 @@ def _row(one: Outcome) -> list[str]:
     ]
 
 
-def _p50_p99(taken: Taken) -> tuple[float, float]:
+def _p50_p99(taken: Latencies) -> tuple[float, float]:
     p50, p99 = median_and_p99(taken.seconds) if taken.seconds else (0.0, 0.0)
     return p50 * 1000, p99 * 1000
 
@@ -144,7 +144,7 @@ def _wait_for_index(serving: Serving) -> None:
 
 def _observe_attack(
     serving: Serving, site: AttackSite, attack: Attack, first: int
-) -> "tuple[dict[str, Taken], Counter[int], int]":
+) -> "tuple[dict[str, Latencies], Counter[int], int]":
     """Run an attack. Return the latencies of the other clients, the statuses that the attacker received, and
     the peak memory in bytes.
     """
@@ -175,9 +175,9 @@ def _observe_attack(
     return found, statuses, max(most[0], server_memory(serving))
 
 
-def _observe(serving: Serving, site: AttackSite, seconds: float) -> dict[str, Taken]:
+def _observe(serving: Serving, site: AttackSite, seconds: float) -> dict[str, Latencies]:
     # Each kind of request has its own connection.
-    found = {kind: Taken() for kind in KINDS}
+    found = {kind: Latencies() for kind in KINDS}
     threads = [
         threading.Thread(target=_send, args=(serving.port, site, kind, seconds, taken))
         for kind, taken in found.items()
@@ -189,7 +189,7 @@ def _observe(serving: Serving, site: AttackSite, seconds: float) -> dict[str, Ta
     return found
 
 
-def _send(port: int, site: AttackSite, kind: str, seconds: float, taken: Taken) -> None:
+def _send(port: int, site: AttackSite, kind: str, seconds: float, taken: Latencies) -> None:
     connection = HTTPConnection(HOST, port, timeout=60, source_address=(SOURCE, 0))
     end, numbers = time.monotonic() + seconds, itertools.count(time.monotonic_ns() % 1_000_000)
     while time.monotonic() < end:
@@ -202,9 +202,9 @@ def _send(port: int, site: AttackSite, kind: str, seconds: float, taken: Taken) 
     connection.close()
 
 
-def _add(into: dict[str, Taken], found: dict[str, Taken]) -> None:
+def _add(into: dict[str, Latencies], found: dict[str, Latencies]) -> None:
     for kind, taken in found.items():
-        one = into.setdefault(kind, Taken())
+        one = into.setdefault(kind, Latencies())
         one.seconds += taken.seconds
         one.failed += taken.failed
 

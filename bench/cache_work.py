@@ -1,4 +1,4 @@
-"""The work during which `bench.caches` measures caches. It is done in one process, without a network."""
+"""Work during which `bench.caches` measures caches. It runs in one process, without a network."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""`python -m bench caches`: how much time each cache saves where it is used."""
+"""Benchmark of caches: how much time each one saves (`python -m bench caches`)."""
 # `python -m bench.caches FOLDER` runs in a separate process, because the decorators must be replaced before
 # the server is imported.
 
@@ -31,7 +31,7 @@ _real_lru_cache = functools.lru_cache
 
 @dataclass
 class Probe:
-    """Counter for one cache. `look_up` repeats its last lookup, and `compute` its last miss."""
+    """Counter for one cache. `look_up` repeats its last lookup, and `compute` repeats its last miss."""
 
     name: str
     calls: int = 0
@@ -69,7 +69,7 @@ def _used_s() -> float:
 
 
 @dataclass(frozen=True)
-class Use:
+class CacheUse:
     """How one kind of work used one cache."""
 
     work: str
@@ -94,7 +94,7 @@ class Probes:
 
     def __init__(self) -> None:
         self.by_name: dict[str, Probe] = {}
-        self.uses: list[Use] = []
+        self.uses: list[CacheUse] = []
         self._bounded: dict[tuple[str, int], Probe] = {}
 
     def of(self, name: str) -> Probe:
@@ -113,7 +113,7 @@ class Probes:
             calls, misses = probe.totals()
             calls_before, misses_before = before.get(name, (0, 0))
             if calls > calls_before:
-                use = Use(work, probe, calls - calls_before, misses - misses_before, items, seconds)
+                use = CacheUse(work, probe, calls - calls_before, misses - misses_before, items, seconds)
                 self.uses.append(use)
 
     def install(self) -> None:
@@ -273,15 +273,15 @@ def main() -> None:
     show("What each cache saves", head, rows, note)
 
 
-def _used(uses: list[Use]) -> list[Probe]:
+def _used(uses: list[CacheUse]) -> list[Probe]:
     return list({id(use.probe): use.probe for use in uses}.values())
 
 
-def _share(use: Use) -> float:
+def _share(use: CacheUse) -> float:
     return use.share
 
 
-def _row(use: Use) -> list[str]:
+def _row(use: CacheUse) -> list[str]:
     hits, probe = use.calls - use.misses, use.probe
     return [
         probe.name.removeprefix("server."),

@@ -1,4 +1,4 @@
-"""Duration of the first read of each document, before any of it has been rendered."""
+"""Benchmark of the first read of each document, before any of it has been rendered."""
 
 import time
 from collections.abc import Sequence

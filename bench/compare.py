@@ -1,4 +1,4 @@
-"""`python -m bench servers`: compares WSGI servers, with an empty app and with Bifolio."""
+"""Benchmark of WSGI servers, with an empty app and with Bifolio (`python -m bench servers`)."""
 
 import pickle
 import subprocess

@@ -5,11 +5,11 @@ import os
 SHARE = float(os.environ.get("BENCH_SHARE", "1"))
 
 
-def scaled(usual: int, least: int = 2) -> int:
-    """Scale a number by BENCH_SHARE, but return at least `least`."""
-    return max(least, round(usual * SHARE)) if SHARE < 1 else usual
+def scaled(number: int, minimum: int = 2) -> int:
+    """Multiply a number by BENCH_SHARE. Return at least `minimum`."""
+    return max(minimum, round(number * SHARE)) if SHARE < 1 else number
 
 
-def scaled_seconds(usual: float) -> float:
-    """Scale a duration by BENCH_SHARE, but return at least 0.25 s."""
-    return max(0.25, usual * SHARE) if SHARE < 1 else usual
+def scaled_seconds(duration_s: float) -> float:
+    """Multiply a duration by BENCH_SHARE. Return at least 0.25 s."""
+    return max(0.25, duration_s * SHARE) if SHARE < 1 else duration_s

@@ -27,7 +27,7 @@ _EDITED = ", an edit each second"
 _KINDS = ("no streams", f"{STREAMS:,} streams", f"no streams{_EDITED}", f"{STREAMS:,} streams{_EDITED}")
 
 
-class Crowd:
+class StreamClients:
     """Many clients that read event streams, all in one thread."""
 
     def __init__(self, serving: Serving) -> None:
@@ -92,11 +92,11 @@ def measure(root: Path, articles: int, rounds: int) -> None:
     found: dict[str, list[Result]] = {kind: [] for kind in _KINDS}
     with bifolio(root, WORKERS) as serving:
         run(serving, Requests(paths), 2)
-        crowd = Crowd(serving)
+        crowd = StreamClients(serving)
         crowd.open(2 * BATCH)  # warm-up for both workers
         crowd.close()
         before = server_memory(serving)
-        crowd = Crowd(serving)
+        crowd = StreamClients(serving)
         crowd.open(STREAMS)
         time.sleep(1)
         each = (server_memory(serving) - before) / STREAMS
@@ -106,7 +106,7 @@ def measure(root: Path, articles: int, rounds: int) -> None:
         for turn in range(rounds):
             found[_KINDS[0]].append(run(serving, Requests(paths), SECONDS, turn))
             found[_KINDS[2]].append(_run_beside_edits(serving, root, paths, turn))
-            crowd = Crowd(serving)
+            crowd = StreamClients(serving)
             crowd.open(STREAMS)
             found[_KINDS[1]].append(run(serving, Requests(paths), SECONDS, turn))
             found[_KINDS[3]].append(_run_beside_edits(serving, root, paths, turn))
@@ -134,7 +134,7 @@ def _print_reads(found: dict[str, list[Result]]) -> None:
     show("Reads beside event streams", head, rows, "Each number is the median of all rounds.")
 
 
-def _edit(crowd: Crowd, root: Path, number: int) -> float:
+def _edit(crowd: StreamClients, root: Path, number: int) -> float:
     time.sleep(0.2)  # Wait until the previous edit has been processed completely.
     told, began = crowd.told, time.perf_counter()
     _write(root, number)

@@ -1,4 +1,4 @@
-"""How the duration of a request increases with the size of the site."""
+"""Benchmark of requests by the size of the site."""
 
 import time
 from collections.abc import Callable, Mapping

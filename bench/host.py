@@ -1,4 +1,4 @@
-"""Runs a WSGI app on one of the compared servers: `python -m bench.host SERVER PORT empty|site PATH`."""
+"""Runner of a WSGI app on one of the compared servers: `python -m bench.host SERVER PORT empty|site PATH`."""
 # Each server runs as one process with four threads, and without an access log.
 
 import logging

@@ -1,4 +1,4 @@
-"""Latency of API reads beside clients that request images that are not cached."""
+"""Benchmark of API reads while other clients request images that are not cached."""
 
 import itertools
 import multiprocessing

@@ -1,4 +1,4 @@
-"""`python -m bench images`: images by URL, compared with ipx, a server that uses the sharp library."""
+"""Benchmark of images by URL, compared with ipx, a server that uses sharp (`python -m bench images`)."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Time from a change on disk until the server serves the change."""
+"""Benchmark of the time from a change on disk until the server returns the new content."""
 
 import json
 import threading

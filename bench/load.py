@@ -1,4 +1,4 @@
-"""Load generator, with wrk if it is installed and otherwise with threads."""
+"""Load generator that uses wrk if it is installed, and otherwise threads."""
 
 import shutil
 import subprocess
@@ -56,20 +56,20 @@ def generator() -> str:
 
 
 def run(
-    serving: Serving, requests: Requests, seconds: float, turn: int = 0, connections: int = CONNECTIONS
+    serving: Serving, requests: Requests, duration_s: float, turn: int = 0, connections: int = CONNECTIONS
 ) -> Result:
-    """Send requests for `seconds` seconds. Each `turn` starts at a different place in the list."""
+    """Send requests for `duration_s` seconds. Each `turn` starts at a different request in the list."""
     start = turn * 1_000_003
     if shutil.which("wrk"):
         result = None
         # On a busy machine, wrk may not receive any response. The run is then repeated.
-        while result is None and seconds <= LONGEST_RUN_S:
-            result = _run_wrk(serving.port, requests, seconds, start, connections)
-            seconds *= 2
+        while result is None and duration_s <= LONGEST_RUN_S:
+            result = _run_wrk(serving.port, requests, duration_s, start, connections)
+            duration_s *= 2
         if result is None:
             raise RuntimeError(f"the server does not respond to requests such as {requests.paths[0]}")
         return result
-    return _run_threads(serving, requests, seconds, start, connections)
+    return _run_threads(serving, requests, duration_s, start, connections)
 
 
 def _run_wrk(port: int, requests: Requests, seconds: float, start: int, connections: int) -> Result | None:

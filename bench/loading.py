@@ -31,8 +31,8 @@ class Step:
 
     name: str
     rate: float
-    other: str = ""
-    other_rate: float = 0.0
+    baseline: str = ""
+    baseline_rate: float = 0.0
 
 
 def measure(root: Path) -> list[Step]:
@@ -71,8 +71,10 @@ def print_table(measured: dict[int, list[Step]]) -> None:
         rows = []
         for step, small in zip(steps, first, strict=True):
             compared = ""
-            if step.other:
-                compared = f"{ratio(step.rate / step.other_rate)} {step.other} ({count(step.other_rate)})"
+            if step.baseline:
+                compared = (
+                    f"{ratio(step.rate / step.baseline_rate)} {step.baseline} ({count(step.baseline_rate)})"
+                )
             rows.append([step.name, count(step.rate), ratio(step.rate / small.rate), compared])
         head = ["step", "documents/s", "ratio to the smallest site", "ratio to a simpler alternative"]
         show(f"Loading, {articles:,} articles", head, rows)

@@ -1,4 +1,4 @@
-"""The language server: first diagnostics, completions during a check, and memory."""
+"""Benchmark of the language server: first diagnostics, completions during a check, and memory."""
 
 import os
 import shutil

@@ -77,7 +77,7 @@ def _write(database: Postgres, push: str) -> tuple[list[list[str]], list[str]]:
             [f"`{push}`", name, *_rate(cluster.machines[:machines], clients)]
             for name, machines, clients in WRITERS
         ]
-        shown = [] if push == "off" else [_shown(cluster, number) for number in range(SHOWN)]
+        shown = [] if push == "off" else [_visible_delay_s(cluster, number) for number in range(SHOWN)]
     return rows, [f"`{push}`", *_spread(shown)] if shown else []
 
 
@@ -117,7 +117,7 @@ def _rate(machines: list[Machine], clients: int) -> list[str]:
     return [f"{len(taken) / WRITING_S:.1f}", *_spread(taken), str(len(refused))]
 
 
-def _shown(cluster: Cluster, number: int) -> float:
+def _visible_delay_s(cluster: Cluster, number: int) -> float:
     """Return how many seconds it takes until all machines show a write on one of them."""
     text = f"shown {number}"
     began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Memory of a worker process by the size of the content, and after many queries."""
+"""Benchmark of a worker process's memory, by the size of the content and after many queries."""
 
 from collections.abc import Mapping
 from itertools import permutations

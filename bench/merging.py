@@ -1,4 +1,4 @@
-"""Time of git's merge driver, and of `git merge` with and without it."""
+"""Benchmark of git's merge driver, and of `git merge` with and without it."""
 
 import os
 import shlex

@@ -1,4 +1,4 @@
-"""Quality of search ranking for questions with known results, compared with SQLite FTS5."""
+"""Benchmark of search ranking for questions with known results, compared with SQLite FTS5."""
 # The pages are Astro's documentation, which is outside the repository (see `--docs` and BIFOLIO_ASTRO_DOCS).
 # The questions were written before anything was measured.
 

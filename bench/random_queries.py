@@ -1,4 +1,4 @@
-"""Random queries. Among these, `bench.worst` searches for the most expensive ones."""
+"""Random queries, among which `bench.worst` searches for the most expensive ones."""
 
 import random
 from collections.abc import Callable
@@ -38,7 +38,7 @@ _OTHER = (
 
 @dataclass(frozen=True)
 class Query:
-    """A query string, and a plural API id or a different path."""
+    """A query string, and the plural API id or another path that it is for."""
 
     target: str
     parts: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""`python -m bench search`: the time for indexing and searching, compared with `_q` and SQLite FTS5."""
+"""Benchmark of indexing and searching, compared with `_q` and SQLite FTS5 (`python -m bench search`)."""
 # Each document has 300 words out of a vocabulary of 20,000, with the frequencies of natural language. The
 # time of a search includes everything except the network.
 

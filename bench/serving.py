@@ -1,4 +1,4 @@
-"""Starts and stops the measured servers, each in a separate process on 127.0.0.1."""
+"""Start and stop of the measured servers, each in a separate process on 127.0.0.1."""
 
 import http.client
 import os

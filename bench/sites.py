@@ -1,4 +1,4 @@
-"""Creates the measured sites, with the same files on every machine."""
+"""Generator of the measured sites, which have the same files on every machine."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""Time from the command that starts the server to the first response, with and without caches."""
+"""Benchmark of the time from the start command to the first response, with and without caches."""
 
 import shutil
 import sys

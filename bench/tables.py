@@ -1,4 +1,4 @@
-"""Prints Markdown tables that can be copied into docs/performance.md."""
+"""Markdown tables on standard output, for docs/performance.md."""
 
 from collections.abc import Sequence
 from statistics import median, quantiles

@@ -51,7 +51,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.changed.notify_all()
 
     def log_message(self, *_: object) -> None:
-        """Log nothing."""
+        """Ignore the log message."""
 
 
 def measure(root: Path, articles: int) -> None:

@@ -1,4 +1,4 @@
-"""`python -m bench worst`: searches for the most expensive queries that a client can send."""
+"""Search for the most expensive queries that a client can send (`python -m bench worst`)."""
 # The search starts with random queries, and repeatedly changes the most expensive of them.
 
 import threading
@@ -36,8 +36,8 @@ class Cost(NamedTuple):
     length: int
 
 
-class Costs:
-    """Measures queries in this process, with empty caches."""
+class CostMeter:
+    """Meter for the cost of queries in this process, with empty caches."""
 
     def __init__(self, root: Path) -> None:
         self.site = open_site(root, Mode.SERVER, records=False).site
@@ -70,7 +70,7 @@ def _told(statuses: list[str]) -> "StartResponse":
 
 def measure(root: Path, articles: int, *, queries: int) -> None:
     """Print the worst queries, and how long other clients have to wait while these run."""
-    worst = search(Costs(root), queries)
+    worst = search(CostMeter(root), queries)
     rows = [
         [
             f"`{query.path}?{query.string[:50]}…` ({len(query.string):,} characters)",
@@ -83,10 +83,10 @@ def measure(root: Path, articles: int, *, queries: int) -> None:
     ]
     head = ["query", "processor time", "memory", "status", "answer"]
     show(f"The worst of {count(queries)} queries, {count(articles)} articles", head, rows)
-    _crowd(root, articles, [query for query, _ in worst])
+    _measure_bystanders(root, articles, [query for query, _ in worst])
 
 
-def search(costs: Costs, queries: int) -> list[tuple[Query, Cost]]:
+def search(costs: CostMeter, queries: int) -> list[tuple[Query, Cost]]:
     """Return the slowest queries, alternating with those that use the most memory."""
     chance, known = Chance(1), dict[Query, Cost]()
     while len(known) < queries:
@@ -110,11 +110,11 @@ def _memory(name: str) -> int:
 # --- eight at once -------------------------------------------------------------------------------
 
 
-def _crowd(root: Path, articles: int, queries: list[Query]) -> None:
+def _measure_bystanders(root: Path, articles: int, queries: list[Query]) -> None:
     """Print the latency of simple requests, alone and while eight clients send the worst queries."""
     with bifolio(root, workers=2) as serving:
         ended = threading.Event()
-        alone = _timed(serving, Sizes(articles))
+        alone = _measure_latency(serving, Sizes(articles))
         statuses: list[int] = []
         crowd = [
             threading.Thread(target=_attack, args=(serving, queries[i:] + queries[:i], ended, statuses))
@@ -122,7 +122,7 @@ def _crowd(root: Path, articles: int, queries: list[Query]) -> None:
         ]
         for thread in crowd:
             thread.start()
-        beside = _timed(serving, Sizes(articles))
+        beside = _measure_latency(serving, Sizes(articles))
         ended.set()
         for thread in crowd:
             thread.join()
@@ -135,7 +135,7 @@ def _crowd(root: Path, articles: int, queries: list[Query]) -> None:
     show("How long another waits for a document, two workers", head, rows, f"The eight were answered {told}.")
 
 
-def _timed(serving: Serving, sizes: Sizes) -> tuple[float, float, float]:
+def _measure_latency(serving: Serving, sizes: Sizes) -> tuple[float, float, float]:
     """Return the median, 99th percentile and maximum latency on one connection, in seconds."""
     taken, end, number = [], time.monotonic() + CROWD_S, 0
     while time.monotonic() < end:

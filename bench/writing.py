@@ -27,7 +27,7 @@ def measure(sites: dict[int, Path]) -> None:
     for articles, root in sites.items():
         token = writing_token(root)
         with bifolio(root) as serving:
-            sync = median(_synced(root) for _ in range(WRITES))
+            sync = median(_sync_duration_s(root) for _ in range(WRITES))
             for name, took in _writes(serving, token, Sizes(articles)).items():
                 typical = median(took)
                 first.setdefault(name, typical)
@@ -42,11 +42,11 @@ def measure(sites: dict[int, Path]) -> None:
         "The last column compares the write with writing a 2 kB file and calling fsync once.",
     )
     root = list(sites.values())[-1]
-    _committed(root, Sizes(list(sites)[-1]))
-    _beside(root, writing_token(root), Sizes(list(sites)[-1]))
+    _measure_commits(root, Sizes(list(sites)[-1]))
+    _measure_readers(root, writing_token(root), Sizes(list(sites)[-1]))
 
 
-def _committed(root: Path, sizes: Sizes) -> None:
+def _measure_commits(root: Path, sizes: Sizes) -> None:
     """Print the duration of writes with and without commits."""
     rows = []
     settings = root / "site.yaml"
@@ -73,7 +73,7 @@ def writing_token(root: Path) -> str:
     return accounts.create_token("bench", "full-access")
 
 
-def _synced(root: Path) -> float:
+def _sync_duration_s(root: Path) -> float:
     """Write one small file to the disk, and return how many seconds this takes."""
     path = root / "synced.tmp"
     began = time.perf_counter()
@@ -125,7 +125,7 @@ def send(
     return time.perf_counter() - began
 
 
-def _beside(root: Path, token: str, sizes: Sizes) -> None:
+def _measure_readers(root: Path, token: str, sizes: Sizes) -> None:
     """Print the latency of reads, with and without writes."""
     with bifolio(root) as serving:
         alone = _reads(serving, sizes)

@@ -25,23 +25,24 @@ class Bodies:
         self._but = ""
 
     def body(
-        self, attributes: Attributes, version: Version, share: float = 0.7, deep: int = 0, but: str = ""
+        self, attributes: Attributes, version: Version, share: float = 0.7, depth: int = 0, excluded: str = ""
     ) -> Body:
-        """Return values for the required attributes and some of the others, without relations to the document
-        `but`.
+        """Return values for the required attributes and a share of the others.
+
+        Relations to the document `excluded` are omitted.
         """
         made: Body = {}
-        self._but = but or self._but
+        self._but = excluded or self._but
         for name, attribute in attributes.items():
             if attribute.get("relation") in _NEVER:
                 continue
             if attribute.get("required") or self.chance.random() < share:
-                value = self.value(name, attribute, version, deep)
+                value = self.value(name, attribute, version, depth)
                 if value is not None or not attribute.get("required"):
                     made[name] = value
         return made
 
-    def value(self, name: str, attribute: Attribute, version: Version, deep: int = 0) -> Any:
+    def value(self, name: str, attribute: Attribute, version: Version, depth: int = 0) -> Any:
         """Return a valid value for any attribute."""
         if not attribute.get("required") and self.chance.random() < 0.1:
             return [] if to_many(attribute) else None
@@ -51,9 +52,9 @@ class Bodies:
             case "media":
                 return self.media(attribute)
             case "component":
-                return self.component(attribute, version, deep)
+                return self.component(attribute, version, depth)
             case "dynamiczone":
-                return self.zone(attribute, version, deep)
+                return self.zone(attribute, version, depth)
         return self.values.good(attribute)
 
     def relation(self, name: str, attribute: Attribute, version: Version) -> Any:
@@ -95,16 +96,16 @@ class Bodies:
             return self.chance.sample(files, min(len(files), self.chance.randint(1, 3)))
         return self.chance.choice(files) if files else None
 
-    def component(self, attribute: Attribute, version: Version, deep: int = 0) -> Any:
+    def component(self, attribute: Attribute, version: Version, depth: int = 0) -> Any:
         """Return a value for a component attribute, which is one component or a list of them."""
         attributes = self.world.model.components[attribute["component"]]
-        if deep >= _DEEP:
+        if depth >= _DEEP:
             return [] if to_many(attribute) else None
         if not to_many(attribute):
-            return self.body(attributes, version, 0.6, deep + 1)
+            return self.body(attributes, version, 0.6, depth + 1)
         least, most = attribute.get("min", 0), attribute.get("max", 3)
         many = range(self.chance.randint(max(least, 1), max(most, 1)))
-        return [self.body(attributes, version, 0.6, deep + 1) for _ in many]
+        return [self.body(attributes, version, 0.6, depth + 1) for _ in many]
 
     def zone(self, attribute: Attribute, version: Version, deep: int = 0) -> list[Body]:
         kinds = self.chance.choices(attribute["components"], k=self.chance.randint(1, 3))
@@ -115,5 +116,5 @@ class Bodies:
         return {"__component": kind, **inner}
 
 
-def some(chance: Chance, found: Sequence[str], most: int) -> list[str]:
-    return chance.sample(list(found), min(len(found), chance.randint(1, most))) if found else []
+def some(chance: Chance, found: Sequence[str], limit: int) -> list[str]:
+    return chance.sample(list(found), min(len(found), chance.randint(1, limit))) if found else []

@@ -42,7 +42,7 @@ class Findings:
     # number of declared differences for each row in docs/differences.md
     rows: Counter[str] = field(default_factory=Counter)
     # number of responses with a key that was not compared, by key
-    aside: Counter[str] = field(default_factory=Counter)
+    ignored_keys: Counter[str] = field(default_factory=Counter)
     unrecorded: int = 0  # number of requests that are not in the recording
     causes: Causes = field(default_factory=dict)  # undeclared differences, by shape
     wordings: Causes = field(default_factory=dict)  # responses that differ only in wording, by shape
@@ -56,7 +56,7 @@ class Findings:
             return False
         self.outcomes.setdefault(area, Counter())[verdict.outcome] += 1
         self.rows.update(verdict.deviations if verdict.outcome == DECLARED else ())
-        self.aside.update(verdict.aside)
+        self.ignored_keys.update(verdict.ignored_keys)
         if verdict.outcome == EQUAL:
             return False
         causes = {BUT_WORDING: self.wordings, DECLARED: self.declared, UNDECLARED: self.causes}

@@ -1,6 +1,4 @@
-"""Checks whether a row in docs/differences.md explains a difference, for cases in which patterns are not
-enough.
-"""
+"""Checks for differences that a row in docs/differences.md explains and that no pattern can describe."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -88,10 +86,8 @@ def sorted_by(context: Context, found: Difference) -> bool:
     return any(name in re.findall(r"\w+", text) for text in sorts)
 
 
-def not_sorted_there(context: Context, found: Difference) -> bool:
-    """Return whether the request allows both orders of the list, because there is no sort key or because
-    values are equal.
-    """
+def has_ambiguous_order(context: Context, found: Difference) -> bool:
+    """Return whether the list may have both orders: there is no sort key, or the values are equal."""
     names = [name.removesuffix("[]") for name in found.where.split(".")]
     steps = [rf"\[{name}\](\[on\]\[[^\]]*\])?" for name in names if name not in ("data", "attributes", "")]
     sort = re.compile("populate" + r"\[populate\]".join(steps) + r"\[sort\]")
@@ -119,18 +115,14 @@ def _equal_where_it_differs(found: Difference, keys: Sequence[tuple[str, str]]) 
     return [by_label.get(label) for label in found.theirs] == [by_label[label] for label in found.ours]
 
 
-def named_by_the_other_side(context: Context, found: Difference) -> bool:
-    """Return whether the relation was written on its other side: all targets that only Bifolio returns refer
-    to the document.
-    """
+def was_related_from_other_side(context: Context, found: Difference) -> bool:
+    """Return whether all targets that only Bifolio returns refer to the document themselves."""
     holder, only_here = _name(context, found), _only_here(context, found)
     return bool(holder and only_here) and all(_relates(context, name, holder) for name in only_here)
 
 
-def also_related_by_a_draft(context: Context, found: Difference) -> bool:
-    """Return whether the target that only Bifolio returns is also the target of another document that has a
-    draft.
-    """
+def is_target_of_a_draft(context: Context, found: Difference) -> bool:
+    """Return whether another document, which has a draft, refers to the target that only Bifolio returns."""
     name = found.where.removesuffix(".data").rpartition(".")[2]
     related = f"«{''.join(_only_here(context, found))}»"
     holder = context.world.documents.get(_name(context, found).removeprefix("doc:"))
@@ -142,15 +134,15 @@ def also_related_by_a_draft(context: Context, found: Difference) -> bool:
     )
 
 
-def several_versions_related(context: Context, found: Difference) -> bool:
+def have_several_versions(context: Context, found: Difference) -> bool:
     """Return whether all targets that only Bifolio returns have more than one version."""
     only_here = _only_here(context, found)
     documents = [context.world.documents.get(name.removeprefix("doc:")) for name in only_here]
     return bool(documents) and all(d is not None and len(d.versions) > 1 for d in documents)
 
 
-def related_to_another_since(context: Context, found: Difference) -> bool:
-    """Return whether the target that only Strapi returns has since been related to another document."""
+def was_related_again(context: Context, found: Difference) -> bool:
+    """Return whether the target that only Strapi returns was related to another document afterwards."""
     holder = context.world.documents.get(_name(context, found).removeprefix("doc:"))
     name = context.their_names.get(_document_id(found.theirs), "")
     related = context.world.documents.get(name.removeprefix("doc:"))
@@ -198,12 +190,12 @@ def key_of_a_morph_relation(context: Context, found: Difference) -> bool:
     return relation == "morphToOne" or (relation == "morphToMany" and is_null)
 
 
-def told_again_there(context: Context, found: Difference) -> bool:
+def differs_in_repetition(context: Context, found: Difference) -> bool:
     """Return whether the servers differ only in how often they report an error."""
     return bool(found.theirs == found.ours)
 
 
-def found_by_hidden(context: Context, found: Difference) -> bool:
+def matches_hidden_values(context: Context, found: Difference) -> bool:
     """Return whether `_q` matches an id, a locale or a private value in each document that only Strapi
     finds.
     """
@@ -230,16 +222,16 @@ def _hidden(context: Context, item: Mapping[str, Any]) -> Iterator[Any]:
 
 
 CHECKS: Mapping[str, Callable[[Context, Difference], bool]] = {
-    "also related by the draft of another": also_related_by_a_draft,
-    "found by what is hidden": found_by_hidden,
+    "also related by the draft of another": is_target_of_a_draft,
+    "found by what is hidden": matches_hidden_values,
     "key of a morph relation": key_of_a_morph_relation,
-    "named by the other side": named_by_the_other_side,
-    "not sorted there": not_sorted_there,
+    "named by the other side": was_related_from_other_side,
+    "not sorted there": has_ambiguous_order,
     "other document than was written": other_document,
     "other locale there": other_locale_there,
     "other version than was written": other_version,
-    "related to another since": related_to_another_since,
-    "several versions of what is related": several_versions_related,
+    "related to another since": was_related_again,
+    "several versions of what is related": have_several_versions,
     "sorted by": sorted_by,
-    "told again there": told_again_there,
+    "told again there": differs_in_repetition,
 }

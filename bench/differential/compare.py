@@ -14,8 +14,9 @@ _HASHED = ("hash", "url", "name")
 
 
 class Comparison:
-    """Comparison of responses in which documentIds are equal if they belong to the same document. `written`
-    is the name of the document that was just written, or "".
+    """Comparison of responses. DocumentIds are equal if they belong to the same document.
+
+    `written` is the name of the document that was written last, or "".
     """
 
     # Two unknown documentIds at the same place are assumed to mean the same document.
@@ -27,7 +28,7 @@ class Comparison:
         self._inside: list[str] = []  # Bifolio's documentIds of the documents that contain the compared value
         # the same documents, as in the response
         self._holders: list[dict[str, Any]] = []
-        self.aside: set[str] = set()  # keys that were not compared, because they always differ
+        self.ignored_keys: set[str] = set()  # keys that were not compared, because they always differ
 
     def differences(
         self, theirs: Answer, ours: Answer, *, unordered: bool = False, cross_origin: bool = False
@@ -128,17 +129,17 @@ class Comparison:
                 yield from self._any(their, ours[key], at)
         for key in ours:
             if key == "locale" and key not in theirs:
-                self.aside.add("locale")
+                self.ignored_keys.add("locale")
             elif key not in theirs:
                 yield self._different(f"{where}.{key}".lstrip("."), "extra", ABSENT, ours[key])
 
     def _same(self, key: str, theirs: Any, ours: Any) -> bool:
         """Return whether two values are equal under the special rule for their key."""
         if key == "id" and isinstance(theirs, int) and isinstance(ours, int):
-            self.aside.add("id")
+            self.ignored_keys.add("id")
             return True
         if key == "locale" and theirs is None:
-            self.aside.add("locale")
+            self.ignored_keys.add("locale")
             return True
         if key == "jwt" and isinstance(theirs, str) and isinstance(ours, str):
             return theirs.count(".") == ours.count(".") == 2

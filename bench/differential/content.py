@@ -1,4 +1,4 @@
-"""Fills both servers with the same documents, in the same order."""
+"""Creation of the same documents on both servers, in the same order."""
 # Each document refers only to earlier ones, and is completed before the next one is begun. Strapi's rows
 # therefore have the same order as Bifolio's documents, and unsorted lists can be compared.
 
@@ -55,7 +55,7 @@ def _write(
     """Write one version of a document, and record it if both servers accept it."""
     first = not document.versions
     attributes = {n: found for n, found in type_.attributes.items() if first or not shared(type_, found)}
-    body = bodies.body(attributes, version, share, but=document.reference)
+    body = bodies.body(attributes, version, share, excluded=document.reference)
     request = Request(
         "POST" if first and not type_.single else "PUT",
         type_.path if first or type_.single else f"{type_.path}/{document.reference}",

@@ -26,8 +26,8 @@ FILE = Path(__file__).parents[2] / "tests" / "conformance" / "deviations.json"
 _CLOSER = ("check", "without")  # the keys in a mask that are not patterns
 
 
-class Again(Protocol):
-    """Function that sends a changed request to Bifolio or both servers, and compares again."""
+class Retry(Protocol):
+    """Function that sends a changed request to Bifolio or to both servers, and compares the responses."""
 
     def __call__(self, other: Request, *, both: bool) -> tuple[list[Difference], Context]:
         """Return the differences and their context."""
@@ -35,11 +35,11 @@ class Again(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """One mask from an entry in tests/conformance/deviations.json."""
+    """An intentional difference: one mask in tests/conformance/deviations.json."""
 
     name: str
     match: Mapping[str, Any]
-    lasting: bool = False  # whether stored documents differ afterwards
+    is_permanent: bool = False  # whether stored documents differ afterwards
 
     def instead(self, request: Request) -> Request | None:
         """Return the changed request for Bifolio, or None if the mask does not apply."""
@@ -111,21 +111,21 @@ def _matches(entry: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def explain(
-    deviations: Sequence[Deviation], found: Sequence[Difference], context: Context, again: Again
+    deviations: Sequence[Deviation], found: Sequence[Difference], context: Context, retry: Retry
 ) -> tuple[list[str], list[Difference]]:
     """Return the names of the rows that explain differences, and the unexplained differences."""
-    names, left = _told(deviations, found, context, again)
+    names, left = _apply_masks(deviations, found, context, retry)
     for deviation in deviations:
         other = deviation.instead(context.requests[-1]) if left and context.write is None else None
-        if other is not None and not _told(deviations, *again(other, both=False), None)[1]:
+        if other is not None and not _apply_masks(deviations, *retry(other, both=False), None)[1]:
             return sorted({*names, deviation.name}), []
     return sorted(names), left
 
 
-def _told(
-    deviations: Sequence[Deviation], found: Sequence[Difference], context: Context, again: Again | None
+def _apply_masks(
+    deviations: Sequence[Deviation], found: Sequence[Difference], context: Context, retry: Retry | None
 ) -> tuple[set[str], list[Difference]]:
-    """Apply the masks to the differences in the last response. Returns the same as `explain`."""
+    """Apply the masks to the differences in the last response. The result is the same as for `explain`."""
     # If there is a request before the last one, it is the write whose effect is checked.
     shapes, answered = context.shapes, context.requests[-1]
     text = " then ".join(_text(request, shapes) for request in context.requests)
@@ -137,7 +137,7 @@ def _told(
                 deviation.name
                 for deviation in deviations
                 if deviation.explains(text, difference, where, context)
-                and _shown_without(deviations, deviation, answered, again)
+                and _explains_without(deviations, deviation, answered, retry)
             ),
             None,
         )
@@ -148,18 +148,16 @@ def _told(
     return names, left
 
 
-def _shown_without(
-    deviations: Sequence[Deviation], deviation: Deviation, answered: Request, again: Again | None
+def _explains_without(
+    deviations: Sequence[Deviation], deviation: Deviation, answered: Request, retry: Retry | None
 ) -> bool:
-    """Return whether a mask still explains the response to the request without the keys in the mask's
-    `without`.
-    """
+    """Return whether a mask explains the response to the request without the mask's query keys."""
     if "without" not in deviation.match:
         return True
-    other = deviation.without(answered) if again is not None else None
-    if other is None or again is None:
+    other = deviation.without(answered) if retry is not None else None
+    if other is None or retry is None:
         return False
-    names, _ = _told(deviations, *again(other, both=True), None)
+    names, _ = _apply_masks(deviations, *retry(other, both=True), None)
     return deviation.name in names
 
 

@@ -13,13 +13,13 @@ _FRACTIONS: Sequence[Any] = (0, -0.0, 1.5, 0.1, -0.5, 0.30000000000000004, "0.5"
 _OTHERS: Sequence[Any] = ("", " ", 0, 1.5, "🎈", [], {}, "2024-02-29", "08:30", False)
 
 
-def edge(chance: Chance, attribute: Attribute, said: Sequence[Any]) -> Any:
-    """Return a value at a limit of an attribute. `said` contains its existing values."""
+def edge(chance: Chance, attribute: Attribute, existing_values: Sequence[Any]) -> Any:
+    """Return a value at a limit of an attribute. `existing_values` are the attribute's current values."""
     roll = chance.random()
     if roll < 0.1:
         return None
-    if said and attribute.get("unique") and roll < 0.6:
-        return _alike(chance, chance.choice(said))
+    if existing_values and attribute.get("unique") and roll < 0.6:
+        return _alike(chance, chance.choice(existing_values))
     if attribute["type"] in (*TEXT, "password"):
         return chance.choice((*_TEXTS, *_lengths(attribute)))
     if attribute["type"] in NUMBERS:

@@ -9,19 +9,19 @@ from typing import Any
 Edit = Sequence[Any]
 
 
-def edited(found: Any, how: Mapping[str, Any]) -> Any:
-    """Return a copy of a part of a response, with changes.
+def edited(value: Any, edit: Mapping[str, Any]) -> Any:
+    """Return a copy of a part of a response, with the changes in `edit`.
 
     - `without` lists keys to remove.
     - `plain` removes the ids of components.
     - `edits` lists changes. Changes in places that do not exist are ignored.
     """
-    made = deepcopy(found)
-    if how.get("plain"):
+    made = deepcopy(value)
+    if edit.get("plain"):
         made = _without_numbers(made)
     if isinstance(made, dict):
-        made = {key: value for key, value in made.items() if key not in how.get("without", ())}
-    for path, verb, value in how.get("edits", ()):
+        made = {key: value for key, value in made.items() if key not in edit.get("without", ())}
+    for path, verb, value in edit.get("edits", ()):
         _edit(made, path.split("."), verb, value)
     return made
 

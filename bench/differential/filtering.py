@@ -162,9 +162,9 @@ class Filters:
         return value if isinstance(value, str) else str(value)
 
 
-def sort_tree(world: World, chance: Chance, attributes: Attributes, most: int = 3) -> Any:
+def sort_tree(world: World, chance: Chance, attributes: Attributes, max_keys: int = 3) -> Any:
     """Return a value of the `sort` parameter, in one of its forms."""
-    paths = sorted({_sort_path(world, chance, attributes) for _ in range(chance.randint(1, most))})
+    paths = sorted({_sort_path(world, chance, attributes) for _ in range(chance.randint(1, max_keys))})
     chance.shuffle(paths)
     ways = [chance.choice(("asc", "desc", "asc", "desc", "ASC", "DESC")) for _ in paths]
     written = [

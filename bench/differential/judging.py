@@ -1,4 +1,4 @@
-"""Sends a request to both servers, and classifies the two responses as one of five outcomes."""
+"""Comparison of both servers' responses to a request, with one of five outcomes."""
 
 import re
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from bench.differential.checks import Context
 from bench.differential.compare import Comparison
-from bench.differential.deviations import Again, Deviation, explain
+from bench.differential.deviations import Deviation, Retry, explain
 from bench.differential.difference import WORDING, Difference
 from bench.differential.pair import Pair
 from bench.differential.request import Answer, Request
@@ -22,27 +22,28 @@ _REFERENCE = re.compile(r"«(doc:[^»]+)»")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Result for one request: both responses, and the declared deviations between them.
+    """The result for one request: both responses, and the declared deviations between them.
 
-    - `found` contains all differences, and `left` those that no deviation explains.
-    - `wording` contains errors that differ only in wording.
-    - `aside` contains keys that were not compared.
+    - `found`: all differences.
+    - `unexplained`: differences that no deviation explains.
+    - `wording`: errors that differ only in wording.
+    - `ignored_keys`: keys that were not compared.
     """
 
     request: Request
     theirs: Answer
     ours: Answer
     deviations: Sequence[str] = ()
-    left: Sequence[Difference] = ()
+    unexplained: Sequence[Difference] = ()
     wording: Sequence[Difference] = ()
-    aside: Sequence[str] = ()
+    ignored_keys: Sequence[str] = ()
     found: Sequence[Difference] = ()
 
     @property
     def outcome(self) -> str:
         if self.theirs.status == NOT_RECORDED:
             return UNRECORDED
-        if self.left:
+        if self.unexplained:
             return UNDECLARED
         if self.deviations:
             return DECLARED
@@ -54,12 +55,12 @@ class Verdict:
 
 
 class Judge:
-    """Compares the responses of the two servers."""
+    """Sender of requests to both servers, which compares the two responses."""
 
     def __init__(self, pair: Pair, world: World, deviations: Sequence[Deviation]) -> None:
         self.pair, self.shapes, self._deviations = pair, Shapes(world.model), deviations
         self._world = world
-        self.lasting = {deviation.name for deviation in deviations if deviation.lasting}
+        self.permanent_deviations = {deviation.name for deviation in deviations if deviation.is_permanent}
 
     def ask(self, request: Request) -> Verdict:
         return self.compare(request, *self.pair.ask(request))
@@ -84,9 +85,9 @@ class Judge:
         found = comparison.differences(
             theirs, ours, unordered=unordered, cross_origin="Origin" in dict(request.headers)
         )
-        aside = sorted(comparison.aside)
+        aside = sorted(comparison.ignored_keys)
         if not found:
-            return Verdict(request, theirs, ours, aside=aside)
+            return Verdict(request, theirs, ours, ignored_keys=aside)
 
         there, here = comparison.names()
         requests = [write, request] if write else [request]
@@ -97,7 +98,7 @@ class Judge:
             request, theirs, ours, explained, [d for d in left if d.kind != WORDING], wording, aside, found
         )
 
-    def _asked_again(self, comparison: Comparison, context: Context) -> Again:
+    def _asked_again(self, comparison: Comparison, context: Context) -> Retry:
         """Return a function that sends a changed request and compares the responses again."""
 
         def again(other: Request, *, both: bool) -> tuple[list[Difference], Context]:

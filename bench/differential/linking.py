@@ -24,15 +24,15 @@ class Links:
     def _found(self, attribute: Attribute) -> list[Document]:
         return self.world.of(attribute.get("target", ""))
 
-    def _names(self, attribute: Attribute, most: int = 3) -> list[Any]:
+    def _names(self, attribute: Attribute, limit: int = 3) -> list[Any]:
         """Return some targets, in the different forms that a body can contain."""
         if attribute["type"] == "media":
             few = self.chance.sample(
-                self.world.files, min(len(self.world.files), self.chance.randint(1, most))
+                self.world.files, min(len(self.world.files), self.chance.randint(1, limit))
             )
             return [self._file(reference) for reference in few]
         found = self._found(attribute)
-        few_documents = self.chance.sample(found, min(len(found), self.chance.randint(1, most)))
+        few_documents = self.chance.sample(found, min(len(found), self.chance.randint(1, limit)))
         as_object = self.chance.random() < 0.5
         return [{"documentId": d.reference} if as_object else d.reference for d in few_documents]
 

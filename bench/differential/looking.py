@@ -1,4 +1,4 @@
-"""Compares the documents that the two servers have stored after writes."""
+"""Comparison of the documents that the two servers have stored after writes."""
 
 from collections.abc import Iterator
 
@@ -50,7 +50,7 @@ def settle(judge: Judge, world: World) -> list[Verdict]:
 
 def _own(judge: Judge, verdict: Verdict) -> bool:
     return SPREADING in verdict.deviations or any(
-        "derived" not in judge.shapes.where(difference, verdict.request) for difference in verdict.left
+        "derived" not in judge.shapes.where(difference, verdict.request) for difference in verdict.unexplained
     )
 
 

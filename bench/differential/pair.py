@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.differential.granting import Grants, our_token, site_yaml
 from bench.differential.model import Model
-from bench.differential.peers import Peer, put_back
+from bench.differential.peers import Peer, restore_files
 from bench.differential.request import Answer, Request
 from bench.differential.servers import Server
 from bench.serving import bifolio
@@ -68,7 +68,7 @@ class Pair:
 
     def reset(self, case: str) -> None:
         """Restore the saved state. `case` is the number of the next conversation."""
-        put_back(self._root / "content", self._folder / "kept-content")
+        restore_files(self._root / "content", self._folder / "kept-content")
         self._peer.reset(case)
         for user in self.ours.ask(Request("GET", "/api/users")).body:
             self.ours.ask(Request("DELETE", f"/api/users/{user['id']}"))

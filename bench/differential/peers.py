@@ -61,7 +61,7 @@ class Strapi:
             database.backup(copy)
 
     def reset(self, case: str) -> None:
-        put_back(self._uploads, self._kept)
+        restore_files(self._uploads, self._kept)
         restore(self._project / "data.db", self._folder / "kept.db")
         if self._recording is not None:
             self._recording.begin(case)
@@ -98,8 +98,8 @@ class Recorded:
         self._playing.begin(case)
 
 
-def put_back(live: Path, kept: Path) -> None:
-    """Replace the files in a folder with a saved copy, except for identical ones."""
+def restore_files(live: Path, kept: Path) -> None:
+    """Replace the files in a folder with a saved copy. Files that have not changed are left alone."""
     there = {path.relative_to(kept) for path in kept.rglob("*") if path.is_file()}
     for path in [path for path in live.rglob("*") if path.is_file()]:
         if path.relative_to(live) not in there:

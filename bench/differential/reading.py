@@ -1,4 +1,4 @@
-"""Sends random reads to both servers, and records the differences."""
+"""Random reads that are sent to both servers, and a record of the differences."""
 
 import random
 from collections.abc import Sequence
@@ -22,9 +22,9 @@ def shape_of(judge: Judge, verdict: Verdict, write: Request | None = None) -> st
     """
     if verdict.outcome == DECLARED:
         return ", ".join(verdict.deviations)
-    differences = verdict.left or verdict.wording
+    differences = verdict.unexplained or verdict.wording
     told = judge.shapes.differences(differences, verdict.request)
-    if not verdict.left:
+    if not verdict.unexplained:
         return told
     then = " then read" if write else ""
     return f"{judge.shapes.request(write or verdict.request)}{then} → {told}"
@@ -46,7 +46,7 @@ class Reading:
 
     def _check(self, case: str, area: str, request: Request) -> None:
         verdict = self._judge.ask(request)
-        if verdict.left and self._shrinking:
+        if verdict.unexplained and self._shrinking:
             first = verdict
             small = shrink(request, lambda other: self._shows(other, first))
             verdict = self._judge.ask(small) if small != request else verdict
@@ -54,8 +54,8 @@ class Reading:
 
     def _shows(self, request: Request, first: Verdict) -> bool:
         verdict = self._judge.ask(request)
-        if not verdict.left or verdict.left[0].kind != first.left[0].kind:
+        if not verdict.unexplained or verdict.unexplained[0].kind != first.unexplained[0].kind:
             return False
         shapes = self._judge.shapes
-        told = [shapes.difference(found.left[0], found.request) for found in (verdict, first)]
-        return first.left[0].kind not in ("status", "error") or told[0] == told[1]
+        told = [shapes.difference(found.unexplained[0], found.request) for found in (verdict, first)]
+        return first.unexplained[0].kind not in ("status", "error") or told[0] == told[1]

@@ -40,7 +40,7 @@ def print_rows(findings: Findings, about: Mapping[str, str]) -> None:
     )
     show("Declared differences", ["row", "answers"], rows, note)
     print(f"{unmet} of the {len(about)} rows did not occur.")
-    for name, count in findings.aside.most_common():
+    for name, count in findings.ignored_keys.most_common():
         print(f"Not compared: `{name}` in {count} answers; its row says how it differs.")
 
 
@@ -60,15 +60,15 @@ def cause_text(cause: Cause, number: int) -> str:
         "```sh",
     ]
     lines += [*example.commands, "```", ""]
-    differences = (*example.verdict.left, *example.verdict.wording)
+    differences = (*example.verdict.unexplained, *example.verdict.wording)
     lines += [f"- {difference}" for difference in differences[:6]]
     lines += ["", f"Strapi: {example.verdict.theirs.status} `{_shortened(example.verdict.theirs.body)}`", ""]
     lines += [f"Bifolio: {example.verdict.ours.status} `{_shortened(example.verdict.ours.body)}`", ""]
     return "\n".join(lines)
 
 
-def wording_lines(findings: Findings, most: int) -> Sequence[str]:
-    return [f"  {cause.count:5}  {cause.shape}" for cause in ranked(findings.wordings)[:most]]
+def wording_lines(findings: Findings, limit: int) -> Sequence[str]:
+    return [f"  {cause.count:5}  {cause.shape}" for cause in ranked(findings.wordings)[:limit]]
 
 
 def causes_text(findings: Findings) -> str:

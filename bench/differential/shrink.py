@@ -1,4 +1,4 @@
-"""Reduces a request that reveals a difference to the smallest request that still reveals it."""
+"""Reduction of a request that reveals a difference to the smallest request that still reveals it."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -9,14 +9,14 @@ from bench.differential.request import GET, Request
 Shows = Callable[[Request], bool]
 
 
-def shrink(request: Request, shows: Shows, most: int = 60) -> Request:
-    """Return the smallest request for which `shows` is true, after at most `most` attempts."""
+def shrink(request: Request, shows: Shows, max_attempts: int = 60) -> Request:
+    """Return the smallest request for which `shows` is true, after at most `max_attempts` attempts."""
     smaller = True
     while smaller:
         smaller = False
         for attempt in _smaller(request):
-            most -= 1
-            if most < 0:
+            max_attempts -= 1
+            if max_attempts < 0:
                 return request
             if shows(attempt):
                 request, smaller = attempt, True

@@ -62,8 +62,8 @@ class Values:
             made = self._count + self.chance.randrange(10**6) * 100
         return made
 
-    def text(self, most: int = 3) -> str:
-        return " ".join(self.chance.choices(_WORDS, k=self.chance.randint(1, most)))
+    def text(self, max_words: int = 3) -> str:
+        return " ".join(self.chance.choices(_WORDS, k=self.chance.randint(1, max_words)))
 
     def _next(self) -> str:
         self._count += 1

@@ -358,7 +358,7 @@ class Writes:
 
     def _edged_component(self, attribute: Attribute) -> Any:
         inner = self.world.model.components[attribute["component"]]
-        part = self.bodies.body(inner, (LOCALES[0], "published"), 0.3, deep=3)
+        part = self.bodies.body(inner, (LOCALES[0], "published"), 0.3, depth=3)
         name = self.chance.choice([n for n, found in inner.items() if found["type"] in edges.SIMPLE])
         part[name] = edges.edge(self.chance, inner[name], [])
         if not attribute.get("repeatable"):

@@ -1,6 +1,4 @@
-"""Sends conversations (short sequences of writes) to both servers, and compares the documents after each
-step.
-"""
+"""Conversations: short sequences of writes to both servers, after which the documents are compared."""
 # A conversation ends at its first difference, because that would cause further differences.
 
 import random
@@ -24,8 +22,8 @@ Make = Callable[[World, Chance, str], Maker]
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
-    """A step that was sent, with a verdict on its response or on the reads that follow."""
+class SentStep:
+    """A step that was sent, with the verdict on its response or on the reads after it."""
 
     step: Step
     verdict: Verdict
@@ -36,7 +34,7 @@ class Sent:
     @property
     def agreed(self) -> bool:
         same = self.verdict.theirs.status == self.verdict.ours.status
-        return same and not self.verdict.left and not self.lasting
+        return same and not self.verdict.unexplained and not self.lasting
 
 
 class Writing:
@@ -65,7 +63,7 @@ class Writing:
         """Run one conversation and return the number of steps."""
         self._judge.pair.reset(case)
         maker = make(self._base.copy(), random.Random(case), f"c{case.rsplit('/', 1)[1]}-")
-        sent: list[Sent] = []
+        sent: list[SentStep] = []
         for _ in range(_STEPS):
             step = maker.step(areas)
             if step is None:
@@ -79,7 +77,7 @@ class Writing:
                 step.done()
         return max(len(sent), 1)
 
-    def _send(self, step: Step) -> Sent:
+    def _send(self, step: Step) -> SentStep:
         """Send one step, and then read the documents that the step changed."""
         judge = self._judge
         verdict = judge.ask(step.request)
@@ -88,18 +86,18 @@ class Writing:
                 self._learn(name, where, verdict.theirs, verdict.ours)
             for request, name, where in step.learns:
                 self._learn(name, where, *judge.pair.ask(request))
-        if verdict.left or verdict.theirs.status != verdict.ours.status:
-            return Sent(step, verdict)
+        if verdict.unexplained or verdict.theirs.status != verdict.ours.status:
+            return SentStep(step, verdict)
         deviations = set(verdict.deviations)
         for survey_audit in step.looks:
             seen = judge.look(survey_audit, step.request)
             new = [d for d in seen.found if (survey_audit, *d.key()) not in self._before]
-            left = [d for d in seen.left if d in new]
+            left = [d for d in seen.unexplained if d in new]
             if left:
-                return Sent(step, replace(seen, left=left), survey_audit)
+                return SentStep(step, replace(seen, unexplained=left), survey_audit)
             deviations |= set(seen.deviations if new else ())
-        lasting = bool(deviations & judge.lasting)
-        return Sent(step, replace(verdict, deviations=sorted(deviations)), None, lasting)
+        lasting = bool(deviations & judge.permanent_deviations)
+        return SentStep(step, replace(verdict, deviations=sorted(deviations)), None, lasting)
 
     def _learn(self, name: str, where: str, theirs: Answer, ours: Answer) -> None:
         pair = self._judge.pair
@@ -108,30 +106,30 @@ class Writing:
             if value is not None:
                 server.names[name] = value
 
-    def _replay(self, steps: Sequence[Step], last: Step) -> Sent:
+    def _replay(self, steps: Sequence[Step], last: Step) -> SentStep:
         self._judge.pair.reset("shrinking")
         for step in steps:
             self._send(step)
         return self._send(last)
 
-    def _note(self, area: str, case: str, sent: Sequence[Sent]) -> None:
+    def _note(self, area: str, case: str, sent: Sequence[SentStep]) -> None:
         # A new difference is reduced to the steps that reproduce it.
         before, last = [one.step for one in sent[:-1]], sent[-1]
-        if self._shrinking and last.verdict.left and self._shape(last) not in self._findings.causes:
+        if self._shrinking and last.verdict.unexplained and self._shape(last) not in self._findings.causes:
             before, last = self._shrink(before, last)
         names = self._judge.pair.ours.names
         commands = [curl(step.request, names) for step in (*before, last.step)]
         commands += [curl(last.shown, names)] if last.shown else []
         self._findings.note(area, self._shape(last), Example(case, commands, last.verdict))
 
-    def _shape(self, sent: Sent) -> str:
+    def _shape(self, sent: SentStep) -> str:
         return shape_of(self._judge, sent.verdict, sent.step.request if sent.shown else None)
 
-    def _shrink(self, before: list[Step], last: Sent) -> tuple[list[Step], Sent]:
+    def _shrink(self, before: list[Step], last: SentStep) -> tuple[list[Step], SentStep]:
         """Remove steps, and parts of the last step, as long as the difference remains."""
         first = last
 
-        def again(steps: Sequence[Step], step: Step) -> Sent | None:
+        def again(steps: Sequence[Step], step: Step) -> SentStep | None:
             sent = self._replay(steps, step)
             same = bool(sent.shown) == bool(first.shown) and self._told(sent) == self._told(first)
             return sent if same else None
@@ -152,6 +150,6 @@ class Writing:
         shrink(last.step.request, shows, _ATTEMPTS)
         return before, last
 
-    def _told(self, sent: Sent) -> str:
-        left, request = sent.verdict.left, sent.verdict.request
+    def _told(self, sent: SentStep) -> str:
+        left, request = sent.verdict.unexplained, sent.verdict.request
         return self._judge.shapes.difference(left[0], request) if left else ""

@@ -70,7 +70,11 @@ def _measure(folder: Path, options: argparse.Namespace) -> list[dict[str, object
     with ExitStack() as stack:
         ours = stack.enter_context(bifolio(root, options.workers))
         documents = filling.read_documents(ours)
-        filled = _stand_in(folder, root, documents) if options.stand_in else _filled(root, documents)
+        filled = (
+            _run_second_bifolio(folder, root, documents)
+            if options.stand_in
+            else _run_filled_strapi(root, documents)
+        )
         reference, ids = stack.enter_context(filled)
         filling.write_db(folder / "db.json", documents)
         third = stack.enter_context(json_server(other, folder / "db.json"))
@@ -83,7 +87,7 @@ def _measure(folder: Path, options: argparse.Namespace) -> list[dict[str, object
 
 
 @contextmanager
-def _stand_in(
+def _run_second_bifolio(
     folder: Path, root: Path, documents: filling.Documents
 ) -> Iterator[tuple[Serving, filling.Ids]]:
     """Context manager: run a second Bifolio, filled in the same way as Strapi."""
@@ -97,7 +101,7 @@ def _stand_in(
 
 
 @contextmanager
-def _filled(root: Path, documents: filling.Documents) -> Iterator[tuple[Serving, filling.Ids]]:
+def _run_filled_strapi(root: Path, documents: filling.Documents) -> Iterator[tuple[Serving, filling.Ids]]:
     """Context manager: run Strapi with the documents. A project that was already filled is reused."""
     packages, types = install_strapi(), root / "content-types"
     parts = [json.dumps(documents).encode()]

@@ -1,4 +1,4 @@
-"""Sends the same requests to all three servers, to compare responses and measure the speed."""
+"""Comparison of the responses and the speed of all three servers, with the same requests."""
 
 import json
 import pickle
@@ -36,9 +36,9 @@ class Servers:
         }
 
 
-def check(servers: Servers, asked: Sequence[Row]) -> None:
+def check(servers: Servers, rows: Sequence[Row]) -> None:
     """Check that all servers return the same documents. Raises RuntimeError."""
-    for row in asked:
+    for row in rows:
         for i in range(_CHECKED):
             ours, reference = (
                 json.loads(serving.get(paths[i]))
@@ -58,17 +58,17 @@ def _told(answer: Mapping[str, Any]) -> list[str]:
 
 
 def measure(
-    servers: Servers, asked: Sequence[Row], folder: Path, rounds: int, seconds: int, workers: int
+    servers: Servers, rows: Sequence[Row], folder: Path, rounds: int, seconds: int, workers: int
 ) -> list[dict[str, object]]:
     """Measure the servers in turns for every row. Print two tables, and return their figures."""
-    answers = {row.bifolio[0]: servers.bifolio.get(row.bifolio[0]) for row in asked}
+    answers = {row.bifolio[0]: servers.bifolio.get(row.bifolio[0]) for row in rows}
     file = folder / "answers"
     file.write_bytes(pickle.dumps(answers))
     measured: list[dict[str, object]] = []
     with hosted("granian", "empty", file, workers=workers) as empty:
         for kind, unique in (("again", False), ("new", True)):
             found = []
-            for row in asked if SHARE == 1 else asked[::2]:
+            for row in rows if SHARE == 1 else rows[::2]:
                 each = servers.each(row)
                 if not unique:
                     each["empty"] = (empty, row.bifolio[:1])

@@ -1,4 +1,4 @@
-"""Fills the other servers with Bifolio's documents, through their API or data file."""
+"""Creation of Bifolio's documents on the other servers, through their API or data file."""
 
 import http.client
 import json

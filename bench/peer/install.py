@@ -1,4 +1,4 @@
-"""Installs the other servers from npm in a cache folder outside the repository. This happens only once."""
+"""Installation of the other servers from npm, once, in a cache folder outside the repository."""
 
 import json
 import os

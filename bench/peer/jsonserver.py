@@ -1,4 +1,4 @@
-"""Runs json-server with a data file (db.json)."""
+"""Runner of json-server with a data file (db.json)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -62,7 +62,7 @@ class Recording:
 
 
 @dataclass(frozen=True)
-class Playing:
+class Playback:
     """A running server that plays back a recording."""
 
     serving: Serving
@@ -79,11 +79,11 @@ class Playing:
 
 
 @contextmanager
-def playing(file: Path) -> Iterator[Playing]:
+def playing(file: Path) -> Iterator[Playback]:
     port = free_port()
     command = [sys.executable, "-m", "bench.peer.recording", str(file), str(port)]
     with running(command, port) as serving:
-        yield Playing(serving)
+        yield Playback(serving)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -121,7 +121,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Log nothing."""
+        """Ignore the log message."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Creates a Strapi project with Bifolio's content types, and runs it."""
+"""Runner of a Strapi project that has Bifolio's content types."""
 
 import json
 import shutil

@@ -1,1 +1,1 @@
-"""Real repositories: compares what Bifolio reads and writes with independent readers."""
+"""Test on real repositories: compares what Bifolio reads and writes with independent readers."""

@@ -1,4 +1,4 @@
-"""Converts values from the API to the form of the module `expected`."""
+"""Conversion of values from the API to the form of the module `expected`."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

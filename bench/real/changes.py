@@ -1,4 +1,4 @@
-"""Changes one attribute of a document, as an editor would."""
+"""Changes to one attribute of a document, as an editor would make them."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""Generates documents for a project with content types but no content."""
+"""Generator of documents for a project that has content types but no content."""
 # There are three documents of each collection type: in YAML, in JSON, and in Markdown if the type has a body.
 
 import json

@@ -1,4 +1,4 @@
-"""Computes the value of an attribute that the API is expected to return, by the rules in docs/files.md."""
+"""Values that the API is expected to return for an attribute, by the rules in docs/files.md."""
 # A value without quotes is read as text, because its attribute determines its type. Only `json` and `array`
 # attributes have the types of YAML 1.2.
 

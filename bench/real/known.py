@@ -5,13 +5,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A cause of differences in one tree in which Bifolio is correct, and the maximum number of these
-    differences.
-    """
+    """A cause of differences in one tree for which Bifolio is correct, and their maximum number."""
 
     tree: str
     cause: str
-    most: int
+    max_count: int
     reason: str
 
 
@@ -43,7 +41,7 @@ def reason_of(tree: str, cause: str, count: int) -> str | None:
         (
             known.reason
             for known in KNOWN
-            if known.tree == tree and known.cause == cause and count <= known.most
+            if known.tree == tree and known.cause == cause and count <= known.max_count
         ),
         None,
     )

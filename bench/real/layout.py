@@ -1,4 +1,4 @@
-"""Maps the files in a tree to documents by the rules in docs/files.md, without Bifolio's code."""
+"""Mapping of files to documents by the rules in docs/files.md, without Bifolio's code."""
 
 import json
 import re

@@ -1,6 +1,4 @@
-"""Renames attributes in a tree, and then renames them back. This happens in memory, and every file must then
-be as before.
-"""
+"""Renames of attributes, forth and back, in memory. Every file must then be the same as before."""
 
 import random
 from pathlib import Path

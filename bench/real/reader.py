@@ -1,4 +1,4 @@
-"""Reader for the files in a tree that uses packages from npm instead of Bifolio's code."""
+"""Reader for a tree's files that uses packages from npm instead of Bifolio's code."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Prints a table of the trees, and every difference with an example."""
+"""Table of the trees on standard output, and every difference with an example."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""Runs the whole test for one tree, from its archive to its row in the table."""
+"""Test of one tree, from its archive to its row in the table."""
 
 import http.client
 import json

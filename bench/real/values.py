@@ -1,4 +1,4 @@
-"""Compares the API's values of all documents with those of the independent reader."""
+"""Comparison of the API's values of all documents with those of the independent reader."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -130,12 +130,12 @@ def _compare_timestamps(document: Document, values: Mapping[str, Any], differenc
     return 3
 
 
-def describe(wanted: Any, given: Any) -> str:
+def describe(expected: Any, actual: Any) -> str:
     """Describe how the API's value differs from the file's."""
-    if wanted is None or wanted == []:
+    if expected is None or expected == []:
         return "a value that the file does not have"
-    if given is None or given == []:
+    if actual is None or actual == []:
         return "no value"
-    if isinstance(wanted, str) and re.sub(r"[ \t]+(?=[ \n])", "", wanted) == given:
+    if isinstance(expected, str) and re.sub(r"[ \t]+(?=[ \n])", "", expected) == actual:
         return "without blanks at the end of a line"
     return "another value"

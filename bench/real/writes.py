@@ -1,4 +1,4 @@
-"""Sends documents back to the server, unchanged and changed, and checks the files with `git diff`."""
+"""Writes of unchanged and changed documents to the server, checked with `git diff`."""
 
 import re
 from collections import defaultdict

@@ -141,9 +141,9 @@ def noted(findings: Findings, area: str, **parts: Any) -> None:
 
 def test_every_answer_compared_counts_in_the_share(capsys: pytest.CaptureFixture[str]) -> None:
     findings, found = Findings(), [Difference("a", "value", 1, 2)]
-    for parts in ({}, {}, {"deviations": ["times"], "aside": ["id"]}, {"wording": found}, {"left": found}):
+    for parts in ({}, {}, {"deviations": ["times"], "ignored_keys": ["id"]}, {"wording": found}, {"unexplained": found}):
         noted(findings, "read", **parts)
-    noted(findings, "read", left=found, deviations=["times"])
+    noted(findings, "read", unexplained=found, deviations=["times"])
     assert findings.outcomes["read"] == {"equal": 2, "declared": 1, "wording": 1, "undeclared": 2}
     print_outcomes(findings, {"read": 0.25})
     assert (
@@ -160,7 +160,7 @@ def test_every_answer_compared_counts_in_the_share(capsys: pytest.CaptureFixture
 def test_an_area_below_its_floor_is_named() -> None:
     findings = Findings()
     for i in range(40):
-        noted(findings, "read", left=[Difference("a", "value", 1, 2)] if i % 2 else [])
+        noted(findings, "read", unexplained=[Difference("a", "value", 1, 2)] if i % 2 else [])
     assert below(findings, {"read": 0.5}) == []
     assert below(findings, {"read": 0.51}) == ["read"]
 
@@ -367,7 +367,7 @@ def test_a_locale_that_is_null_there_is_not_compared() -> None:
     theirs, ours = (Answer(200, {"data": {"documentId": "a", "locale": code}}) for code in (None, "en"))
     comparison = Comparison({}, {})
     assert comparison.differences(theirs, ours) == []
-    assert comparison.aside == {"locale"}
+    assert comparison.ignored_keys == {"locale"}
 
 
 def test_a_document_that_is_there_twice_is_compared_as_it_is_published() -> None:

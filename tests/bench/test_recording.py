@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench.host import HOST
-from bench.peer.recording import NOT_RECORDED, Playing, Recording, key, playing
+from bench.peer.recording import NOT_RECORDED, Playback, Recording, key, playing
 
 pytestmark = pytest.mark.process
 JSON = {"Content-Type": "application/json"}
@@ -28,7 +28,7 @@ def recorded(folder: Path) -> Path:
     return folder / "answers.json"
 
 
-def ask(server: Playing, method: str, body: bytes | None = None) -> tuple[int, bytes]:
+def ask(server: Playback, method: str, body: bytes | None = None) -> tuple[int, bytes]:
     """Send a request and return the status and body of the response."""
     connection = http.client.HTTPConnection(HOST, server.port, timeout=30)
     try:
