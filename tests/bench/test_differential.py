@@ -141,7 +141,13 @@ def noted(findings: Findings, area: str, **parts: Any) -> None:
 
 def test_every_answer_compared_counts_in_the_share(capsys: pytest.CaptureFixture[str]) -> None:
     findings, found = Findings(), [Difference("a", "value", 1, 2)]
-    for parts in ({}, {}, {"deviations": ["times"], "ignored_keys": ["id"]}, {"wording": found}, {"unexplained": found}):
+    for parts in (
+        {},
+        {},
+        {"deviations": ["times"], "ignored_keys": ["id"]},
+        {"wording": found},
+        {"unexplained": found},
+    ):
         noted(findings, "read", **parts)
     noted(findings, "read", unexplained=found, deviations=["times"])
     assert findings.outcomes["read"] == {"equal": 2, "declared": 1, "wording": 1, "undeclared": 2}
