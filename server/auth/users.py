@@ -221,7 +221,8 @@ class Users:
 
     def end_sessions(self, user_id: int) -> None:
         with self._changing(user_id) as connection:
-            _update(connection, {"updated_at": now()}, "sessions = sessions + 1", user_id)
+            # `updated_at` stays, because the user's own values have not changed.
+            _update(connection, {}, "sessions = sessions + 1", user_id)
 
     def delete(self, user_id: int) -> User | None:
         found = self.get(user_id)

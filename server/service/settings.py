@@ -157,8 +157,8 @@ def by_subject(permissions: frozenset[str]) -> Mapping[str, Sequence[str]]:
 
 def grantable_actions(schema: Schema) -> Mapping[str, Sequence[str]]:
     """Return all actions that a role can have, by subject."""
-    subjects = dict.fromkeys((*schema.subjects, *filter(None, ACTIONS)))
-    return {subject: known_actions(subject) for subject in subjects}
+    others = {subject: actions for subject, actions in ACTIONS.items() if subject}
+    return {**others, **{subject: known_actions(subject) for subject in schema.subjects}}
 
 
 def require_settings(caller: Caller, *actions: str) -> None:

@@ -166,6 +166,7 @@ def test_a_blocked_user_is_signed_out(api: Api) -> None:
 
 def test_sessions_are_listed_and_ended(api: Api) -> None:
     key = number(api, "ann")
+    version = rows(api.get("/users"))["ann"]["version"]
     second = sign_in(api, "ann", agent="Firefox/1.0 (X11; Linux)").body["jwt"]
     found = api.get(f"/users/{key}/sessions", "cleo").data
     assert [session["deviceName"] for session in found] == ["Firefox on Linux", None]
@@ -177,6 +178,7 @@ def test_sessions_are_listed_and_ended(api: Api) -> None:
     assert api.ask("DELETE", f"/users/{key}/sessions", "ann").status == 204
     assert api.get("/api/users/me", "ann").status == 401
     assert api.get(f"/users/{key}/sessions", "cleo").data == []
+    assert rows(api.get("/users"))["ann"]["version"] == version
 
 
 @pytest.mark.parametrize(

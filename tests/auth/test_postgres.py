@@ -2,12 +2,15 @@
 
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from server.auth.accounts import Accounts
 from server.auth.directory import differs_from_last
+from server.auth.last_uses import user_key
+from server.auth.logins import Logins
 from server.auth.users import Users
 from server.database.postgres import connect_to
 from server.errors import SetupError, TakenError, UnavailableError
@@ -41,6 +44,17 @@ def test_tokens_and_users_live_there(url: str, tmp_path: Path) -> None:
     assert Users(there).with_password("ann", "secret12") == user
     assert Users(there).update(user.id, {"password": "secret34"}) is not None
     assert Users(here).with_password("ann", "secret12") is None
+    for _ in range(2):
+        here.last_uses.note(user_key(user.id))
+        here.last_uses.save()
+    assert there.last_uses.all() == here.last_uses.all() != {}
+    assert Users(there).count_by_role() == {"authenticated": 1}
+    assert Users(there).invited() == set()
+    session = timedelta(days=1)
+    Logins(here).begin(Users(here).get(user.id) or user, session, session, None, None)
+    assert Logins(there).count_by_user() == {user.id: 1}
+    Users(here).end_sessions(user.id)
+    assert Logins(there).count_by_user() == {}
     here.close()
     there.close()
 

@@ -12,6 +12,7 @@ const OWN = { "Bifolio-Studio": "1", "Strapi-Response-Format": "v5" }; // whatev
 const READ_AT = /^\/?(api\/|search|overview)/;
 const WRITTEN_TO_BRANCH = /^\/?(api\/|batch$|history\/.*\/restore$)/;
 const OF_PEOPLE = /^\/?api\/(auth|connect|users)/;
+const ROLE = "Bifolio-Role"; // the header of reads that show what a role would see
 const OF_PROXIES = [502, 503, 504]; // what they say of a server that does not answer them
 
 /** An error response of the server, or a failed connection (status 0). */
@@ -77,11 +78,20 @@ export async function ask(path, { method = "GET", query, body, headers = {}, exa
   for (const [name, value] of Object.entries(versionParams(path, method))) {
     if (!url.searchParams.has(name)) url.searchParams.set(name, value);
   }
+  const { as } = currentVersion();
+  if (as && method !== "GET" && !path.startsWith("studio/")) {
+    throw new ApiError(403, `You see the site as the role ${as}. It is read-only`);
+  }
   const json = body !== undefined && !(body instanceof FormData);
   const { response, answered } = await send(url, {
     method,
     ...how,
-    headers: { ...OWN, ...(json ? { "Content-Type": "application/json" } : {}), ...headers },
+    headers: {
+      ...OWN,
+      ...(as && method === "GET" ? { [ROLE]: encodeURIComponent(as) } : {}),
+      ...(json ? { "Content-Type": "application/json" } : {}),
+      ...headers,
+    },
     body: json ? writeJson(body) : body,
   }, exact ? parseJson : JSON.parse);
   if (response.ok) {

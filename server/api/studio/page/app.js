@@ -1,10 +1,13 @@
 /** The root of the studio: it shows the sign-in page or, if a user is signed in, the studio. */
 
 import { ApiError, whenSessionEnds } from "./api.js";
+import { placeAt } from "./addresses.js";
 import { StudioContext } from "./context.js";
 import { Model } from "./model.js";
 import { useOverview } from "./overview.js";
 import { signOut, useKey } from "./session.js";
+import { PAGES } from "./pages.js";
+import { currentPlace } from "./router.js";
 import { Shell } from "./shell.js";
 import { SignIn } from "./sign-in.js";
 import { Failure, Loading } from "./states.js";
@@ -40,6 +43,8 @@ export function App() {
   const { model, error } = state;
   if (error) return html`<main class="alone"><${Failure} error=${error} again=${() => load()} /></main>`;
   if (!model) return html`<${Loading} />`;
+  if (model.caller.kind === "public" && placeAt(currentPlace().parts)?.name === "invitation")
+    return html`<main><${PAGES.invitation} /></main>`;
   if (model.caller.kind === "public")
     return html`<${SignIn} model=${model} done=${() => load()} />`;
   return html`<${Inside} model=${model} signOut=${leave} />`;

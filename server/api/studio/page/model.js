@@ -4,8 +4,9 @@ import { ask } from "./api.js";
 import { enableTransformations } from "./pictures.js";
 import { currentVersion } from "./router.js";
 
-/** Actions that change content, and permission subjects that concern the served files. */
+/** Actions that change content, actions in a view as a role, and permission subjects that concern the served files. */
 const CHANGES = ["create", "update", "updateDraft", "delete", "upload", "destroy"];
+const READS = ["find", "findOne", "readDraft", "read"];
 const OF_SERVED = ["history", "source", "problems"];
 
 /**
@@ -49,7 +50,7 @@ const OF_SERVED = ["history", "source", "problems"];
 
 /**
  * @typedef {{code: string, name: string, isDefault: boolean}} Locale
- * @typedef {{kind: "public" | "user" | "token" | "owner", name: string, email?: string, role?: string}} Caller
+ * @typedef {{kind: "public" | "user" | "token" | "owner" | "role", name: string, email?: string, role?: string}} Caller
  */
 
 /** The parts of the site that its caller may see. */
@@ -107,8 +108,8 @@ export class Model {
    * @param {string} action
    */
   allows(subject, action) {
-    if (!this.permissions[subject]?.includes(action)) return false;
-    if (this.isServed) return true;
+    if (!this.mayServed(subject, action)) return false;
+    if (!this.version.branch && !this.version.at) return true;
     if (OF_SERVED.includes(subject)) return false;
     return !CHANGES.includes(action) || (this.version.branch !== "" && this.mayBranch("update"));
   }
@@ -119,6 +120,7 @@ export class Model {
    * @param {string} action
    */
   mayServed(subject, action) {
+    if (this.version.as && !READS.includes(action)) return false;
     return this.permissions[subject]?.includes(action) ?? false;
   }
 
@@ -128,18 +130,28 @@ export class Model {
    * @param {string} action
    */
   mayBranch(action) {
-    if (this.types.some((type) => type.name === "branch")) return this.caller.kind === "owner";
-    return this.mayServed("branch", action);
+    return this.maySite("branch", action);
   }
 
-  /** Whether this is the served version, and not another branch or a past commit. */
+  /**
+   * Return whether the caller has a permission for a subject whose name a content type can have, such as "token". If
+   * there is such a content type, the permission refers to its documents.
+   * @param {string} subject
+   * @param {string} action
+   */
+  maySite(subject, action) {
+    if (this.types.some((type) => type.name === subject)) return this.caller.kind === "owner";
+    return this.mayServed(subject, action);
+  }
+
+  /** Whether this is the served version, and not another branch, a past commit, or what a role would see. */
   get isServed() {
-    return !this.version.branch && !this.version.at;
+    return !this.version.branch && !this.version.at && !this.version.as;
   }
 
   /** Whether this is a past state of the site, which can't be changed. */
   get isPast() {
-    return this.servedAt !== null || this.version.at !== "";
+    return this.servedAt !== null || this.version.at !== "" || Boolean(this.version.as);
   }
 
   /**

@@ -17,16 +17,17 @@ const BASE = STUDIO.pathname;
  * @typedef {object} Version
  * @property {string} branch  A branch that is not served. It can be read and written.
  * @property {string} at  A past commit, given as an id, tag or time. It is read-only.
+ * @property {string} [as]  The role whose view of the site is shown. It is read-only.
  */
 
 /** The version that the server serves. @type {Version} */
-export const SERVED = { branch: "", at: "" };
+export const SERVED = { branch: "", at: "", as: "" };
 
 /** Return the version in the URL. All URLs of the studio preserve it, and api.js sends it. @returns {Version} */
 export function currentVersion() {
   const params = new URLSearchParams(location.search);
   const at = params.get("at") ?? "";
-  return { at, branch: at ? "" : (params.get("branch") ?? "") };
+  return { at, branch: at ? "" : (params.get("branch") ?? ""), as: params.get("as") ?? "" };
 }
 
 /** @returns {Place} */

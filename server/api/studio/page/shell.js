@@ -83,7 +83,9 @@ function Side({ open, current, page, close, find }) {
     </nav>
     <div class="side-foot">
       <span class="side-who">
-        <span class="side-person">${model.caller.kind === "owner" ? "Owner of this machine" : model.caller.name}</span>
+        ${model.caller.kind === "user"
+          ? html`<${Link} class="side-person" to=${addressTo("sessions")} title="My sessions">${model.caller.name}<//>`
+          : html`<span class="side-person">${nameOf(model.caller)}</span>`}
         ${model.caller.role && html`<span class="side-role">${model.caller.role}</span>`}
       </span>
       <button class="icon-button" type="button" aria-label="Sign out" title="Sign out" onClick=${signOut}>
@@ -91,6 +93,12 @@ function Side({ open, current, page, close, find }) {
       </button>
     </div>
   </div>`;
+}
+
+/** @param {import("./model.js").Caller} caller */
+function nameOf({ kind, name }) {
+  if (kind === "owner") return "Owner of this machine";
+  return kind === "role" ? `As the role ${name}` : name;
 }
 
 /** @param {{types: any[], label: string, current?: string, overview: any}} props */

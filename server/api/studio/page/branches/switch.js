@@ -13,7 +13,7 @@ const SwitchDialog = later("branches/switch-dialog.js", "SwitchDialog");
 export function VersionSwitch() {
   const { model } = useStudio();
   const [open, setOpen] = useState(false);
-  if (!model.mayBranch("find") || model.servedAt) return null;
+  if (!model.mayBranch("find") || model.servedAt || model.version.as) return null;
   const { branch, at } = model.version;
   return html`<button class=${`switch ${branch ? "is-branch" : ""}`} type="button" aria-haspopup="dialog"
       onClick=${() => setOpen(true)}>
@@ -27,7 +27,12 @@ export function VersionSwitch() {
 /** The notice that names the version that is shown. It is not shown for the live site. */
 export function VersionNotice() {
   const { model } = useStudio();
-  const { branch, at } = model.version;
+  const { branch, at, as } = model.version;
+  if (as) {
+    return html`<p class="past-notice">You see what the role <strong>${as}</strong> would see, as far as you may see it
+      yourself. It is read-only. <${Link} class="past-link" to=${addressTo("roles", {}, { role: as }, SERVED)}>
+      Go back to the role<//></p>`;
+  }
   if (at) {
     return html`<p class="past-notice">This is the site at <strong>${at}</strong>. It is read-only.
       ${" "}<${Link} class="past-link" to=${addressHere(SERVED)}>Go to the live site<//></p>`;

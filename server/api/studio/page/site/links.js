@@ -20,11 +20,24 @@ const SHOWN_MS = 3_000; // of the page that is shown, as often as that itself
 
 /** Return the pages that the user may see. @param {import("../model.js").Model} model @returns {SitePage[]} */
 export function sitePages(model) {
-  const off = model.isServed ? "" : "Live site only";
+  const off = model.isServed ? "" : model.version.as ? "Not in this view" : "Live site only";
   return [
     { name: "branches", label: "Branches", note: "Prepared changes", off: "", may: model.mayBranch("find") },
     { name: "problems", label: "Problems", note: "Problems in files", off, may: model.mayServed("problems", "find") },
     { name: "changes", label: "Changes", note: "Uncommitted changes", off, may: model.mayServed("history", "read") },
+    ...peoplePages(model).slice(0, 1).map(({ name }) => {
+      return { name, label: "People", note: "Users, roles and tokens", off: "", may: true };
+    }),
+    { name: "settings", label: "Settings", note: "site.yaml", off: "", may: model.maySite("settings", "read") },
+  ].filter((page) => page.may);
+}
+
+/** Return the pages about people that the user may see. @param {import("../model.js").Model} model */
+export function peoplePages(model) {
+  return [
+    { name: "people", label: "Users", may: model.mayServed("user", "find") },
+    { name: "roles", label: "Roles", may: model.mayServed("role", "find") },
+    { name: "tokens", label: "API tokens", may: model.maySite("token", "read") },
   ].filter((page) => page.may);
 }
 
@@ -38,7 +51,9 @@ export function SiteLinks({ model, current }) {
   if (!pages.length) return null;
   /** @type {Record<string, string>} */
   const counts = { problems, changes };
-  const shown = current === "branch" ? "branches" : current;
+  const people = peoplePages(model);
+  const isPeople = people.some(({ name }) => name === current);
+  const shown = current === "branch" ? "branches" : isPeople ? people[0].name : current;
   return html`<h2 class="side-label">Site</h2>
     <ul class="side-list">
       ${pages.map(({ name, label, off }) => html`<li key=${name}>

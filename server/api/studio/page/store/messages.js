@@ -15,6 +15,8 @@ export const BRANCHES = "branches";
 export const BULK = "bulk";
 export const FORM = "form";
 export const PAGE = "page";
+export const PEOPLE = "people";
+export const SETTINGS = "settings";
 export const SIGN_IN = "sign-in";
 export const UNDO = "undo";
 

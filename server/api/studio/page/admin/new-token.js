@@ -1,0 +1,99 @@
+/** The dialog that creates an API token, and shows it once. */
+
+import { useStudio } from "../context.js";
+import { Dialog } from "../dialog.js";
+import { clearMessage, showError, useMessage } from "../store/messages.js";
+import { labelOf } from "../text.js";
+import { html, useState } from "../vendor/preact.js";
+import { actionLabel, send, sentence } from "./requests.js";
+import { Secret } from "./secret.js";
+
+const DIALOG = "new-token"; // the place of messages
+const LIFETIMES = [["30d", "30 days"], ["90d", "90 days"], ["1y", "One year"], ["", "Does not expire"]];
+
+/** @param {{close: () => void, changed: () => void}} props */
+export function NewToken({ close, changed }) {
+  const { model } = useStudio();
+  const isOwner = model.caller.kind === "owner";
+  const [values, setValues] = useState({ name: "", type: "custom", expires: "90d", branchOnly: false });
+  const [permissions, setPermissions] = useState(/** @type {string[]} */ ([]));
+  const [secret, setSecret] = useState("");
+  const [busy, setBusy] = useState(false);
+  const message = useMessage(DIALOG);
+  const set = (/** @type {Partial<typeof values>} */ part) => setValues({ ...values, ...part });
+  /** @param {string} permission @param {boolean} granted */
+  const toggle = (permission, granted) => {
+    const others = permissions.filter((/** @type {string} */ one) => one !== permission);
+    setPermissions(granted ? [...others, permission] : others);
+  };
+  /** @param {Event} event */
+  const create = async (event) => {
+    event.preventDefault();
+    setBusy(true);
+    clearMessage(DIALOG);
+    const data = {
+      ...values,
+      expires: values.expires || null,
+      permissions: values.type === "custom" ? permissions : [],
+    };
+    const answer = await send("tokens", { method: "POST", body: { data } }, (error) => {
+      showError(DIALOG, sentence(error));
+    });
+    setBusy(false);
+    if (!answer) return;
+    setSecret(answer.meta.secret);
+    changed();
+  };
+  if (secret) {
+    return html`<${Dialog} label="New token" close=${close}>
+      <h2 class="dialog-title">Token ${values.name}</h2>
+      <p>Copy the token now. It is not shown again.</p>
+      <${Secret} label="Token" text=${secret} />
+      <div class="dialog-actions"><button class="button primary" type="button" onClick=${close}>Done</button></div>
+    <//>`;
+  }
+  return html`<${Dialog} label="New token" close=${close} class="is-wide">
+    <form class="stack" onSubmit=${create}>
+      <h2 class="dialog-title">New token</h2>
+      <p class="field">
+        <label class="field-label" for="token-name">Name</label>
+        <input class="input" id="token-name" required autofocus maxlength="100" autocomplete="off" value=${values.name}
+          onInput=${(/** @type {any} */ event) => set({ name: event.currentTarget.value })} />
+      </p>
+      <p class="field">
+        <label class="field-label" for="token-type">May do</label>
+        <select class="select" id="token-type" value=${values.type}
+          onChange=${(/** @type {any} */ event) => set({ type: event.currentTarget.value })}>
+          <option value="custom">What you choose below</option>
+          ${isOwner && html`<option value="read-only">Read all content, with drafts</option>`}
+          ${isOwner && html`<option value="full-access">Everything</option>`}
+        </select>
+      </p>
+      ${values.type === "custom" && html`<div class="permission-groups">
+        ${Object.entries(model.permissions).map(([subject, actions]) => html`<fieldset key=${subject}
+          class="permission-group">
+          <legend>${model.types.find(({ name }) => name === subject)?.plural ?? labelOf(subject)}</legend>
+          ${actions.map((action) => html`<label key=${action} class="permission-choice">
+            <input type="checkbox" checked=${permissions.includes(`${subject}.${action}`)}
+              onChange=${(/** @type {any} */ event) => toggle(`${subject}.${action}`, event.currentTarget.checked)} />
+            ${actionLabel(action)}</label>`)}
+        </fieldset>`)}
+      </div>`}
+      <p class="field">
+        <label class="field-label" for="token-expires">Expires after</label>
+        <select class="select" id="token-expires" value=${values.expires}
+          onChange=${(/** @type {any} */ event) => set({ expires: event.currentTarget.value })}>
+          ${LIFETIMES.map(([span, label]) => html`<option key=${span} value=${span}>${label}</option>`)}
+        </select>
+      </p>
+      <label class="permission-choice"><input type="checkbox" checked=${values.branchOnly}
+        onChange=${(/** @type {any} */ event) => set({ branchOnly: event.currentTarget.checked })} />
+        Writes only to branches</label>
+      <p class="field-error" role="alert">${message.text}</p>
+      <div class="dialog-actions">
+        <button class="button" type="button" onClick=${close}>Cancel</button>
+        <button class="button primary" type="submit" disabled=${busy}>Create token</button>
+      </div>
+    </form>
+  <//>`;
+}

@@ -1,0 +1,90 @@
+/** The permissions of a role: a table of content types and actions, and lists of the other actions. */
+
+import { useStudio } from "../context.js";
+import { labelOf } from "../text.js";
+import { html } from "../vendor/preact.js";
+import { actionLabel, isGranted } from "./requests.js";
+
+const ACTIONS = ["find", "findOne", "create", "update", "delete", "readDraft", "updateDraft"];
+/** Subjects that are not content types, with a sentence about each. */
+const OTHERS = /** @type {Record<string, string>} */ ({
+  upload: "Media",
+  user: "Users",
+  auth: "Sign-in",
+  role: "Roles",
+  token: "API tokens",
+  settings: "Settings",
+  branch: "Branches",
+  history: "History",
+  source: "Source files",
+  problems: "Problems",
+  redirects: "Redirects",
+  locale: "Locales",
+  "content-type": "Schemas",
+  metrics: "Metrics",
+});
+
+/**
+ * @param {{role: import("./requests.js").Role, actions: Record<string, string[]>, mayUpdate: boolean,
+ *   edits: import("./requests.js").Edits, toggle: (key: string, granted: boolean) => void}} props
+ */
+export function PermissionTable({ role, actions, mayUpdate, edits, toggle }) {
+  const { model } = useStudio();
+  const types = Object.keys(actions).filter((subject) => !(subject in OTHERS) || isType(model, subject));
+  const others = Object.keys(OTHERS).filter((subject) => subject in actions && !isType(model, subject));
+  const box = { role, mayUpdate, edits, toggle };
+  return html`<div class="permissions-scroll" tabindex="0" role="region" aria-label="Permissions for content">
+    <table class="permissions">
+      <caption class="unseen">What the role ${role.name} may do with each content type</caption>
+      <thead><tr>
+        <th scope="col">Content type</th>
+        ${ACTIONS.map((action) => html`<th key=${action} scope="col">${actionLabel(action)}</th>`)}
+      </tr></thead>
+      <tbody>
+        ${types.map((subject) => html`<tr key=${subject}>
+          <th scope="row">${nameOf(model, subject)}</th>
+          ${ACTIONS.map((action) => html`<td key=${action}>
+            ${actions[subject].includes(action) && hasDrafts(model, subject, action)
+              ? html`<${Box} ...${box} subject=${subject} action=${action}
+                  label=${`${actionLabel(action)}: ${nameOf(model, subject)}`} />`
+              : html`<span class="permissions-none" aria-label="Does not apply">–</span>`}
+          </td>`)}
+        </tr>`)}
+      </tbody>
+    </table>
+  </div>
+  <div class="permission-groups">
+    ${others.map((subject) => html`<fieldset key=${subject} class="permission-group">
+      <legend>${OTHERS[subject]}</legend>
+      ${actions[subject].map((action) => html`<label key=${action} class="permission-choice">
+        <${Box} ...${box} subject=${subject} action=${action} /> ${actionLabel(action)}</label>`)}
+    </fieldset>`)}
+  </div>`;
+}
+
+/**
+ * @param {{role: import("./requests.js").Role, subject: string, action: string, label?: string, mayUpdate: boolean,
+ *   edits: import("./requests.js").Edits, toggle: (key: string, granted: boolean) => void}} props
+ */
+function Box({ role, subject, action, label, mayUpdate, edits, toggle }) {
+  const { model } = useStudio();
+  const key = `${subject}.${action}`;
+  const before = isGranted(role, key);
+  const granted = edits[key] ?? before;
+  const may = mayUpdate && model.mayServed(subject, action);
+  return html`<input type="checkbox" class=${granted === before ? "" : "is-changed"} aria-label=${label}
+    checked=${granted} disabled=${!may} title=${may || !mayUpdate ? "" : "You don't have this permission yourself"}
+    onChange=${(/** @type {any} */ event) => toggle(key, event.currentTarget.checked)} />`;
+}
+
+/** @param {import("../model.js").Model} model @param {string} subject */
+const isType = (model, subject) => model.types.some(({ name }) => name === subject);
+
+/** @param {import("../model.js").Model} model @param {string} subject */
+const nameOf = (model, subject) => model.types.find(({ name }) => name === subject)?.plural ?? labelOf(subject);
+
+/** @param {import("../model.js").Model} model @param {string} subject @param {string} action */
+function hasDrafts(model, subject, action) {
+  const type = model.types.find(({ name }) => name === subject);
+  return !type || type.drafts || !action.endsWith("Draft");
+}

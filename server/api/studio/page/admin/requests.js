@@ -1,0 +1,94 @@
+/** Requests about users, roles, tokens and settings, and the texts that several pages show about them. */
+
+import { ApiError, ask } from "../api.js";
+import { ago, labelOf } from "../text.js";
+
+/**
+ * @typedef {object} User
+ * @property {number} id
+ * @property {string} username
+ * @property {string} email
+ * @property {string} role
+ * @property {boolean} blocked
+ * @property {boolean} invited  Whether the user has no password yet.
+ * @property {string | null} lastSeen
+ * @property {number} sessions
+ * @property {boolean} changeable
+ * @property {string} version
+ */
+
+/**
+ * @typedef {object} Role
+ * @property {string} name
+ * @property {string} label
+ * @property {Record<string, string[]>} permissions
+ * @property {number} users
+ * @property {boolean} changeable
+ */
+
+/**
+ * @typedef {object} Token
+ * @property {string} name
+ * @property {"full-access" | "read-only" | "custom"} type
+ * @property {string[]} permissions
+ * @property {string} createdAt
+ * @property {string | null} expiresAt
+ * @property {boolean} expired
+ * @property {string | null} lastUsed
+ * @property {boolean} branchOnly
+ * @property {boolean} changeable
+ */
+
+/** @typedef {Record<string, boolean>} Edits  Whether permissions such as "article.find" are granted, if changed. */
+
+/** Return whether a role has a permission such as "article.find". @param {Role} role @param {string} key */
+export function isGranted(role, key) {
+  const at = key.lastIndexOf(".");
+  return role.permissions[key.slice(0, at)]?.includes(key.slice(at + 1)) ?? false;
+}
+
+/** @param {string} etag */
+export const ifMatch = (etag) => ({ "If-Match": etag });
+
+/** @param {number | string} id */
+export const userPath = (id) => `users/${id}`;
+
+/** Return when a user was last active. @param {string | null} time */
+export const lastSeen = (time) => (time ? `Last seen ${ago(time)}` : "Never seen");
+
+/** The names of actions. Other actions are named by their words. */
+const ACTION_LABELS = /** @type {Record<string, string>} */ ({
+  find: "List",
+  findOne: "Open",
+  update: "Change",
+  destroy: "Delete",
+  readDraft: "See drafts",
+  updateDraft: "Change drafts",
+  me: "See own account",
+  updateMe: "Change own account",
+  callback: "Sign in",
+  getSessions: "See own sessions",
+  revokeSession: "End own sessions",
+});
+
+/** @param {string} action */
+export const actionLabel = (action) => ACTION_LABELS[action] ?? labelOf(action);
+
+/**
+ * Send a write, and return its response. If the server refuses it, call `refused` with the error, and return null.
+ * @param {string} path
+ * @param {import("../api.js").Options} options
+ * @param {(error: ApiError) => void} refused
+ */
+export async function send(path, options, refused) {
+  try {
+    return await ask(path, options);
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    refused(error);
+    return null;
+  }
+}
+
+/** Return an error's message as a sentence. @param {ApiError} error */
+export const sentence = (error) => (/[.!?]$/.test(error.message) ? error.message : `${error.message}.`);

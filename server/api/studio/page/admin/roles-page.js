@@ -1,0 +1,178 @@
+/** The roles in site.yaml: for each, a table of content types and actions. */
+
+import { ask } from "../api.js";
+import { useStudio } from "../context.js";
+import { Dialog } from "../dialog.js";
+import { navigate } from "../router.js";
+import { addressTo } from "../addresses.js";
+import { useHeading } from "../site/heading.js";
+import { Empty, Failure, Loading } from "../states.js";
+import { PEOPLE, clearMessage, showError, showNotice, useMessage } from "../store/messages.js";
+import { useRequest } from "../store/requests.js";
+import { counted } from "../text.js";
+import { html, useState } from "../vendor/preact.js";
+import { PermissionTable } from "./permission-table.js";
+import { isGranted, sentence } from "./requests.js";
+import { RolePreview } from "./role-preview.js";
+import { CHANGED_MEANWHILE, ReviewDialog } from "./site-file.js";
+import { PeopleTabs } from "./tabs.js";
+
+/**
+ * @typedef {import("./requests.js").Role} Role
+ * @typedef {import("./requests.js").Edits} Edits
+ */
+
+/** @param {{params: URLSearchParams}} props */
+export function RolesPage({ params }) {
+  const { model } = useStudio();
+  useHeading(model, "Roles");
+  const may = model.mayServed("role", "find");
+  const { value, error, retry, reload } = useRequest(may ? "roles" : "", (signal) => ask("roles", { signal }));
+  const message = useMessage(PEOPLE);
+  const [creating, setCreating] = useState(false);
+  const roles = /** @type {Role[] | undefined} */ (value?.data);
+  const role = roles?.find(({ name }) => name === params.get("role")) ?? roles?.[0];
+  const show = (/** @type {string} */ name) => navigate(addressTo("roles", {}, { role: name }));
+  return html`<div class="page site-page people-page">
+    <header class="page-head">
+      <h1 tabindex="-1">Roles</h1>
+      ${roles && model.mayServed("role", "update") && html`<button class="button" type="button"
+        onClick=${() => setCreating(true)}>New role</button>`}
+    </header>
+    <${PeopleTabs} model=${model} current="roles" />
+    <p class=${message.isError ? "field-error" : "site-told"} role=${message.isError ? "alert" : "status"}>
+      ${message.text}</p>
+    ${!may && html`<${Empty} title="Your role can't see roles">
+      An administrator can grant it with role: [find].<//>`}
+    ${may && !roles && error && html`<${Failure} error=${error} again=${retry} />`}
+    ${may && !roles && !error && html`<${Loading} />`}
+    ${value && roles && role && html`<p class="field roles-choice">
+      <label class="field-label" for="role">Role</label>
+      <select class="select" id="role" value=${role.name}
+        onChange=${(/** @type {any} */ event) => show(event.currentTarget.value)}>
+        ${roles.map((one) => html`<option key=${one.name} value=${one.name}>
+          ${one.name} (${usersText(one.users)})</option>`)}
+      </select>
+    </p>
+    <${RoleForm} key=${role.name} role=${role} actions=${value.meta.actions} etag=${value.etag} reload=${reload} />`}
+    ${creating && html`<${NewRole} close=${() => setCreating(false)} etag=${value?.etag ?? ""}
+      taken=${roles?.map(({ name }) => name) ?? []} reload=${reload}
+      done=${async (/** @type {string} */ name) => {
+        await reload();
+        setCreating(false);
+        show(name);
+      }} />`}
+  </div>`;
+}
+
+/** @param {{role: Role, actions: Record<string, string[]>, etag: string, reload: () => Promise<void>}} props */
+function RoleForm({ role, actions, etag, reload }) {
+  const { model } = useStudio();
+  const [edits, setEdits] = useState(/** @type {Edits} */ ({}));
+  const [reviewing, setReviewing] = useState(/** @type {"" | "save" | "delete"} */ (""));
+  const mayUpdate = model.mayServed("role", "update");
+  const isBuiltIn = role.name === "public" || role.name === "authenticated";
+  const changes = Object.entries(edits).filter(([key, granted]) => granted !== isGranted(role, key));
+  const subjects = new Set(changes.map(([key]) => key.slice(0, key.lastIndexOf("."))));
+  const permissions = Object.fromEntries([...subjects].map((subject) => {
+    return [subject, withEdits(role, subject, actions[subject] ?? [], edits)];
+  }));
+  /** @param {import("../api.js").ApiError} error */
+  const refused = async (error) => {
+    setReviewing("");
+    showError(PEOPLE, error.status === 412 ? CHANGED_MEANWHILE : sentence(error));
+    if (error.status === 412) await reload();
+  };
+  /** @param {string} told */
+  const done = async (told) => {
+    await reload();
+    setReviewing("");
+    setEdits({});
+    showNotice(PEOPLE, told);
+  };
+  const toggle = (/** @type {string} */ key, /** @type {boolean} */ granted) => {
+    clearMessage(PEOPLE);
+    setEdits({ ...edits, [key]: granted });
+  };
+  const change = reviewing === "delete"
+    ? { path: `roles/${role.name}`, method: "DELETE" }
+    : { path: `roles/${role.name}`, data: { permissions } };
+  return html`
+    ${mayUpdate && !role.changeable && html`<p class="notice">This role can do things that you can't. You can change
+      only the permissions that you have yourself.</p>`}
+    <${PermissionTable} role=${role} actions=${actions} edits=${edits} toggle=${toggle} mayUpdate=${mayUpdate} />
+    <div class="save-bar">
+      ${mayUpdate && html`<button class="button primary" type="button" disabled=${!changes.length}
+        onClick=${() => setReviewing("save")}>Review and save</button>
+      <button class="button" type="button" disabled=${!changes.length}
+        onClick=${() => setEdits({})}>Undo changes</button>`}
+      <span role="status">${changes.length ? changesText(changes.length) : ""}</span>
+      <${RolePreview} role=${role} />
+      ${mayUpdate && !isBuiltIn && role.changeable && html`<button class="button" type="button"
+        disabled=${role.users > 0} title=${role.users ? `${usersText(role.users)}: give them another role first` : ""}
+        onClick=${() => setReviewing("delete")}>Delete role</button>`}
+    </div>
+    ${reviewing && html`<${ReviewDialog} key=${reviewing} change=${change} etag=${etag} close=${() => setReviewing("")}
+      title=${reviewing === "delete" ? `Delete the role ${role.name}?` : `Change the role ${role.name}?`}
+      label=${reviewing === "delete" ? "Delete role" : "Save"} refused=${refused}
+      done=${() => done(`The role ${role.name} was ${reviewing === "delete" ? "deleted" : "changed"}.`)}
+      note=${role.name === "public" && reviewing === "save"
+        ? html`<p>Everyone has this role, also without signing in.</p>` : null} />`}`;
+}
+
+/**
+ * @param {{close: () => void, done: (name: string) => void, taken: string[], etag: string,
+ *   reload: () => Promise<void>}} props
+ */
+function NewRole({ close, done, taken, etag, reload }) {
+  const [name, setName] = useState("");
+  const [reviewing, setReviewing] = useState(false);
+  const [wrong, setWrong] = useState("");
+  if (reviewing) {
+    return html`<${ReviewDialog} title=${`Create the role ${name}?`} label="Create" etag=${etag} close=${close}
+      change=${{ path: `roles/${encodeURIComponent(name)}`, data: { permissions: {} } }} done=${() => done(name)}
+      refused=${async (/** @type {import("../api.js").ApiError} */ error) => {
+        if (error.status === 412) await reload();
+        setWrong(error.status === 412 ? "Someone else has changed site.yaml meanwhile. Try again." : sentence(error));
+        setReviewing(false);
+      }} />`;
+  }
+  return html`<${Dialog} label="New role" close=${close}>
+    <form class="stack" onSubmit=${(/** @type {Event} */ event) => {
+      event.preventDefault();
+      if (taken.includes(name)) setWrong(`There is already a role ${name}.`);
+      else setReviewing(true);
+    }}>
+      <h2 class="dialog-title">New role</h2>
+      <p class="field">
+        <label class="field-label" for="role-name">Name</label>
+        <input class="input" id="role-name" required autofocus maxlength="50" pattern="[A-Za-z][A-Za-z0-9_\\-]*"
+          autocomplete="off" value=${name} aria-describedby="role-hint role-error"
+          onInput=${(/** @type {any} */ event) => setName(event.currentTarget.value)} />
+        <span class="hint" id="role-hint">Letters, digits, - and _, for example editor.</span>
+      </p>
+      <p class="field-error" role="alert" id="role-error">${wrong}</p>
+      <div class="dialog-actions">
+        <button class="button" type="button" onClick=${close}>Cancel</button>
+        <button class="button primary" type="submit">Continue</button>
+      </div>
+    </form>
+  <//>`;
+}
+
+/**
+ * Return the actions of a subject after the edits.
+ * @param {Role} role
+ * @param {string} subject
+ * @param {string[]} actions
+ * @param {Edits} edits
+ */
+function withEdits(role, subject, actions, edits) {
+  return actions.filter((action) => edits[`${subject}.${action}`] ?? isGranted(role, `${subject}.${action}`));
+}
+
+/** @param {number} count */
+const usersText = (count) => (count === 1 ? "1 user" : `${counted(count)} users`);
+
+/** @param {number} count */
+const changesText = (count) => (count === 1 ? "1 change" : `${counted(count)} changes`);

@@ -1,0 +1,85 @@
+/** The list of users, with their roles and when they were last active. */
+
+import { ask } from "../api.js";
+import { useStudio } from "../context.js";
+import { Empty, Failure, Loading } from "../states.js";
+import { useHeading } from "../site/heading.js";
+import { PEOPLE, useMessage } from "../store/messages.js";
+import { keyOf, useRequest } from "../store/requests.js";
+import { counted } from "../text.js";
+import { html, useState } from "../vendor/preact.js";
+import { InviteDialog } from "./invite-dialog.js";
+import { lastSeen } from "./requests.js";
+import { PeopleTabs } from "./tabs.js";
+import { UserDialog } from "./user-dialog.js";
+
+const SHOWN = 50;
+const TYPING_MS = 200;
+
+export function UsersPage() {
+  const { model } = useStudio();
+  useHeading(model, "Users");
+  const [text, setText] = useState("");
+  const [role, setRole] = useState("");
+  const [page, setPage] = useState(1);
+  const [open, setOpen] = useState(/** @type {number | "new" | null} */ (null));
+  const message = useMessage(PEOPLE);
+  const may = model.mayServed("user", "find");
+  const load = (/** @type {AbortSignal} */ signal) =>
+    ask("users", { query: { q: text.trim(), role, page, pageSize: SHOWN }, signal });
+  const key = may ? keyOf("users", text.trim(), role, page) : "";
+  const { value, error, retry, reload } = useRequest(key, load, { delayMs: text ? TYPING_MS : 0 });
+  const users = /** @type {import("./requests.js").User[] | undefined} */ (value?.data);
+  const shown = users?.find(({ id }) => id === open);
+  const close = () => setOpen(null);
+  const pages = value?.meta.pagination.pageCount ?? 1;
+  return html`<div class="page site-page people-page">
+    <header class="page-head">
+      <h1 tabindex="-1">Users</h1>
+      ${value && model.mayServed("user", "create") && html`<button class="button primary" type="button"
+        onClick=${() => setOpen("new")}>Invite user</button>`}
+    </header>
+    <${PeopleTabs} model=${model} current="people" />
+    <p class="site-told" role="status">${message.text}</p>
+    ${!may && html`<${Empty} title="Your role can't see users">
+      An administrator can grant it with user: [find].<//>`}
+    ${may && html`<div class="account-filter">
+      <input class="input" type="search" aria-label="Find users" placeholder="Name or e-mail" value=${text}
+        onInput=${(/** @type {any} */ event) => (setText(event.currentTarget.value), setPage(1))} />
+      <select class="select" aria-label="Role" value=${role}
+        onChange=${(/** @type {any} */ event) => (setRole(event.currentTarget.value), setPage(1))}>
+        <option value="">All roles</option>
+        ${Object.keys(value?.meta.roles ?? {}).map((name) => html`<option key=${name} value=${name}>${name}</option>`)}
+      </select>
+    </div>`}
+    ${may && !users && error && html`<${Failure} error=${error} again=${retry} />`}
+    ${may && !users && !error && html`<${Loading} />`}
+    ${users?.length === 0 && html`<${Empty} title=${text || role ? "No user matches" : "No users yet"}>
+      ${text || role ? "Change the search or the role." : "Invite the people who work on this site."}<//>`}
+    ${users && users.length > 0 && html`<ul class="account-list">
+      ${users.map((user) => html`<li key=${user.id}>
+        <button class="account-row" type="button" onClick=${() => setOpen(user.id)}>
+          <span class="account-name">${user.username}</span>
+          <span class="account-note">${user.email}</span>
+          <span class="account-role">${user.role}</span>
+          <span class="account-state">${stateOf(user)}</span>
+        </button>
+      </li>`)}
+    </ul>`}
+    ${pages > 1 && html`<nav class="account-pages" aria-label="Pages of users">
+      <button class="button" type="button" disabled=${page === 1} onClick=${() => setPage(page - 1)}>Previous</button>
+      <span>Page ${counted(page)} of ${counted(pages)}</span>
+      <button class="button" type="button" disabled=${page >= pages} onClick=${() => setPage(page + 1)}>Next</button>
+    </nav>`}
+    ${value && shown && html`<${UserDialog} user=${shown} roles=${value.meta.roles} close=${close}
+      changed=${reload} />`}
+    ${value && open === "new" && html`<${InviteDialog} roles=${value.meta.roles} close=${close} changed=${reload} />`}
+  </div>`;
+}
+
+/** @param {import("./requests.js").User} user */
+function stateOf(user) {
+  if (user.blocked) return html`<span class="account-flag is-bad">Blocked</span>`;
+  if (user.invited) return html`<span class="account-flag">Invited</span>`;
+  return lastSeen(user.lastSeen);
+}
