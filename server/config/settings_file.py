@@ -69,7 +69,7 @@ def change_settings_text(text: str, changes: Mapping[Path, Any], *, prune: bool 
         tops = {path[0] for path in changes}
         edits = {top: expected.get(top, REMOVE) for top in sorted(tops)}
         for expand in (False, True):
-            edited = edit_yaml(text, tree, edits, expand=expand)
+            edited = edit_yaml(text, tree, edits, expand=expand, flow_lists=True)
             if same(_read(edited), expected):
                 return bom + (edited if edited.strip() or not text.strip() else _NO_SETTINGS)
     except SyntaxProblem as error:

@@ -121,6 +121,13 @@ def test_a_file_is_begun_and_never_left_empty() -> None:
     ) == ("roles: {public: {}}\n")
 
 
+def test_new_permissions_are_written_on_one_line() -> None:
+    text = change_settings_text(SITE, {("roles", "public", "tag"): ["find", "findOne"]})
+    assert "    article: [find, findOne]   # for all\n    tag: [find, findOne]\n  editor:\n" in text
+    text = change_settings_text(SITE, {("roles", "guest", "tag"): ["find"]})
+    assert "      - create  # new ones\n  guest: {tag: [find]}\n" in text
+
+
 def test_a_shared_value_is_written_out() -> None:
     text = "roles:\n  public: &p\n    tag: [find]\n  editor: *p\n"
     made = change_settings_text(text, {("roles", "editor", "tag"): ["create"]})

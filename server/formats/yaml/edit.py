@@ -86,10 +86,13 @@ def _write_scalar(value: Any, quote: str = "") -> str:
 _BETWEEN_ITEMS = re.compile(r"(?:\s|#[^\n]*)*")
 
 
-def edit_yaml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = False) -> str:
+def edit_yaml(
+    text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = False, flow_lists: bool = False
+) -> str:
     """Return YAML text with the top-level keys in `changes` updated. REMOVE as a value removes the key.
 
-    If `expand` is set, all anchors and aliases are replaced with their values.
+    - `expand`: whether all anchors and aliases are replaced with their values.
+    - `flow_lists`: whether lists under new keys are written on one line, as in `article: [find, findOne]`.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
     root = yaml_nodes(text)
@@ -98,9 +101,9 @@ def edit_yaml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
         return _append(text, entries, newline)
     if not text.endswith("\n"):
         # Without a final newline, a multi-line string at the end would be parsed differently.
-        made = edit_yaml(text + newline, tree, changes, expand=expand)
+        made = edit_yaml(text + newline, tree, changes, expand=expand, flow_lists=flow_lists)
         return made if expand else made.removesuffix(newline)
-    editor = _YamlEditor(text, newline)
+    editor = _YamlEditor(text, newline, flow_lists=flow_lists)
     if expand:
         changes = editor.expand(root, tree, changes)
     if root.style == "flow":
@@ -128,8 +131,8 @@ def _append(text: str, entries: str, newline: str) -> str:
 class _YamlEditor:
     """Editor that collects replacements for YAML text. The keys in `forced` are always rewritten."""
 
-    def __init__(self, text: str, newline: str) -> None:
-        self.text, self.newline = text, newline
+    def __init__(self, text: str, newline: str, *, flow_lists: bool = False) -> None:
+        self.text, self.newline, self.flow_lists = text, newline, flow_lists
         self.replacements: list[Replacement] = []
         self.forced: set[str] = set()
 
@@ -148,7 +151,8 @@ class _YamlEditor:
             i = node.find(key)
             if i < 0:
                 if value is not REMOVE:
-                    added += yaml_entry(key, value, offset=self.offset(node))
+                    flow = self.flow_lists and _has_lists(value)
+                    added += yaml_entry(key, value, offset=self.offset(node), flow=flow)
             elif value is REMOVE:
                 for each in node.all(key):
                     self.remove_lines(node.keys[each].start, self.trimmed_end(node.items[each]))
@@ -390,6 +394,12 @@ def _value_lines(value: Any, **style: Any) -> tuple[str, str]:
 
 def _has_anchor_or_alias(node: Node) -> bool:
     return node.anchored or node.kind == "alias" or any(map(_has_anchor_or_alias, (*node.keys, *node.items)))
+
+
+def _has_lists(value: Any) -> bool:
+    """Return whether a value is a list, or a mapping of lists."""
+    inner = value.values() if isinstance(value, dict) and value else [value]
+    return all(isinstance(one, list | tuple) and _is_shallow(one) for one in inner)
 
 
 def _is_shallow(value: Any) -> bool:
