@@ -21,7 +21,7 @@ from server.tools.terminal import (
     printable,
     site_option,
 )
-from server.write.renaming.rename import Rename, Renamed
+from server.write.renaming.rename import RenameRequest, RenameResult
 
 
 @click.command("mv")
@@ -39,7 +39,7 @@ def mv(old: str, new: str, root: Path, dry_run: bool) -> None:
     check_site(root)
     opened = open_site(root, Mode.READ if dry_run else Mode.COMMAND)
     site, writes = opened.site, writes_of_command(opened)
-    rename = Rename(_inside(old, site.root), _inside(new, site.root))
+    rename = RenameRequest(_inside(old, site.root), _inside(new, site.root))
     commit, before = "", Audit(site.root, site.state.settings, site.state.snapshot)
     with as_setup_error(old):
         if dry_run:
@@ -54,7 +54,7 @@ def mv(old: str, new: str, root: Path, dry_run: bool) -> None:
         click.echo(printable(line))
 
 
-def _lines_of(renamed: Renamed) -> Iterator[str]:
+def _lines_of(renamed: RenameResult) -> Iterator[str]:
     yield from (f"{before} → {after}" for before, after in renamed.files.items())
     yield from (f"{path}: reference updated" for path in renamed.references)
     yield from (
@@ -67,7 +67,7 @@ def _lines_of(renamed: Renamed) -> Iterator[str]:
         yield "documentId: unchanged, because the files contain it"
 
 
-def _former_links(before: Audit, renamed: Renamed) -> Iterator[str]:
+def _former_links(before: Audit, renamed: RenameResult) -> Iterator[str]:
     for found in find_former_links(before, renamed.files):
         links = "1 link leads" if found.count == 1 else f"{found.count} links lead"
         files = "1 file" if found.files == 1 else f"{found.files} files"

@@ -17,7 +17,7 @@ from server.lsp.view import Source, View
 from server.paths import UPLOADS
 from server.schema.model import title_of
 from server.service.unsaved import Plan, plan_rename
-from server.write.renaming.rename import Rename
+from server.write.renaming.rename import RenameRequest
 
 _ESCAPED = re.compile(r"[^\w./~-]")  # characters that links can contain only as escapes
 NO_FILES_MESSAGE = "Your editor can't rename files; close the document and run `bifolio mv` instead"
@@ -68,11 +68,11 @@ def _refuse_escapes(old: str, new: str) -> None:
         raise ValidationError(f'"{new}" contains "{found}", which links can\'t contain. {rule}')
 
 
-def request_of(view: View, key: Key, new: str) -> Rename:
+def request_of(view: View, key: Key, new: str) -> RenameRequest:
     if key[0] == MEDIA:
-        return Rename(f"{UPLOADS}/{key[1]}", f"{UPLOADS}/{new.removeprefix(f'{UPLOADS}/')}")
+        return RenameRequest(f"{UPLOADS}/{key[1]}", f"{UPLOADS}/{new.removeprefix(f'{UPLOADS}/')}")
     type_ = view.schema.types[key[0]]
-    return Rename(f"{type_.singular}/{key[1]}", f"{type_.singular}/{new}")
+    return RenameRequest(f"{type_.singular}/{key[1]}", f"{type_.singular}/{new}")
 
 
 def _edit(view: View, plan: Plan, versions: Mapping[str, int | None]) -> Json:
@@ -99,7 +99,7 @@ def will_rename(view: View, files: Any, versions: Mapping[str, int | None]) -> J
         before, after = (path.relative_to(view.root).as_posix() for path in (old, new))
         if view.layout.claim(before) is None and not before.startswith(f"{UPLOADS}/"):
             continue
-        plan = with_updated_links(view, plan_rename(view.overlay, Rename(before, after)))
+        plan = with_updated_links(view, plan_rename(view.overlay, RenameRequest(before, after)))
         others = {path: to for path, to in plan.renames.items() if path != before}
         changes += workspace_edit(view.root, Plan(plan.texts, others), versions)["documentChanges"]
     return {"documentChanges": changes} if changes else None

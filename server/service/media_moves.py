@@ -26,7 +26,7 @@ from server.storage.images.limits import needs_formats
 from server.storage.media import SIDECAR_SUFFIX
 from server.storage.read import parse
 from server.storage.temporary import temporary_file
-from server.write.context import Context, unreadable
+from server.write.context import Context, syntax_errors_as_conflicts
 from server.write.write_timestamps import known_timestamps
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def _put(batch: Sequence[_Fetched], context: Context) -> int:
         path, sidecar = fetched_file.document.path, fetched_file.document.path + SIDECAR_SUFFIX
         if context.changeset.exists(path) or not context.changeset.exists(sidecar):
             continue  # another process has moved or deleted it
-        with unreadable(sidecar):
+        with syntax_errors_as_conflicts(sidecar):
             text = change_text(sidecar, context.changeset.text(sidecar), None, {DESCRIPTION_KEY: REMOVE})
         context.changeset.put(sidecar, text)
         context.changeset.put_file(path, fetched_file.source)
@@ -260,7 +260,7 @@ def _describe_file(context: Context, sent_file: _Sent) -> None:
     if not context.changeset.exists(path):
         context.changeset.put(path, new_text(path, None, trees))
         return
-    with unreadable(path):
+    with syntax_errors_as_conflicts(path):
         text = context.changeset.text(path)
         existing = parse(path, text, None)
         changes = {key: tree for key, tree in trees.items() if key == DESCRIPTION_KEY or key not in existing}

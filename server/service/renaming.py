@@ -6,18 +6,18 @@ from server.documents.path_rules import ENDINGS
 from server.paths import CONTENT, UPLOADS
 from server.service.read import Caller
 from server.service.write import Outcome, Writes
-from server.write.renaming.rename import Rename, Renamed, rename
+from server.write.renaming.rename import RenameRequest, RenameResult, rename
 
 
-def rename_content(writes: Writes, caller: Caller, request: Rename) -> Outcome[Renamed]:
+def rename_content(writes: Writes, caller: Caller, request: RenameRequest) -> Outcome[RenameResult]:
     return writes.make(caller, rename, request, message=partial(_message, request))
 
 
-def preview_rename(writes: Writes, request: Rename) -> Renamed:
+def preview_rename(writes: Writes, request: RenameRequest) -> RenameResult:
     return writes.site.preview(rename, request)[1]
 
 
-def _message(request: Rename, renamed: Renamed) -> str:
+def _message(request: RenameRequest, renamed: RenameResult) -> str:
     pairs = renamed.files.items() or [(request.old, request.new)]
     # The file with the shortest path is the published version in the default locale.
     old, new = min(pairs, key=lambda pair: len(pair[0]))

@@ -28,7 +28,7 @@ from server.storage.git.times import CommitTimes
 from server.storage.git.tree import read_named
 from server.storage.read import decode, read_bytes
 from server.storage.store import Store
-from server.write.source import Masked, mask_text
+from server.write.source import MaskedText, mask_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +154,10 @@ def _lines(site: Site, one: ChangedFile, head: str, state: State) -> list[str] |
     return diff_lines(before.text.splitlines(), after.text.splitlines())
 
 
-def _mask_passwords(one: ChangedFile, text: str, state: State, earlier: Sequence[str] = ()) -> Masked:
+def _mask_passwords(one: ChangedFile, text: str, state: State, earlier: Sequence[str] = ()) -> MaskedText:
     """Mask the passwords in a file's text. Raises ConflictError if they can't be masked."""
     if one.type is None or not text:
-        return Masked(without_hashes(text))
+        return MaskedText(without_hashes(text))
     return mask_text(state.schema, one.type, one.change.path, text, earlier)
 
 

@@ -9,7 +9,7 @@ from server.service.read import Caller
 from server.service.undo_permission import NOT_FOUND_MESSAGE, permit_undoing, permit_write, sight_of_files
 from server.service.write import Outcome, Writes
 from server.storage.undo import UndoFolder
-from server.write.undo import Restoration, restore
+from server.write.undo import UndoRequest, restore
 
 DEFAULT_MESSAGE = "Undo a change"
 
@@ -32,7 +32,7 @@ def take_back(
         raise NotFoundError(NOT_FOUND_MESSAGE)
     permit_write(caller, record.permits)
     permits, may_see = record.permits if undo else (), sight_of_files(caller)
-    restoration = Restoration(record, folder.copy_of, partial(permit_undoing, caller), may_see)
+    restoration = UndoRequest(record, folder.copy_of, partial(permit_undoing, caller), may_see)
     outcome = writes.make(caller, restore, restoration, message=message or DEFAULT_MESSAGE, permits=permits)
     folder.forget(id_)
     return replace(outcome, made=tuple(filter(may_see, outcome.made)))

@@ -52,12 +52,14 @@ def permit_undoing(caller: Caller, documents: Sequence[UndoneDocument]) -> None:
 
 def _effects(document: UndoneDocument) -> Iterator[tuple[Verb, frozenset[Place]]]:
     """Yield each kind of write that the undo makes, with the affected locales and statuses."""
-    now, then = ({locale for locale, _ in places} for places in (document.now, document.then))
+    now, then = (
+        {locale for locale, _ in places} for places in (document.versions_before, document.versions_after)
+    )
     if now - then:
-        yield Verb.DELETE, document.now
+        yield Verb.DELETE, document.versions_before
     if then - now:
         is_new = not now and document.type.kind == "collectionType"
-        restored = frozenset(place for place in document.then if place[0] in then - now)
+        restored = frozenset(place for place in document.versions_after if place[0] in then - now)
         yield Verb.CREATE if is_new else Verb.UPDATE, restored
 
 

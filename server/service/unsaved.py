@@ -12,7 +12,7 @@ from server.site.writing.preparing import Prepare, SpeculativeWrite, prepare_cha
 from server.storage.changeset import Changeset, WorkingTree
 from server.storage.files import Signature, size_signature
 from server.storage.read import BOM
-from server.write.renaming.rename import Rename, Renamed, rename
+from server.write.renaming.rename import RenameRequest, RenameResult, rename
 
 Request = TypeVar("Request")
 Result = TypeVar("Result")
@@ -48,7 +48,7 @@ class _OpenFiles(WorkingTree):
         return super().read(path)
 
 
-def plan_rename(overlay: UnsavedSite, request: Rename) -> Plan:
+def plan_rename(overlay: UnsavedSite, request: RenameRequest) -> Plan:
     changeset, renamed = _prepare(overlay, rename, request)
     return _plan(overlay, changeset, renamed)
 
@@ -69,7 +69,7 @@ def _prepare(
     return changeset, prepared.result
 
 
-def _plan(overlay: UnsavedSite, changeset: Changeset, renamed: Renamed | None) -> Plan:
+def _plan(overlay: UnsavedSite, changeset: Changeset, renamed: RenameResult | None) -> Plan:
     renames = dict(renamed.files) if renamed else {}
     renames.update(_moved(changeset, renames))
     old_paths = {new: old for old, new in renames.items()}

@@ -53,7 +53,7 @@ class Uploads:
     def upload(
         self,
         caller: Caller,
-        files: Iterable[uploading.Incoming],
+        files: Iterable[uploading.ReceivedFile],
         attachment: Attachment | None = None,
         message: str = "",
     ) -> StoredFiles:
@@ -74,7 +74,7 @@ class Uploads:
         permits = (_MAY_UPLOAD, _MAY_DELETE) if undo else ()
         return self._writes.make(caller, uploading.remove, key, message=message, permits=permits)
 
-    def _keep(self, file: uploading.Incoming) -> uploading.Incoming:
+    def _keep(self, file: uploading.ReceivedFile) -> uploading.ReceivedFile:
         """Store an uploaded file in the bucket. If there is no bucket, measure images before the write."""
         suffix = uploading.ending_of_upload(file)
         if not self._site.state.settings.media.store:

@@ -35,12 +35,12 @@ def invalid_attributes(entry: Entry) -> frozenset[str]:
     return frozenset(str(problem.at[0]) for problem in wrong)
 
 
-def contains(
+def contains_version(
     entry: Entry, layout: Layout, type_: Type, document_id: str | None, locales: Container[str]
 ) -> bool:
     """Return whether a file with an error contains a version of the document in one of the locales.
 
-    If `document_id` is None, this can be any document of the content type.
+    If `document_id` is None, any document of the content type counts.
     """
     claim = layout.claim(entry.path)
     if claim is None or claim.type.uid != type_.uid or claim.locale not in locales:

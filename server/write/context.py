@@ -24,7 +24,7 @@ from server.storage.entry import Entry
 from server.storage.files import size_signature
 from server.storage.read import parse, refuse_empty
 from server.storage.store import Store
-from server.write.broken_files import contains, error_in_file, error_of, invalid_attributes
+from server.write.broken_files import contains_version, error_in_file, error_of, invalid_attributes
 
 # The cost of parsing or changing a document's text. See `server.index.budget` for the cost of a step.
 _STEPS_PER_TEXT, _CHARS_PER_STEP = 100, 16
@@ -43,31 +43,32 @@ def _none(type_: Type, document_id: str, locale: str) -> Iterable[Document]:
 
 class BaseVersions:
     """The document versions on which the first attempt at a write was based.
+
     A retry after another machine's write compares these versions with the current versions.
     """
 
     def __init__(self) -> None:
         self._versions: list[Versions] = []
         self._next = 0
-        self.is_again = False
+        self.is_retry = False
 
     @property
-    def is_asked(self) -> bool:
+    def has_versions(self) -> bool:
         return bool(self._versions)
 
     def begin(self) -> None:
         self._next = 0
-        if not self.is_again:
+        if not self.is_retry:
             self._versions.clear()
 
-    def again(self) -> None:
-        self.is_again = True
+    def start_retry(self) -> None:
+        self.is_retry = True
 
-    def of(self, current: Versions) -> Versions:
-        """Record and return `current` during the first attempt. During a retry, return the recorded
-        versions.
+    def record_or_replay(self, current: Versions) -> Versions:
+        """Record and return `current` during the first attempt. During a retry, return the
+        recorded versions.
         """
-        if not self.is_again:
+        if not self.is_retry:
             self._versions.append(current)
             return current
         at, self._next = self._next, self._next + 1
@@ -78,11 +79,11 @@ class BaseVersions:
 class Context:
     """Input for one change, and `changeset`, which collects the new file contents.
 
-    - `recent`: yields earlier versions of a document in a locale, newest first.
-    - `first`: the versions on which the first attempt was based.
+    - `find_recent`: yields earlier versions of a document in a locale, newest first.
+    - `base_versions`: the versions on which the first attempt was based.
     - `broken`: entries of the files that had an error before the change, by path. The last valid version of
       such a file may still be served.
-    - `touched`: for each written or deleted file, the document that it contained before.
+    - `old_documents`: for each written or deleted file, the document that it contained before.
     - `budget`: limits the CPU time, and stops if the client disconnects. Spent only before anything is
       written.
     """
@@ -92,12 +93,12 @@ class Context:
     store: Store
     changeset: Changeset
     now: str
-    recent: Callable[[Type, str, str], Iterable[Document]] = _none
-    first: BaseVersions = field(default_factory=BaseVersions)
-    touched: dict[str, Document | None] = field(default_factory=dict)
+    find_recent: Callable[[Type, str, str], Iterable[Document]] = _none
+    base_versions: BaseVersions = field(default_factory=BaseVersions)
+    old_documents: dict[str, Document | None] = field(default_factory=dict)
     broken: Mapping[str, Entry] = field(default_factory=dict)
     budget: Budget = UNLIMITED
-    # the `touched` of each earlier step of the same change
+    # the `old_documents` of each earlier step of the same change
     _outer: tuple[dict[str, Document | None], ...] = ()
     # each file's text and parsed values, by path
     _trees: dict[str, tuple[str, Mapping[str, Tree]]] = field(default_factory=dict)
@@ -106,23 +107,27 @@ class Context:
     def layout(self) -> Layout:
         return self.store.layout
 
-    def after(self) -> "Context":
+    def for_next_change(self) -> "Context":
         """Return a context for the next change, based on this context's changes. Both contexts share a
         changeset.
         """
-        if not self.touched:
+        if not self.old_documents:
             return self
-        removed = [document for document in self.touched.values() if document]
-        entries = [self._entry(path) for path in sorted(self.touched) if self.changeset.exists(path)]
+        removed = [document for document in self.old_documents.values() if document]
+        entries = [self._entry(path) for path in sorted(self.old_documents) if self.changeset.exists(path)]
         added = [entry.document for entry in entries if entry and entry.document]
         snapshot = apply(self.snapshot, removed, added)
-        return replace(self, snapshot=snapshot, recent=partial(self._before, removed), touched={}, _outer=())
+        return replace(
+            self, snapshot=snapshot, find_recent=partial(self._before, removed), old_documents={}, _outer=()
+        )
 
     def next_step(self) -> "Context":
-        # Paths that the next step writes are also added to the `touched` of this context.
-        if not self.touched:
+        # Paths that the next step writes are also added to the `old_documents` of this context.
+        if not self.old_documents:
             return self
-        return replace(self.after(), recent=self.recent, _outer=(*self._outer, self.touched))
+        return replace(
+            self.for_next_change(), find_recent=self.find_recent, _outer=(*self._outer, self.old_documents)
+        )
 
     def _before(
         self, replaced: Iterable[Document], type_: Type, document_id: str, locale: str
@@ -130,7 +135,7 @@ class Context:
         for document in replaced:
             if (document.type.uid, document.document_id, document.locale) == (type_.uid, document_id, locale):
                 yield document
-        yield from self.recent(type_, document_id, locale)
+        yield from self.find_recent(type_, document_id, locale)
 
     def _entry(self, path: str) -> Entry | None:
         return self._parse(path, self.changeset.text(path))
@@ -142,8 +147,8 @@ class Context:
 
     def changes_published(self) -> bool:
         # The files after the change can also contain published versions.
-        entries = (self._entry(path) for path in self.touched if self.changeset.exists(path))
-        documents = (*self.touched.values(), *(entry.document for entry in entries if entry))
+        entries = (self._entry(path) for path in self.old_documents if self.changeset.exists(path))
+        documents = (*self.old_documents.values(), *(entry.document for entry in entries if entry))
         return any(document is not None and document.status == PUBLISHED for document in documents)
 
     def versions(self, type_: Type, document_id: str, locale: str) -> tuple[Document | None, Document | None]:
@@ -166,33 +171,36 @@ class Context:
             )
         return document
 
-    def changes(self, document: Document, new: Values, also: Iterable[str] = ()) -> dict[str, Any]:
-        """Return the changes to a document's file, by key, that are needed to store `new`.
+    def changed_keys(
+        self, document: Document, new_values: Values, rewritten_names: Iterable[str] = ()
+    ) -> dict[str, Any]:
+        """Return the changes to a document's file, by key, that are needed to store `new_values`.
 
-        The attributes in `also` are written even if their values have not changed.
+        The attributes in `rewritten_names` are written even if their values have not changed.
         """
         old, attributes = values_of(document), document.type.attributes
-        if same_values(old, new) and not also:
+        if same_values(old, new_values) and not rewritten_names:
             return {}
-        rewritten = {name: encode(attributes[name], new[name]) for name in also}
-        return {**rewritten, **changed_keys(document.type, old, new, self.tree(document))}
+        rewritten = {name: encode(attributes[name], new_values[name]) for name in rewritten_names}
+        return {**rewritten, **changed_keys(document.type, old, new_values, self.tree(document))}
 
     def invalid_attributes(self, document: Document) -> frozenset[str]:
         """Return the names of the attributes that have invalid values in the document's file."""
         broken = self._broken(document.path)
         return invalid_attributes(broken) if broken else frozenset()
 
-    def refuse_broken(self, path: str) -> None:
+    def require_valid_file(self, path: str) -> None:
         """Raise ConflictError if the file has an error."""
         self._refuse(self._broken(path))
 
-    def refuse_unserved(self, type_: Type, document_id: str | None, locales: Container[str]) -> None:
+    def require_served(self, type_: Type, document_id: str | None, locales: Container[str]) -> None:
         """Raise ConflictError if an error in a file prevents a version of the document from being served.
-        If `document_id` is None, this can be any document of the content type.
+
+        If `document_id` is None, any document of the content type counts.
         """
         for path, entry in self.broken.items():
             is_unserved = entry.document is None and not self.changeset.changes(path)
-            if is_unserved and contains(entry, self.layout, type_, document_id, locales):
+            if is_unserved and contains_version(entry, self.layout, type_, document_id, locales):
                 self._refuse(entry)
 
     def _broken(self, path: str) -> Entry | None:
@@ -209,7 +217,7 @@ class Context:
 
     def tree(self, document: Document) -> Mapping[str, Tree]:
         """Return the parsed content of a document's file. Raises ConflictError if it has a syntax error."""
-        with unreadable(document.path):
+        with syntax_errors_as_conflicts(document.path):
             text = self._text(document)
             cached = self._trees.get(document.path)
             if cached is None or cached[0] != text:
@@ -218,9 +226,9 @@ class Context:
                 cached = self._trees[document.path] = text, collect_other_keys(document.type, parsed)
             return cached[1]
 
-    def changed(self, document: Document, changes: Mapping[str, Any]) -> str:
-        """Return a document file's text after `changes`. Raises ConflictError if the file can't be parsed, or
-        if it has an error that `changes` do not fix.
+    def text_with_changes(self, document: Document, changes: Mapping[str, Any]) -> str:
+        """Return a document file's text after `changed_keys`. Raises ConflictError if the file can't be
+        parsed, or if it has an error that `changed_keys` do not fix.
         """
         type_ = document.type
         keys = spread_other_keys(type_, changes, self.tree(document) if type_.other_keys in changes else None)
@@ -228,7 +236,7 @@ class Context:
         if body and body.has_default and keys.get(body.name, "") is None and document.path.endswith(MARKDOWN):
             # An empty body would be read as the attribute's default, so write an explicit null.
             keys = {**keys, body.name: WRITTEN_NULL}
-        with unreadable(document.path):
+        with syntax_errors_as_conflicts(document.path):
             text = self._text(document)
             self._spend(text)
             text = change_text(document.path, text, type_.body, keys)
@@ -251,7 +259,7 @@ class Context:
 
     def rewrite(self, document: Document, changes: Mapping[str, Any]) -> None:
         # The timestamps stay the same, because the write is to a different document.
-        self.put(document.path, self.changed(document, changes), document)
+        self.put(document.path, self.text_with_changes(document, changes), document)
 
     def put(self, path: str, text: str, old: Document | None = None) -> None:
         self._refuse_too_many(path)
@@ -270,27 +278,28 @@ class Context:
         self.changeset.put(path, text)
 
     def _touch(self, path: str, old: Document | None) -> None:
-        for touched in (self.touched, *self._outer):
+        for touched in (self.old_documents, *self._outer):
             touched.setdefault(path, old)
 
-    def replace(self, path: str, text: str, *known: Document | None) -> None:
-        """Set the text of a new file, or of a file that contains one of the `known` versions.
+    def replace_file(self, path: str, text: str, *replaceable: Document | None) -> None:
+        """Set the text of a new file, or of a file that contains one of the `replaceable` versions.
+
         Raises ConflictError if the file contains a different document or has a syntax error.
         """
-        old = next((document for document in known if document and document.path == path), None)
+        old = next((document for document in replaceable if document and document.path == path), None)
         if old is not None:
             self.tree(old)
         elif self.changeset.exists(path):
-            self.refuse_broken(path)
+            self.require_valid_file(path)
             raise ConflictError(f"{path} already exists and contains a different document")
         self._put(path, text, old)
 
     def remove(self, document: Document) -> None:
-        self.refuse_broken(document.path)
-        self.remove_moved(document)
+        self.require_valid_file(document.path)
+        self.remove_after_move(document)
 
-    def remove_moved(self, document: Document) -> None:
-        """Delete a file whose text has been moved to a different file."""
+    def remove_after_move(self, document: Document) -> None:
+        """Delete a file after its text has been moved to a different file."""
         self.tree(document)
         self._touch(document.path, document)
         self.changeset.delete(document.path)
@@ -307,8 +316,8 @@ class Context:
 
 
 @contextmanager
-def unreadable(path: str) -> Iterator[None]:
-    """Context manager that converts a syntax error in a file to a ConflictError."""
+def syntax_errors_as_conflicts(path: str) -> Iterator[None]:
+    """Context manager that converts a syntax error in the file at `path` to a ConflictError."""
     try:
         yield
     except SyntaxProblem as error:

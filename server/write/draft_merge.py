@@ -47,28 +47,29 @@ def write_draft(
     draft: Document | None,
     new: Values,
     *,
-    always: bool = False,
-    also: Iterable[str] = (),
+    even_if_unchanged: bool = False,
+    rewritten_names: Iterable[str] = (),
 ) -> None:
     """Write new values to a document's draft, creating the draft's file if necessary.
-    If no value has changed, the file is written only if `always` is set. The attributes in `also` are written
-    even if they have not changed.
+
+    If no value has changed, the file is written only if `even_if_unchanged` is set. The attributes in
+    `rewritten_names` are written even if their values have not changed.
     """
     base = draft or published
-    changes = context.changes(base, new, also) if base else {}
+    changes = context.changed_keys(base, new, rewritten_names) if base else {}
     if base is None:
         return
-    if not (changes or always):
-        context.refuse_broken(base.path)
+    if not (changes or even_if_unchanged):
+        context.require_valid_file(base.path)
         _rely_on(context, published, draft)
         return
     if draft is None:
         changes |= {**timestamps_of_new_draft(context, base), **draft_key_value(base.type)}
     else:
         changes |= timestamp_of_change(context, base)
-    text = context.changed(base, changes)
+    text = context.text_with_changes(base, changes)
     path = draft.path if draft else context.sibling(base.path, draft=True)
-    context.replace(path, text, draft, published)
+    context.replace_file(path, text, draft, published)
 
 
 def write_published(
@@ -77,33 +78,34 @@ def write_published(
     draft: Document | None,
     new: Values,
     *,
-    always: bool = False,
-    also: Iterable[str] = (),
+    even_if_unchanged: bool = False,
+    rewritten_names: Iterable[str] = (),
 ) -> None:
     """Publish new values. If there is a draft, its file replaces the published file.
-    If there is no draft and no value has changed, the file is written only if `always` is set. The attributes
-    in `also` are written even if they have not changed.
+
+    If there is no draft and no value has changed, the file is written only if `even_if_unchanged` is set. The
+    attributes in `rewritten_names` are written even if their values have not changed.
     """
     base = draft or published
-    changes = context.changes(base, new, also) if base else {}
+    changes = context.changed_keys(base, new, rewritten_names) if base else {}
     if base is None:
         return
     if published and draft:
-        context.refuse_broken(published.path)
-    if not (changes or draft or always):
-        context.refuse_broken(base.path)
+        context.require_valid_file(published.path)
+    if not (changes or draft or even_if_unchanged):
+        context.require_valid_file(base.path)
         _rely_on(context, published)
         return
     timestamps = timestamps_of_publishing(context, base, published)
-    text = context.changed(base, {**changes, **timestamps, **_no_draft_mark(context, base)})
+    text = context.text_with_changes(base, {**changes, **timestamps, **_no_draft_mark(context, base)})
     target = context.sibling(base.path, draft=False) if draft else base.path
     if published and PurePosixPath(published.path).suffix == PurePosixPath(base.path).suffix:
         target = published.path
     elif published:
         context.remove(published)
-    context.replace(target, text, published, draft)
+    context.replace_file(target, text, published, draft)
     if draft and draft.path != target:
-        context.remove_moved(draft)
+        context.remove_after_move(draft)
 
 
 def _rely_on(context: Context, *versions: Document | None) -> None:

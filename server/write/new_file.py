@@ -32,13 +32,14 @@ def write_new(context: Context, address: Address, document_id: str, values: Valu
     trees |= timestamps_of_new_file(context, is_published=type_.draft_publish and not address.draft)
     if address.draft:
         trees.update(draft_key_value(type_))
-    context.replace(path, new_text(path, type_.body, trees, type_.front_matter))
+    context.replace_file(path, new_text(path, type_.body, trees, type_.front_matter))
 
 
 def free_path(
-    context: Context, address: Address, document_id: str, values: Values, otherwise: str = ""
+    context: Context, address: Address, document_id: str, values: Values, default_name: str = ""
 ) -> str:
-    """Return an unused path for a new document. If the values do not supply a file name, use `otherwise`.
+    """Return an unused path for a new document. If the values do not supply a file name, use `default_name`.
+
     Raises ConflictError if no unused path is found.
     """
     type_ = address.type
@@ -49,7 +50,7 @@ def free_path(
     folders = (type_.file_name or "").count("/") if built else 0
     uid = built or uid
     # Use lower case, because some file systems ignore case.
-    named = uid.lower() if isinstance(uid, str) and _is_path(uid, folders) else otherwise
+    named = uid.lower() if isinstance(uid, str) and _is_path(uid, folders) else default_name
     name = type_.singular if type_.kind == "singleType" else named or document_id
     ending = _ENDINGS[type_.format]
     for candidate in (name, f"{name}-{document_id}"):

@@ -163,7 +163,7 @@ class Relinker:
             if only_draft and document is published and new != current:
                 path = context.sibling(document.path, draft=True)
                 changes = {attribute.name: encode(attribute, new)}
-                context.put(path, context.changed(document, changes))
+                context.put(path, context.text_with_changes(document, changes))
             else:
                 self._put(document, attribute, new)
 

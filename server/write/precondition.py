@@ -38,16 +38,16 @@ def version_of_text(text: str) -> str:
     return blake2b(text.encode(errors="surrogatepass"), digest_size=16, key=_key_of(_secret)).hexdigest()
 
 
-def require_match(if_match: str | None, document: Document | None, *, tell: bool = True) -> None:
+def require_match(if_match: str | None, document: Document | None, *, include_version: bool = True) -> None:
     """Raise PreconditionError if the `If-Match` header does not match the current version.
-    If `tell` is set, the error contains the current version's hash.
+    If `include_version` is set, the error contains the current version's hash.
     """
     if if_match is None:
         return
     if document is None:
-        raise PreconditionError("The document no longer exists", {"version": None} if tell else {})
+        raise PreconditionError("The document no longer exists", {"version": None} if include_version else {})
     if not is_named(if_match, document):
-        raise PreconditionError(details={"version": version_of(document)} if tell else {})
+        raise PreconditionError(details={"version": version_of(document)} if include_version else {})
 
 
 def is_named(if_match: str, document: Document) -> bool:

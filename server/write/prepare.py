@@ -22,7 +22,7 @@ from server.index.user_index import join
 from server.write import publication
 from server.write.context import Context, values_of
 from server.write.precondition import is_named, require_match, version_of
-from server.write.readable import Reading
+from server.write.readable import ReadAccess
 from server.write.rebase import earlier_version, rebase
 from server.write.request import Address, BatchRequest, WriteRequest
 from server.write.validate import Change, Validator
@@ -77,7 +77,7 @@ def batch(request: BatchRequest, context: Context) -> tuple[tuple[str, bool], ..
     for number, (prepare, operation) in enumerate(request.operations):
         with of_operation(number):
             context.budget.spend(_STEPS_PER_OPERATION)
-            context = context.after()
+            context = context.for_next_change()
             results.append(_with_merge_flag(prepare, operation, context))
     return tuple(results)
 
@@ -143,10 +143,10 @@ def _reads_version(request: WriteRequest, address: Address) -> bool:
     return not address.draft or may_read_drafts(request.actor, address.type)
 
 
-def _reading(request: WriteRequest, address: Address, context: Context, *, versions: bool) -> Reading:
+def _reading(request: WriteRequest, address: Address, context: Context, *, versions: bool) -> ReadAccess:
     schema = context.snapshot.schema
     private = may_read_source_of(request.actor, address.type, schema, draft=address.draft)
-    return Reading(request.actor, schema, private, versions)
+    return ReadAccess(request.actor, schema, private, versions)
 
 
 def _reads_merged(request: WriteRequest, address: Address, context: Context) -> bool:
@@ -160,7 +160,7 @@ def _first(
 ) -> Document | None:
     # Returns None if this is still the current version. Raises OvertakenError if the document's existence,
     # type or status has changed.
-    (first,) = context.first.of((current,))
+    (first,) = context.base_versions.record_or_replay((current,))
     if _is_same(first, current):
         return None
     if first is None or current is None or (first.type, first.status) != (current.type, current.status):
@@ -193,7 +193,7 @@ def _check_match(request: WriteRequest, address: Address, context: Context) -> A
     type_, document_id = address.type, address.document_id
     document_id = document_id or single_id(context.snapshot, context.settings, type_, address.locale) or ""
     current = tuple(v for each in request.locales for v in context.versions(type_, document_id, each))
-    first = context.first.of(current)
+    first = context.base_versions.record_or_replay(current)
     if any(current) and not all(map(_is_same, first, current)):
         raise OvertakenError(details=_names(address, next(filter(None, current))))
     return address
@@ -205,14 +205,16 @@ def _matched_draft_address(request: WriteRequest, context: Context) -> Address:
     type_ = address.type
     _require_fit(replace(address, draft=True), context)
     document_id = address.document_id or single_id(context.snapshot, context.settings, type_, address.locale)
-    context.refuse_unserved(type_, document_id, locales)
+    context.require_served(type_, document_id, locales)
     if not document_id or not any(any(context.versions(type_, document_id, each)) for each in locales):
         raise NotFoundError()
     return replace(address, document_id=document_id)
 
 
 def _require_match(request: WriteRequest, address: Address, context: Context) -> None:
-    require_match(request.if_match, _current(address, context), tell=_reads_version(request, address))
+    require_match(
+        request.if_match, _current(address, context), include_version=_reads_version(request, address)
+    )
 
 
 def _earlier(request: WriteRequest, address: Address, context: Context) -> Document | None:

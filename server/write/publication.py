@@ -21,8 +21,9 @@ NO_DRAFT_MESSAGE = "This document has no draft to discard"
 
 def discard(context: Context, type_: Type, document_id: str, locales: Iterable[str], *, blind: bool) -> None:
     """Discard the drafts of a published document in the given locales.
-    Raises ValidationError if the document is not published, or if there is no draft and `blind` is not set.
-    Raises ConflictError if a file has an error.
+
+    If `blind` is set, the caller can't see drafts, so a missing draft is not an error. Raises ValidationError
+    if the document is not published or has no draft, and ConflictError if a file has an error.
     """
     locales = tuple(locales)
     found = [(locale, *context.versions(type_, document_id, locale)) for locale in locales]
@@ -32,10 +33,10 @@ def discard(context: Context, type_: Type, document_id: str, locales: Iterable[s
     for locale, published, _ in found:
         draft = context.only_version(type_, document_id, locale, DRAFT)
         if published and draft:
-            context.refuse_broken(published.path)
+            context.require_valid_file(published.path)
             context.remove(draft)
             shared |= _shared(type_, published, draft)
-    if not context.touched and not blind:
+    if not context.old_documents and not blind:
         raise ValidationError(NO_DRAFT_MESSAGE)
     if shared:
         _share(context, type_, document_id, locales, shared)
@@ -74,7 +75,7 @@ def unpublish(context: Context, type_: Type, document_id: str, locales: Iterable
             continue
         draft = context.versions(type_, document_id, locale)[1]
         if draft:
-            context.refuse_broken(draft.path)
+            context.require_valid_file(draft.path)
             context.remove(published)
         else:
             _become_draft(context, published)
@@ -85,8 +86,8 @@ def _become_draft(context: Context, published: Document) -> None:
     path = published.path if type_.draft_key else context.sibling(published.path, draft=True)
     changes: Values = {**timestamps_of_unpublishing(), **draft_key_value(type_)}
     if path == published.path:
-        context.replace(path, context.changed(published, changes), published)
+        context.replace_file(path, context.text_with_changes(published, changes), published)
         return
     changes |= timestamps_of_moved(context, published)
-    context.replace(path, context.changed(published, changes))
+    context.replace_file(path, context.text_with_changes(published, changes))
     context.remove(published)

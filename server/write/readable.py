@@ -9,13 +9,13 @@ from server.schema.model import Attribute, Schema, Type
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """A caller's permission to read private values, and to read all versions that a write changes."""
+class ReadAccess:
+    """What a caller may read: private values, and all versions that a write changes."""
 
     actor: Actor
     schema: Schema
-    private: bool
-    versions: bool = True
+    private_values: bool
+    all_versions: bool = True
 
     def guesses(self, type_: Type, names: Iterable[str]) -> frozenset[str]:
         found = (name for name in names if name in type_.attributes)
@@ -23,7 +23,7 @@ class Reading:
 
     def covers(self, type_: Type, names: Iterable[str]) -> bool:
         # This includes the attributes of components and the targets of relations.
-        return self.versions and self._covers(type_.attributes, names, frozenset())
+        return self.all_versions and self._covers(type_.attributes, names, frozenset())
 
     def covers_target(self, type_: Type) -> bool:
         return may_see_all(self.actor, type_)
@@ -36,7 +36,7 @@ class Reading:
 
     def _covers_attribute(self, attribute: Attribute, outer: frozenset[str]) -> bool:
         # `outer` stops the recursion, because a component can contain itself.
-        if not self.private and not attribute.visible:
+        if not self.private_values and not attribute.visible:
             return False
         if attribute.type == "relation":
             return all(map(self.covers_target, self._targets(attribute))) and self._covers_owner(attribute)
@@ -54,4 +54,4 @@ class Reading:
     def _covers_owner(self, attribute: Attribute) -> bool:
         owner = self.schema.types.get(attribute.target or "")
         owning = owner.attributes.get(attribute.mapped_by or "") if owner else None
-        return self.private or owning is None or owning.visible
+        return self.private_values or owning is None or owning.visible

@@ -32,7 +32,7 @@ def earlier_version(if_match: str, current: Document, address: Address, context:
 def _versions_shown(current: Document, address: Address, context: Context) -> Iterator[Document]:
     # These are the versions that earlier GET requests for this address could have returned.
     published, _ = context.versions(current.type, current.document_id, current.locale)
-    recent = context.recent(current.type, current.document_id, current.locale)
+    recent = context.find_recent(current.type, current.document_id, current.locale)
     for document in (*filter(None, [published]), *recent):
         if document.status == address.status:
             yield document
@@ -44,22 +44,27 @@ def rebase(
     request: WriteRequest,
     writer: Writer,
     change: Change,
-    earlier: Document,
-    now: list[Document] | None = None,
+    base_version: Document,
+    new_versions: list[Document] | None = None,
 ) -> Change:
-    """Rebase `change` from the version `earlier` onto `now` (by default, the versions to be replaced).
+    """Rebase `change` from `base_version` onto `new_versions` (by default, the versions to be replaced).
+
     Raises OverlapError if the changes conflict, or ValidationError if `change` has faults.
     """
     if change.faults:
-        raise error_of_body(change.faults, writer.context.snapshot.schema, earlier.type, change.body)
-    type_, base = earlier.type, values_of(earlier)
-    address = replace(request.address, type=type_, document_id=earlier.document_id)
-    values, current, by_id = writer.merged(type_, earlier.document_id, base, change), earlier, True
-    replaced = now or writer.replaced(address)
+        raise error_of_body(change.faults, writer.context.snapshot.schema, base_version.type, change.body)
+    type_, base = base_version.type, values_of(base_version)
+    address = replace(request.address, type=type_, document_id=base_version.document_id)
+    values, current, by_id = (
+        writer.values_after(type_, base_version.document_id, base, change),
+        base_version,
+        True,
+    )
+    replaced = new_versions or writer.replaced(address)
     for current in replaced:
         merged = merge(type_, base, values, values_of(current), merge_text, ids_match=by_id)
         if merged.conflicts:
-            versions = (earlier, earlier.with_values(values), current)
+            versions = (base_version, base_version.with_values(values), current)
             shown = replaced[0].as_draft() if address.draft else replaced[0]
             details = _overlapping(request, writer.context, merged.conflicts, versions)
             raise OverlapError(details={"version": version_of(shown), "conflicts": details})

@@ -25,26 +25,27 @@ Resolve = Callable[[Attribute, Any, KeyPath, bool], Target]
 @dataclass(frozen=True, slots=True)
 class Connect:
     """A target to connect, and its position: "start", "end", "before" or "after".
-    The positions "before" and "after" refer to the target `other`.
+
+    The positions "before" and "after" refer to the target `neighbor`.
     """
 
     target: Target
-    place: str = "end"
-    other: Target = None
+    position: str = "end"
+    neighbor: Target = None
 
 
 @dataclass(frozen=True, slots=True)
 class Links:
     """A change to a relation. `set` takes precedence over the other operations.
 
-    - `kept`: the content types that the caller can't `find`. Targets of these types are kept.
-    - `strict`: whether placing a target next to a missing target is an error.
+    - `kept_types`: content types that the caller can't `find`. Targets of these types are not removed.
+    - `strict`: whether it is an error to place a target next to a missing target.
     """
 
     set: tuple[Target, ...] | None = None
     connect: tuple[Connect, ...] = ()
     disconnect: tuple[Target, ...] = ()
-    kept: frozenset[str] = frozenset()
+    kept_types: frozenset[str] = frozenset()
     strict: bool = field(default=True, compare=False)
 
     def apply(self, current: tuple[Target, ...], *, to_many: bool) -> tuple[Target, ...]:
@@ -53,7 +54,7 @@ class Links:
         """
         if self.set is not None:
             targets_set = tuple(dict.fromkeys(self.set)) if to_many else self.set[-1:]
-            return self._with_kept(targets_set, current, to_many=to_many) if self.kept else targets_set
+            return self._with_kept(targets_set, current, to_many=to_many) if self.kept_types else targets_set
         if not to_many:
             remaining = tuple(target for target in current if target not in self.disconnect)
             return (self.connect[-1].target,) if self.connect else remaining[-1:]
@@ -71,14 +72,15 @@ class Links:
             return targets_set
         targets = list(targets_set)
         for place, target in enumerate(current):
-            if target[0] in self.kept and target not in targets_set:
+            if target[0] in self.kept_types and target not in targets_set:
                 targets.insert(place, target)
         return tuple(targets)
 
-    def applied_to_itself(
+    def apply_to_same_document(
         self, document_id: str, target: Target, current: tuple[Target, ...], to_many: bool
     ) -> tuple[Target, ...]:
-        """Apply this change to a relation's derived side if the same document also stores the owning side.
+        """Apply this change to a derived relation whose owning side is stored in the same document.
+
         Return the stored targets. Only `target`, the document itself, can be added or removed.
         """
         if self.set is not None:
@@ -109,10 +111,10 @@ class _Sequence:
             target = self._after[target]
 
     def place(self, connect: Connect) -> None:
-        target, place = connect.target, connect.place
+        target, place = connect.target, connect.position
         if target in self._after:
             self._join(self._before[target], self._after[target])
-        other = connect.other if place in ("before", "after") else None
+        other = connect.neighbor if place in ("before", "after") else None
         before = other if place in ("start", "after") else self._before[other]
         after = self._after[before]
         self._join(before, target)
@@ -129,10 +131,10 @@ def _in_order(connects: tuple[Connect, ...], targets: Iterable[Target], *, stric
     # by target: the indexes of the `connects` that must be placed after it
     waiting: dict[Target, list[int]] = {}
     for number, connect in enumerate(connects):
-        if connect.place not in ("before", "after") or connect.other in placed_targets:
+        if connect.position not in ("before", "after") or connect.neighbor in placed_targets:
             ready.append(number)
         else:
-            waiting.setdefault(connect.other, []).append(number)
+            waiting.setdefault(connect.neighbor, []).append(number)
     yield from (connects[number] for number in _with_waiting(ready, connects, waiting))
     if waiting and strict:
         raise _misplaced([connects[number] for numbers in waiting.values() for number in numbers])
@@ -140,7 +142,7 @@ def _in_order(connects: tuple[Connect, ...], targets: Iterable[Target], *, stric
     for first in sorted(number for numbers in waiting.values() for number in numbers):
         if first not in placed:
             placed.add(first)
-            yield replace(connects[first], place="end", other=None)
+            yield replace(connects[first], position="end", neighbor=None)
             target = connects[first].target
             behind = sorted({*waiting.pop(target, ())} - placed)
             for number in _with_waiting(behind, connects, waiting):
@@ -160,7 +162,7 @@ def _with_waiting(
 
 def _misplaced(waiting: Iterable[Connect]) -> ValidationError:
     # The positions form a cycle or refer to a missing target.
-    others = {connect.target: connect.other for connect in waiting}
+    others = {connect.target: connect.neighbor for connect in waiting}
     target, seen = next(iter(others)), set[Target]()
     while others[target] in others:
         seen.add(target)

@@ -8,16 +8,17 @@ from server.write.request import Address
 from server.write.write_timestamps import timestamp_of_change
 
 
-def share(
+def write_shared_values(
     context: Context,
     address: Address,
     document_id: str,
     changed: Values,
-    guesses: Collection[str] = (),
+    possible_guesses: Collection[str] = (),
 ) -> None:
     """Write the changed values that all locales share to the document's files for other locales.
-    If a changed attribute is in `guesses`, files that already have the new value are written too. Otherwise,
-    authors could find out whether they have guessed a value.
+
+    If a changed attribute is in `possible_guesses`, files that already have the new value are written too.
+    Otherwise, authors could find out whether they have guessed a hidden value.
     """
     attributes = address.type.attributes
     shared = {name: value for name, value in changed.items() if not attributes[name].localized}
@@ -25,7 +26,7 @@ def share(
         return
     for locale in context.settings.locales.available:
         if locale != address.locale:
-            always = any(name in shared for name in guesses)
+            always = any(name in shared for name in possible_guesses)
             _share_with(context, address, document_id, locale, shared, always=always)
 
 
@@ -38,10 +39,10 @@ def _share_with(
         return
     values = {**values_of(base), **shared}
     if address.draft:
-        write_draft(context, published, draft, values, always=always)
+        write_draft(context, published, draft, values, even_if_unchanged=always)
         return
     for document in filter(None, (published, draft)):
-        changes = context.changes(document, {**values_of(document), **shared})
+        changes = context.changed_keys(document, {**values_of(document), **shared})
         if always:
             changes |= timestamp_of_change(context, document)
         if changes:

@@ -26,10 +26,10 @@ from server.schema.model import FILE_FIELDS, Schema, Type
 from server.storage.document_text import change_text
 from server.storage.files import size_signature
 from server.storage.read import BOM, parse
-from server.write.context import Context, unreadable, values_of
+from server.write.context import Context, syntax_errors_as_conflicts, values_of
 from server.write.prepare import PUBLISHES_MESSAGE, fit_to_schema
 from server.write.request import Address
-from server.write.shared_attributes import share
+from server.write.shared_attributes import write_shared_values
 from server.write.validate import Change
 from server.write.write import Writer, single_id
 from server.write.write_timestamps import stamp_text
@@ -41,13 +41,16 @@ _MIN_MASKED_CHARS = 8  # Shorter passwords are masked only as values of password
 
 
 @dataclass(frozen=True, slots=True)
-class Masked:
-    """A file's text with its passwords masked. `passwords` contains the original passwords in order."""
+class MaskedText:
+    """A file's text with its passwords masked. `passwords` contains the original passwords in order.
+
+    `has_other_passwords` is set if passwords or hashes were masked outside of password attributes.
+    """
 
     text: str
     passwords: tuple[str, ...] = ()
     # whether passwords or hashes were masked anywhere outside password attributes
-    strays: bool = False
+    has_other_passwords: bool = False
 
     @property
     def version(self) -> str:
@@ -59,8 +62,11 @@ def mask_of(number: int) -> Plain:
     return Plain(f"(hidden {number + 1})")
 
 
-def mask_text(schema: Schema, type_: Type, path: str, text: str, earlier: Sequence[str] = ()) -> Masked:
-    """Return a file's text with its passwords masked. Passwords in `earlier` keep their earlier masks.
+def mask_text(
+    schema: Schema, type_: Type, path: str, text: str, known_passwords: Sequence[str] = ()
+) -> MaskedText:
+    """Return a file's text with its passwords masked. Passwords in `known_passwords` keep their masks.
+
     Raises ConflictError if the text can't be parsed and might contain a password.
     """
     if not has_passwords(schema, type_):
@@ -69,23 +75,23 @@ def mask_text(schema: Schema, type_: Type, path: str, text: str, earlier: Sequen
 
     def mask(tree: Tree) -> Plain:
         passwords.append(str(tree))
-        if not earlier:
+        if not known_passwords:
             return mask_of(len(passwords) - 1)
-        return mask_of(earlier.index(str(tree))) if tree in earlier else _HIDDEN_NEW
+        return mask_of(known_passwords.index(str(tree))) if tree in known_passwords else _HIDDEN_NEW
 
-    with unreadable(path):
+    with syntax_errors_as_conflicts(path):
         tree = parse(path, text, type_.body)
     shown = change_text(path, text, type_.body, mask_values(schema, type_, tree, mask))
     return _without_strays(shown, tuple(passwords))
 
 
-def _without_strays(text: str, passwords: tuple[str, ...]) -> Masked:
+def _without_strays(text: str, passwords: tuple[str, ...]) -> MaskedText:
     shown = text
     for password in passwords:
         if len(password) >= _MIN_MASKED_CHARS:
             shown = shown.replace(password, HIDDEN)
     shown = without_hashes(shown)
-    return Masked(shown, passwords, strays=shown != text)
+    return MaskedText(shown, passwords, has_other_passwords=shown != text)
 
 
 def has_passwords(schema: Schema, type_: Type) -> bool:
@@ -169,9 +175,9 @@ def _handler_of(path: str, text: str) -> frontmatter.Handler:
 
 @dataclass(frozen=True, slots=True)
 class SourceRequest:
-    """Request to replace a file's text, or only the keys that the content type does not define
-    (`other_keys`).
-    `if_match` identifies the text that the client edited.
+    """Request to replace a file's text (`text`), or only the keys that are not defined by the content type.
+
+    `other_keys` is the text of these keys. `if_match` identifies the text that the client edited.
     """
 
     address: Address
@@ -193,12 +199,12 @@ def replace_source(request: SourceRequest, context: Context) -> str:
     bom, current = (BOM, current.removeprefix(BOM)) if current.startswith(BOM) else ("", current)
     shown = mask_text(schema, type_, path, current)
     _require_match(request.if_match, shown)
-    if shown.strays and request.text is not None:
+    if shown.has_other_passwords and request.text is not None:
         raise ConflictError(
             f"{path} contains the hash of a password outside of a password attribute; edit it by hand"
         )
     if request.text is None:
-        context.refuse_broken(path)
+        context.require_valid_file(path)
     with _locate_errors(path):
         if request.text is not None:
             new_text = _unmask(context, document, request.text, shown)
@@ -210,7 +216,7 @@ def replace_source(request: SourceRequest, context: Context) -> str:
         new_document = _read(context, document, bom + new_text)
         _require_valid(context, address, document, new_document)
     else:
-        context.refuse_broken(path)
+        context.require_valid_file(path)
     if request.drafts_only and context.changes_published():
         raise ForbiddenError(PUBLISHES_MESSAGE)
     return document.document_id
@@ -227,7 +233,7 @@ def _find_version(address: Address, context: Context) -> Document:
     return document
 
 
-def _require_match(if_match: str, shown: Masked) -> None:
+def _require_match(if_match: str, shown: MaskedText) -> None:
     named = (tag.strip().strip('"').partition(".")[0] for tag in if_match.split(","))
     if if_match.strip() != "*" and shown.version not in named:
         raise PreconditionError(details={"version": shown.version})
@@ -247,7 +253,7 @@ def _text_error(path: str, line: int | None, message: str, fix: str) -> Validati
     return ValidationError(f"{prefix}{with_fix(message, fix)}", {"line": line, "file": path})
 
 
-def _unmask(context: Context, document: Document, text: str, shown: Masked) -> str:
+def _unmask(context: Context, document: Document, text: str, shown: MaskedText) -> str:
     kept = {str(mask_of(number)): Plain(password) for number, password in enumerate(shown.passwords)}
 
     def unmask(tree: Tree) -> Plain:
@@ -264,7 +270,7 @@ def _unmask(context: Context, document: Document, text: str, shown: Masked) -> s
     return change_text(document.path, text, document.type.body, passwords) if passwords else text
 
 
-def _with_keys(document: Document, current: str, shown: Masked, keys_text: str) -> str:
+def _with_keys(document: Document, current: str, shown: MaskedText, keys_text: str) -> str:
     keys = read_keys(document.path, current, keys_text)
     for name in keys:
         if name not in other_keys(document.type, keys):
@@ -272,7 +278,7 @@ def _with_keys(document: Document, current: str, shown: Masked, keys_text: str) 
                 f'The key "{name[:100]}" is defined by {document.type.uid}, so it can\'t be changed '
                 'in "otherKeys"; change the attribute instead'
             )
-    with unreadable(document.path):
+    with syntax_errors_as_conflicts(document.path):
         before = other_keys(document.type, parse(document.path, shown.text, document.type.body))
     changes: dict[str, Any] = {name: REMOVE for name in before if name not in keys}
     changes |= {k: v for k, v in keys.items() if k not in before or not same(before[k], v)}
@@ -310,4 +316,4 @@ def _require_valid(context: Context, address: Address, document: Document, new: 
     writer.require_valid(
         address, document.document_id, values, Change({}), lambda name: whole or name in changed
     )
-    share(context, address, document.document_id, changed)
+    write_shared_values(context, address, document.document_id, changed)

@@ -34,56 +34,59 @@ Text = str | None  # a file's text, or None if there is no file
 @dataclass(frozen=True, slots=True)
 class UndoneDocument:
     """A document that an undo affects.
-    `now` and `then` contain the locale and status of each version before and after the undo.
+
+    `versions_before` and `versions_after` contain the locale and status of each version before and after the
+    undo.
     """
 
     type: Type
     document_id: str
-    now: frozenset[Place]
-    then: frozenset[Place]
+    versions_before: frozenset[Place]
+    versions_after: frozenset[Place]
 
 
 @dataclass(frozen=True, slots=True)
-class Restoration:
+class UndoRequest:
     """A request to undo a write.
 
-    - `copy_of`: returns the path of the old content of a media file.
+    - `copy_of`: returns the path of a copy of a media file's old content.
     - `permit`: raises ForbiddenError if the actor is not allowed to change the documents.
     - `may_see`: returns whether the actor is allowed to see a file.
     """
 
-    kept: KeptWrite
+    write: KeptWrite
     copy_of: Callable[[KeptFile], Path]
     permit: Callable[[Sequence[UndoneDocument]], None]
     may_see: Callable[[str], bool]
 
 
-def restore(restoration: Restoration, context: Context) -> tuple[str, ...]:
-    """Restore the files that a write changed. Return their paths, or () if nothing had to be restored.
+def restore(request: UndoRequest, context: Context) -> tuple[str, ...]:
+    """Restore the files that a write changed. Return their paths, or () if they already have the old content.
+
     Raises ForbiddenError, or ConflictError if the write conflicts with later writes.
     """
-    kept = restoration.kept
+    kept = request.write
     media = {file.path for file in kept.files if is_media(file.path)}
     now = {file.path: _text(context, file.path) for file in kept.files if file.path not in media}
     digests = {path: digest(text) for path, text in now.items()}
     digests |= {path: _digest_of_media(context, path) for path in media}
-    before = {file.path: _digest_before(restoration, file) for file in kept.files}
+    before = {file.path: _digest_before(request, file) for file in kept.files}
     if digests == before:
         return ()
     texts = [(file.path, file.before, now[file.path]) for file in kept.files if file.path not in media]
-    restoration.permit(undone_documents(texts, context.snapshot, context.store))
+    request.permit(undone_documents(texts, context.snapshot, context.store))
     changed = [file.path for file in kept.files if digests[file.path] != file.after]
     if changed:
-        raise _changed_since([path for path in changed if restoration.may_see(path)], len(changed))
+        raise _changed_since([path for path in changed if request.may_see(path)], len(changed))
     for file in kept.files:
         if file.copy:
-            context.changeset.put_file(file.path, restoration.copy_of(file))
+            context.changeset.put_file(file.path, request.copy_of(file))
         elif file.before is None:
             context.changeset.delete(file.path)
         else:
             context.changeset.put(file.path, file.before)
-    _refuse_broken(restoration, context)
-    _refuse_contradictions(restoration, context)
+    _refuse_broken(request, context)
+    _refuse_contradictions(request, context)
     return tuple(file.path for file in kept.files)
 
 
@@ -91,7 +94,7 @@ def _digest_of_media(context: Context, path: str) -> str:
     return digest_of_file(context.changeset.root / path) if context.changeset.exists(path) else NO_FILE_DIGEST
 
 
-def _digest_before(restoration: Restoration, file: KeptFile) -> str:
+def _digest_before(restoration: UndoRequest, file: KeptFile) -> str:
     return digest_of_file(restoration.copy_of(file)) if file.copy else digest(file.before)
 
 
@@ -147,9 +150,9 @@ def _text(context: Context, path: str) -> Text:
     return context.changeset.text(path) if context.changeset.exists(path) else None
 
 
-def _refuse_broken(restoration: Restoration, context: Context) -> None:
+def _refuse_broken(restoration: UndoRequest, context: Context) -> None:
     # A restored file could have an error, for example if the write had corrected an invalid value.
-    for file in restoration.kept.files:
+    for file in restoration.write.files:
         entry = _entry(file.path, file.before, context.store) if file.before is not None else None
         problem = entry.error if entry else None
         if problem and not restoration.may_see(file.path):
@@ -159,9 +162,9 @@ def _refuse_broken(restoration: Restoration, context: Context) -> None:
             raise ConflictError(f"{BROKEN_MESSAGE}: {where}: {describe(problem, context.layout)}")
 
 
-def _refuse_contradictions(restoration: Restoration, context: Context) -> None:
-    paths = {file.path for file in restoration.kept.files}
-    restored = list(_documents(restoration.kept, context.store))
+def _refuse_contradictions(restoration: UndoRequest, context: Context) -> None:
+    paths = {file.path for file in restoration.write.files}
+    restored = list(_documents(restoration.write, context.store))
     keys = {(document.type.uid, document.document_id) for document in restored}
     for document in restored:
         key = (document.type.uid, document.document_id, document.locale, document.status)

@@ -231,7 +231,7 @@ class Validator:
         links = read_links(attribute, tree, path, self._resolve)
         links = replace(links, strict=self._reads_targets(attribute))
         if attribute.polymorphic and links.set is not None:
-            return replace(links, kept=self._hidden_types())
+            return replace(links, kept_types=self._hidden_types())
         return links
 
     def _reads_targets(self, attribute: Attribute) -> bool:
@@ -472,14 +472,19 @@ def _unknown_key(key: str, path: str | None, at: str = "") -> ValidationError:
 
 
 def check(
-    type_: Type, values: Mapping[str, Any], faults: Iterable[Fault], only: Callable[[str], bool], draft: bool
+    type_: Type,
+    values: Mapping[str, Any],
+    faults: Iterable[Fault],
+    is_checked: Callable[[str], bool],
+    draft: bool,
 ) -> list[Fault]:
     """Return `faults`, followed by a fault for each value that violates its attribute's options.
-    `only` selects the attributes to check. In a draft, only upper limits are checked.
+
+    `is_checked` selects the attributes to check, by name. In a draft, only upper limits are checked.
     """
     row, body_faults = [values[name] for name in type_.attributes], list(faults)
     broken = errors_within(type_, row, Limits(draft, MAX_STRING_CHARS))
-    others = (Fault(path, sentence) for path, sentence in broken if only(str(path[0])))
+    others = (Fault(path, sentence) for path, sentence in broken if is_checked(str(path[0])))
     fault_paths = {fault.path for fault in body_faults}
     around = {outer for path in fault_paths for outer in _outwards(path)}
     return [*body_faults, *(fault for fault in others if not _is_known(fault.path, fault_paths, around))]

@@ -20,9 +20,9 @@ from server.write.draft_merge import DraftMerge, plan_merge, write_draft, write_
 from server.write.faults import Fault, error_of_body
 from server.write.new_file import free_path, write_new
 from server.write.owning_side import Relinker
-from server.write.readable import Reading
+from server.write.readable import ReadAccess
 from server.write.request import Address
-from server.write.shared_attributes import share
+from server.write.shared_attributes import write_shared_values
 from server.write.validate import Change, check
 
 # Errors quote values of these types exactly as they are stored.
@@ -42,27 +42,27 @@ def single_id(snapshot: Snapshot, settings: Settings, type_: Type, locale: str) 
 class Writer:
     """Writes one change to one document.
 
-    - `blind`: whether drafts are hidden from the author. If so, a write does not publish them.
-    - `reading`: what the author is allowed to read, or None for everything.
+    - `hides_drafts`: whether the author can't see drafts. If so, a write does not publish them.
+    - `access`: what the author is allowed to read, or None for everything.
     """
 
     context: Context
-    blind: bool = False
-    reading: Reading | None = None
+    hides_drafts: bool = False
+    access: ReadAccess | None = None
 
     @property
     def tells_private(self) -> bool:
-        return self.reading is None or self.reading.private
+        return self.access is None or self.access.private_values
 
     # --- operations ----------------------------------------------------------------------------
 
     def create(self, address: Address, change: Change) -> str:
         if address.document_id or address.type.kind == "singleType":
-            self.context.refuse_unserved(address.type, address.document_id, (address.locale,))
+            self.context.require_served(address.type, address.document_id, (address.locale,))
         document_id = address.document_id or new_document_id()
         missing = (a for a in address.type.attributes.values() if a.name not in change.values)
         defaults = {a.name: default_of(a) for a in missing}
-        values = self.merged(address.type, document_id, defaults, change)
+        values = self.values_after(address.type, document_id, defaults, change)
         self.require_valid(address, document_id, values, change, lambda _: True)
         path = free_path(self.context, address, document_id, values)
         write_new(self.context, address, document_id, values, path)
@@ -92,7 +92,7 @@ class Writer:
 
     def _merge(self, address: Address) -> DraftMerge:
         published, draft = self.context.versions(address.type, address.document_id or "", address.locale)
-        return plan_merge(published, draft, of_draft=address.draft, blind=self.blind)
+        return plan_merge(published, draft, of_draft=address.draft, blind=self.hides_drafts)
 
     def update(self, address: Address, change: Change) -> str:
         """Change a version of a document, adding the locale if necessary. Return the document's id.
@@ -102,32 +102,34 @@ class Writer:
         merge = self._merge(address)
         published, hidden = merge.published, merge.hidden_draft
         if merge.base is None:
-            self.context.refuse_unserved(address.type, document_id, (address.locale,))
+            self.context.require_served(address.type, document_id, (address.locale,))
             if hidden:
                 raise ForbiddenError()  # This would publish a draft that the author is not allowed to see.
             self._add_locale(address, document_id, change)
             return document_id
         old = values_of(merge.base)
-        new = self.merged(address.type, document_id, old, change)
+        new = self.values_after(address.type, document_id, old, change)
         touched = {*change.values, *change.links}
         # Publishing checks all values, but faults must not reveal values in a draft that the author is not
         # allowed to see.
         publishes = address.type.draft_publish and not address.draft
-        whole = publishes or (merge.draft is not None and not self.blind)
+        whole = publishes or (merge.draft is not None and not self.hides_drafts)
         self.require_valid(address, document_id, new, change, lambda name: name in touched or whole)
         write = write_draft if address.draft else write_published
         guesses = self._guesses(address.type, change)
         mended = self.context.invalid_attributes(merge.base) & touched
-        write(self.context, published, merge.draft, new, always=bool(guesses), also=mended)
+        write(
+            self.context, published, merge.draft, new, even_if_unchanged=bool(guesses), rewritten_names=mended
+        )
         if hidden:
-            values = self.merged(address.type, document_id, values_of(hidden), change.lenient())
-            write_draft(self.context, published, hidden, values, always=bool(guesses))
+            values = self.values_after(address.type, document_id, values_of(hidden), change.lenient())
+            write_draft(self.context, published, hidden, values, even_if_unchanged=bool(guesses))
         before = old if address.draft or published is None else values_of(published)
         changed = {n: v for n, v in new.items() if not (same_values(v, old[n]) and same_values(v, before[n]))}
         guessed = {n: new[n] for n in guesses & new.keys()}
-        share(self.context, address, document_id, {**guessed, **changed}, guesses)
+        write_shared_values(self.context, address, document_id, {**guessed, **changed}, guesses)
         self._link_back(address, document_id, change, new)
-        if address.type.draft_publish and not address.draft and not self.blind:
+        if address.type.draft_publish and not address.draft and not self.hides_drafts:
             self._publish_relations(address, document_id, change, new)
         return document_id
 
@@ -138,7 +140,7 @@ class Writer:
         the files has an error.
         """
         document_id = address.document_id or self._single_id(address) or ""
-        self.context.refuse_unserved(address.type, document_id or None, locales)
+        self.context.require_served(address.type, document_id or None, locales)
         for locale in locales:
             for status in (PUBLISHED, DRAFT):
                 document = self.context.only_version(address.type, document_id, locale, status)
@@ -150,17 +152,17 @@ class Writer:
         return single_id(self.context.snapshot, self.context.settings, address.type, address.locale)
 
     def _guesses(self, type_: Type, change: Change) -> frozenset[str]:
-        return self.reading.guesses(type_, change.body) if self.reading else frozenset()
+        return self.access.guesses(type_, change.body) if self.access else frozenset()
 
     def _sees_drafts(self, type_: Type) -> bool:
         # Authors who can't see the written document's draft publish only the relations that they name.
-        return not self.blind and (self.reading is None or self.reading.covers_target(type_))
+        return not self.hides_drafts and (self.access is None or self.access.covers_target(type_))
 
     # --- values --------------------------------------------------------------------------------
 
-    def merged(self, type_: Type, document_id: str, old: Values, change: Change) -> Values:
-        """Apply `change` to the values `old`. Return the result without derived relations."""
-        new = {**old, **change.values}
+    def values_after(self, type_: Type, document_id: str, old_values: Values, change: Change) -> Values:
+        """Return `old_values` with `change` applied, without derived relations."""
+        new = {**old_values, **change.values}
         for name in (name for name in type_.attributes if name in change.links):
             attribute, links = type_.attributes[name], change.links[name]
             if not attribute.derived:
@@ -172,24 +174,31 @@ class Writer:
             elif attribute.target == type_.uid:
                 owning = type_.attributes[attribute.mapped_by or ""]
                 target = (type_.uid, document_id) if owning.morph else document_id
-                new[owning.name] = links.applied_to_itself(
+                new[owning.name] = links.apply_to_same_document(
                     document_id, target, new[owning.name], owning.to_many
                 )
         return new
 
     def require_valid(
-        self, address: Address, document_id: str, values: Values, change: Change, only: Callable[[str], bool]
+        self,
+        address: Address,
+        document_id: str,
+        values: Values,
+        change: Change,
+        is_checked: Callable[[str], bool],
     ) -> None:
-        """Check attribute values against the schema, including uniqueness. `only` selects attributes by name.
-        Raises a ValidationError that also lists the faults in the request body.
+        """Check attribute values against the schema, including uniqueness.
+
+        `is_checked` selects the attributes to check, by name. Raises a ValidationError that also lists the
+        faults in the request body.
         """
-        faults = check(address.type, values, change.faults, only, address.draft)
+        faults = check(address.type, values, change.faults, is_checked, address.draft)
         if not address.draft:
             table = self.context.snapshot.tables[address.type.uid]
             row = [values[name] for name in address.type.attributes]
-            conflicts = find_taken(table, address.type, row, document_id, address.locale, only)
+            conflicts = find_taken(table, address.type, row, document_id, address.locale, is_checked)
             faults += [Fault(path, TAKEN_MESSAGE) for path, _ in conflicts]
-            repeated = (path for path in find_repeated(address.type, row) if only(str(path[0])))
+            repeated = (path for path in find_repeated(address.type, row) if is_checked(str(path[0])))
             faults += [Fault(path, REPEATED_MESSAGE) for path in repeated]
         if faults:
             body = {**self._quotable(address.type, values), **change.body}
@@ -209,7 +218,7 @@ class Writer:
         other = self._other_locale(address, document_id)
         if other is None:
             locales = self.context.settings.locales
-            self.context.refuse_unserved(address.type, document_id, (locales.default, *locales.available))
+            self.context.require_served(address.type, document_id, (locales.default, *locales.available))
             raise NotFoundError()
         attributes = address.type.attributes.values()
         shared = {a.name for a in attributes if not a.localized}
@@ -218,7 +227,7 @@ class Writer:
         values = {a.name: default_of(a) for a in attributes if a.name not in shared}
         other_values = values_of(other)
         values.update({name: other_values[name] for name in shared})
-        values = self.merged(address.type, document_id, values, change)
+        values = self.values_after(address.type, document_id, values, change)
         self.require_valid(address, document_id, values, change, lambda _: True)
         # If drafts are marked by a key in the file, their file names do not differ.
         draft = address.draft and not address.type.draft_key
@@ -227,7 +236,7 @@ class Writer:
         changed = {n: values[n] for n in change.values if not same_values(values[n], other_values[n])}
         guesses = self._guesses(address.type, change)
         guessed = {n: values[n] for n in guesses & values.keys() & change.values.keys()}
-        share(self.context, address, document_id, {**guessed, **changed}, guesses)
+        write_shared_values(self.context, address, document_id, {**guessed, **changed}, guesses)
         self._link_back(address, document_id, change, values)
 
     def _other_locale(self, address: Address, document_id: str) -> Document | None:
@@ -240,7 +249,7 @@ class Writer:
         drafts, live = [d or p for p, d in versions], [p for p, _ in versions]
         if address.draft:
             return next(filter(None, drafts), None)
-        return next(filter(None, live if self.blind else [*live, *drafts]), None)
+        return next(filter(None, live if self.hides_drafts else [*live, *drafts]), None)
 
     def _link_back(self, address: Address, document_id: str, change: Change, values: Values) -> None:
         # Updates other documents' files.

@@ -87,8 +87,9 @@ def timestamps_of_merge(now: str, tree: Mapping[str, Tree]) -> Values:
 
 
 def stamp_text(path: str, type_: Type, before: str, after: str, now: str) -> str:
-    """Return the text `after` with its updatedAt and publishedAt set to `now`.
-    A timestamp that the client has changed since `before` is kept.
+    """Return the text `after` with updatedAt and publishedAt set to `now`.
+
+    If the client has changed one of these timestamps since `before`, its value is not replaced.
     """
     try:
         tree, old = parse(path, after, type_.body), parse(path, before, type_.body)

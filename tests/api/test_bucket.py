@@ -18,7 +18,7 @@ from server.site.check.unclaimed import find_unclaimed
 from server.storage.bucket import bucket as buckets
 from server.storage.bucket import site_bucket
 from server.storage.parse_cache import CachedEntry, pack, unpack
-from server.write.renaming.rename import Rename, rename
+from server.write.renaming.rename import RenameRequest, rename
 from tests.buckets import S3
 from tests.git import commit_all, git
 from tests.sites import Answer, Api, load, make, schema, write, write_to
@@ -344,7 +344,7 @@ def test_what_is_kept_for_the_next_start(tmp_path: Path, s3: S3) -> None:
 
 def test_a_renamed_file_keeps_its_object(api: Api, s3: S3) -> None:
     url = upload(api, (b"text", "a.txt"), ref="api::post.post", refId="one", field="cover").body[0]["url"]
-    write_to(api.site, rename, Rename(f"content{url}", "content/uploads/b.txt"))
+    write_to(api.site, rename, RenameRequest(f"content{url}", "content/uploads/b.txt"))
     assert fetch(api, "/uploads/b.txt").raw == b"text"
     assert fetch(api, url).status == 404
     assert api.get("/api/posts/one?populate=cover").data["cover"]["url"] == "/uploads/b.txt"

@@ -189,7 +189,7 @@ def test_an_upload_beside_an_edit_of_its_description_is_prepared_again(api: Api,
     description = Path(f"{content}.yaml")
     source = tmp_path / "incoming"
     source.write_bytes(picture(30, 20))
-    change = uploading.FileChange(str(file["id"]), {}, uploading.Incoming(source, "small.png", {}))
+    change = uploading.FileChange(str(file["id"]), {}, uploading.ReceivedFile(source, "small.png", {}))
     edits = iter(["# by hand\n"])
 
     def prepare(request: uploading.FileChange, context: Context) -> str:

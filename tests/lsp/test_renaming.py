@@ -13,7 +13,7 @@ from server.lsp.view import Client
 from server.service.authorship import caller_of_command, writes_of_command
 from server.service.opening import Mode, open_site
 from server.service.renaming import rename_content
-from server.write.renaming.rename import Rename
+from server.write.renaming.rename import RenameRequest
 from tests.lsp.edits import apply_workspace_edit
 from tests.lsp.sites import FILES, view_of
 from tests.sites import write
@@ -38,7 +38,7 @@ def moved(root: Path, old: str, new: str) -> dict[str, bytes]:
     copy = root.parent / "copy"
     shutil.copytree(root, copy, ignore=shutil.ignore_patterns(".bifolio"))
     opened = open_site(copy, Mode.COMMAND)
-    rename_content(writes_of_command(opened), caller_of_command(opened), Rename(old, new))
+    rename_content(writes_of_command(opened), caller_of_command(opened), RenameRequest(old, new))
     return files(copy)
 
 

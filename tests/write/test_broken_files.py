@@ -9,7 +9,7 @@ import pytest
 
 from server.api.app import create_app
 from server.errors import ConflictError
-from server.write.renaming.rename import Rename, rename
+from server.write.renaming.rename import RenameRequest, rename
 from tests.api.test_undo import batch, op, undo
 from tests.git import commit_all, git
 from tests.sites import Answer, Api, collection, make, opened, relation, schema, translated, write_to
@@ -243,9 +243,9 @@ def test_the_source_may_mend_the_file(api: Api, kind: str) -> None:
 def test_a_broken_file_is_not_renamed(api: Api) -> None:
     break_file(api, BROKEN["wrong type"])
     with pytest.raises(ConflictError, match="fix the file first"):
-        write_to(api.site, rename, Rename("note/a", "z"))
+        write_to(api.site, rename, RenameRequest("note/a", "z"))
     with pytest.raises(ConflictError, match="fix the file first"):
-        write_to(api.site, rename, Rename(NOTE, "content/notes/z.md"))
+        write_to(api.site, rename, RenameRequest(NOTE, "content/notes/z.md"))
 
 
 def test_another_locale(tmp_path: Path) -> None:

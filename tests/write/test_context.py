@@ -36,7 +36,7 @@ def create_all(site: Site, bodies: Sequence[dict[str, Tree]]) -> list[str]:
             data = {k: made[-1] if v == "{previous}" else v for k, v in body.items()}
             address = Address(type_, None, "en", draft=False)
             made.append(prepare.create(WriteRequest(address, WRITER, data), context))
-            context = context.after()
+            context = context.for_next_change()
         return made
 
     return write_to(site, create, bodies)[1]

@@ -115,15 +115,15 @@ def plainly(current: str, connects: list[Connect], gone: str) -> str | None:
     targets, waiting = list(current), connects
     while waiting:
         there = set(targets)
-        ready = [c for c in waiting if c.place in ("start", "end") or c.other in there]
+        ready = [c for c in waiting if c.position in ("start", "end") or c.neighbor in there]
         if not ready:
             return None
         for connect in ready:
             if connect.target in targets:
                 targets.remove(connect.target)
-            beside = targets.index(connect.other) if connect.place in ("before", "after") else 0
+            beside = targets.index(connect.neighbor) if connect.position in ("before", "after") else 0
             places = {"start": 0, "end": len(targets), "before": beside, "after": beside + 1}
-            targets.insert(places[connect.place], connect.target)
+            targets.insert(places[connect.position], connect.target)
         waiting = [c for c in waiting if c not in ready]
     return "".join(t for t in targets if t not in gone or t in {c.target for c in connects})
 
@@ -132,7 +132,7 @@ def plainly(current: str, connects: list[Connect], gone: str) -> str | None:
 def test_without_errors_each_target_is_connected_wherever_the_neighbours_are(
     current: set[str], said: list[Connect]
 ) -> None:
-    connects = [c for c in said if c.target != c.other]
+    connects = [c for c in said if c.target != c.neighbor]
     before = tuple(sorted(current))
     links = Links(None, tuple(connects), strict=False)
     after = links.apply(before, to_many=True)
@@ -146,7 +146,7 @@ def test_without_errors_each_target_is_connected_wherever_the_neighbours_are(
 def test_any_change_comes_to_what_the_rules_say(
     current: set[str], said: list[Connect], gone: set[str]
 ) -> None:
-    connects = [c for c in said if c.place in ("start", "end") or c.target != c.other]
+    connects = [c for c in said if c.position in ("start", "end") or c.target != c.neighbor]
     before, disconnected = "".join(sorted(current)), "".join(gone)
     links = Links(None, tuple(connects), tuple(gone))
     expected = plainly(before, connects, disconnected)

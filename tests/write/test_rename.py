@@ -9,7 +9,7 @@ import pytest
 
 from server.errors import ApiError
 from server.site.site import Site
-from server.write.renaming.rename import Rename, Renamed, rename
+from server.write.renaming.rename import RenameRequest, RenameResult, rename
 from tests.sites import STRING, Files, collection, component, load, relation, write, write_to
 
 PART = {
@@ -46,8 +46,8 @@ FILES: dict[str, str] = {
 }  # fmt: skip
 
 
-def renamed(site: Site, old: str, new: str) -> Renamed:
-    return write_to(site, rename, Rename(old, new))[1]
+def renamed(site: Site, old: str, new: str) -> RenameResult:
+    return write_to(site, rename, RenameRequest(old, new))[1]
 
 
 def texts(root: Path) -> dict[str, str]:
@@ -147,7 +147,7 @@ def test_names_with_folders(tmp_path: Path, old: str, new: str, path: str, id_: 
 def test_an_id_that_the_file_says_itself(tmp_path: Path) -> None:
     site = load(tmp_path, {**FILES, "content/articles/a.yaml": "author: q1\n"})
     found = renamed(site, "content/authors/own.yaml", "content/authors/mine.yaml")
-    assert found == Renamed({"content/authors/own.yaml": "content/authors/mine.yaml"})
+    assert found == RenameResult({"content/authors/own.yaml": "content/authors/mine.yaml"})
     assert (tmp_path / "content/authors/mine.yaml").read_text() == "name: Own\ndocumentId: q1\n"
     renamed(site, "author/q1", "author/q2")
     assert (tmp_path / "content/authors/mine.yaml").read_text() == "name: Own\ndocumentId: q2\n"

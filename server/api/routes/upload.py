@@ -143,7 +143,7 @@ def _list_answer(files: list[bytes]) -> bytes:
     return b"[%b]" % b",".join(files)
 
 
-def _read_files(files: Sequence[FileStorage], form: Form) -> tuple[uploading.Incoming, ...]:
+def _read_files(files: Sequence[FileStorage], form: Form) -> tuple[uploading.ReceivedFile, ...]:
     infos = read_info(form.getlist("fileInfo"), len(files), new=True)
     return tuple(_incoming(file, info) for file, info in zip(files, infos, strict=True))
 
@@ -202,5 +202,5 @@ def _is_empty(file: FileStorage) -> bool:
     return Path(str(file.stream.name)).stat().st_size == 0
 
 
-def _incoming(file: FileStorage, info: Mapping[str, Any]) -> uploading.Incoming:
-    return uploading.Incoming(Path(file.stream.name), file.filename or "file", info, file.mimetype)
+def _incoming(file: FileStorage, info: Mapping[str, Any]) -> uploading.ReceivedFile:
+    return uploading.ReceivedFile(Path(file.stream.name), file.filename or "file", info, file.mimetype)

@@ -16,7 +16,7 @@ from server.history.merging.documents import Key, Three
 from server.history.titles import title_for
 from server.history.viewer import Viewer
 from server.schema.spelling import suggestion
-from server.write.readable import Reading
+from server.write.readable import ReadAccess
 
 MAX_REPORTED = 100  # limit for documents, and separately for files
 MAX_VALUE_CHARS = 2000  # Longer values are truncated.
@@ -68,7 +68,7 @@ def _require_side(side: Any, subject: str, otherwise: str = "") -> None:
         )
 
 
-def add_unread_conflicts(merged: MergeResult, three: Three, reading: Reading) -> MergeResult:
+def add_unread_conflicts(merged: MergeResult, three: Three, reading: ReadAccess) -> MergeResult:
     """Add a conflict for each attribute that both sides changed and the actor is not allowed to read.
 
     Otherwise, the actor could guess the value and use a merge to check the guess.

@@ -246,13 +246,13 @@ def _text(context: Context, three: Three, values: Values, path: str, decisions: 
         )
     if theirs and base and (text := _in_merged_lines(context, three, values, current, decisions)) is not None:
         return text
-    changes = context.changes(ours.document, values)
+    changes = context.changed_keys(ours.document, values)
     if theirs:
         changes = _with_other_keys(changes, values, (base, ours, theirs), decisions)
     if not changes:
         return current
     changes = {**changes, **timestamps_of_merge(context.now, context.tree(ours.document))}
-    return context.changed(ours.document, changes)
+    return context.text_with_changes(ours.document, changes)
 
 
 def _in_merged_lines(
@@ -277,10 +277,10 @@ def _in_merged_lines(
     lines = replace(context, changeset=changeset)
     if merge_other_keys(base, ours, theirs)[1]:  # The lines could mix the two values of a key in conflict.
         return None
-    changes = _with_other_keys(lines.changes(document, values), values, (base, ours, theirs), decisions)
+    changes = _with_other_keys(lines.changed_keys(document, values), values, (base, ours, theirs), decisions)
     changes = {**changes, **timestamps_of_merge(context.now, lines.tree(document))}
     try:
-        made = lines.changed(document, changes)
+        made = lines.text_with_changes(document, changes)
     except ConflictError:
         return None
     if not _has_values(context, ours.path, made, three, values):

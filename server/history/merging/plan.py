@@ -45,7 +45,7 @@ from server.storage.store import Store
 from server.write.context import Context, Values
 from server.write.faults import error_of_body
 from server.write.passwords import hash_passwords
-from server.write.readable import Reading
+from server.write.readable import ReadAccess
 from server.write.source import has_passwords
 from server.write.validate import Validator
 from server.write.write import Writer
@@ -323,11 +323,11 @@ class Planner:
             if outcome is not None or plan.outcomes.get(path) is None:
                 plan.outcomes[path] = outcome
 
-    def _reading(self, context: Context, three: Three) -> Reading:
+    def _reading(self, context: Context, three: Three) -> ReadAccess:
         draft, schema = three.any.status == DRAFT, context.snapshot.schema
         private = may_read_source_of(self.actor, three.type, schema, draft=draft)
         versions = not draft or may_read_drafts(self.actor, three.type)
-        return Reading(self.actor, schema, private, versions)
+        return ReadAccess(self.actor, schema, private, versions)
 
     def _is_vacated(self, plan: Plan, path: str) -> bool:
         # The merge could delete or move the document at this path.
@@ -356,14 +356,14 @@ class Planner:
             locales,
             partial(may_find, actor),
             partial(may_read_drafts, actor),
-            reads_version=reading.versions,
-            reads_private=reading.private,
+            reads_version=reading.all_versions,
+            reads_private=reading.private_values,
         )
         change = validator.change(type_, data, values)
         if change.faults:
             raise error_of_body(change.faults, context.snapshot.schema, type_, data)
         cleared = {**values, **dict.fromkeys(change.links, ())}
-        return Writer(context).merged(type_, three.any.document_id, cleared, change)
+        return Writer(context).values_after(type_, three.any.document_id, cleared, change)
 
 
 def _is_of(version: Version | None, path: str) -> bool:

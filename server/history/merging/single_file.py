@@ -220,8 +220,8 @@ class _Merge:
         old = self._context(three.base.data).tree(three.base.document) if three.base else {}
 
         def with_values(values: Values, trees: Mapping[str, Any]) -> str:
-            changes = {**context.changes(document, {**values_of(document), **values}), **trees}
-            return context.changed(document, changes) if changes else text
+            changes = {**context.changed_keys(document, {**values_of(document), **values}), **trees}
+            return context.text_with_changes(document, changes) if changes else text
 
         theirs = with_values({name: choice.theirs for name, choice in choices.items()}, both)
         base = with_values(

@@ -73,11 +73,11 @@ class Attempt(Turn, Generic[Request, Result]):
         """
         first = self._first if self._begun or not chain else BaseVersions()
         if self._begun:
-            first.again()
+            first.start_retry()
         self.writes, self.result = self.site.preview(
             self.prepare, self.request, SpeculativeWrite(first, chain)
         )
-        if self._begun and not first.is_asked:
+        if self._begun and not first.has_versions:
             self._refuse_overtaken(head)
         if not chain:
             self._begun = self._begun or head

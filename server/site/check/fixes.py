@@ -328,7 +328,7 @@ def _renamed_target(audit: Audit, name: str, key: Key) -> _Target | None:
         return None
     source = f"commit {rename.commit[:10]}" if rename.commit else "an uncommitted change"
     message = f'{name} refers to "{key[1]}", which {source} renamed to "{rename.name}"'
-    return _Target(rename.name, message, rename.alike >= CERTAIN_RENAME_PERCENT)
+    return _Target(rename.name, message, rename.similarity_percent >= CERTAIN_RENAME_PERCENT)
 
 
 def _suggested_target(audit: Audit, key: Key) -> _Target | None:
@@ -373,7 +373,7 @@ def apply_fixes(repair: FixRequest, context: Context) -> FixResult:
                     key = str(fix.key_path[0])
                     changes[key] = _with(changes.get(key, tree.get(key)), fix.key_path[1:], fix.new)
             if changes:
-                context.changeset.put(path, context.changed(of_file[0].document, changes))
+                context.changeset.put(path, context.text_with_changes(of_file[0].document, changes))
             applied.extend(of_file)
         except (ConflictError, LookupError, TypeError) as error:
             refused[path] = getattr(error, "message", "") or CHANGED_MESSAGE

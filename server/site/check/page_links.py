@@ -64,7 +64,7 @@ class PageLinks:
             return None
         for end in ("", *INDEX_NAMES):
             rename = self._audit.renames.get((uid, id_of_name(match.key_value + end)))
-            if rename and rename.alike >= CERTAIN_RENAME_PERCENT:
+            if rename and rename.similarity_percent >= CERTAIN_RENAME_PERCENT:
                 found = self._audit.snapshot.tables[uid].versions
                 documents = [d for (i, _, _), d in found.items() if i == rename.name]
                 documents.sort(key=lambda d: (d.locale != match.locale, d.path))

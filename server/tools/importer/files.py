@@ -132,9 +132,9 @@ class _DocumentMerge:
         """Return the new text of an existing file. Attributes that the source lacks keep their values."""
         values = values_of(found)
         provided = {name: value for name, value in version.values.items() if name in version.provided}
-        changes = self.context.changes(found, {**values, **provided})
+        changes = self.context.changed_keys(found, {**values, **provided})
         changes |= {name: at for name, at in version.timestamps.items() if found.get(name) != at}
-        return self.context.changed(found, changes) if changes else old
+        return self.context.text_with_changes(found, changes) if changes else old
 
     def _has_values(self, path: str, text: str, version: TargetVersion) -> bool:
         """Return whether a file with this text would have the same values as the version."""

@@ -21,7 +21,7 @@ _PLAIN_PATH = re.compile(r"/?[A-Za-z][A-Za-z0-9_./-]*/?")
 
 
 @dataclass(frozen=True, slots=True)
-class Retarget:
+class ReferenceEditor:
     """Editor that replaces all references to a renamed document or media file.
 
     - `key`: the content type and the old id.
@@ -37,7 +37,7 @@ class Retarget:
         for document in pointing(context.snapshot, {self.key}):
             changes = self.changes(document.type, context.tree(document))
             if changes:
-                context.changeset.put(document.path, context.changed(document, changes))
+                context.changeset.put(document.path, context.text_with_changes(document, changes))
                 changed.append(document.path)
         return tuple(sorted(changed))
 

@@ -18,11 +18,11 @@ from server.schema.spelling import suggestion
 from server.storage.files import walk
 from server.storage.media import SIDECAR_SUFFIX, is_media_name, media_key, mime_type, upload_path
 from server.write.context import Context
-from server.write.renaming.references import Link, Retarget, documents_of, links_to
+from server.write.renaming.references import Link, ReferenceEditor, documents_of, links_to
 
 
 @dataclass(frozen=True, slots=True)
-class Rename:
+class RenameRequest:
     """Request to rename a document or media file, by path or by an id such as `article/fog`.
     `new` can also be a folder (with a trailing slash), or an id without the content type.
     """
@@ -32,7 +32,7 @@ class Rename:
 
 
 @dataclass(frozen=True, slots=True)
-class Renamed:
+class RenameResult:
     """Result of a rename.
 
     - `files`: the new path of each renamed file, by old path.
@@ -47,7 +47,7 @@ class Renamed:
     links: tuple[Link, ...] = ()
 
 
-def rename(request: Rename, context: Context) -> Renamed:
+def rename(request: RenameRequest, context: Context) -> RenameResult:
     """Rename a media file, or all files of a document, and update the references.
     Raises NotFoundError, ValidationError or ConflictError.
     """
@@ -64,7 +64,7 @@ def rename(request: Rename, context: Context) -> Renamed:
 # --- media files ---------------------------------------------------------------------------------
 
 
-def _rename_media(request: Rename, context: Context) -> Renamed:
+def _rename_media(request: RenameRequest, context: Context) -> RenameResult:
     old, new = request.old, _into_folder(request.old, request.new)
     before, after = str(media_key(old)), upload_path(new)
     media = context.snapshot.media
@@ -84,15 +84,15 @@ def _rename_media(request: Rename, context: Context) -> Renamed:
         raise ConflictError(f"{new} already exists")
     if context.changeset.exists(old + SIDECAR_SUFFIX):
         files[old + SIDECAR_SUFFIX] = new + SIDECAR_SUFFIX
-    references = Retarget(context.snapshot.schema, (MEDIA, before), after).apply(context)
+    references = ReferenceEditor(context.snapshot.schema, (MEDIA, before), after).apply(context)
     _move(context, files)
-    return Renamed(files, references)
+    return RenameResult(files, references)
 
 
 # --- documents -----------------------------------------------------------------------------------
 
 
-def _rename_file(request: Rename, claim: PathClaim, context: Context) -> Renamed:
+def _rename_file(request: RenameRequest, claim: PathClaim, context: Context) -> RenameResult:
     new = _into_folder(request.old, request.new)
     if not new.endswith(ENDINGS):
         new += PurePosixPath(request.old).suffix
@@ -115,11 +115,11 @@ def _rename_file(request: Rename, claim: PathClaim, context: Context) -> Renamed
     derived = [d for d in documents if not _has_own_id(context, d)]
     if not derived:
         _move(context, {**files, **_companions(context, files)})
-        return Renamed(files)
+        return RenameResult(files)
     return _rename_documents(context, documents, files, (claim.document_id, new_claim.document_id))
 
 
-def _rename_id(request: Rename, context: Context) -> Renamed:
+def _rename_id(request: RenameRequest, context: Context) -> RenameResult:
     type_, old = _identify(request.old, context)
     first = request.new.partition("/")[0]
     other, new = _identify(request.new, context) if _type(first, context) else (type_, request.new)
@@ -144,7 +144,7 @@ def _rename_id(request: Rename, context: Context) -> Renamed:
 
 def _rename_documents(
     context: Context, documents: Iterable[Document], files: Mapping[str, str], ids: tuple[str, str]
-) -> Renamed:
+) -> RenameResult:
     # `ids` contains the old and the new id.
     old, new = ids
     documents = list(documents)
@@ -154,12 +154,12 @@ def _rename_documents(
     existing = next((d for d in documents_of(context, type_.uid) if d.document_id == new), None)
     if existing:
         raise ConflictError(f'{type_.singular} "{new}" already exists: {existing.path}')
-    references = Retarget(context.snapshot.schema, (type_.uid, old), new).apply(context)
+    references = ReferenceEditor(context.snapshot.schema, (type_.uid, old), new).apply(context)
     for document in documents:
         if document.document_id == old and (document.path not in files or _has_own_id(context, document)):
-            context.changeset.put(document.path, context.changed(document, {"documentId": new}))
+            context.changeset.put(document.path, context.text_with_changes(document, {"documentId": new}))
     _move(context, {**files, **_companions(context, files)})
-    return Renamed(files, references, ids)
+    return RenameResult(files, references, ids)
 
 
 def _documents_named(context: Context, claim: PathClaim) -> list[Document]:
@@ -250,7 +250,7 @@ def _move(context: Context, files: Mapping[str, str]) -> None:
     texts = {path for path, _ in changeset.texts()}
     for old, new in files.items():
         # If the file has an error, its last valid version is served. After the rename, it would not be.
-        context.refuse_broken(old)
+        context.require_valid_file(old)
         if changeset.exists(new):
             raise ConflictError(f"{new} already exists")
         if os.path.islink(changeset.root / old):

@@ -17,12 +17,12 @@ class Rename:
 
     - `name`: the current name.
     - `commit`: the commit that contains the rename, or "" if it is not committed yet.
-    - `alike`: the similarity of the contents, as a percentage.
+    - `similarity_percent`: how similar the old and the new content are.
     """
 
     name: str
     commit: str
-    alike: int
+    similarity_percent: int
 
 
 def find_renames(commits: Iterable[tuple[str, Iterable[FileChange]]], layout: Layout) -> dict[Key, Rename]:

@@ -37,11 +37,12 @@ class _Holder:
     with_files: Callable[[Any], Any]
 
 
-def attach(context: Context, actor: Actor, attachment: Attachment, new: list[str]) -> None:
+def attach(context: Context, actor: Actor, attachment: Attachment, media_keys: list[str]) -> None:
     """Add uploaded files to a media attribute, in both the published version and the draft.
+
     Raises ValidationError, or ForbiddenError if the actor is not allowed to update the document.
     """
-    holder = _holder(context, actor, attachment, new)
+    holder = _holder(context, actor, attachment, media_keys)
     type_, attribute = holder.document.type, holder.attribute
     # new values by status
     own, given = (holder.document.locale, dict[str, Any]())
@@ -53,7 +54,7 @@ def attach(context: Context, actor: Actor, attachment: Attachment, new: list[str
                 given[version.status] = holder.with_files(values[attribute.name])
             status = version.status if version.status in given else PUBLISHED
             values[attribute.name] = given.get(status, values[attribute.name])
-            if changes := context.changes(version, values):
+            if changes := context.changed_keys(version, values):
                 context.rewrite(version, changes)
 
 

@@ -20,7 +20,7 @@ from server.schema.model import UPLOAD
 from server.storage.bucket.stored import DESCRIPTION_KEY, StoredFile
 from server.storage.document_text import change_text, new_text
 from server.storage.media import REPLACED_KEY, SIDECAR_SUFFIX, ending_of, media_key, mime_type, true_ending
-from server.write.context import Context, unreadable
+from server.write.context import Context, syntax_errors_as_conflicts
 from server.write.uploads.attach import Attachment, attach
 from server.write.uploads.file_info import CONTROL_CHARS, INFO_READERS, MAX_NAME_CHARS
 from server.write.write_timestamps import new_timestamps, updated_timestamp
@@ -31,7 +31,7 @@ NO_FILE_TO_CHANGE_MESSAGE = "Entity not found"
 
 
 @dataclass(frozen=True, slots=True)
-class Incoming:
+class ReceivedFile:
     """A received file, with its content in `source`. If `stored` is set, the content is also in a bucket."""
 
     source: Path
@@ -45,7 +45,7 @@ class Incoming:
 class Upload:
     """Request to store received files and, optionally, to attach them to a document."""
 
-    files: tuple[Incoming, ...]
+    files: tuple[ReceivedFile, ...]
     actor: Actor
     attachment: Attachment | None = None
 
@@ -56,12 +56,13 @@ class FileChange:
 
     key: str
     info: Mapping[str, Any]
-    file: Incoming | None = None
+    file: ReceivedFile | None = None
 
 
-def find_file(snapshot: Snapshot, locale: str, key: str, missing: str = "file.notFound") -> Document:
+def find_file(snapshot: Snapshot, locale: str, key: str, error_message: str = "file.notFound") -> Document:
     """Return the media file with this numeric id or documentId.
-    Raises NotFoundError with the message `missing` if there is no such file.
+
+    Raises NotFoundError with `error_message` if there is no such file.
     """
     type_, document_id = snapshot.schema.types[UPLOAD], to_nfc(key)
     if found := snapshot.get(type_, document_id, locale, PUBLISHED):
@@ -71,7 +72,7 @@ def find_file(snapshot: Snapshot, locale: str, key: str, missing: str = "file.no
         numbers = zip(files, column_of(files, ID), strict=True)
         if found := next((file for file, number in numbers if str(number) == document_id), None):
             return found
-    raise NotFoundError(missing)
+    raise NotFoundError(error_message)
 
 
 def upload(request: Upload, context: Context) -> tuple[str, ...]:
@@ -110,7 +111,7 @@ def remove(key: str, context: Context) -> str:
     return path
 
 
-def _add(context: Context, incoming: Incoming) -> str:
+def _add(context: Context, incoming: ReceivedFile) -> str:
     name = _name(incoming)
     folder = f"{UPLOADS}/{incoming.info.get('folder') or ''}".rstrip("/")
     path = f"{folder}/{_file_name(context, incoming, name, folder)}"
@@ -126,13 +127,13 @@ def _add(context: Context, incoming: Incoming) -> str:
     return path
 
 
-def _name(incoming: Incoming) -> str:
+def _name(incoming: ReceivedFile) -> str:
     client_name = CONTROL_CHARS.sub("", incoming.name)
     stem, ending = client_name.removesuffix(_suffix(client_name)), _suffix(client_name)[:MAX_NAME_CHARS]
     return str(incoming.info.get("name") or stem[: MAX_NAME_CHARS - len(ending)] + ending)
 
 
-def _file_name(context: Context, incoming: Incoming, name: str, folder: str) -> str:
+def _file_name(context: Context, incoming: ReceivedFile, name: str, folder: str) -> str:
     client_ending = _client_ending(incoming, name)
     ending = true_ending(incoming.source, client_ending)
     stem = PurePosixPath(name).name.removesuffix(client_ending)
@@ -142,16 +143,16 @@ def _file_name(context: Context, incoming: Incoming, name: str, folder: str) -> 
     return f"{stem}_{random}{ending}"
 
 
-def _client_ending(incoming: Incoming, name: str) -> str:
+def _client_ending(incoming: ReceivedFile, name: str) -> str:
     endings = (*(_suffix(n) for n in (incoming.name, name)), ending_of(incoming.mime))
     return next((e for e in endings if ENDING.fullmatch(e)), "")
 
 
-def ending_of_upload(incoming: Incoming) -> str:
+def ending_of_upload(incoming: ReceivedFile) -> str:
     return true_ending(incoming.source, _client_ending(incoming, _name(incoming)))
 
 
-def check_replacement(file: Document, incoming: Incoming) -> None:
+def check_replacement(file: Document, incoming: ReceivedFile) -> None:
     ending = true_ending(incoming.source, _suffix(file.path))
     if mime_type(f"x{ending}") != mime_type(file.path):
         raise ValidationError(
@@ -167,14 +168,14 @@ def _describe(context: Context, file: Document, info: Mapping[str, Any]) -> None
     path = file.path + SIDECAR_SUFFIX
     trees = {**info, **updated_timestamp(context.now)}
     if context.changeset.exists(path):
-        with unreadable(path):
+        with syntax_errors_as_conflicts(path):
             text = change_text(path, context.changeset.text(path), None, trees)
         context.changeset.put(path, text)
     else:
         context.changeset.put(path, new_text(path, None, trees))
 
 
-def _replace(context: Context, file: Document, incoming: Incoming) -> None:
+def _replace(context: Context, file: Document, incoming: ReceivedFile) -> None:
     # Raises ValidationError if the media type would change.
     check_replacement(file, incoming)
     info = {"focalPoint": None, **incoming.info, "name": _name(incoming)}
