@@ -89,12 +89,12 @@ class Writing:
         if verdict.unexplained or verdict.theirs.status != verdict.ours.status:
             return SentStep(step, verdict)
         deviations = set(verdict.deviations)
-        for survey_audit in step.looks:
-            seen = judge.look(survey_audit, step.request)
-            new = [d for d in seen.found if (survey_audit, *d.key()) not in self._before]
+        for look_at in step.looks:
+            seen = judge.look(look_at, step.request)
+            new = [d for d in seen.found if (look_at, *d.key()) not in self._before]
             left = [d for d in seen.unexplained if d in new]
             if left:
-                return SentStep(step, replace(seen, unexplained=left), survey_audit)
+                return SentStep(step, replace(seen, unexplained=left), look_at)
             deviations |= set(seen.deviations if new else ())
         lasting = bool(deviations & judge.permanent_deviations)
         return SentStep(step, replace(verdict, deviations=sorted(deviations)), None, lasting)

@@ -42,10 +42,10 @@ def _options(served: Served) -> Iterator[tuple[str, Any]]:
     content_type = served.document.type
     for name, attribute in content_type.attributes.items():
         value = served.values.get(name)
-        has_own_entry = attribute.get("pluginOptions", {}).get("i18n", {}).get("localized") or (
+        is_own = attribute.get("pluginOptions", {}).get("i18n", {}).get("localized") or (
             attribute["type"] in ("uid", "relation")
         )
-        is_shared = content_type.is_localized and not has_own_entry
+        is_shared = content_type.is_localized and not is_own
         if is_shared or attribute.get("mappedBy") or value is None or value == []:
             continue
         changed = change(value, attribute, content_type.components)

@@ -69,9 +69,9 @@ def _value(
 ) -> Any:
     """Return a value for an attribute, or None if none is possible."""
     kind = attribute["type"]
-    has_own_entry = attribute.get("pluginOptions", {}).get("i18n", {}).get("localized")
+    is_own = attribute.get("pluginOptions", {}).get("i18n", {}).get("localized")
     if kind in ("string", "text", "richtext", "customField"):
-        told = f"{label}, {locale}" if has_own_entry else label
+        told = f"{label}, {locale}" if is_own else label
         told = (f"{told}: # 1" if kind == "text" else told).ljust(attribute.get("minLength", 0), ".")
         return told[: attribute.get("maxLength", 255)]
     if kind == "uid":

@@ -148,8 +148,8 @@ class Entrance:
             within, counted = self._admit(environ, state.settings)
             work_for(environ.get("REMOTE_ADDR", ""))
             environ[BUDGET] = budget = self._budget(environ, state.settings)
-            if self.past.held and _changes_site(environ):
-                raise ForbiddenError(READ_ONLY_MESSAGE.format(self.past.held.commit[:10]))
+            if self.past.pinned and _changes_site(environ):
+                raise ForbiddenError(READ_ONLY_MESSAGE.format(self.past.pinned.commit[:10]))
             use_cookie(environ)
             if ROLE_HEADER in environ:
                 narrow_to_role(environ)
@@ -157,9 +157,9 @@ class Entrance:
                 raise environ.pop(REFUSED)
             if not within:
                 raise RateLimitError()
-            if AFTER_KEY in environ and not self.past.held:
+            if AFTER_KEY in environ and not self.past.pinned:
                 environ[STATE] = state = self.arrivals.state_after(environ, state)
-            if COMMIT in environ or self.past.held or AT_PARAMETER.search(environ.get("QUERY_STRING", "")):
+            if COMMIT in environ or self.past.pinned or AT_PARAMETER.search(environ.get("QUERY_STRING", "")):
                 environ[STATE] = state = self._past(environ, state)
             shown = self._answer(environ, state)
         except (NeedsThreadPool, ClientGone):
@@ -190,7 +190,7 @@ class Entrance:
         Raises UnauthorizedError or ForbiddenError.
         """
         state = self.site.current()
-        if self.past.held:
+        if self.past.pinned:
             return SMALL_BODY_BYTES
         for operation, type_ in operations_at(environ["PATH_INFO"], state.schema):
             if operation.method == environ["REQUEST_METHOD"] and operation.max_body != SMALL_BODY_BYTES:
@@ -222,7 +222,7 @@ class Entrance:
             return state
         with closing(self._budget(environ, state.settings)) as budget:
             self._await_turn(commit, budget)
-            return self.past.answered(commit, state.settings)
+            return self.past.state_for_request(commit, state.settings)
 
     def waits_long(self, environ: Environ) -> bool:
         """Return whether a request might wait a long time for another process, as uploads do."""
@@ -302,7 +302,7 @@ class Entrance:
     def _past(self, environ: Environ, state: State) -> State:
         """Return the state selected by the `at` parameter or, without that parameter, the served state."""
         if COMMIT in environ:  # `at` was resolved before the request moved to this thread.
-            return self.past.answered(environ[COMMIT].id, state.settings)
+            return self.past.state_for_request(environ[COMMIT].id, state.settings)
         area, params = area_of(environ["PATH_INFO"]), parse_query(environ["QUERY_STRING"])
         name = params.get("at")
         if name is None or not area.takes_at:
@@ -318,8 +318,8 @@ class Entrance:
         actor = self._identify(environ, state)
         commit = self._resolve(name, actor, state.schema)
         self._await_turn(commit, environ[BUDGET])
-        complete = area is FILES or not self.past.at(commit).lacking
-        past = self.past.answered(commit, state.settings)
+        complete = area is FILES or not self.past.at(commit).unscaled_images
+        past = self.past.state_for_request(commit, state.settings)
         uses_current_settings = (
             area.uses_current_settings or not area.varies_by_commit or past.schema.has_user_relations
         )
@@ -332,11 +332,11 @@ class Entrance:
         return past
 
     def _held(self, environ: Environ, state: State) -> State:
-        held = self.past.held
+        held = self.past.pinned
         if held is None or area_of(environ["PATH_INFO"]).ignores_served_commit:
             return state
-        environ[COMMIT] = AnsweredCommit(held.commit, lasting=False, complete=not held.lacking)
-        return self.past.answered(held.commit, state.settings)
+        environ[COMMIT] = AnsweredCommit(held.commit, lasting=False, complete=not held.unscaled_images)
+        return self.past.state_for_request(held.commit, state.settings)
 
     def _resolve(self, name: str, actor: Actor, schema: Schema) -> str:
         if actor.may("history", "read"):

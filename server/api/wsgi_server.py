@@ -157,7 +157,7 @@ def serve(
     began, log, site, past = time.perf_counter(), shared.log, opened.site, opened.past
     key = session_key(site.root)
     use_key(key)
-    prepare_texts((past.held or site).state.snapshot)
+    prepare_texts((past.pinned or site).state.snapshot)
     if generation.number == 1:
         site.share(log)
         listen(shared.listener)

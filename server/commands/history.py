@@ -20,7 +20,7 @@ from server.history.differences import (
     values_of,
     visible_values,
 )
-from server.history.past import PastStates, selection
+from server.history.past import PastStates, commit_filter
 from server.history.versions import ACTIONS, Timeline, Version, Versions, date_of
 from server.history.viewer import Viewer
 from server.index.budget import Budget
@@ -119,9 +119,9 @@ class Repository:
         except ApiError as error:
             raise SetupError(name, None, error.message) from error
 
-    def selection(self, since: str, author: str) -> Callable[[Commit], bool]:
+    def commit_filter(self, since: str, author: str) -> Callable[[Commit], bool]:
         try:
-            return selection(self.past, since, author)
+            return commit_filter(self.past, since, author)
         except ApiError as error:
             raise SetupError(since, None, error.message) from error
 
@@ -151,7 +151,7 @@ class Repository:
 def log(document: str | None, root: Path, since: str | None, author: str | None, limit: int) -> None:
     """Show the history of DOCUMENT (a file or TYPE/ID) or of the whole site."""
     repository = Repository.of(root)
-    wanted = repository.selection(since or "", author or "")
+    wanted = repository.commit_filter(since or "", author or "")
     if document is None:
         timeline = repository.versions.timeline(repository.site.state)
         commits = [

@@ -271,7 +271,7 @@ class _Ready:
         # would see the URL.
         site = self.opened.site
         at_machine = is_loopback(self.host) and not site.state.settings.api.trusted_proxies
-        if self.opened.past.held or not at_machine or (self.terminal.quiet and not self.opens):
+        if self.opened.past.pinned or not at_machine or (self.terminal.quiet and not self.opens):
             return ""
         try:
             return f"{self.url}studio?key={make_key(site.root)}"
@@ -287,7 +287,7 @@ def _report_ready(message: _Ready, ready: Event) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if not ready.wait(START_TIMEOUT_S):
         return
-    site, held, studio = message.opened.site, message.opened.past.held, message.studio()
+    site, held, studio = message.opened.site, message.opened.past.pinned, message.studio()
     if held:
         commit = (held.commit, *describe(site.root, held.commit))
         message.terminal.ready(held.state, [], message.seconds, message.url, commit)

@@ -29,8 +29,8 @@ class _Changed:
 class BranchDocuments:
     """Counter of changed documents on branches. Thread-safe.
 
-    It compares the names and blob ids of files, so it neither reads nor parses them. A count can therefore be
-    greater than the number of documents in `changed_documents`, which omits changes of the format.
+    It compares only the names and blob ids of files, without reading them. A count can therefore be greater
+    than the number of documents that `changed_documents` returns, which omits changes of the format.
     """
 
     def __init__(self, past: PastStates) -> None:
@@ -40,11 +40,11 @@ class BranchDocuments:
         # Saves 5.5 ms for each branch.
         self._changed: Cache[tuple[str, str], _Changed] = Cache(_MAX_CACHE_BYTES, _size)
 
-    def count(self, commit: str, actor: Actor, today: Layout) -> int | None:
+    def count(self, commit: str, actor: Actor, current_layout: Layout) -> int | None:
         """Return the number of documents that differ between a commit and its fork from the served branch.
 
-        Counts only documents that the actor may find. Returns None if there is no fork, or if the content
-        types of one of the commits are invalid. Raises GitError.
+        Counts only documents that the actor may find, now and at both commits. Returns None if there is no
+        fork, or if the content types of one of the commits are invalid. Raises GitError.
         """
         fork = self._fork(commit)
         if not fork:
@@ -53,7 +53,7 @@ class BranchDocuments:
             changed = self._between(fork, commit)
         except ConflictError:
             return None
-        layouts = (today, *changed.layouts)
+        layouts = (current_layout, *changed.layouts)
         return len({name for path in changed.paths if (name := _document_at(path, layouts, actor))})
 
     def _fork(self, commit: str) -> str:

@@ -179,14 +179,14 @@ def fork_of(past: PastStates, commit: str) -> str:
 
 
 def changed_documents(
-    before: PastState, after: PastState, actor: Actor, served: Schema
+    before: PastState, after: PastState, actor: Actor, served_schema: Schema
 ) -> list[DocumentChange]:
     """Return the document versions that differ between two states, sorted by content type and id.
 
-    Omits everything that either state's schema, or `served`, hides from the actor.
+    Omits everything that the schema of either state, or `served_schema`, hides from the actor.
     """
-    viewer = Viewer(actor, after.state, (before.state.schema, served))
-    old, new = dict(differing(before, after)), dict(differing(after, before))
+    viewer = Viewer(actor, after.state, (before.state.schema, served_schema))
+    old, new = dict(documents_differing(before, after)), dict(documents_differing(after, before))
     changes = (_change(old.get(key), new.get(key), viewer) for key in sorted({*old, *new}))
     return [change for change in changes if change]
 
@@ -207,12 +207,12 @@ def _media_blobs(state: PastState) -> Blobs:
     return {path: blob for path, blob in state.known.blobs.items() if path.startswith(f"{UPLOADS}/")}
 
 
-def differing(state: PastState, other: PastState) -> Iterator[tuple[Key, Document]]:
-    """Yield the documents in `state` whose files are missing or different in `other`."""
-    uids = {type_.uid for type_ in state.state.schema.content_types}
-    for path, entry in state.known.entries.items():
+def documents_differing(past: PastState, other: PastState) -> Iterator[tuple[Key, Document]]:
+    """Yield the documents in `past` whose files are missing or different in `other`."""
+    uids = {type_.uid for type_ in past.state.schema.content_types}
+    for path, entry in past.known.entries.items():
         document = entry.document
-        if document is None or state.known.blobs.get(path) == other.known.blobs.get(path):
+        if document is None or past.known.blobs.get(path) == other.known.blobs.get(path):
             continue
         if document.type.uid in uids:
             yield (document.type.uid, document.document_id, document.locale, document.status), document
@@ -307,7 +307,7 @@ MAX_ATTEMPTS = 20  # A write is retried if another writer moves the branch first
 
 
 class CommittedFiles:
-    """Reader that lets a `Changeset` read files from a commit instead of the disk."""
+    """Reader through which a `Changeset` reads files from a commit instead of the disk."""
 
     def __init__(self, root: Path, blobs: Blobs) -> None:
         self.root, self.blobs = root, blobs
@@ -319,8 +319,8 @@ class CommittedFiles:
     def read(self, path: str) -> tuple[bytes, Signature]:
         """Return a file's content and signature.
 
-        Raises FileNotFoundError if the commit lacks the file, and ConflictError if a partial clone lacks its
-        content.
+        Raises FileNotFoundError if the commit does not contain the file, and ConflictError if its content is
+        missing from a partial clone.
         """
         blob = self.blobs.get(path)
         if blob is None:
@@ -345,40 +345,44 @@ class BranchWriter:
         self.past, self.branches = past, branches
         self._lock = threading.Lock()  # Concurrent writes to a branch would fail.
 
-    def state(self, name: str, today: Settings) -> State:
+    def state(self, name: str, current_settings: Settings) -> State:
         # This fails for a checked-out branch, because a write would not update the files in its working tree.
-        return self.past.answered(self._head(name), today)
+        return self.past.state_for_request(self._head(name), current_settings)
 
     def write(
         self,
         name: str,
         prepare: Callable[[Request, Context], Result],
         request: Request,
-        by: Authorship,
-        today: Settings,
+        authorship: Authorship,
+        current_settings: Settings,
     ) -> tuple[State, Result, str]:
         """Prepare a write and commit it to the branch `name`.
 
-        Returns the branch's new state, the result of `prepare`, and the commit id. Raises BusyError after
-        MAX_ATTEMPTS.
+        Returns the branch's new state, the result of `prepare`, and the commit id. Raises BusyError if other
+        writers keep moving the branch.
         """
         with self._lock:
             for _ in range(MAX_ATTEMPTS):
                 head = self._head(name)
-                writes, result = self._prepare(head, prepare, request, today)
+                writes, result = self._prepare(head, prepare, request, current_settings)
                 if not writes:
-                    return self.past.answered(head, today), result, head
-                signed = self._sign(head, writes, by, result, today)
+                    return self.past.state_for_request(head, current_settings), result, head
+                signed = self._sign(head, writes, authorship, result, current_settings)
                 files = {write.path: write.source or write.data for write in writes}
                 commit = make_commit(self.branches.root, (head,), files, signed)
                 if move_branch(self.branches.root, name, commit, head, "write"):
-                    return self.past.answered(commit, today), result, commit
+                    return self.past.state_for_request(commit, current_settings), result, commit
         raise BusyError("The branch changed repeatedly while this write was being prepared; try again")
 
     def preview(
-        self, name: str, prepare: Callable[[Request, Context], Result], request: Request, today: Settings
+        self,
+        name: str,
+        prepare: Callable[[Request, Context], Result],
+        request: Request,
+        current_settings: Settings,
     ) -> tuple[list[Write], Result]:
-        return self._prepare(self._head(name), prepare, request, today)
+        return self._prepare(self._head(name), prepare, request, current_settings)
 
     def _head(self, name: str) -> str:
         branch = self.branches.get(name)
@@ -387,9 +391,13 @@ class BranchWriter:
         return branch.commit
 
     def _prepare(
-        self, head: str, prepare: Callable[[Request, Context], Result], request: Request, today: Settings
+        self,
+        head: str,
+        prepare: Callable[[Request, Context], Result],
+        request: Request,
+        current_settings: Settings,
     ) -> tuple[list[Write], Result]:
-        root, state = self.branches.root, self.past.answered(head, today)
+        root, state = self.branches.root, self.past.state_for_request(head, current_settings)
         known = self.past.at(head).known
         changeset = Changeset(root, CommittedFiles(root, known.blobs))
         broken = {path: entry for path, entry in known.entries.items() if entry.problems and entry.error}
@@ -401,12 +409,19 @@ class BranchWriter:
         return changeset.writes(), result
 
     def _sign(
-        self, head: str, writes: list[Write], by: Authorship, result: object, today: Settings
+        self,
+        head: str,
+        writes: list[Write],
+        authorship: Authorship,
+        result: object,
+        current_settings: Settings,
     ) -> Signed:
         past = self.past.at(head)
         state = past.state
         store = Store(self.branches.root, state.schema, state.settings, CommitTimes().timestamps)
         documents = written_documents(writes, past.known.entries, state.snapshot, store)
-        message = with_trailers(message_of(documents, by, result), by.actor, [d.name for d in documents])
-        committer = Person.of(today.git.committer)
-        return Signed(message, committer.author(by.name, by.email), committer)
+        message = with_trailers(
+            message_of(documents, authorship, result), authorship.actor, [d.name for d in documents]
+        )
+        committer = Person.of(current_settings.git.committer)
+        return Signed(message, committer.author(authorship.name, authorship.email), committer)

@@ -70,7 +70,7 @@ def read_configuration(root: Path, blobs: Blobs) -> Configuration:
 def open_blob(root: Path, blob: Blob) -> IO[bytes]:
     """Copy a blob to an unnamed temporary file, and return the open file.
 
-    Raises NotFoundError if the clone lacks the blob, and StorageError if the disk is full.
+    Raises NotFoundError if the blob is missing from the clone, and StorageError if the disk is full.
     """
     try:
         with ExitStack() as stack:
@@ -93,7 +93,8 @@ def read_entries(
 ) -> tuple[dict[str, Entry], int]:
     """Return the entries of a commit's files by path, and the number of bytes that were read.
 
-    Reuses the entries in `known` for files with the same content.
+    - `known`: earlier entries, which are reused for files with the same content.
+    - `facts`: returns the dimensions and formats of an image.
     """
     entries: dict[str, Entry] = {}
     unread_paths: list[str] = []

@@ -88,11 +88,13 @@ def _blocks(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, 
 
 
 def _common_prefix(
-    before: Sequence[str], after: Sequence[str], positions: range, new_positions: range
+    before: Sequence[str], after: Sequence[str], old_positions: range, new_positions: range
 ) -> int:
-    """Count the equal lines at the start of two ranges. To count those at the end, pass reversed ranges."""
+    """Count the equal lines at the start of two ranges. To count equal lines at the end, pass reversed
+    ranges.
+    """
     size = 0
-    for position, new in zip(positions, new_positions, strict=False):
+    for position, new in zip(old_positions, new_positions, strict=False):
         if before[position] != after[new]:
             break
         size += 1
@@ -138,11 +140,11 @@ _BYTES_PER_STEP = 1000  # Reading this many bytes costs one step of the budget.
 class Content:
     """The parsed content of a document's file.
 
-    `unread` contains the names of unknown keys, and of attributes with invalid values.
+    `invalid_keys` contains the names of unknown keys, and of attributes with invalid values.
     """
 
     values: Values
-    unread: tuple[str, ...] = ()
+    invalid_keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +161,8 @@ def read_content(
 ) -> Content | None:
     """Return the parsed content of a document's file, or None if it is invalid.
 
-    If the file belonged to a different content type, only compatible attributes that were visible to the
-    viewer are kept.
+    If the file belonged to a content type other than `type_`, only the values of compatible attributes that
+    were visible to the viewer are returned.
     """
     claim = store.layout.claim(path)
     if claim is None:
@@ -195,7 +197,7 @@ def _in_type(content: Content, earlier: Type, type_: Type, viewer: Viewer | None
         for name, old in earlier.attributes.items()
         if name not in hidden and (new := type_.attributes.get(name)) and _holds_the_same(old, new)
     }
-    unread = (name for name in content.unread if name.partition(".")[0] not in hidden)
+    unread = (name for name in content.invalid_keys if name.partition(".")[0] not in hidden)
     return Content(values, tuple(one for one in unread if not viewer or viewer.sees_key(earlier, one)))
 
 
@@ -350,7 +352,7 @@ def value_json(attribute: Attribute, value: Any, viewer: Viewer) -> Any:
         return items if attribute.to_many else items[0]
     if attribute.type == "biginteger":
         return str(value)
-    value = viewer.related(attribute, value)
+    value = viewer.visible_targets(attribute, value)
     # The attribute may have been a password in an earlier schema.
     return None if is_empty(value) else mask_hashes(plain(encode(attribute, value)))
 

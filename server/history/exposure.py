@@ -13,13 +13,12 @@ _TEXT = "\n"  # the text below the front matter
 _NO_COMPONENT = Type("", "component", "", "", "", {})
 
 
-def shows_more(schema: Schema, other: Schema, uid: str, *, strict: bool = False) -> bool:
+def reveals_more(schema: Schema, other: Schema, uid: str, *, if_in_doubt: bool = False) -> bool:
     """Return whether `schema` could reveal more of the content type `uid` than `other` does.
 
-    Also returns True if the schemas treat different files as documents or drafts.
-
-    If `strict` is set, also returns True in doubtful cases. For example, `schema` may lack an attribute that
-    `other` hides.
+    Also returns True if the schemas treat different files as documents or drafts. If `if_in_doubt` is set,
+    also returns True in doubtful cases: for example, if `other` hides an attribute that `schema` does not
+    define.
     """
     if schema is other:
         return False
@@ -31,7 +30,7 @@ def shows_more(schema: Schema, other: Schema, uid: str, *, strict: bool = False)
         or _reveals_file_names(type_, earlier)
         or _reveals_aliases(type_, earlier)
         or any(_reveals_in_inverse(schema, other, uid, name) for name in earlier.attributes)
-        or _reveals_values(schema, other, (type_, earlier), strict)
+        or _reveals_values(schema, other, (type_, earlier), if_in_doubt)
     )
 
 
@@ -63,8 +62,8 @@ def _shows_inverse(schema: Schema, uid: str, name: str) -> bool:
     return any((a.target, a.mapped_by, a.visible) == (uid, name, True) for a in attributes)
 
 
-def _reveals_values(schema: Schema, other: Schema, pair: tuple[Type, Type], strict: bool) -> bool:
-    """Return whether `schema` shows a value that `other` hides at the same place in a document's file.
+def _reveals_values(schema: Schema, other: Schema, pair: tuple[Type, Type], if_in_doubt: bool) -> bool:
+    """Return whether `schema` shows a value that `other` hides, in the same position of a document's file.
 
     `pair` is the same content type as defined in each schema. Its components may have different uids in the
     two schemas.
@@ -73,7 +72,7 @@ def _reveals_values(schema: Schema, other: Schema, pair: tuple[Type, Type], stri
     while waiting:
         type_, earlier = waiting.pop()
         if any(
-            _reveals(type_, earlier, key, strict)
+            _reveals(type_, earlier, key, if_in_doubt)
             for key in {*type_.attributes, *earlier.attributes, _OTHER_KEYS, _TEXT}
         ):
             return True
@@ -83,17 +82,17 @@ def _reveals_values(schema: Schema, other: Schema, pair: tuple[Type, Type], stri
     return False
 
 
-def _reveals(type_: Type, earlier: Type, key: str, strict: bool) -> bool:
+def _reveals(type_: Type, earlier: Type, key: str, if_in_doubt: bool) -> bool:
     """Return whether `type_` could reveal the value of `key` in a file, although `earlier` hides it."""
     attribute, before = _attribute_of(type_, key), _attribute_of(earlier, key)
     if attribute is None:
         # No response contains the value, but a later merge or schema could reveal it.
-        return strict and before is not None and not before.visible and not before.derived
+        return if_in_doubt and before is not None and not before.visible and not before.derived
     if not attribute.visible:
         return False
     if before is None:
-        return strict and key == _OTHER_KEYS
-    if strict and before.type == "relation" and attribute.target != before.target:
+        return if_in_doubt and key == _OTHER_KEYS
+    if if_in_doubt and before.type == "relation" and attribute.target != before.target:
         return True  # `before` showed its targets only to callers who can `find` its target type.
     # JSON shows everything that a component contains, even its unknown keys.
     return not before.visible or (before.holds_components and not attribute.holds_components)

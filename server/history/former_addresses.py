@@ -20,7 +20,7 @@ from server.documents.path_rules import MARKDOWN, YAML, Layout, PathClaim
 from server.documents.readers import READERS, InvalidValue
 from server.formats.tree import SyntaxProblem, Tree, is_null
 from server.formats.yaml.reader import read_yaml
-from server.history.exposure import shows_more
+from server.history.exposure import reveals_more
 from server.history.former_layouts import FormerLayouts
 from server.history.past import PastStates
 from server.schema.model import Schema, Type
@@ -77,12 +77,12 @@ class FormerAddresses:
             rules = (state.schema, state.settings.urls, state.settings.locales, reader.uids)
             if self._rules != rules:
                 self._rules, self._addresses = rules, {}
-            versions = list(islice(_versions(self._served(head), documents), MAX_VERSIONS))
+            versions = list(islice(_versions(self._served_commits(head), documents), MAX_VERSIONS))
             self._read(versions, reader)
             found = ((v.owner, self._addresses[v.commit, v.path]) for v in versions)
             return [(owner, address) for owner, address in found if address]
 
-    def _served(self, head: str) -> Iterator[Commit]:
+    def _served_commits(self, head: str) -> Iterator[Commit]:
         """Yield the served commits, newest first, each with its changes since the commit served before it.
 
         Commits on a merged branch are omitted, because their addresses were never public.
@@ -158,24 +158,24 @@ class _Reader:
         """Return a version's claim and URL pattern, or None if the version was hidden or had no address."""
         path = version.path
         if path not in self._claims:
-            reuse_rule = is_utf_8(path) and "\n" not in path
-            self._claims[path] = self.layout.claim(path) if reuse_rule else None
+            usable = is_utf_8(path) and "\n" not in path
+            self._claims[path] = self.layout.claim(path) if usable else None
         claim = self._claims[path]
         if claim is None or claim.draft or claim.type.uid not in self.uids:
             return None
-        if claim.locale != version.owner.locale or not self._was_shown(version.commit, claim.type):
+        if claim.locale != version.owner.locale or not self._was_public(version.commit, claim.type):
             return None
         pattern = pattern_of(claim.type, claim.locale, self.settings)
         return (claim, pattern) if pattern else None
 
-    def _was_shown(self, commit: str, type_: Type) -> bool:
-        """Return whether the schema at a commit hid nothing that the current schema shows."""
+    def _was_public(self, commit: str, type_: Type) -> bool:
+        """Return whether everything that the current schema shows was also visible at a commit."""
         schema = self.former.schema(commit)
         if schema is None or schema is self.state.schema or type_.uid not in schema.types:
             return True
         key = (id(schema), type_.uid)
         if key not in self._may_reveal:
-            self._may_reveal[key] = _shows_the_same(self.state.schema, schema, type_.uid)
+            self._may_reveal[key] = _reveals_nothing_new(self.state.schema, schema, type_.uid)
         return self._may_reveal[key]
 
     def needs_file(self, type_: Type, pattern: str) -> bool:
@@ -232,8 +232,8 @@ def _value(type_: Type, name: str, tree: Tree) -> Any:
         return None
 
 
-def _shows_the_same(schema: Schema, earlier: Schema, uid: str) -> bool:
-    return not shows_more(schema, earlier, uid)
+def _reveals_nothing_new(schema: Schema, earlier: Schema, uid: str) -> bool:
+    return not reveals_more(schema, earlier, uid)
 
 
 # A key whose value is on the same line and does not continue on the next line.

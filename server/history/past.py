@@ -19,7 +19,7 @@ from server.history.commit_files import (
     read_configuration,
     read_entries,
 )
-from server.history.pictures import Pictures
+from server.history.pictures import CommitImages
 from server.history.resolve_commit import find_named, no_repository, require_head
 from server.index.fragments import Fragments
 from server.index.snapshot import Snapshot, apply, build
@@ -63,8 +63,8 @@ HISTORIC_KEYS = (
 class PastState:
     """A site's state at one commit. `size` is its approximate size in bytes.
 
-    - `lacking`: images whose resized variants do not exist yet.
-    - `mark`: the value of `Pictures.mark` at the last check for new variants.
+    - `unscaled_images`: images whose resized variants do not exist yet.
+    - `image_cache_mark`: the value of `CommitImages.mark` when it was last checked for new variants.
     """
 
     commit: str
@@ -72,14 +72,14 @@ class PastState:
     configuration: Configuration
     known: KnownEntries
     size: int
-    lacking: frozenset[str] = frozenset()
-    mark: int = 0
+    unscaled_images: frozenset[str] = frozenset()
+    image_cache_mark: int = 0
 
 
 class PastStates:
     """Cache of the states at past commits. Thread-safe.
 
-    The last state that was too large for the cache is also kept in memory.
+    The last state that is too large for the cache is stored separately.
     """
 
     def __init__(self, site: Site, max_bytes: int = MAX_BYTES) -> None:
@@ -97,10 +97,10 @@ class PastStates:
         self._fragments = Fragments()  # for documents that are not in the current state
         self._head: tuple[str, Blobs] = ("", {})  # the checked-out commit and its files
         self._lock = threading.Lock()
-        self.pictures = Pictures(site.root, site.image_cache)
+        self.pictures = CommitImages(site.root, site.image_cache)
         self._scaling: threading.Thread | None = None
         self._deleted = set[tuple[str, Blob]]()  # images whose deleted formats were requested by clients
-        self.held: PastState | None = None  # the only state that is served, with `serve --at`
+        self.pinned: PastState | None = None  # the only state that is served, with `serve --at`
 
     def resolve(self, name: str) -> str:
         """Return the commit id for a commit, tag, branch or time such as `2026-11-01`.
@@ -145,7 +145,7 @@ class PastStates:
     def changed_between(self, first: str, last: str = "") -> set[str]:
         """Return the paths of the files that differ between two commits.
 
-        If `last` is "", compares `first` with the files on disk.
+        If `last` is "", `first` is compared with the files on disk.
         """
         root = self.site.root
         before = read_tree(root, first)
@@ -160,25 +160,25 @@ class PastStates:
         )
         return current | deleted | committed_changes
 
-    def hold(self, commit: str) -> PastState:
-        """Build the state at a commit and keep it in memory permanently.
+    def pin(self, commit: str) -> PastState:
+        """Build the state at a commit, and never remove it from memory.
 
         Raises ConflictError if the configuration is invalid at that commit.
         """
-        self.held = self.at(commit)
-        return self.held
+        self.pinned = self.at(commit)
+        return self.pinned
 
     def is_kept(self, commit: str) -> bool:
         past = self._find_known(commit)
         return past is not None and not self._is_outdated(past)
 
     def _find_known(self, commit: str) -> PastState | None:
-        pinned = (past for past in (self.held, self._large) if past and past.commit == commit)
+        pinned = (past for past in (self.pinned, self._large) if past and past.commit == commit)
         return next(pinned, None) or self._cache.get(commit)
 
     def _all_known(self) -> list[PastState]:
         # least recently used first, then the permanent states
-        return [*(past for _, past in self._cache.items()), *filter(None, (self.held, self._large))]
+        return [*(past for _, past in self._cache.items()), *filter(None, (self.pinned, self._large))]
 
     def at(self, commit: str) -> PastState:
         """Return the state at a commit. Raises ConflictError if its configuration is invalid."""
@@ -196,27 +196,28 @@ class PastStates:
             return past
 
     def _keep(self, past: PastState) -> None:
-        if self.held and self.held.commit == past.commit:
-            self.held = past
+        if self.pinned and self.pinned.commit == past.commit:
+            self.pinned = past
         if past.size > self._cache.most:
             self._large = past
         else:
             self._cache.put(past.commit, past)
 
-    def answered(self, commit: str, today: Settings) -> State:
-        """Return the state for a request about a past commit, with the permissions and limits from
-        `today`.
+    def state_for_request(self, commit: str, current_settings: Settings) -> State:
+        """Return the state for a request about a past commit, with the current permissions and limits.
+
+        These are taken from `current_settings`.
         """
         past, cached = self.at(commit), self._request_states.get(commit)
-        if past.lacking:
+        if past.unscaled_images:
             self._begin_scaling()
-        if cached is None or cached[0] is not past or cached[1] is not today:
+        if cached is None or cached[0] is not past or cached[1] is not current_settings:
             historic = {key: value_of(past.state.settings, key) for key in HISTORIC_KEYS}
-            state = replace(past.state, settings=with_values(today, historic))
+            state = replace(past.state, settings=with_values(current_settings, historic))
             # Drop evicted states, to limit the memory.
             kept_commits = {past_state.commit for past_state in self._all_known()}
             others = {id_: answered for id_, answered in self._request_states.items() if id_ in kept_commits}
-            self._request_states = {**others, commit: (past, today, state)}
+            self._request_states = {**others, commit: (past, current_settings, state)}
             return state
         return cached[2]
 
@@ -256,24 +257,28 @@ class PastStates:
 
     def _is_outdated(self, past: PastState) -> bool:
         # Formats may have been generated since the last check.
-        return bool(past.lacking) and past.mark != self.pictures.mark()
+        return bool(past.unscaled_images) and past.image_cache_mark != self.pictures.mark()
 
     def _with_new_formats(self, past: PastState) -> PastState:
         """Return the state with newly generated image formats. The caller must hold the lock."""
         mark, blobs, entries = self.pictures.mark(), past.known.blobs, dict(past.known.entries)
-        lacking = set(past.lacking)
-        for path in past.lacking:
+        lacking = set(past.unscaled_images)
+        for path in past.unscaled_images:
             picture = self.pictures.of(path, blobs[path])
             (formats, preview), entry = self.pictures.facts(path, picture), entries[path]
             if formats and entry.document:
                 entries[path] = replace(entry, document=with_formats(entry.document, formats, preview))
             if formats is not None or not picture.key:
                 lacking.discard(path)
-        if len(lacking) == len(past.lacking):
-            return replace(past, mark=mark)
+        if len(lacking) == len(past.unscaled_images):
+            return replace(past, image_cache_mark=mark)
         state = replace(past.state, snapshot=self._snapshot(past.state.schema, past, entries))
         return replace(
-            past, state=state, known=KnownEntries(blobs, entries), lacking=frozenset(lacking), mark=mark
+            past,
+            state=state,
+            known=KnownEntries(blobs, entries),
+            unscaled_images=frozenset(lacking),
+            image_cache_mark=mark,
         )
 
     def picture_file(self, path: str, blob: Blob, name: str) -> Path | None:
@@ -282,7 +287,7 @@ class PastStates:
         If the file was deleted, returns None and generates it again in the background.
         """
         file = self.pictures.file(path, blob, name)
-        if file is None and self.pictures.is_wanting(path, blob):
+        if file is None and self.pictures.can_generate(path, blob):
             with self._lock:
                 self._deleted.add((path, blob))
             self._begin_scaling()
@@ -299,25 +304,27 @@ class PastStates:
     def _scale(self) -> None:
         try:
             while pending := self._pending_pictures():
-                done = [self.pictures.make(path, blob) for path, blob in pending]
+                done = [self.pictures.generate(path, blob) for path, blob in pending]
                 if not any(done):
                     time.sleep(_BACKOFF_S)
                 with self._lock:
-                    for past in filter(attrgetter("lacking"), self._all_known()):
+                    for past in filter(attrgetter("unscaled_images"), self._all_known()):
                         self._keep(self._with_new_formats(past))
         except Exception:
             log.exception("the images in past commits can't be scaled; the next request will try again")
 
     def _pending_pictures(self) -> list[tuple[str, Blob]]:
-        candidates = {(path, past.known.blobs[path]) for past in self._all_known() for path in past.lacking}
+        candidates = {
+            (path, past.known.blobs[path]) for past in self._all_known() for path in past.unscaled_images
+        }
         with self._lock:
             candidates |= self._deleted
-        pending = [candidate for candidate in candidates if self.pictures.is_wanting(*candidate)]
+        pending = [candidate for candidate in candidates if self.pictures.can_generate(*candidate)]
         with self._lock:
             self._deleted -= candidates.difference(pending)
         return pending
 
-    def is_as_today(self, path: str, blob: Blob) -> bool:
+    def is_unchanged_on_disk(self, path: str, blob: Blob) -> bool:
         """Return whether the file on disk has the same content as the blob."""
         _, _, committed, entries = self.site.basis()
         if path in committed.changed or self._blobs_of(committed.commit).get(path) != blob:
@@ -371,7 +378,11 @@ class PastStates:
         return configuration
 
     def _base(self, schema: Schema, blobs: Blobs, current: PastState) -> PastState | None:
-        """Return the recent state with the same schema and the most files in common, or None."""
+        """Return a recent state from which to build a new one: with the same schema, and most files in
+        common.
+
+        Return None if no recent state has the same schema.
+        """
         recent = self._all_known()[-_MAX_CANDIDATES:]
         candidates = [past for past in (current, *recent) if past.configuration.schema is schema]
 
@@ -405,19 +416,17 @@ class PastStates:
 def replaced_file(past: PastStates, commit: str, path: str) -> Blob | None:
     # The current file is served from disk.
     blob = past.at(commit).known.blobs.get(path)
-    return None if blob is None or past.is_as_today(path, blob) else blob
+    return None if blob is None or past.is_unchanged_on_disk(path, blob) else blob
 
 
 # --- selection ------------------------------------------------------------------------------------
 
 
-def selection(past: PastStates, since: str = "", author: str = "") -> Callable[[Commit], bool]:
+def commit_filter(past: PastStates, since: str = "", author: str = "") -> Callable[[Commit], bool]:
     """Return a function that tests whether a commit was made after `since` and by `author`.
 
-    Empty filters are ignored.
-
-    - `since`: a time or a commit. A date means the start of that day.
-    - `author`: part of the author's name, or an email address.
+    - `since`: a time or a commit, or "" for all times. A date means the start of that day.
+    - `author`: part of the author's name, or an email address, or "" for all authors.
 
     Raises ValidationError if `since` is invalid.
     """

@@ -23,8 +23,8 @@ from server.storage.media import media_key, upload_path
 _MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 400  # limit for the cache; approximate size of an entry
 
 
-class Pictures:
-    """Reader for the images in a site's commits, and generator of their formats. Thread-safe."""
+class CommitImages:
+    """Reader for the images in a site's commits, which also generates their formats. Thread-safe."""
 
     def __init__(self, root: Path, image_cache: ImageCache) -> None:
         self._root, self._image_cache = root, image_cache
@@ -32,7 +32,7 @@ class Pictures:
         self._known: Cache[tuple[str, str], Picture] = Cache(_MAX_BYTES, lambda *_: _ENTRY_BYTES)
 
     def of(self, path: str, blob: Blob, on_disk: Signature | None = None) -> Picture:
-        """Return an image's dimensions and key. Raises StorageError if the disk is full.
+        """Return an image's dimensions and cache key. Raises StorageError if the disk is full.
 
         If a file on disk has the same content, pass its signature as `on_disk` to avoid reading the blob.
         """
@@ -57,12 +57,12 @@ class Pictures:
         key = self.of(path, blob).key
         return self._image_cache.checked_file(key, name, path) if key else None
 
-    def is_wanting(self, path: str, blob: Blob) -> bool:
+    def can_generate(self, path: str, blob: Blob) -> bool:
         picture = self.of(path, blob)
         missing = bool(picture.key) and self.facts(path, picture)[0] is None
         return missing and self._image_cache.may_make(picture.key)
 
-    def make(self, path: str, blob: Blob) -> bool:
+    def generate(self, path: str, blob: Blob) -> bool:
         """Generate an image's resized variants. Return False if the caller should retry later.
 
         A damaged image gets no variants and should not be retried.

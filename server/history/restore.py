@@ -34,7 +34,7 @@ def _input(attribute: Attribute, value: Any, viewer: Viewer) -> Any:
             for component in components_in(value)
         ]
         return items if attribute.to_many else items[0]
-    return plain(encode(attribute, viewer.related(attribute, value)))
+    return plain(encode(attribute, viewer.visible_targets(attribute, value)))
 
 
 def _component(component: Component, viewer: Viewer, *, is_zone: bool) -> Mapping[str, Any]:

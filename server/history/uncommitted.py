@@ -119,7 +119,7 @@ def commit_changes(
     changed: Collection[ChangedFile],
     paths_to_commit: Collection[str],
     message: str,
-    by: Authorship,
+    authorship: Authorship,
 ) -> str:
     """Commit the current content of files, and return the commit id.
 
@@ -138,9 +138,9 @@ def commit_changes(
     documents = [f"{c.type.singular}/{c.document_id}" for c in selected if c.type and c.document_id]
     try:
         if arbiter := site.arbiter:
-            commit = arbiter.commit(partial(_contents, site.root, paths), cleaned, documents, by)
+            commit = arbiter.commit(partial(_contents, site.root, paths), cleaned, documents, authorship)
         else:
-            commit = site.committer.commit_files(_contents(site.root, paths), cleaned, documents, by)
+            commit = site.committer.commit_files(_contents(site.root, paths), cleaned, documents, authorship)
     except (CommitError, OSError) as error:
         raise ConflictError(f"The files can't be committed: {error}") from error
     if not commit:

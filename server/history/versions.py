@@ -27,7 +27,7 @@ ACTIONS = {
 
 
 # Returns a change as a caller sees it, or None. The commit is None for an uncommitted change.
-Seen = Callable[[Commit | None, FileChange], FileChange | None]
+ChangeFilter = Callable[[Commit | None, FileChange], FileChange | None]
 
 
 def _unfiltered(commit: Commit | None, change: FileChange) -> FileChange:
@@ -59,12 +59,13 @@ class Subjects:
     """The kinds of files that a commit changed, which determine who is allowed to see the commit.
 
     - `claims`: one example claim for each content type and draft status of the changed documents.
-    - `others`: whether the commit changed schemas, or content that belongs to no current content type.
+    - `media`: whether the commit changed media files.
+    - `other_files`: whether the commit changed schemas, or content that belongs to no current content type.
     """
 
     claims: tuple[PathClaim, ...]
     media: bool
-    others: bool
+    other_files: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +140,12 @@ class Versions:
         type_: Type,
         document_id: str,
         commit: str = "",
-        seen: Seen = _unfiltered,
+        change_filter: ChangeFilter = _unfiltered,
     ) -> list[Version]:
         """Return a document's versions up to `commit`, newest first.
 
-        If `commit` is "", includes uncommitted changes. If `seen` hides a rename, omits the history
-        before the rename.
+        If `commit` is "", uncommitted changes are included. `change_filter` returns each change as the caller
+        may see it. If it hides a rename, the history before the rename is omitted.
         """
         timeline = self.timeline(state, commit)
         current = set(self._current_paths(state, type_, document_id))
@@ -157,12 +158,12 @@ class Versions:
             for change in one.changes:
                 if change.path in followed:
                     last_status.setdefault(change.path, change.status)
-                    visible = seen(one, change)
+                    visible = change_filter(one, change)
                     if visible is not None and visible.status != "A" and change.status == "R":
                         followed.add(change.before)
                 elif change.status == "R" and change.before in followed:
                     last_status.setdefault(change.before, "D")
-                    visible = seen(one, FileChange("D", change.before))
+                    visible = change_filter(one, FileChange("D", change.before))
                 else:
                     continue
                 if visible is not None:
@@ -170,7 +171,7 @@ class Versions:
                     versions.append(_version(type_, one, visible, claim(path), claim(before)))
         committed = {path for path, status in last_status.items() if status != "D"}
         if not commit:
-            versions[:0] = self._uncommitted(type_, timeline, paths, committed, claim, seen)
+            versions[:0] = self._uncommitted(type_, timeline, paths, committed, claim, change_filter)
         return [version for version in versions if version.locale]
 
     def is_there(self, state: State, type_: Type, document_id: str, *, drafts: bool = True) -> bool:
@@ -195,13 +196,13 @@ class Versions:
         type_: Type,
         timeline: Timeline,
         paths: Collection[str],
-        committed: Collection[str],
+        committed_paths: Collection[str],
         claim: "partial[PathClaim | None]",
-        seen: Seen,
+        change_filter: ChangeFilter,
     ) -> Iterator[Version]:
         """Yield a version for each uncommitted change to the files at `paths`.
 
-        `committed` contains the paths that exist in the last commit.
+        `committed_paths` are the paths that exist in the last commit.
         """
         root, committed_files = self.site.root, self.site.git.committed
         if not timeline.head:
@@ -210,11 +211,11 @@ class Versions:
         is_up_to_date = committed_files.commit == timeline.head
         changed = committed_files.changed if is_up_to_date else changed_paths(root, paths)
         for path in sorted(paths):
-            exists, is_committed = (root / path).is_file(), path in committed
+            exists, is_committed = (root / path).is_file(), path in committed_paths
             if (not is_committed and not exists) or (is_committed and path not in changed):
                 continue
             letter = "M" if is_committed and exists else "A" if exists else "D"
-            change = seen(None, FileChange(letter, path))
+            change = change_filter(None, FileChange(letter, path))
             if change is not None:
                 yield _version(type_, None, change, claim(path), None, parent=timeline.head)
 
@@ -279,9 +280,9 @@ _UNCOMMITTED_POSITION = -1  # precedes the newest commit, whose position is 0
 
 
 def deleted_documents(
-    state: State, type_: Type, timeline: Timeline, root: Path, seen: Seen, *, drafts: bool
+    state: State, type_: Type, timeline: Timeline, root: Path, change_filter: ChangeFilter, *, drafts: bool
 ) -> list[Deleted]:
-    """Return the deleted documents that `seen` shows, most recently deleted first.
+    """Return the deleted documents whose deletion passes `change_filter`, most recently deleted first.
 
     The versions of each document are sorted with the default locale first. Omits renamed documents.
     """
@@ -291,7 +292,7 @@ def deleted_documents(
     for (uid, document_id), paths in timeline.paths.items():
         if uid != type_.uid or document_id in existing or any((root / path).is_file() for path in paths):
             continue
-        deletions = list(_deletions(timeline, last_changes, paths, seen, drafts=drafts))
+        deletions = list(_deletions(timeline, last_changes, paths, change_filter, drafts=drafts))
         if deletions:
             default_locale = state.settings.locales.default
             versions = sorted(
@@ -317,7 +318,7 @@ def _deletions(
     timeline: Timeline,
     last_changes: dict[str, tuple[str, int, Commit]],
     paths: set[str],
-    seen: Seen,
+    change_filter: ChangeFilter,
     *,
     drafts: bool,
 ) -> Iterator[tuple[int, Version]]:
@@ -328,7 +329,7 @@ def _deletions(
         if status == "renamed" or (claim.draft and not drafts):
             continue
         deletion, commit = FileChange("D", path), last if status == "D" else None
-        if seen(commit, deletion) is None:
+        if change_filter(commit, deletion) is None:
             continue
         position = position if commit else _UNCOMMITTED_POSITION
         yield position, _version(claim.type, commit, deletion, claim, None, parent=timeline.head)

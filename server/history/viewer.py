@@ -14,18 +14,18 @@ from server.site.site import State
 class Viewer:
     """An actor who views earlier versions of documents.
 
-    Attributes that are private in any of the schemas in `others` are also hidden.
+    Attributes that are private in any of the `other_schemas` are also hidden.
     """
 
     actor: Actor
     state: State
-    others: tuple[Schema, ...] = ()
+    other_schemas: tuple[Schema, ...] = ()
 
     def also_hiding(self, *schemas: Schema | None) -> "Viewer":
         """Return a viewer from whom the private attributes in these schemas are also hidden."""
-        known = {id(schema) for schema in (self.state.schema, *self.others)}
+        known = {id(schema) for schema in (self.state.schema, *self.other_schemas)}
         new = {id(one): one for one in schemas if one is not None and id(one) not in known}
-        return replace(self, others=(*self.others, *new.values())) if new else self
+        return replace(self, other_schemas=(*self.other_schemas, *new.values())) if new else self
 
     def attributes(self, type_: Type) -> list[Attribute]:
         return [attribute for attribute in type_.attributes.values() if self.sees(type_, attribute)]
@@ -40,9 +40,12 @@ class Viewer:
         return attribute.visible and (not leads_to or may_find(self.actor, leads_to))
 
     def sees_key(self, type_: Type, path: str) -> bool:
-        """Return whether no schema hides a key such as `box.code`. Keys without an attribute are visible."""
+        """Return whether a key such as `box.code` is hidden by no schema. Keys without an attribute are
+        visible.
+        """
         return all(
-            self._sees_key(schema, type_.uid, path.split(".")) for schema in (self.state.schema, *self.others)
+            self._sees_key(schema, type_.uid, path.split("."))
+            for schema in (self.state.schema, *self.other_schemas)
         )
 
     def _sees_key(self, schema: Schema, uid: str, keys: list[str]) -> bool:
@@ -53,9 +56,11 @@ class Viewer:
         components = attribute.component_uids if keys[1:] else ()
         return all(self._sees_key(schema, component, keys[1:]) for component in components)
 
-    def may_miss(self, type_: Type) -> bool:
+    def may_hide_values(self, type_: Type) -> bool:
         """Return whether documents of a content type can contain anything that is hidden from the actor."""
-        return any(self._may_miss(schema, type_.uid, set()) for schema in (self.state.schema, *self.others))
+        return any(
+            self._may_miss(schema, type_.uid, set()) for schema in (self.state.schema, *self.other_schemas)
+        )
 
     def _may_miss(self, schema: Schema, uid: str, seen: set[str]) -> bool:
         type_ = schema.types.get(uid)
@@ -75,11 +80,11 @@ class Viewer:
         return False
 
     def is_hidden_elsewhere(self, type_: Type, attribute: Attribute) -> bool:
-        types = (schema.types.get(type_.uid) for schema in self.others)
+        types = (schema.types.get(type_.uid) for schema in self.other_schemas)
         found = (one.attributes.get(attribute.name) for one in types if one)
         return any(one and not one.visible for one in found)
 
-    def related(self, attribute: Attribute, targets: tuple[Any, ...]) -> tuple[Any, ...]:
+    def visible_targets(self, attribute: Attribute, targets: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the relation targets that the actor is allowed to see."""
         if attribute.type != "relation":
             return targets

@@ -11,32 +11,32 @@ from server.storage.store import Store
 MAX_EXAMINED = 500
 
 
-def show_changes(
+def find_visible_changes(
     store: Store,
     versions: Sequence[Version],
     viewers: Sequence[Viewer],
     budget: Budget,
     *,
-    unexamined: bool,
+    default: bool,
 ) -> list[bool]:
     """Return for each version whether its viewer is allowed to know that something changed.
 
     Examines at most MAX_EXAMINED updates, and only of content types that could hide something from the
-    viewer. For further updates, the result is `unexamined`. Raises LimitError.
+    viewer. For other updates of these types, the result is `default`. Raises LimitError.
     """
     misses: dict[tuple[int, ...], bool] = {}
     doubtful = []
     for number, (version, viewer) in enumerate(zip(versions, viewers, strict=True)):
         if version.action != "update" or version.type is None or viewer.actor.everything:
             continue
-        key = (id(version.type), *map(id, viewer.others))
+        key = (id(version.type), *map(id, viewer.other_schemas))
         if key not in misses:
-            misses[key] = viewer.may_miss(version.type)
+            misses[key] = viewer.may_hide_values(version.type)
         if misses[key]:
             doubtful.append(number)
     shown = [True] * len(versions)
     for number in doubtful[MAX_EXAMINED:]:
-        shown[number] = unexamined
+        shown[number] = default
     examined = doubtful[:MAX_EXAMINED]
     read = [versions[number] for number in examined], [viewers[number] for number in examined]
     values = values_of(store, read[0], budget, read[1])

@@ -25,7 +25,7 @@ MAX_CACHED_CHARS = 200  # searches for longer texts are rarely repeated
 _ENTRY_OVERHEAD_BYTES = 300  # approximate memory for each entry, in addition to its key and set
 
 
-class PreparedMerge(NamedTuple):
+class JoinedTexts(NamedTuple):
     """Casefolded texts of a block of documents, joined as UTF-8.
     `starts` contains the offset of each document's text, followed by the total length.
     """
@@ -113,14 +113,14 @@ def prepare(slots: Slots, columns: Sequence[int]) -> None:
             notes["text", at] = _join(block, runs, at)
 
 
-def _join_texts(block: SlotBlock, notes: Notes, at: int) -> PreparedMerge:
-    joined: PreparedMerge | None = notes.get(("text", at))
+def _join_texts(block: SlotBlock, notes: Notes, at: int) -> JoinedTexts:
+    joined: JoinedTexts | None = notes.get(("text", at))
     if joined is None:
         joined = notes["text", at] = _join(block, find_runs(block), at)
     return joined
 
 
-def _join(block: SlotBlock, runs: Iterable[Run], at: int) -> PreparedMerge:
+def _join(block: SlotBlock, runs: Iterable[Run], at: int) -> JoinedTexts:
     parts: list[bytes | memoryview] = []
     starts, length = array("Q"), 0
     for packed, first, last in runs:
@@ -138,10 +138,10 @@ def _join(block: SlotBlock, runs: Iterable[Run], at: int) -> PreparedMerge:
     joined = b"".join(parts)
     if joined.isascii():
         starts.append(length)
-        return PreparedMerge(joined.lower(), starts)
+        return JoinedTexts(joined.lower(), starts)
     folded = joined.decode("utf-8", "surrogatepass").casefold().encode("utf-8", "surrogatepass")
     lengths = map(len, folded.split(SEPARATOR)[:-1])
-    return PreparedMerge(folded, array("Q", accumulate((length + 1 for length in lengths), initial=0)))
+    return JoinedTexts(folded, array("Q", accumulate((length + 1 for length in lengths), initial=0)))
 
 
 def _encode(value: Any) -> bytes:
@@ -150,11 +150,11 @@ def _encode(value: Any) -> bytes:
     return text.encode("utf-8", "surrogatepass").replace(SEPARATOR, b"\1")
 
 
-def _length(joined: PreparedMerge) -> int:
+def _length(joined: JoinedTexts) -> int:
     return len(joined.texts)
 
 
-def _positions(joined: PreparedMerge, needle: bytes) -> list[int]:
+def _positions(joined: JoinedTexts, needle: bytes) -> list[int]:
     texts, starts = joined
     count = len(starts) - 1
     positions: list[int] = []
@@ -171,13 +171,13 @@ def _positions(joined: PreparedMerge, needle: bytes) -> list[int]:
     return positions
 
 
-def _positions_from(joined: PreparedMerge, first: int, needle: bytes) -> list[int]:
+def _positions_from(joined: JoinedTexts, first: int, needle: bytes) -> list[int]:
     starts = joined.starts[first:]
     offsets = map(joined.texts.find, repeat(needle), starts, starts[1:])
     return [i for i, at in enumerate(offsets, first) if at >= 0]
 
 
-def _matching_positions(joined: PreparedMerge, positions: Sequence[int], needle: bytes) -> list[int]:
+def _matching_positions(joined: JoinedTexts, positions: Sequence[int], needle: bytes) -> list[int]:
     find, starts = joined.texts.find, joined.starts
     return [i for i in positions if find(needle, starts[i], starts[i + 1]) >= 0]
 

@@ -49,7 +49,7 @@ def branch_problems(
     found = _check(root, after, changed, removed)
     if paths:
         found = tuple(one for one in found if one.problem.path in paths)
-    shown = _visible(caller, past.answered(head, caller.state.settings).schema, found)
+    shown = _visible(caller, past.state_for_request(head, caller.state.settings).schema, found)
     return BranchProblems(since, head, tuple((one, _identity(one) not in old) for one in shown))
 
 

@@ -9,7 +9,7 @@ from server.errors import ForbiddenError, ValidationError
 from server.history.branch_documents import BranchDocuments
 from server.history.branching import Branches, DocumentChange, changed_documents, changed_media, fork_of
 from server.history.merging.conflicts import Resolution
-from server.history.merging.merge import Merge, Merger, MergeRequest
+from server.history.merging.merge import BranchMergeResult, Merger, MergeRequest
 from server.history.past import PastStates
 from server.schema.model import Schema
 from server.service.branch_problems import BranchProblems, branch_problems
@@ -140,7 +140,7 @@ class SiteBranches:
         into: str = "",
         message: str = "",
         if_match: str | None = None,
-    ) -> Merge:
+    ) -> BranchMergeResult:
         """Merge a branch into the branch `into`, which is the served branch by default.
 
         Raises UnmergedError if conflicts remain, or PreconditionError if the branch's last commit is not in

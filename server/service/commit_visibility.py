@@ -39,7 +39,7 @@ def _sees_all(actor: Actor, commit: Commit, timeline: Timeline) -> bool:
         types = timeline.schema.content_types
         return may_find(actor, UPLOAD) and all(may_see_all(actor, type_) for type_ in types)
     subjects = timeline.subjects(commit)
-    if subjects.others or (subjects.media and not may_find(actor, UPLOAD)):
+    if subjects.other_files or (subjects.media and not may_find(actor, UPLOAD)):
         return False
     return all(may_see_file(actor, claim) for claim in subjects.claims)
 

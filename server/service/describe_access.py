@@ -37,9 +37,9 @@ ACCOUNT_SUBJECTS = {"auth", "user", "token"}
 def describe_access(caller: Caller, past: PastStates, find_user: FindUser) -> dict[str, Any]:
     """Return the site's name and locales, and the caller's identity, permissions and visible types."""
     state, actor = caller.state, caller.actor
-    permissions = dict(_permissions(actor, state.schema, read_only=past.held is not None))
+    permissions = dict(_permissions(actor, state.schema, read_only=past.pinned is not None))
     types = [t for t in state.schema.content_types if t.singular in permissions]
-    writable_types = [] if past.held else [t for t in types if may_write(actor, [t])]
+    writable_types = [] if past.pinned else [t for t in types if may_write(actor, [t])]
     writable_uids = {t.uid for t in (*writable_types, *_components(writable_types, state.schema))}
     return {
         "site": {**_site(state.settings), "servedAt": _served_commit(past)},
@@ -70,9 +70,9 @@ def _site(settings: Settings) -> Mapping[str, Any]:
 
 def _served_commit(past: PastStates) -> Mapping[str, Any] | None:
     """Return the past commit that the server serves, or None if it serves the current files."""
-    if past.held is None:
+    if past.pinned is None:
         return None
-    commit = past.log.commits[past.held.commit]
+    commit = past.log.commits[past.pinned.commit]
     return {"commit": commit.id, "date": from_seconds(commit.committed)}
 
 

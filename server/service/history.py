@@ -19,9 +19,9 @@ from server.history.differences import (
     values_after,
     visible_values,
 )
-from server.history.exposure import shows_more
+from server.history.exposure import reveals_more
 from server.history.former_layouts import FormerLayouts
-from server.history.past import PastStates, selection
+from server.history.past import PastStates, commit_filter
 from server.history.restore import restore_values
 from server.history.versions import (
     ACTIONS,
@@ -33,7 +33,7 @@ from server.history.versions import (
     version_in,
 )
 from server.history.viewer import Viewer
-from server.history.visible_changes import show_changes
+from server.history.visible_changes import find_visible_changes
 from server.index.budget import Budget
 from server.query.parse import locale_to_write, read_status
 from server.schema.model import Attribute, Schema, Type
@@ -171,7 +171,7 @@ class Histories:
         require_history(caller)
         caller.budget.take_turn()
         self.past.require_commits()
-        is_selected = selection(self.past, since, author)
+        is_selected = commit_filter(self.past, since, author)
         timeline = self._versions.timeline(caller.state)
         changes = self._changes(caller, timeline.head)
         return [
@@ -262,7 +262,7 @@ class Histories:
         self, versions: Sequence[Version], viewer: Viewer, store: Store, budget: Budget, *, unexamined: bool
     ) -> list[bool]:
         viewers = [self.viewer_of(version, viewer) for version in versions]
-        return show_changes(store, versions, viewers, budget, unexamined=unexamined)
+        return find_visible_changes(store, versions, viewers, budget, default=unexamined)
 
     def viewer_of(self, version: Version, viewer: Viewer, *, before: bool = True) -> Viewer:
         """Return a viewer that also hides attributes that were private after a change.
@@ -371,7 +371,7 @@ class Histories:
         schema, actor = self._schema_at(commit, history), history.caller.actor
         if schema is None or actor.everything:
             return history.content_at(commit, status)
-        if not shows_more(history.state.schema, schema, history.type.uid):
+        if not reveals_more(history.state.schema, schema, history.type.uid):
             return history.content_at(commit, status)
         try:
             entries = self.past.at(commit).known.entries
@@ -455,5 +455,5 @@ def _drafts_of(caller: Caller, type_: Type) -> bool:
 
 def _unread(content: Content | None, history: DocumentHistory) -> list[str]:
     """Return the visible keys in a version's file that the current schema doesn't define."""
-    names = content.unread if content else ()
+    names = content.invalid_keys if content else ()
     return [name for name in names if history.viewer.sees_key(history.type, name)]

@@ -49,7 +49,7 @@ class MediaFiles:
 
         An empty `commit` means the current files.
         """
-        served_state = self.past.held
+        served_state = self.past.pinned
         return not commit or (served_state is not None and served_state.commit == commit)
 
     def find(self, snapshot: Snapshot, commit: str, key: str) -> MediaFile | str:

@@ -14,7 +14,7 @@ from server.history.differences import (
     differences,
     values_of,
 )
-from server.history.exposure import shows_more
+from server.history.exposure import reveals_more
 from server.history.past import PastStates
 from server.history.uncommitted import ChangedFile, changed_files, commit_changes
 from server.history.viewer import Viewer
@@ -126,7 +126,7 @@ def _visible_files(site: Site, past: PastStates, caller: Caller) -> list[Changed
     return [
         one
         for one in changed
-        if one.change.status == "A" or not any(shows_more(schema, committed, uid) for uid in one.uids)
+        if one.change.status == "A" or not any(reveals_more(schema, committed, uid) for uid in one.uids)
     ]
 
 

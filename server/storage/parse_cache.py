@@ -124,7 +124,7 @@ def unpack(block: bytes, types: Mapping[str, Type]) -> Iterator[CachedEntry]:
 def _unpack(
     block: bytes, types: Mapping[str, Type], reuse_rule: Usable | None = None
 ) -> Iterator[CachedEntry | None]:
-    """Deserialize the entries in a block. Yield None for entries that are not `reuse_rule`."""
+    """Deserialize the entries in a block. Yield None for entries that `reuse_rule` does not admit."""
     try:
         begin = 8 + int.from_bytes(block[:8], "big")
         data = memoryview(block)

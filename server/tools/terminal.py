@@ -165,7 +165,7 @@ def serve_commit(past: PastStates, commit: str) -> None:
     """Serve the site as it was at a commit, or do nothing if `commit` is "". Raises SetupError."""
     try:
         if commit:
-            past.hold(commit)
+            past.pin(commit)
     except ApiError as error:
         raise SetupError("--at", None, printable(error.message)) from error
 

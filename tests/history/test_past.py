@@ -230,7 +230,7 @@ def test_the_memory_of_states_is_bounded(tmp_path: Path, commits: list[str]) -> 
     site = load(tmp_path / "site", {})
     past = PastStates(site, max_bytes=1)
     for commit_id in commits:
-        assert past.answered(commit_id, site.state.settings).snapshot
+        assert past.state_for_request(commit_id, site.state.settings).snapshot
     gc.collect()
     states = [one for one in gc.get_objects() if isinstance(one, PastState) and one.commit in commits]
     assert [one.commit for one in states] == commits[-1:]

@@ -94,7 +94,10 @@ ONE = {
 FILES = {
     **SCHEMA,
     **documents(
-        "articles", one=ONE, two={"title": "Two", "rank": 2, "author": "ann"}, three={"title": "Three"}
+        "articles",
+        one=ONE,
+        two={"title": "Two", "rank": 2, "author": "ann"},
+        three={"title": "Three"},
     ),
     **documents("authors", ann={"name": "Ann"}, ben={"name": "Ben"}),
     **documents("tags", red={"name": "red"}, blue={"name": "blue"}),

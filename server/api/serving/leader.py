@@ -62,7 +62,7 @@ def jobs_of(
     yield CheckChanges(site, report, timing)
     yield CommitWrites(site, timing)
     yield RecordEvents(site, watched.recorder, timing, watched.notices)
-    if not past.held:  # A server for a past commit must not deliver, fetch or push.
+    if not past.pinned:  # A server for a past commit must not deliver, fetch or push.
         yield from _outward(opened, watched)
     if settings.api.rate_limit:
         sharing = import_module("server.api.limiting.sharing")

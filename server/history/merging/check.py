@@ -6,8 +6,8 @@ from server.auth.draft_visibility import may_read_drafts
 from server.auth.permissions import Actor, require
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.errors import ConflictError, ForbiddenError
-from server.history.branching import differing
-from server.history.merging.documents import Key, Three, name_of
+from server.history.branching import documents_differing
+from server.history.merging.documents import Key, ThreeVersions, name_of
 from server.history.merging.sides import File
 from server.history.past import PastState
 from server.index.snapshot import Snapshot
@@ -18,7 +18,7 @@ from server.write.faults import Fault, error_of
 from server.write.validate import check
 
 
-def require_merge(actor: Actor, documents: Mapping[Key, Three], files: Mapping[str, File]) -> None:
+def require_merge(actor: Actor, documents: Mapping[Key, ThreeVersions], files: Mapping[str, File]) -> None:
     """Raise ForbiddenError if the actor lacks permission for any of the changes in a merge.
 
     Changes to files other than documents and media require full access.
@@ -26,7 +26,7 @@ def require_merge(actor: Actor, documents: Mapping[Key, Three], files: Mapping[s
     for three in documents.values():
         if three.action:
             require(actor, three.type, three.action)
-            drafts = three.any.status == DRAFT or _publishes(three, documents)
+            drafts = three.some_document.status == DRAFT or _publishes(three, documents)
             if drafts and not may_read_drafts(actor, three.type):
                 raise ForbiddenError()
     for path, file in files.items():
@@ -36,21 +36,21 @@ def require_merge(actor: Actor, documents: Mapping[Key, Three], files: Mapping[s
             raise ForbiddenError()
 
 
-def _publishes(three: Three, documents: Mapping[Key, Three]) -> bool:
+def _publishes(three: ThreeVersions, documents: Mapping[Key, ThreeVersions]) -> bool:
     # The branch published the draft.
-    document = three.any
+    document = three.some_document
     draft = documents.get((document.type.uid, document.document_id, document.locale, DRAFT))
     return draft is not None and draft.base is not None and draft.theirs is None
 
 
-def require_valid(before: PastState, after: PastState, brought: Container[str] = ()) -> None:
+def require_valid(before: PastState, after: PastState, migrated_paths: Container[str] = ()) -> None:
     """Raise ValidationError if a merge would make a document invalid.
 
-    Files in `brought` were changed only by migrations, so the documents in them may keep their existing
-    faults. Raises ConflictError if a merged file can't be parsed, or if two files would contain the same
+    Files in `migrated_paths` were changed only by migrations, so the documents in them may still have their
+    old faults. Raises ConflictError if a merged file can't be parsed, or if two files would contain the same
     document.
     """
-    changed = dict(differing(after, before))
+    changed = dict(documents_differing(after, before))
     unreadable = [
         path
         for path, entry in after.known.entries.items()
@@ -58,7 +58,7 @@ def require_valid(before: PastState, after: PastState, brought: Container[str] =
     ]
     if unreadable:
         raise ConflictError(f"{min(unreadable)} can't be parsed after the merge; fix it in the branch first")
-    merged = {key: document for key, document in changed.items() if document.path not in brought}
+    merged = {key: document for key, document in changed.items() if document.path not in migrated_paths}
     faults = [fault for document in merged.values() for fault in faults_of(document, after.state.snapshot)]
     faults.extend(_schema_faults(before, after, set(merged)))
     if faults:
@@ -86,11 +86,11 @@ def _schema_faults(before: PastState, after: PastState, changed: set[Key]) -> It
             )
 
 
-def faults_of(document: Document, snapshot: Snapshot, left_out: Iterable[str] = ()) -> Iterator[Fault]:
+def faults_of(document: Document, snapshot: Snapshot, excluded_paths: Iterable[str] = ()) -> Iterator[Fault]:
     """Yield the faults in a document.
 
     The values of unique attributes are compared with all documents in `snapshot`, except those in the files
-    `left_out`.
+    at `excluded_paths`.
     """
     yield from _check_document(document)
     if document.status != PUBLISHED:
@@ -100,7 +100,7 @@ def faults_of(document: Document, snapshot: Snapshot, left_out: Iterable[str] = 
         return
     taken = find_taken(table, document.type, document.values, document.document_id, document.locale)
     for path, others in taken:
-        if any(other.path not in left_out for other in others):
+        if any(other.path not in excluded_paths for other in others):
             yield Fault((_name(document), *path), TAKEN_MESSAGE)
 
 

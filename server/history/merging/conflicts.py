@@ -12,7 +12,7 @@ from server.documents.three_way_merge import Conflict, MergeResult
 from server.documents.values import empty_value, same_values
 from server.errors import UnmergedError, ValidationError
 from server.history.differences import value_json
-from server.history.merging.documents import Key, Three
+from server.history.merging.documents import Key, ThreeVersions
 from server.history.titles import title_for
 from server.history.viewer import Viewer
 from server.schema.spelling import suggestion
@@ -68,22 +68,22 @@ def _require_side(side: Any, subject: str, otherwise: str = "") -> None:
         )
 
 
-def add_unread_conflicts(merged: MergeResult, three: Three, reading: ReadAccess) -> MergeResult:
-    """Add a conflict for each attribute that both sides changed and the actor is not allowed to read.
+def add_hidden_conflicts(merged: MergeResult, versions: ThreeVersions, access: ReadAccess) -> MergeResult:
+    """Add a conflict for each attribute that both sides changed and that the actor is not allowed to read.
 
     Otherwise, the actor could guess the value and use a merge to check the guess.
     """
-    base, ours, theirs = three.values
+    base, ours, theirs = versions.values
     if ours is None or theirs is None:
         return merged
-    attributes = three.type.attributes
+    attributes = versions.type.attributes
     before = base or {name: empty_value(attribute) for name, attribute in attributes.items()}
     added = [
         Conflict((name,), before[name], ours[name], theirs[name])
         for name in attributes
         if not attributes[name].derived
         and not any(same_values(before[name], side[name]) for side in (ours, theirs))
-        and not reading.covers(three.type, [name])
+        and not access.covers(versions.type, [name])
     ]
     names = {conflict.path[0] for conflict in added}
     kept = (conflict for conflict in merged.conflicts if conflict.path[0] not in names)
@@ -91,14 +91,14 @@ def add_unread_conflicts(merged: MergeResult, three: Three, reading: ReadAccess)
 
 
 @dataclass(slots=True)
-class Unmerged:
+class ConflictCollector:
     """Collector of unresolved conflicts.
 
     `known` and `known_files` contain all conflicts, including resolved ones.
     """
 
     resolution: Resolution
-    documents: dict[Key, tuple[str, Three, tuple[Conflict, ...]]] = field(default_factory=dict)
+    documents: dict[Key, tuple[str, ThreeVersions, tuple[Conflict, ...]]] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
     known: set[tuple[str, str]] = field(default_factory=set)  # (document, attribute) in conflict
     known_files: set[str] = field(default_factory=set)
@@ -112,7 +112,7 @@ class Unmerged:
         return side
 
     def choices(
-        self, key: Key, name: str, three: Three, conflicts: Iterable[Conflict]
+        self, key: Key, name: str, versions: ThreeVersions, conflicts: Iterable[Conflict]
     ) -> tuple[dict[str, str], dict[str, Any]] | None:
         """Return the chosen sides and the chosen new values, both by attribute.
 
@@ -126,7 +126,7 @@ class Unmerged:
             return dict.fromkeys(names, choice), {}
         unresolved = tuple(c for c in conflicts if not c.path or c.path[0] not in choice)
         if unresolved:
-            self.documents[key] = name, three, unresolved
+            self.documents[key] = name, versions, unresolved
             return None
         sides = {n: choice[n] for n in names if not _is_value(choice[n])}
         return sides, {n: choice[n]["value"] for n in names if _is_value(choice[n])}
@@ -168,8 +168,10 @@ def _unknown(name: str, known: Collection[str], of: str = "") -> ValidationError
     )
 
 
-def _conflict_json(name: str, three: Three, conflicts: Iterable[Conflict], viewer: Viewer) -> dict[str, Any]:
-    document, row = three.any, dict[str, Any]()
+def _conflict_json(
+    name: str, three: ThreeVersions, conflicts: Iterable[Conflict], viewer: Viewer
+) -> dict[str, Any]:
+    document, row = three.some_document, dict[str, Any]()
     row = {
         "document": name,
         "type": document.type.singular,
@@ -191,11 +193,11 @@ def _conflict_json(name: str, three: Three, conflicts: Iterable[Conflict], viewe
     }
 
 
-def _value_reader(three: Three, viewer: Viewer) -> Callable[[str], dict[str, Any]]:
+def _value_reader(versions: ThreeVersions, viewer: Viewer) -> Callable[[str], dict[str, Any]]:
     """Return a function that returns an attribute's value on each side, or {} if the attribute is hidden."""
-    type_, sides = three.type, three.values
+    type_, sides = versions.type, versions.values
     is_readable = may_find(viewer.actor, type_.uid)
-    if three.any.status == DRAFT:
+    if versions.some_document.status == DRAFT:
         is_readable = is_readable and may_read_drafts(viewer.actor, type_)
 
     def show(name: str) -> dict[str, Any]:

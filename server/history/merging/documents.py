@@ -27,10 +27,9 @@ Key = tuple[str, str, str, str]  # uid of the content type, documentId, locale, 
 
 
 @dataclass(frozen=True, slots=True)
-class Three:
-    """The versions of one document on the three sides of a merge.
-
-    A side is None if the document does not exist there.
+class ThreeVersions:
+    """The versions of one document in the three commits of a merge. None if the document does not exist
+    there.
     """
 
     base: Version | None
@@ -38,7 +37,7 @@ class Three:
     theirs: Version | None
 
     @property
-    def any(self) -> Document:
+    def some_document(self) -> Document:
         # the first side on which the document exists
         side = self.theirs or self.ours or self.base
         assert side
@@ -75,19 +74,19 @@ class Three:
 
     @property
     def type(self) -> Type:
-        return self.any.type
+        return self.some_document.type
 
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """Decisions about conflicts, needed to merge the keys that are not attributes.
+    """Decisions about conflicts, which are needed to merge the keys that are not attributes.
 
     - `side_of`: returns the side that the request has chosen for a file, or "".
-    - `settled`: attributes whose conflicts are resolved ("" for the whole document).
+    - `resolved_attributes`: attributes whose conflicts are resolved ("" for the whole document).
     """
 
     side_of: Callable[[str], str]
-    settled: Set[str]
+    resolved_attributes: Set[str]
 
 
 def name_of(key: Key, type_: Type) -> str:
@@ -96,7 +95,7 @@ def name_of(key: Key, type_: Type) -> str:
     return "/".join((type_.singular, document_id, locale, *(["draft"] if status == "draft" else [])))
 
 
-def documents_in(store: Store, files: Mapping[str, File]) -> dict[Key, Three]:
+def documents_in(store: Store, files: Mapping[str, File]) -> dict[Key, ThreeVersions]:
     """Return the document versions that a branch has changed, by key. Omits files that can't be parsed."""
     claimed = {p: file for p, file in files.items() if _is_document(store, p)}
     read = read_files(store.root, [s for f in claimed.values() for s in (f.base, f.ours, f.theirs)])
@@ -109,7 +108,7 @@ def documents_in(store: Store, files: Mapping[str, File]) -> dict[Key, Three]:
     _drop_unreadable(claimed, sides)
     changed = {p for p, file in claimed.items() if file.theirs != file.base}
     keys = {key: None for side in (base, theirs) for key, v in side.items() if v.path in changed}
-    return {key: Three(base.get(key), ours.get(key), theirs.get(key)) for key in keys}
+    return {key: ThreeVersions(base.get(key), ours.get(key), theirs.get(key)) for key in keys}
 
 
 def _drop_unreadable(files: Mapping[str, File], sides: Sequence[dict[Key, Version]]) -> None:
@@ -141,13 +140,15 @@ def _key(document: Document) -> Key:
     return document.type.uid, document.document_id, document.locale, document.status
 
 
-def resolved_values(three: Three, merged: MergeResult, choices: Mapping[str, str]) -> Values | None:
+def resolved_values(
+    versions: ThreeVersions, merged: MergeResult, choices: Mapping[str, str]
+) -> Values | None:
     """Return the merged values. Conflicts are resolved with the sides in `choices`."""
     if any(not conflict.path for conflict in merged.conflicts):
-        side = three.ours if choices[""] == "ours" else three.theirs
+        side = versions.ours if choices[""] == "ours" else versions.theirs
         return values_of(side.document) if side else None
     assert merged.values is not None
-    values, (_, ours, theirs) = dict(merged.values), three.values
+    values, (_, ours, theirs) = dict(merged.values), versions.values
     assert ours is not None
     assert theirs is not None
     whole = {str(c.path[0]) for c in merged.conflicts if _is_whole(c)}
@@ -155,27 +156,27 @@ def resolved_values(three: Three, merged: MergeResult, choices: Mapping[str, str
         values[name] = (ours if choices.get(name) == "ours" else theirs)[name]
     inner = {name for name, side in choices.items() if side == "ours"} - whole
     if inner:
-        other = three.merged_for_ours().values or values
+        other = versions.merged_for_ours().values or values
         values.update({name: other[name] for name in inner})
     return values
 
 
-def require_passwords(
-    key: Key, three: Three, values: Values, theirs: Schema, given: Container[str] = ()
+def require_hashed_passwords(
+    key: Key, versions: ThreeVersions, values: Values, theirs: Schema, new_values: Container[str] = ()
 ) -> None:
     """Raise ConflictError if a merge would copy a password that could be plain text.
 
-    A password can be plain text if the attribute has a different type on the branch. Attributes in `given`
-    are not checked.
+    A password can be plain text if the attribute has a different type in the schema `theirs`. Attributes in
+    `new_values` are not checked, because the request sets them.
     """
-    before = values_of(three.ours.document) if three.ours else {}
-    for name, attribute in three.type.attributes.items():
+    before = values_of(versions.ours.document) if versions.ours else {}
+    for name, attribute in versions.type.attributes.items():
         value = values[name]
-        if name in given or same_values(value, before.get(name)):
+        if name in new_values or same_values(value, before.get(name)):
             continue
-        if _has_plain_password(three.type, attribute, value, theirs):
+        if _has_plain_password(versions.type, attribute, value, theirs):
             raise ConflictError(
-                f'"{name}" of {name_of(key, three.type)} contains a password, which the branch stores as '
+                f'"{name}" of {name_of(key, versions.type)} contains a password, which the branch stores as '
                 "plain text; remove it there, and set it after the merge"
             )
 
@@ -200,15 +201,15 @@ def _is_whole(conflict: Conflict) -> bool:
 
 
 def write_merged(
-    context: Context, three: Three, values: Values | None, decisions: Decisions
+    context: Context, versions: ThreeVersions, values: Values | None, decisions: Decisions
 ) -> dict[str, str | None]:
     """Return the new texts of a document version's files by path, or None for a deleted file.
 
-    Keeps the formatting and comments of both sides if possible. If not, keeps only those of ours.
+    The formatting and comments of both sides are preserved if possible, otherwise only those of ours.
     """
-    base, ours, theirs = three.base, three.ours, three.theirs
+    base, ours, theirs = versions.base, versions.ours, versions.theirs
     if values is None:
-        is_kept = not decisions.settled and _is_kept(three, decisions)
+        is_kept = not decisions.resolved_attributes and _is_kept(versions, decisions)
         if ours:
             return {} if is_kept else {ours.path: None}
         return {theirs.path: theirs.data.decode()} if is_kept and theirs else {}
@@ -217,11 +218,11 @@ def write_merged(
         return {theirs.path: theirs.data.decode()}
     moved = theirs is not None and base is not None and base.path == ours.path != theirs.path
     path = theirs.path if moved and theirs else ours.path
-    text = _text(context, three, values, path, decisions)
+    text = _text(context, versions, values, path, decisions)
     return {path: text, **({ours.path: None} if moved else {})}
 
 
-def _is_kept(three: Three, decisions: Decisions) -> bool:
+def _is_kept(three: ThreeVersions, decisions: Decisions) -> bool:
     # True if one side deleted the version, the other changed keys that are not attributes, and the request
     # chose the changed side.
     remaining, side = (three.ours, "ours") if three.ours else (three.theirs, "theirs")
@@ -230,7 +231,7 @@ def _is_kept(three: Three, decisions: Decisions) -> bool:
     return decisions.side_of(remaining.path) == side
 
 
-def _text(context: Context, three: Three, values: Values, path: str, decisions: Decisions) -> str:
+def _text(context: Context, three: ThreeVersions, values: Values, path: str, decisions: Decisions) -> str:
     base, ours, theirs = three.base, three.ours, three.theirs
     assert ours is not None
     if theirs and base and base.data == ours.data and same_values(values, values_of(theirs.document)):
@@ -256,13 +257,13 @@ def _text(context: Context, three: Three, values: Values, path: str, decisions: 
 
 
 def _in_merged_lines(
-    context: Context, three: Three, values: Values, current: str, decisions: Decisions
+    context: Context, versions: ThreeVersions, values: Values, current: str, decisions: Decisions
 ) -> str | None:
     """Merge both sides line by line, and edit the result so that it contains `values`.
 
-    This keeps comments from both sides. Returns None if this is impossible.
+    This preserves the comments of both sides. Returns None if it is impossible.
     """
-    base, ours, theirs = three.base, three.ours, three.theirs
+    base, ours, theirs = versions.base, versions.ours, versions.theirs
     assert base
     assert ours
     assert theirs
@@ -283,7 +284,7 @@ def _in_merged_lines(
         made = lines.text_with_changes(document, changes)
     except ConflictError:
         return None
-    if not _has_values(context, ours.path, made, three, values):
+    if not _has_values(context, ours.path, made, versions, values):
         return None
     return made if _has_other_keys(context, made, (base, ours, theirs)) else None
 
@@ -306,10 +307,10 @@ def _with_other_keys(
     sides: tuple[Version | None, Version, Version],
     decisions: Decisions,
 ) -> Changes:
-    """Add the changes that theirs made to keys that are not attributes, and return all changes."""
+    """Return `changes`, together with the changes in theirs to keys that are not attributes."""
     base, ours, theirs = sides
     others, both = merge_other_keys(base, ours, theirs)
-    their_values, undecided = values_of(theirs.document), both.keys() - decisions.settled
+    their_values, undecided = values_of(theirs.document), both.keys() - decisions.resolved_attributes
     accepted = {name for name in both.keys() - undecided if same_values(values[name], their_values[name])}
     if undecided and decisions.side_of(ours.path) == "theirs":
         accepted |= undecided
@@ -320,10 +321,10 @@ def _with_other_keys(
     return {**removed, **own_changes, **kept}
 
 
-def _has_values(context: Context, path: str, text: str, three: Three, values: Values) -> bool:
+def _has_values(context: Context, path: str, text: str, three: ThreeVersions, values: Values) -> bool:
     entry = context.store.entry(path, text.encode(), size_signature(len(text)))
     document = entry.document if entry else None
-    same = document is not None and _key(document) == _key(three.any)
+    same = document is not None and _key(document) == _key(three.some_document)
     return same and document is not None and same_values(values_of(document), values)
 
 

@@ -1,4 +1,4 @@
-"""Applying the migrations that one side of a merge lacks.
+"""Applying the migrations that are missing on one side of a merge.
 
 The folder `migrations/` contains all migrations that have been applied to a site (docs/migrate.md). Before a
 merge, each side gets a temporary commit, to which the other side's migrations have been applied. These
@@ -38,33 +38,34 @@ MAX_MIGRATIONS = 100  # limit for one merge; each takes about 0.05 s, even if it
 
 
 @dataclass(frozen=True, slots=True)
-class BroughtAlong:
-    """The sides of a merge, after applying the migrations that they lacked.
+class MigratedSides:
+    """The sides of a merge, after missing migrations have been applied to them.
 
     - `sides`: the commits to merge.
-    - `ours`: the new text of each changed file on the target branch, or None for a deleted file.
-    - `documents`: the number of documents that each migration has changed, by the migration's name.
-    - `missing`: the names of migrations that were skipped, because a merge does not execute their code.
-    - `names`: the documents changed on the target branch, such as `article/hello`.
+    - `our_changes`: the new text of each changed file on the target branch, or None for a deleted file.
+    - `document_counts`: the number of documents that each migration has changed, by the migration's name.
+    - `skipped`: the names of migrations that were skipped, because a merge does not execute their code.
+    - `document_names`: the documents changed on the target branch, such as `article/hello`.
     """
 
     sides: Sides
-    ours: Mapping[str, str | None] = field(default_factory=dict)
-    documents: Mapping[str, int] = field(default_factory=dict)
-    missing: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
+    our_changes: Mapping[str, str | None] = field(default_factory=dict)
+    document_counts: Mapping[str, int] = field(default_factory=dict)
+    skipped: tuple[str, ...] = ()
+    document_names: tuple[str, ...] = ()
 
 
-def bring_along(past: PastStates, sides: Sides) -> BroughtAlong:
-    """Apply to each side of a merge the migrations that it lacks. Writes only git objects.
+def apply_missing_migrations(past: PastStates, sides: Sides) -> MigratedSides:
+    """Apply to each side of a merge the migrations that only the other side contains. Writes only git
+    objects.
 
     Raises ConflictError if there are too many migrations, if one of them can't be applied, or if one would
     lose values that the side has changed.
     """
     root = past.site.root
-    base, ours, theirs = (_kept(root, commit) for commit in (sides.base, sides.ours, sides.theirs))
+    base, ours, theirs = (_migration_texts(root, commit) for commit in (sides.base, sides.ours, sides.theirs))
     if not ours and not theirs:
-        return BroughtAlong(sides)
+        return MigratedSides(sides)
     added = _Added.between(base, ours, theirs)
     if (count := len(added.by_ours) + len(added.by_theirs)) > MAX_MIGRATIONS:
         fix = "apply them with `bifolio migrate apply`, and merge with git"
@@ -80,7 +81,7 @@ def bring_along(past: PastStates, sides: Sides) -> BroughtAlong:
     replays = (
         _Replay(past, BASE, sides.base, only[0], {**added.by_ours, **added.by_theirs}),
         _Replay(past, OURS, sides.ours, only[1], added.by_theirs),
-        _Replay(past, THEIRS, sides.theirs, only[2], added.by_ours, added.renamed),
+        _Replay(past, THEIRS, sides.theirs, only[2], added.by_ours, added.new_paths),
     )
     enums = _enums(past, sides, added.migrations)
     for replay in replays:
@@ -90,12 +91,14 @@ def bring_along(past: PastStates, sides: Sides) -> BroughtAlong:
         documents.update(replay.documents)
     results = [replay.commit_result() for replay in replays]
     brought = Sides(results[0], results[1], results[2])
-    missing = sorted({name for replay in replays[1:] for name in replay.missing})
+    missing = sorted({name for replay in replays[1:] for name in replay.skipped})
     ours_after = replays[1]
-    return BroughtAlong(brought, ours_after.changes(), documents, tuple(missing), tuple(ours_after.names))
+    return MigratedSides(
+        brought, ours_after.changes(), documents, tuple(missing), tuple(ours_after.document_names)
+    )
 
 
-def _kept(root: Path, commit: str) -> dict[str, str]:
+def _migration_texts(root: Path, commit: str) -> dict[str, str]:
     """Return the texts of the migrations in a commit, by path."""
     files = read_tree(root, commit, (MIGRATIONS,))
     paths = list(migration_paths(files))
@@ -107,12 +110,12 @@ def _kept(root: Path, commit: str) -> dict[str, str]:
 class _Added:
     """Texts of the migrations that only one side has added since base, by path.
 
-    If both sides added different migrations at the same path, `renamed` maps it to a new path for theirs.
+    If both sides added different migrations at the same path, `new_paths` maps it to a new path for theirs.
     """
 
     by_ours: Mapping[str, str]
     by_theirs: Mapping[str, str]
-    renamed: Mapping[str, str]
+    new_paths: Mapping[str, str]
 
     @classmethod
     def between(cls, base: Mapping[str, str], ours: Mapping[str, str], theirs: Mapping[str, str]) -> "_Added":
@@ -153,11 +156,11 @@ def _enums(past: PastStates, sides: Sides, migrations: Iterable[Migration]) -> M
 
 
 class _LoadedFiles(CommittedFiles):
-    """Reader for a commit's files that loads the files `wanted` in advance, in one batch."""
+    """Reader for a commit's files that loads the files at `paths` in advance, in one batch."""
 
-    def __init__(self, root: Path, blobs: Blobs, wanted: Iterable[str]) -> None:
+    def __init__(self, root: Path, blobs: Blobs, paths: Iterable[str]) -> None:
         super().__init__(root, blobs)
-        ids = list(dict.fromkeys(blobs[path].id for path in wanted if path in blobs))
+        ids = list(dict.fromkeys(blobs[path].id for path in paths if path in blobs))
         self._loaded = dict(zip(ids, read_blobs(root, ids), strict=True))
 
     def read(self, path: str) -> tuple[bytes, Signature]:
@@ -176,20 +179,20 @@ class _Replay:
     """Replay of migrations on one side of a merge.
 
     - `name`: the side's name in messages.
-    - `only`: the paths of the documents to migrate, or None for all documents.
-    - `lacked`: the texts of the migrations that the side lacks.
-    - `renamed`: the new paths of the side's own migrations.
+    - `document_paths`: the paths of the documents to migrate, or None for all documents.
+    - `missing_migrations`: the texts of the migrations that are missing on this side.
+    - `new_paths`: the new paths of the side's own migrations.
     """
 
     past: PastStates
     name: str
     commit: str
-    only: Set[str] | None
-    lacked: Mapping[str, str]
-    renamed: Mapping[str, str] = field(default_factory=dict)
+    document_paths: Set[str] | None
+    missing_migrations: Mapping[str, str]
+    new_paths: Mapping[str, str] = field(default_factory=dict)
     documents: Counter[str] = field(default_factory=Counter)
-    missing: list[str] = field(default_factory=list)
-    names: dict[str, None] = field(default_factory=dict)
+    skipped: list[str] = field(default_factory=list)
+    document_names: dict[str, None] = field(default_factory=dict)
     losses: set[_Loss] = field(default_factory=set)
     changeset: Changeset | None = None
     files: CommittedFiles | None = None
@@ -197,28 +200,36 @@ class _Replay:
     def run(self, enums: Mapping[str, tuple[str, ...]], base_losses: Set[_Loss]) -> None:
         """Apply the migrations of both sides, in order. Skips migrations that run code.
 
-        Raises ConflictError if a migration that the side lacks would lose values that are not in
+        Raises ConflictError if a migration that is missing on this side would lose values that are not in
         `base_losses`.
         """
         root, state = self.past.site.root, self.past.at(self.commit)
         blobs = state.known.blobs
         roots = (f"{MIGRATIONS}/", "content-types/", "site.yaml")
         self.files = _LoadedFiles(
-            root, blobs, [p for p in blobs if p.startswith(roots) or self.only is None or p in self.only]
+            root,
+            blobs,
+            [
+                p
+                for p in blobs
+                if p.startswith(roots) or self.document_paths is None or p in self.document_paths
+            ],
         )
         self.changeset = Changeset(root, self.files)
-        for old, new in self.renamed.items():
+        for old, new in self.new_paths.items():
             self.changeset.put(new, self.changeset.text(old))
             self.changeset.delete(old)
-        own = {self.renamed.get(path, path) for path in migration_paths(blobs)} - self.lacked.keys()
+        own = {
+            self.new_paths.get(path, path) for path in migration_paths(blobs)
+        } - self.missing_migrations.keys()
         store = Store(root, state.state.schema, state.state.settings, CommitTimes().timestamps)
         context = Context(state.state.snapshot, state.state.settings, store, self.changeset, now())
-        for path in migration_paths({*own, *self.lacked}):
-            if path in self.lacked:
-                self.changeset.put(path, self.lacked[path])
+        for path in migration_paths({*own, *self.missing_migrations}):
+            if path in self.missing_migrations:
+                self.changeset.put(path, self.missing_migrations[path])
             migration = _read(path, self.changeset.text(path))
             if OPERATIONS[migration.operation].runs_code:
-                self.missing += [migration.label] if path in self.lacked else []
+                self.skipped += [migration.label] if path in self.missing_migrations else []
                 continue
             self._apply(context, migration, enums, base_losses)
 
@@ -231,10 +242,10 @@ class _Replay:
     ) -> None:
         """Apply one migration if possible.
 
-        Raises ConflictError if the side lacks the migration and it can't be applied.
+        Raises ConflictError if the migration is missing on this side and can't be applied.
         """
         assert self.changeset is not None
-        is_new = migration.path in self.lacked
+        is_new = migration.path in self.missing_migrations
         try:
             with unexpected_errors_refused():
                 draft, before = self._draft(context, enums)
@@ -267,7 +278,9 @@ class _Replay:
         assert self.changeset is not None
         attempt = Changeset(self.past.site.root, self.files)
         attempt.adopt(self.changeset)
-        draft = Draft(replace(context, changeset=attempt), lossy=True, allowed_paths=self.only, enums=enums)
+        draft = Draft(
+            replace(context, changeset=attempt), lossy=True, allowed_paths=self.document_paths, enums=enums
+        )
         before = draft.configuration()
         schema, settings = before.schema, before.settings
         store = Store(self.past.site.root, schema, settings, CommitTimes().timestamps)
@@ -276,13 +289,13 @@ class _Replay:
         return draft, before
 
     def _fail(self, migration: Migration, reason: str) -> None:
-        """Handle a migration that the side lacks and that can't be applied to it.
+        """Handle a migration that is missing on this side and can't be applied.
 
-        On base, or if an earlier migration is also missing, only records the migration as missing. Otherwise,
-        raises ConflictError.
+        On base, or if an earlier migration was also skipped, the migration is skipped. Otherwise, this raises
+        ConflictError.
         """
-        if self.missing or self.name == BASE:
-            self.missing.append(migration.label)
+        if self.skipped or self.name == BASE:
+            self.skipped.append(migration.label)
             return
         raise ConflictError(
             f"{self.name} lacks {migration.label}, which can't be applied there: {reason}. Correct "
@@ -293,12 +306,14 @@ class _Replay:
         if not draft.documents:
             return
         self.documents[migration.label] += len(draft.documents)
-        if self.only is not None:
-            self.only = self.only | draft.documents
+        if self.document_paths is not None:
+            self.document_paths = self.document_paths | draft.documents
         after = draft.configuration()
         layout = Layout(after.schema, after.settings)
         claims = (layout.claim(path) for path in sorted(draft.documents))
-        self.names |= {f"{claim.type.singular}/{claim.document_id}": None for claim in claims if claim}
+        self.document_names |= {
+            f"{claim.type.singular}/{claim.document_id}": None for claim in claims if claim
+        }
 
     def changes(self) -> dict[str, str | None]:
         """Return the new text of each changed file by path, or None for a deleted file."""
@@ -328,9 +343,9 @@ def _loss(draft: Draft, before: Configuration, found: Finding) -> _Loss:
     return found.path, found.key_path, found.message, repr(value)
 
 
-def label_counts(brought: BroughtAlong) -> Iterator[tuple[str, int, bool]]:
+def label_counts(migrated: MigratedSides) -> Iterator[tuple[str, int, bool]]:
     """Yield each migration's name, the number of documents that it changed, and whether it was applied."""
-    for name, count in sorted(brought.documents.items()):
+    for name, count in sorted(migrated.document_counts.items()):
         yield name, count, True
-    for name in brought.missing:
+    for name in migrated.skipped:
         yield name, 0, False

@@ -15,7 +15,7 @@ from server.auth.permissions import Actor
 from server.config.model import Settings
 from server.documents.document import Document
 from server.errors import ApiError, BusyError, CommitError, ConflictError, SetupError, ValidationError
-from server.history.branching import Branches, CommittedFiles, differing, require_last_commit
+from server.history.branching import Branches, CommittedFiles, documents_differing, require_last_commit
 from server.history.merging.check import require_fit, require_valid
 from server.history.merging.conflicts import Resolution
 from server.history.merging.late_migrations import label_counts
@@ -45,37 +45,39 @@ from server.write.context import Context
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
-    """A commit that is about to be served. `require_fit` checks whether it still fits the served state."""
+class CommitToServe:
+    """A commit that is about to be served. `require_fit` raises an error if it no longer fits the served
+    state.
+    """
 
-    joined: PreparedMerge
+    merge: PreparedMerge
     changeset: Changeset
     require_fit: Callable[[Context], None]
 
 
-def put_in_place(site: Site, arrival: Arrival, by: Authorship) -> str:
+def put_in_place(site: Site, commit_to_serve: CommitToServe, authorship: Authorship) -> str:
     """Write a commit's files to disk, and move the served branch to the commit.
 
     Returns the commit id, or "pending" if git could not move the branch yet. Raises CommitError if git is
     busy, ConflictError if a file has changed, and any error from `require_fit`.
     """
-    with _exclusive_commit(site, arrival.joined) as index:
+    with _exclusive_commit(site, commit_to_serve.merge) as index:
         committer = Person.of(site.state.settings.git.committer)
-        move = partial(_move, index, arrival.joined, committer)
-        joined = replace(arrival.joined, move_branch=move, index=index.before)
+        move = partial(_move, index, commit_to_serve.merge, committer)
+        joined = replace(commit_to_serve.merge, move_branch=move, index=index.before)
         _, _, commit = site.write_locally(
-            replace(by, prepared_merge=lambda _: joined, describe=None), _put, arrival
+            replace(authorship, prepared_merge=lambda _: joined, describe=None), _put, commit_to_serve
         )
     return commit
 
 
-def _put(arrival: Arrival, context: Context) -> None:
+def _put(arrival: CommitToServe, context: Context) -> None:
     arrival.require_fit(context)
     context.changeset.adopt(arrival.changeset)
 
 
 @contextmanager
-def _exclusive_commit(site: Site, joined: PreparedMerge) -> Iterator[LockedIndex]:
+def _exclusive_commit(site: Site, merge: PreparedMerge) -> Iterator[LockedIndex]:
     """Context manager that blocks other commits to the site and yields git's locked index."""
     with site.committer.queue.committing(QUEUE_TIMEOUT_S) as acquired:
         if not acquired:
@@ -84,19 +86,19 @@ def _exclusive_commit(site: Site, joined: PreparedMerge) -> Iterator[LockedIndex
         remove_own_lock(repository)
         repository.require_quiet()
         wait_for_index(repository, time.monotonic() + GIT_LOCK_TIMEOUT_S)
-        changed = joined.changed_files
+        changed = merge.changed_files
         if changed is None:
-            differing_files = changed_files(site.root, joined.base, joined.ready)
+            differing_files = changed_files(site.root, merge.base, merge.ready)
             changed = {path: after for path, (_, after) in differing_files.items()}
         with locked_index(repository, changed) as index:
             yield index
 
 
-def _move(index: LockedIndex, joined: PreparedMerge, committer: Person) -> bool:
+def _move(index: LockedIndex, merge: PreparedMerge, committer: Person) -> bool:
     # If another process has moved the branch, the merge stays in the commit queue and is committed later.
     environment = committer.environment("COMMITTER", int(time.time()))
     try:
-        index.move_head(joined.base, joined.ready, environment, joined.other_refs)
+        index.move_head(merge.base, merge.ready, environment, merge.other_refs)
     except CommitError:
         index.release()
         return False
@@ -112,22 +114,22 @@ _MAX_NAMED_FILES = 20  # limit for the files that an error names
 
 @dataclass(frozen=True, slots=True)
 class MergeRequest:
-    """A request to merge the branch `name` into the branch `into` ("" for the served branch).
+    """A request to merge the branch `name` into the branch `target` ("" for the served branch).
 
     If `if_match` is given, it must contain the last commit of the branch `name`.
     """
 
     name: str
-    into: str
+    target: str
     actor: Actor
-    by: Authorship
+    authorship: Authorship
     resolution: Resolution
     if_match: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class MergedMigration:
-    """A migration that one of the branches lacked, and the number of documents that it changed.
+    """A migration that was missing on one of the branches, and the number of documents that it changed.
 
     `applied` is False if the migration was skipped.
     """
@@ -138,7 +140,7 @@ class MergedMigration:
 
 
 @dataclass(frozen=True, slots=True)
-class Merge:
+class BranchMergeResult:
     """Result of a merge.
 
     `result` is "merge", "fast-forward" or "nothing". `commit` is a commit id, or "pending".
@@ -152,7 +154,7 @@ class Merge:
     migrations: tuple[MergedMigration, ...] = ()
 
 
-class _Overtaken(Exception):
+class _BranchMovedError(Exception):
     """Raised if the target branch has changed since the merge was planned."""
 
     def __init__(self, reason: ConflictError | None = None) -> None:
@@ -161,7 +163,7 @@ class _Overtaken(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Ready:
+class _ValidatedMerge:
     """A merge that has been planned and validated. No branch points to its commit yet."""
 
     plan: Plan
@@ -174,18 +176,18 @@ class _Ready:
     def sides(self) -> Sides:
         return self.plan.sides
 
-    def completed(self, into: str, commit: str) -> Merge:
+    def completed(self, into: str, commit: str) -> BranchMergeResult:
         result = "fast-forward" if self.plan.is_forward else "merge"
-        brought = self.plan.brought
+        brought = self.plan.migrated
         migrations = tuple(MergedMigration(*each) for each in label_counts(brought)) if brought else ()
-        return Merge(into, result, commit, self.documents, len(self.plan.outcomes), migrations)
+        return BranchMergeResult(into, result, commit, self.documents, len(self.plan.outcomes), migrations)
 
 
 @dataclass(frozen=True, slots=True)
 class _Files:
     """The files to write for a merge, and its commit."""
 
-    ready: _Ready
+    ready: _ValidatedMerge
     changeset: Changeset
     joined: PreparedMerge
 
@@ -197,14 +199,14 @@ class Merger:
         self.past, self.branches, self.site, self.root = past, branches, past.site, branches.root
         self._lock = threading.Lock()  # Concurrent merges would fail.
 
-    def merge(self, request: MergeRequest, today: Settings) -> Merge:
+    def merge(self, request: MergeRequest, current_settings: Settings) -> BranchMergeResult:
         """Merge a branch into another branch. If this raises an error, nothing has changed.
 
         Raises UnmergedError if there are conflicts, PreconditionError if the branch has changed, and
         ValidationError if the result would be invalid.
         """
         served = self.branches.served()
-        into = request.into or served
+        into = request.target or served
         theirs = self.branches.commit(request.name)
         require_last_commit(request.if_match, request.name, theirs)
         if not into:
@@ -220,22 +222,26 @@ class Merger:
         with self._lock:
             for _ in range(MAX_ATTEMPTS):
                 try:
-                    return make(request, into, theirs, today)
-                except _Overtaken as error:
+                    return make(request, into, theirs, current_settings)
+                except _BranchMovedError as error:
                     reason = error.reason or reason
         raise reason
 
     # --- planning --------------------------------------------------------------------------------------
 
-    def _ready(self, request: MergeRequest, sides: Sides, files: Changeset, today: Settings) -> _Ready:
+    def _ready(
+        self, request: MergeRequest, sides: Sides, files: Changeset, current_settings: Settings
+    ) -> _ValidatedMerge:
         """Plan a merge, create its commit and validate the result. Raises the same errors as `merge`."""
-        planner = Planner(self.past, request.actor, today, request.resolution)
+        planner = Planner(self.past, request.actor, current_settings, request.resolution)
         plan = planner.plan(sides, files)
-        names = [f"{d.type.singular}/{d.any.document_id}" for d in plan.documents.values() if d.action]
+        names = [
+            f"{d.type.singular}/{d.some_document.document_id}" for d in plan.documents.values() if d.action
+        ]
         names += [f"upload/{key}" for path in plan.outcomes if (key := media_key(path))]
-        names += plan.brought.names if plan.brought else ()
-        message = with_trailers(self._message_of(request), request.by.actor, names)
-        commit = self._commit(plan, message, request.by, today)
+        names += plan.migrated.document_names if plan.migrated else ()
+        message = with_trailers(self._message_of(request), request.authorship.actor, names)
+        commit = self._commit(plan, message, request.authorship, current_settings)
         planner.require_result(plan, commit)
         try:
             before, after = self.past.at(sides.ours), self.past.at(commit)
@@ -243,65 +249,71 @@ class Merger:
             cause = error.__cause__
             reason = str(cause) if isinstance(cause, SetupError) else error.message
             raise ConflictError(f"The merged site would be invalid: {reason}") from error
-        require_valid(before, after, plan.brought.ours if plan.brought else {})
-        changed, deleted = dict(differing(after, before)), dict(differing(before, after))
-        return _Ready(plan, commit, message, tuple(changed.values()), len({*changed, *deleted}))
+        require_valid(before, after, plan.migrated.our_changes if plan.migrated else {})
+        changed, deleted = dict(documents_differing(after, before)), dict(documents_differing(before, after))
+        return _ValidatedMerge(plan, commit, message, tuple(changed.values()), len({*changed, *deleted}))
 
     def _message_of(self, request: MergeRequest) -> str:
-        into = f" into {request.into}" if request.into not in ("", self.branches.served()) else ""
-        return clean_message(request.by.message) or clean_message(f"Merge branch {request.name}{into}")
+        into = f" into {request.target}" if request.target not in ("", self.branches.served()) else ""
+        return clean_message(request.authorship.message) or clean_message(
+            f"Merge branch {request.name}{into}"
+        )
 
-    def _commit(self, plan: Plan, message: str, by: Authorship, today: Settings) -> str:
+    def _commit(self, plan: Plan, message: str, authorship: Authorship, current_settings: Settings) -> str:
         # A fast-forward needs no new commit.
         sides = plan.sides
         if plan.is_forward:
             return sides.theirs
-        committer = Person.of(today.git.committer)
-        signed = Signed(message, committer.author(by.name, by.email), committer)
+        committer = Person.of(current_settings.git.committer)
+        signed = Signed(message, committer.author(authorship.name, authorship.email), committer)
         files = {path: _content(outcome) for path, outcome in plan.outcomes.items()}
         return make_commit(self.root, (sides.ours, sides.theirs), files, signed)
 
     # --- into a branch that is not checked out ---------------------------------------------------------
 
-    def _into_other(self, request: MergeRequest, into: str, theirs: str, today: Settings) -> Merge:
+    def _into_other(
+        self, request: MergeRequest, into: str, theirs: str, current_settings: Settings
+    ) -> BranchMergeResult:
         sides = sides_of(self.past.log, branch_commit(self.root, into), theirs)
         if sides.is_merged:
-            return Merge(into, "nothing", sides.ours)
+            return BranchMergeResult(into, "nothing", sides.ours)
         files = CommittedFiles(self.root, self.past.at(sides.ours).known.blobs)
-        ready = self._ready(request, sides, Changeset(self.root, files), today)
+        ready = self._ready(request, sides, Changeset(self.root, files), current_settings)
         self._move(into, sides, ready.commit)
         return ready.completed(into, ready.commit)
 
     def _move(self, into: str, sides: Sides, commit: str) -> None:
         if not move_branch(self.root, into, commit, sides.ours, "merge"):
-            raise _Overtaken()
+            raise _BranchMovedError()
 
     # --- into the served branch ------------------------------------------------------------------------
 
-    def _into_served(self, request: MergeRequest, into: str, theirs: str, today: Settings) -> Merge:
+    def _into_served(
+        self, request: MergeRequest, into: str, theirs: str, current_settings: Settings
+    ) -> BranchMergeResult:
         self.site.committer.flush()
         sides = sides_of(self.past.log, head_commit(self.root), theirs)
         if sides.is_merged:
-            return Merge(into, "nothing", sides.ours)
-        ready = self._ready(request, sides, Changeset(self.root), today)
+            return BranchMergeResult(into, "nothing", sides.ours)
+        ready = self._ready(request, sides, Changeset(self.root), current_settings)
         changeset = Changeset(self.root)
         for path in ready.plan.outcomes:
             changeset.signature(path)  # Read first, so that edits after the check below are noticed.
         self._refuse_uncommitted(ready.plan.outcomes)
         with temporary_folder(self.root, "merge-") as folder:
-            files = self._files(ready, changeset, folder, request.by, today)
-            commit = self._make(files, into, request.by)
+            files = self._files(ready, changeset, folder, request.authorship, current_settings)
+            commit = self._make(files, into, request.authorship)
         self.site.refresh()
         return ready.completed(into, commit)
 
-    def _make(self, files: _Files, into: str, by: Authorship) -> str:
+    def _make(self, files: _Files, into: str, authorship: Authorship) -> str:
         # This raises _Overtaken if other commits were pushed to the remote first.
         sides, ready = files.ready.sides, files.joined.ready
         with checkout_permission(self.site.arbiter, sides.ours, ready) as agreed:
             if agreed and files.changeset.writes():
-                return self._write(files, by)
+                return self._write(files, authorship)
             if not agreed:
-                raise _Overtaken()
+                raise _BranchMovedError()
             self._move(into, sides, ready)  # Both sides made the same changes, so no file has to be written.
             return ready
 
@@ -329,7 +341,12 @@ class Merger:
             )
 
     def _files(
-        self, ready: _Ready, changeset: Changeset, folder: Path, by: Authorship, today: Settings
+        self,
+        ready: _ValidatedMerge,
+        changeset: Changeset,
+        folder: Path,
+        authorship: Authorship,
+        current_settings: Settings,
     ) -> _Files:
         """Add the files to the changeset and prepare the commit, using git's hooks and filters.
 
@@ -349,8 +366,8 @@ class Merger:
             else:
                 changeset.put_file(path, written[path])
         writes = changeset.writes()
-        committer, now = Person.of(today.git.committer), int(time.time())
-        author = committer.author(by.name, by.email)
+        committer, now = Person.of(current_settings.git.committer), int(time.time())
+        author = committer.author(authorship.name, authorship.email)
         contents = {write.path: write.data if write.source is None else write.source for write in writes}
         forward = sides.theirs if ready.plan.is_forward else ""
         parents = (sides.ours, sides.theirs, forward)
@@ -361,18 +378,18 @@ class Merger:
             raise ConflictError(f"The merge can't be committed: {error}") from error
         return _Files(ready, changeset, PreparedMerge(sides.ours, sides.theirs, commit))
 
-    def _write(self, files: _Files, by: Authorship) -> str:
+    def _write(self, files: _Files, authorship: Authorship) -> str:
         message = files.ready.message.rpartition("\n\nBifolio-Actor: ")[0]
-        signed = Authorship(by.actor, by.name, by.email, message)
+        signed = Authorship(authorship.actor, authorship.name, authorship.email, message)
         fit = partial(self._require_fit, files.ready)
         try:
-            return put_in_place(self.site, Arrival(files.joined, files.changeset, fit), signed)
+            return put_in_place(self.site, CommitToServe(files.joined, files.changeset, fit), signed)
         except CommitError as error:
             raise ConflictError(f"The merge can't be committed: {error}") from error
         except ConflictError as error:  # One of the files has been edited since.
-            raise _Overtaken(error) from error
+            raise _BranchMovedError(error) from error
 
-    def _require_fit(self, ready: _Ready, context: Context) -> None:
+    def _require_fit(self, ready: _ValidatedMerge, context: Context) -> None:
         """Raise an error if the served state has changed and the merge is no longer possible."""
         head = head_commit(self.root)
         ours, outcomes = ready.sides.ours, ready.plan.outcomes
@@ -383,7 +400,7 @@ class Merger:
                 or not changed_since.isdisjoint(outcomes)
                 or any(map(is_configuration, changed_since))
             ):
-                raise _Overtaken()
+                raise _BranchMovedError()
         if not any(map(is_configuration, outcomes)):
             require_fit(ready.changed, context.snapshot, outcomes)
 

@@ -16,21 +16,29 @@ from server.documents.timestamps import now
 from server.errors import ConflictError, ForbiddenError, SetupError, UnmergedError
 from server.history.branching import CommittedFiles
 from server.history.commit_files import configuration_files, read_configuration
-from server.history.exposure import shows_more
+from server.history.exposure import reveals_more
 from server.history.merging.check import require_merge
-from server.history.merging.conflicts import Resolution, Unmerged, add_unread_conflicts
+from server.history.merging.conflicts import ConflictCollector, Resolution, add_hidden_conflicts
 from server.history.merging.documents import (
     Decisions,
     Key,
-    Three,
+    ThreeVersions,
     documents_in,
     name_of,
-    require_passwords,
+    require_hashed_passwords,
     resolved_values,
     write_merged,
 )
-from server.history.merging.late_migrations import OURS, THEIRS, BroughtAlong, bring_along
-from server.history.merging.sides import File, Sides, Version, files_of, is_plain, read_files, require_places
+from server.history.merging.late_migrations import OURS, THEIRS, MigratedSides, apply_missing_migrations
+from server.history.merging.sides import (
+    File,
+    Sides,
+    Version,
+    changed_files_of,
+    is_plain,
+    read_files,
+    require_no_nesting,
+)
 from server.history.past import PastState, PastStates
 from server.history.viewer import Viewer
 from server.schema.model import Schema
@@ -61,66 +69,69 @@ Outcome = str | Staged | None  # text, a git object, or None for a deleted file
 class Plan:
     """The files that a merge changes on the target branch, and the documents in them.
 
-    - `their_schema`: set only if the documents contain passwords.
-    - `brought`: set if migrations were applied first.
+    - `their_schema`: the schema of theirs, set only if the documents contain passwords.
+    - `migrated`: set if migrations were applied first.
     - `skipped`: the reason if migrations could not be applied, or "".
     """
 
     sides: Sides
-    brought: BroughtAlong | None = None
+    migrated: MigratedSides | None = None
     their_schema: Schema | None = None
     outcomes: dict[str, Outcome] = field(default_factory=dict)
-    documents: dict[Key, Three] = field(default_factory=dict)
+    documents: dict[Key, ThreeVersions] = field(default_factory=dict)
     skipped: str = ""
 
     @property
     def is_forward(self) -> bool:
         """True if the merge is a fast-forward, which needs no merge commit."""
-        return self.sides.is_forward and (not self.brought or self.brought.sides.theirs == self.sides.theirs)
+        return self.sides.is_forward and (
+            not self.migrated or self.migrated.sides.theirs == self.sides.theirs
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Planner:
     """Planner for merges. It changes neither branches nor files on disk.
 
-    If `whole` is set, the planner merges the whole repository and accepts an invalid configuration.
+    If `whole_repository` is set, the planner also merges files outside the site's folder, and accepts an
+    invalid configuration.
     """
 
     past: PastStates
     actor: Actor
-    today: Settings
+    current_settings: Settings
     resolution: Resolution
-    whole: bool = False
+    whole_repository: bool = False
 
     @property
     def root(self) -> Path:
         return self.past.site.root
 
     def plan(self, sides: Sides, changeset: Changeset) -> Plan:
-        """Plan a merge, after applying to each side the migrations that it lacks.
+        """Plan a merge, after applying the missing migrations to each side.
 
         `changeset` reads the files on the target branch. Raises the same errors as `_plan`.
         """
         self._require_configuration(sides)
         skipped = ""
         try:
-            brought = bring_along(self.past, sides)
+            brought = apply_missing_migrations(self.past, sides)
         except ConflictError as error:
-            if not self.whole:
+            if not self.whole_repository:
                 raise self._without_reason(error) from error
             # Commits from the remote are merged even without their migrations. `bifolio check` then reports
             # the documents that lack them.
-            brought, skipped = BroughtAlong(sides), error.message
+            brought, skipped = MigratedSides(sides), error.message
         if brought.sides.ours != sides.ours:
             files = CommittedFiles(self.root, self.past.at(brought.sides.ours).known.blobs)
             changeset = Changeset(self.root, files)
         try:
             plan = self._plan(brought.sides, changeset)
         except UnmergedError as error:
-            raise self._naming_missing(error, sides, brought.missing) from error
+            raise self._with_skipped_migrations(error, sides, brought.skipped) from error
         if brought.sides != sides:
-            only_brought = {p: text for p, text in brought.ours.items() if p not in plan.outcomes}
-            plan.sides, plan.brought = sides, replace(brought, ours=only_brought)
+            only_brought = {p: text for p, text in brought.our_changes.items() if p not in plan.outcomes}
+            plan.sides, plan.migrated = sides, replace(brought, our_changes=only_brought)
             plan.outcomes |= only_brought
         plan.skipped = skipped
         return plan
@@ -130,10 +141,12 @@ class Planner:
         return error if self.actor.everything else ConflictError(_IMPOSSIBLE_MIGRATION)
 
     def _require_configuration(self, sides: Sides) -> None:
-        """Raise ForbiddenError if the branch changes the configuration and the actor lacks full access."""
+        """Raise ForbiddenError if the branch changes the configuration and the actor does not have full
+        access.
+        """
         if self.actor.everything:
             return
-        for path, file in files_of(self.root, sides, whole=self.whole).items():
+        for path, file in changed_files_of(self.root, sides, whole_repository=self.whole_repository).items():
             if not file.is_merged and (is_configuration(path) or path.startswith(f"{MIGRATIONS}/")):
                 raise ForbiddenError()
 
@@ -142,7 +155,7 @@ class Planner:
 
         Unlike the other checks, this includes the changes that migrations make.
         """
-        if self.actor.everything or not plan.brought:
+        if self.actor.everything or not plan.migrated:
             return
         differing = changed_files(self.root, plan.sides.ours, commit).items()
         files = {path: File(ours, ours, merged) for path, (ours, merged) in differing}
@@ -151,16 +164,18 @@ class Planner:
         documents = documents_in(store, files)
         paths = {path for three in documents.values() for path in three.paths}
         require_merge(self.actor, documents, {p: file for p, file in files.items() if p not in paths})
-        self._require_hidden(served.schema, plan.brought.sides, documents)
+        self._require_no_exposure(served.schema, plan.migrated.sides, documents)
 
-    def _naming_missing(self, error: UnmergedError, sides: Sides, missing: Sequence[str]) -> UnmergedError:
+    def _with_skipped_migrations(
+        self, error: UnmergedError, sides: Sides, skipped: Sequence[str]
+    ) -> UnmergedError:
         """Return an error like `error` that also names the migrations that were skipped."""
-        if not missing:
+        if not skipped:
             return error
         ours = read_tree(self.root, sides.ours, (MIGRATIONS,))
-        lacking = {name: THEIRS if f"{MIGRATIONS}/{name}.yaml" in ours else OURS for name in missing}
+        lacking = {name: THEIRS if f"{MIGRATIONS}/{name}.yaml" in ours else OURS for name in skipped}
         lacks = "; ".join(
-            f"{side} lacks {', '.join(name for name in missing if lacking[name] == side)}"
+            f"{side} lacks {', '.join(name for name in skipped if lacking[name] == side)}"
             for side in dict.fromkeys(lacking.values())
         )
         what = (
@@ -174,16 +189,19 @@ class Planner:
     def _plan(self, sides: Sides, changeset: Changeset) -> Plan:
         """Plan a merge of the commits as they are, without applying migrations.
 
-        Raises ForbiddenError, ConflictError, LimitError or UnmergedError. Raises ValidationError if a choice
-        resolves no conflict.
+        Raises ForbiddenError, ConflictError, LimitError or UnmergedError. Raises ValidationError if the
+        request contains a choice for something that has no conflict.
         """
-        plan, unmerged = Plan(sides), Unmerged(self.resolution)
-        files, before = files_of(self.root, sides, whole=self.whole), self.past.at(sides.ours)
+        plan, unmerged = Plan(sides), ConflictCollector(self.resolution)
+        files, before = (
+            changed_files_of(self.root, sides, whole_repository=self.whole_repository),
+            self.past.at(sides.ours),
+        )
         schema, settings = self._configuration(plan, files, before, unmerged)
         store = Store(self.root, schema, settings, CommitTimes().timestamps)
         plan.documents = documents_in(store, files)
-        if not self.whole:
-            self._require_hidden(schema, sides, plan.documents)
+        if not self.whole_repository:
+            self._require_no_exposure(schema, sides, plan.documents)
             if any(has_passwords(schema, three.type) for three in plan.documents.values()):
                 plan.their_schema = self.past.schema(sides.theirs)
         paths = {path for three in plan.documents.values() for path in three.paths}
@@ -201,11 +219,11 @@ class Planner:
         hiding = self._schemas_of(sides) if unmerged.documents else ()
         unmerged.require_none(Viewer(self.actor, State(settings, schema, snapshot), hiding))
         ours = {path: file.ours for path, file in files.items()}
-        require_places({path for path, file in {**ours, **plan.outcomes}.items() if file is not None})
+        require_no_nesting({path for path, file in {**ours, **plan.outcomes}.items() if file is not None})
         return plan
 
     def _configuration(
-        self, plan: Plan, files: Mapping[str, File], before: PastState, unmerged: Unmerged
+        self, plan: Plan, files: Mapping[str, File], before: PastState, unmerged: ConflictCollector
     ) -> tuple[Schema, Settings]:
         """Merge the configuration files. Return the merged schema and settings.
 
@@ -230,13 +248,17 @@ class Planner:
         try:
             configuration = read_configuration(self.root, blobs)
         except SetupError as error:
-            if self.whole:
+            if self.whole_repository:
                 return before.state.schema, before.state.settings
             raise ConflictError(f"The merged site would be invalid: {error}") from error
         return configuration.schema, configuration.settings
 
-    def _require_hidden(self, schema: Schema, sides: Sides, documents: Mapping[Key, Three]) -> None:
-        """Raise ForbiddenError if a merge could reveal hidden values and the actor lacks full access."""
+    def _require_no_exposure(
+        self, schema: Schema, sides: Sides, documents: Mapping[Key, ThreeVersions]
+    ) -> None:
+        """Raise ForbiddenError if a merge could reveal hidden values and the actor does not have
+        full access.
+        """
         merged = [three for three in documents.values() if three.action]
         if self.actor.everything or not merged:
             return
@@ -245,7 +267,7 @@ class Planner:
         # On the branch, the file can belong to a content type that hides more.
         others = {three.type.uid for three in merged if not _is_of_same_type(three, theirs)}
         for uid in sorted(uids):
-            if uid in others or shows_more(schema, theirs.schema, uid, strict=True):
+            if uid in others or reveals_more(schema, theirs.schema, uid, if_in_doubt=True):
                 raise ForbiddenError(
                     "Merging this branch requires full access, because it hides attributes or drafts of "
                     f"{uid} that the target branch does not hide"
@@ -253,13 +275,13 @@ class Planner:
 
     def _schemas_of(self, sides: Sides) -> tuple[Schema, ...]:
         # Each of these schemas can hide values in conflicts.
-        if self.whole:
+        if self.whole_repository:
             return ()
         return tuple(self.past.schema(commit) for commit in (sides.base, sides.ours, sides.theirs))
 
     # --- files -----------------------------------------------------------------------------------------
 
-    def _add_file(self, plan: Plan, unmerged: Unmerged, path: str, file: File) -> None:
+    def _add_file(self, plan: Plan, unmerged: ConflictCollector, path: str, file: File) -> None:
         """Add a file that is not a document to the plan. Text is merged line by line."""
         if file.is_theirs:
             plan.outcomes[path] = file.theirs
@@ -288,12 +310,12 @@ class Planner:
         self,
         plan: Plan,
         context: Context,
-        unmerged: Unmerged,
-        entry: tuple[Key, Three],
+        unmerged: ConflictCollector,
+        entry: tuple[Key, ThreeVersions],
         files: Mapping[str, File],
     ) -> None:
         (key, three), ours, theirs = entry, entry[1].ours, entry[1].theirs
-        merged = add_unread_conflicts(three.merged(), three, self._reading(context, three))
+        merged = add_hidden_conflicts(three.merged(), three, self._reading(context, three))
         if merged.conflicts:
             name = name_of(key, three.type)
             choices = unmerged.choices(key, name, three, merged.conflicts)
@@ -303,7 +325,7 @@ class Planner:
         else:
             choices, values = None, merged.values
         if values is not None and plan.their_schema:
-            require_passwords(key, three, values, plan.their_schema, choices[1] if choices else ())
+            require_hashed_passwords(key, three, values, plan.their_schema, choices[1] if choices else ())
         settled = {str(c.path[0]) if c.path else "" for c in merged.conflicts if len(c.path) < 2}
         texts = write_merged(context, three, values, Decisions(unmerged.side_of_file, settled))
         outcomes: dict[str, Outcome] = dict(texts)
@@ -323,8 +345,8 @@ class Planner:
             if outcome is not None or plan.outcomes.get(path) is None:
                 plan.outcomes[path] = outcome
 
-    def _reading(self, context: Context, three: Three) -> ReadAccess:
-        draft, schema = three.any.status == DRAFT, context.snapshot.schema
+    def _reading(self, context: Context, three: ThreeVersions) -> ReadAccess:
+        draft, schema = three.some_document.status == DRAFT, context.snapshot.schema
         private = may_read_source_of(self.actor, three.type, schema, draft=draft)
         versions = not draft or may_read_drafts(self.actor, three.type)
         return ReadAccess(self.actor, schema, private, versions)
@@ -337,7 +359,7 @@ class Planner:
     def _resolve(
         self,
         context: Context,
-        three: Three,
+        three: ThreeVersions,
         merged: MergeResult,
         choices: tuple[dict[str, str], dict[str, Any]],
     ) -> Values | None:
@@ -363,13 +385,13 @@ class Planner:
         if change.faults:
             raise error_of_body(change.faults, context.snapshot.schema, type_, data)
         cleared = {**values, **dict.fromkeys(change.links, ())}
-        return Writer(context).values_after(type_, three.any.document_id, cleared, change)
+        return Writer(context).values_after(type_, three.some_document.document_id, cleared, change)
 
 
 def _is_of(version: Version | None, path: str) -> bool:
     return version is not None and version.path == path
 
 
-def _is_of_same_type(three: Three, layout: Layout) -> bool:
+def _is_of_same_type(three: ThreeVersions, layout: Layout) -> bool:
     claim = layout.claim(three.theirs.path) if three.theirs else None
     return three.theirs is None or (claim is not None and claim.type.uid == three.type.uid)

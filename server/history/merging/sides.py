@@ -75,17 +75,17 @@ def sides_of(log: CommitLog, ours: str, theirs: str) -> Sides:
     return Sides(base, ours, theirs, log.commits[theirs].parents[:1] == (ours,))
 
 
-def files_of(root: Path, sides: Sides, *, whole: bool = False) -> dict[str, File]:
+def changed_files_of(root: Path, sides: Sides, *, whole_repository: bool = False) -> dict[str, File]:
     """Return the files that ours or theirs has changed since base, by path relative to the site.
 
-    Raises ConflictError for forbidden paths. Unless `whole` is set, also raises ConflictError for special
-    files, and LimitError for too many files.
+    Raises ConflictError for forbidden paths. Unless `whole_repository` is set, also raises ConflictError for
+    special files, and LimitError for too many files.
     """
     our_changes, their_changes = (
         changed_files(root, sides.base, commit) for commit in (sides.ours, sides.theirs)
     )
     require_writable(root, sides.theirs, their_changes)
-    if not whole:
+    if not whole_repository:
         if len(their_changes) > MAX_FILES:
             raise LimitError(f"The branch changes more than {MAX_FILES:,} files; {MERGE_HINT}", "files")
         for path, (before, after) in their_changes.items():
@@ -96,7 +96,7 @@ def files_of(root: Path, sides: Sides, *, whole: bool = False) -> dict[str, File
         files[path] = File(
             base, our_changes.get(path, (base, base))[1], their_changes.get(path, (base, base))[1]
         )
-    return {path: file for path, file in files.items() if whole or not path.startswith("../")}
+    return {path: file for path, file in files.items() if whole_repository or not path.startswith("../")}
 
 
 def require_writable(
@@ -109,7 +109,7 @@ def require_writable(
         )
 
 
-def require_places(paths: Collection[str]) -> None:
+def require_no_nesting(paths: Collection[str]) -> None:
     """Raise ConflictError if a merge would make a path both a file and a folder."""
     for path in sorted(paths):
         for above in folders_above(path):

@@ -12,7 +12,7 @@ from server.documents.values import empty_value, same_values
 from server.errors import ApiError
 from server.formats.edits import REMOVE
 from server.formats.tree import SyntaxProblem
-from server.history.merging.documents import Decisions, Three, resolved_values, write_merged
+from server.history.merging.documents import Decisions, ThreeVersions, resolved_values, write_merged
 from server.history.merging.other_keys import merge_other_keys
 from server.history.merging.sides import Version
 from server.index.snapshot import Snapshot
@@ -81,7 +81,7 @@ def merge_file(store: Store, path: str, texts: Texts, now: str) -> MergedFile | 
 
     Returns None if the versions can't be merged attribute by attribute.
     """
-    three = _three(store, path, texts)
+    three = _three_versions(store, path, texts)
     if three is None:
         return None
     try:
@@ -90,14 +90,14 @@ def merge_file(store: Store, path: str, texts: Texts, now: str) -> MergedFile | 
         return None
 
 
-def _three(store: Store, path: str, texts: Texts) -> Three | None:
+def _three_versions(store: Store, path: str, texts: Texts) -> ThreeVersions | None:
     base, ours, theirs = (_version(store, path, data) for data in (texts.base, texts.ours, texts.theirs))
     if ours is None or theirs is None or (base is None and texts.base):
         return None
     keys = {
         (v.document.type.uid, v.document.document_id, v.document.locale) for v in (base, ours, theirs) if v
     }
-    return Three(base, ours, theirs) if len(keys) == 1 else None
+    return ThreeVersions(base, ours, theirs) if len(keys) == 1 else None
 
 
 def _version(store: Store, path: str, data: bytes) -> Version | None:
@@ -145,21 +145,21 @@ class _Choice:
 class _Merge:
     """The merge of one document.
 
-    If keys that are not attributes are in conflict, `undecided` contains the file's path.
+    If keys that are not attributes are in conflict, `unresolved_paths` contains the file's path.
     """
 
     store: Store
-    three: Three
+    versions: ThreeVersions
     now: str
-    undecided: list[str] = field(default_factory=list)
+    unresolved_paths: list[str] = field(default_factory=list)
 
     @property
     def path(self) -> str:
-        return self.three.any.path
+        return self.versions.some_document.path
 
     def result(self) -> MergedFile | None:
         """Return the merged file, or None if the merged values can't be stored in a file."""
-        merged, ours = self.three.merged(), self.three.ours
+        merged, ours = self.versions.merged(), self.versions.ours
         assert ours
         assert merged.values is not None
         choices = self._choices(merged) if merged.conflicts else {}
@@ -167,16 +167,16 @@ class _Merge:
         # Attributes whose whole value is in conflict, as in `history.merging.plan`.
         settled = {str(conflict.path[0]) for conflict in merged.conflicts if len(conflict.path) < 2}
         decisions = Decisions(self._side_of, settled)
-        text = write_merged(self._context(ours.data), self.three, values, decisions)[self.path]
+        text = write_merged(self._context(ours.data), self.versions, values, decisions)[self.path]
         document = self._document(text)
         if text is None or document is None:
             return None
-        if not choices and not self.undecided:
+        if not choices and not self.unresolved_paths:
             return MergedFile(text) if same_values(values_of(document), values) else None
         return self._with_conflicts(text, document, choices)
 
     def _side_of(self, path: str) -> str:
-        self.undecided.append(path)
+        self.unresolved_paths.append(path)
         return ""
 
     def _context(self, data: bytes) -> Context:
@@ -189,7 +189,7 @@ class _Merge:
         return version.document if version else None
 
     def _choices(self, merged: MergeResult) -> dict[str, _Choice]:
-        three = self.three
+        three = self.versions
         base, ours, theirs = three.values
         names = dict.fromkeys(str(conflict.path[0]) for conflict in merged.conflicts)
         one, two = (resolved_values(three, merged, dict.fromkeys(names, side)) for side in ("ours", "theirs"))
@@ -213,7 +213,7 @@ class _Merge:
         self, text: str, document: Document, choices: Mapping[str, _Choice]
     ) -> MergedFile | None:
         """Return the merged file with its conflicts. `text` and `document` contain the values from ours."""
-        three, context = self.three, self._context(text.encode())
+        three, context = self.versions, self._context(text.encode())
         assert three.ours
         assert three.theirs
         _, both = merge_other_keys(three.base, three.ours, three.theirs)

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from server.errors import ApiError, BusyError, CommitError, ConflictError, NotTakenOverError, StorageError
-from server.history.merging.merge import Arrival, put_in_place
+from server.history.merging.merge import CommitToServe, put_in_place
 from server.history.merging.plan import Outcome
 from server.history.merging.sides import Sides, is_plain, require_writable
 from server.history.past import PastStates
@@ -189,7 +189,7 @@ class Takeover:
             return len(odd_outcomes), commit
         if not files.odd and all(files.plain.get(path) == file for path, file in plain_outcomes.items()):
             joined = replace(joined, changed_files=files.plain)  # No file has local edits.
-        arrival = Arrival(joined, changeset, partial(self._require_head, head))
+        arrival = CommitToServe(joined, changeset, partial(self._require_head, head))
         return len(outcomes), put_in_place(self.site, arrival, by)
 
     def _files(self, head: str, commit: str) -> _Files:

@@ -71,7 +71,9 @@ def target_of(past: PastStates, head: str, theirs: str, known: str) -> Target:
 def plan_integration(past: PastStates, sides: Sides, files: Changeset) -> Plan:
     """Plan a merge of the whole repository. Raises NotTakenOverError if there are conflicts."""
     try:
-        plan = Planner(past, GIT, past.site.state.settings, Resolution(), whole=True).plan(sides, files)
+        plan = Planner(past, GIT, past.site.state.settings, Resolution(), whole_repository=True).plan(
+            sides, files
+        )
     except UnmergedError as error:
         raise _conflict_error(error) from error
     except ConflictError as error:

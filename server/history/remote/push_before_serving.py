@@ -24,7 +24,7 @@ from server.errors import (
     RemoteMovedError,
     RemoteRefusedError,
 )
-from server.history.merging.merge import Arrival, put_in_place
+from server.history.merging.merge import CommitToServe, put_in_place
 from server.history.remote.apply_commits import Takeover
 from server.history.remote.last_integrated import ref_name, remember
 from server.history.remote.push_queue import PushQueue
@@ -296,7 +296,7 @@ class Arbiter:
             changeset.repeat(rebase_writes(self.root, attempt.writes, written))
             if head_commit(self.root) != level.head:
                 raise CommitError("another process has committed in the meantime")
-            put_in_place(self.site, Arrival(joined, changeset, lambda _: None), by)
+            put_in_place(self.site, CommitToServe(joined, changeset, lambda _: None), by)
             remember(self.root, level.branch, commit)
         except (BusyError, CommitError, ConflictError):  # Files have been edited or committed since.
             read_by_path = {write.path: write.read for write in attempt.writes if write.path not in written}

@@ -90,8 +90,8 @@ class PageAddresses:
             url = self._settings.urls.get(type_.singular)
             for locale in url.patterns if url else ():
                 pattern = pattern_of(type_, locale or locales.default, self._settings)
-                has_own_entry = locale == EVERY_LOCALE or locale in locales.available
-                if pattern is not None and has_own_entry and "?" not in pattern:
+                is_own = locale == EVERY_LOCALE or locale in locales.available
+                if pattern is not None and is_own and "?" not in pattern:
                     yield _pages(type_, pattern, locale, locales.available)
 
     def url(self, document: Document) -> str | None:
@@ -108,12 +108,12 @@ class PageAddresses:
         pattern = pattern_of(document.type, document.locale, self._settings)
         if before is None or after is None or pattern is None:
             return None
-        row, has_own_entry = document.read_row(), before.document_id != document.document_id
+        row, is_own = document.read_row(), before.document_id != document.document_id
 
         def value(name: str) -> Any:
             if name == "name":
                 return after.name
-            if name == "documentId" and not has_own_entry:
+            if name == "documentId" and not is_own:
                 return after.document_id
             return row[document.type.position[name]]
 
