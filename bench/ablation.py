@@ -62,7 +62,7 @@ OPTIMISATIONS = (
     Optimisation(
         "bitset filters",
         "filter through relations, sort",
-        lambda: _out(plan.Planner, "plan", lambda self, filter_: Plan(rest=filter_)),
+        lambda: _out(plan.Planner, "plan", lambda self, filter_: Plan(residual_filter=filter_)),
     ),
     Optimisation(
         "chunked text search",

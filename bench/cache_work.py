@@ -362,7 +362,7 @@ def _follow(opened: OpenSite, folder: Path, during: During) -> None:
     git(site.root, "remote", "add", "origin", str(other))
     settings = with_values(site.state.settings, {"git.remote": "origin", "git.branch": "main"})
     follower = Follower(opened.past, Timing())
-    follower.ask(settings)
+    follower.fetch_and_merge(settings)
     for i in range(PUSHES):
         (other / _post(POSTS - 1)).write_text(f'+++\ntitle = "Pushed {i}"\n+++\n\nAn ebb.\n')
         git(other, "commit", "--quiet", "--all", "--message", f"push {i}")
@@ -370,5 +370,5 @@ def _follow(opened: OpenSite, folder: Path, during: During) -> None:
     with during("a commit taken from a remote", PUSHES):
         for commit in commits:
             git(other, "update-ref", "refs/heads/main", commit)
-            if follower.ask(settings).state != CURRENT:
+            if follower.fetch_and_merge(settings).state != CURRENT:
                 raise RuntimeError("a commit was not taken")

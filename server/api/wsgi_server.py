@@ -225,7 +225,7 @@ def _start(
 
     def make_runner() -> Runner:
         shared.jobs.clear()
-        return Runner(jobs_of(opened, watched, shared.limited, report, tell), observe=shared.jobs.note)
+        return Runner(jobs_of(opened, watched, shared.limited, report, tell), observe=shared.jobs.store)
 
     leader = Leader(shared.log, make_runner, opened.timing.lead_s)
     leader.start()

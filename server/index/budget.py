@@ -20,11 +20,12 @@ MAX_WAITING_LARGE = 64  # queue length of the mutex for large responses
 TURN_TIMEOUT_S = 10.0
 
 
-def turns(waiting: int = MAX_WAITING_REQUESTS, longest: float = TURN_TIMEOUT_S) -> BoundedMutex:
-    """Return a mutex for costly requests. At most `waiting` requests can wait for it, each for up to
-    `longest` seconds.
+def turns(max_waiting: int = MAX_WAITING_REQUESTS, timeout_s: float = TURN_TIMEOUT_S) -> BoundedMutex:
+    """Return a mutex for costly requests.
+
+    At most `max_waiting` requests can wait for it, each for up to `timeout_s` seconds.
     """
-    return BoundedMutex("take long", waiting, longest)
+    return BoundedMutex("take long", max_waiting, timeout_s)
 
 
 def large_responses() -> BoundedMutex:

@@ -20,16 +20,16 @@ MAX_TITLED_VERSIONS = 50_000  # If a content type has more versions, titles are 
 Parsed = Callable[[str], tuple[Tree, Positions]]
 
 
-def dangling(
+def find_dangling(
     snapshot: Snapshot,
-    parsed: Parsed,
+    parse: Parsed,
     documents: Iterable[Document] | None = None,
-    keys: Collection[Key] | None = None,
+    target_keys: Collection[Key] | None = None,
 ) -> Iterator[Problem]:
     """Yield a warning for each missing target that `documents` (by default, all documents) refer to.
 
-    - `parsed`: returns a file's parsed tree and the positions of its values.
-    - `keys`: limits the check to these targets.
+    - `parse`: returns a file's parsed tree and the positions of its values.
+    - `target_keys`: limits the check to these targets.
     """
     targets = _Targets(snapshot)
     for document in _all(snapshot) if documents is None else documents:
@@ -39,9 +39,9 @@ def dangling(
                 snapshot.schema, document.type, document.read_row()[VALUES], ()
             )
             if not exists(snapshot, key_of(attribute, target))
-            and (keys is None or key_of(attribute, target) in keys)
+            and (target_keys is None or key_of(attribute, target) in target_keys)
         ]
-        tree, lines = parsed(document.path) if missing else ({}, {})
+        tree, lines = parse(document.path) if missing else ({}, {})
         for attribute, path, target in missing:
             message, fix = targets.describe(attribute, path, target)
             position = _position(tree, lines, attribute, path, target)
@@ -109,7 +109,7 @@ def referred_keys(snapshot: Snapshot) -> Iterator[Key]:
             yield key_of(attribute, target)
 
 
-def related_to_users(snapshot: Snapshot) -> Iterator[Document]:
+def documents_with_users(snapshot: Snapshot) -> Iterator[Document]:
     """Yield the documents that refer to users or roles. A document can be yielded more than once."""
     for document in _all(snapshot):
         for attribute, _, target in targets_in(
@@ -138,11 +138,13 @@ def exists(snapshot: Snapshot, key: Key) -> bool:
     return table is None or any((document_id, *at) in table.versions for at in table.order)
 
 
-def keep_dangling(
+def with_missing_targets(
     snapshot: Snapshot, attribute: Attribute, stored: tuple[Any, ...], sent: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """Return the targets to store. If the client has not changed the existing targets, keep the missing
-    targets, too, because the client could not see them.
+    """Return the targets to store for a relation or media attribute.
+
+    `stored` are the old targets, and `sent` are those from the client, who can't see missing targets. If the
+    client has changed nothing else, the missing targets are stored again.
     """
     existing = tuple(target for target in stored if exists(snapshot, key_of(attribute, target)))
     return stored if sent == existing else sent

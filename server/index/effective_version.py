@@ -15,9 +15,9 @@ def edited_status(type_: Type) -> str:
     return DRAFT if type_.draft_publish else PUBLISHED
 
 
-def effective_status(type_: Type, drafts: frozenset[str]) -> str:
-    """Return the status that a reader sees. `drafts` contains the uids of types whose drafts are visible."""
-    return DRAFT if type_.uid in drafts else PUBLISHED
+def effective_status(type_: Type, draft_types: frozenset[str]) -> str:
+    """Return the status that a reader sees. `draft_types` contains the uids of types with visible drafts."""
+    return DRAFT if type_.uid in draft_types else PUBLISHED
 
 
 def effective_versions(type_: Type, published: Document | None, draft: Document | None) -> list[Document]:
@@ -54,11 +54,13 @@ def effective_version(
     type_: Type,
     document_id: str,
     locales: tuple[str, ...],
-    drafts: frozenset[str],
+    draft_types: frozenset[str],
 ) -> Document | None:
     """Return a document's visible version in the first of `locales` that has one, or None.
-    `versions` is keyed by document id, locale and status.
+
+    `versions` is keyed by document id, locale and status. `draft_types` contains the uids of types with
+    visible drafts.
     """
-    status = effective_status(type_, drafts)
+    status = effective_status(type_, draft_types)
     found = (versions.get((document_id, locale, status)) for locale in locales)
     return next((version for version in found if version is not None), None)

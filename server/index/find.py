@@ -116,10 +116,10 @@ def _matching(view: View, query: Query, locale: str) -> int | None:
     # Returns None if all documents match.
     planner = Planner(view, query.type, locale)
     plan = planner.plan(_filter(query))
-    test = _test(view, query, plan.rest or NO_FILTER)
+    test = _test(view, query, plan.residual_filter or NO_FILTER)
     if test is None:
         return plan.bits
-    weight = weight_of(plan.rest or NO_FILTER)
+    weight = weight_of(plan.residual_filter or NO_FILTER)
     return bits_of(passing_test(view, test, weight, planner.documents(plan.bits)))
 
 

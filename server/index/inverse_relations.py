@@ -24,24 +24,24 @@ Resolver = Callable[[Any, Document | None, str], list[Document]]
 NO_DOCUMENTS = Order(default_sort_key)
 
 
-def make_edges(orders: Iterable[Order], at: int) -> Edges:
-    """Map each target of the relation in column `at` to the documents that refer to it."""
+def make_edges(orders: Iterable[Order], column: int) -> Edges:
+    """Map each target of the relation in `column` to the documents that refer to it."""
     sources: dict[tuple[Target, str, str], list[Document]] = defaultdict(list)
     for order in orders:
         # The documents come in the default order, so each list has this order, too.
-        for document, targets in zip(order, column_of(order, at), strict=True):
+        for document, targets in zip(order, column_of(order, column), strict=True):
             locale, status = document.locale, document.status
             for target in targets:
                 sources[target, locale, status].append(document)
     return Map({key: Order.presorted(documents, default_sort_key) for key, documents in sources.items()})
 
 
-def apply_edges(edges: Edges, at: int, removed: list[Document], added: list[Document]) -> Edges:
-    """Return updated edges for the relation in column `at` after documents have been removed and added."""
+def apply_edges(edges: Edges, column: int, removed: list[Document], added: list[Document]) -> Edges:
+    """Return the edges of the relation in `column` after documents have been removed and added."""
 
     def keys(document: Document) -> list[tuple[Target, str, str]]:
         locale, status = document.locale, document.status
-        return [(target, locale, status) for target in document.row[at]]
+        return [(target, locale, status) for target in document.row[column]]
 
     changed = edges.mutate()
     for key, (out, in_) in group_by(removed, added, keys).items():

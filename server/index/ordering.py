@@ -23,7 +23,7 @@ UNORDERED_TYPES = frozenset({"json", "array", "blocks"})
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column to sort by, with its position in the row."""
+    """A column to sort by, with its position in the row (`at`)."""
 
     attribute: Attribute = field(compare=False)
     at: int

@@ -51,8 +51,10 @@ class Orders:
         return order
 
     def changed(self, changes: Mapping[str, Difference]) -> "Orders":
-        """Return the cache for the next snapshot, without orders that depend on related documents.
-        `changes` maps uids to the removed and added documents.
+        """Return a cache for the next snapshot.
+
+        `changes` maps uids to the removed and added documents. Orders that depend on related documents are
+        omitted.
         """
         orders = Orders(self.cache.most)
         for key, order in self.cache.items():

@@ -14,12 +14,15 @@ Blocks = tuple[bytes, ...]
 
 @dataclass(frozen=True, slots=True)
 class PackedSnapshot:
-    """A serialized snapshot of content and, optionally, of users and roles (`people`)."""
+    """A serialized snapshot of content and, optionally, of users and roles (`accounts`).
+
+    `users_version` is the version number of the users, or None if there are none.
+    """
 
     schema: Schema
     content: Blocks
-    people: Blocks = ()
-    users: int | None = None
+    accounts: Blocks = ()
+    users_version: int | None = None
 
 
 def pack_snapshot(snapshot: Snapshot) -> PackedSnapshot:
@@ -33,11 +36,11 @@ def pack_snapshot(snapshot: Snapshot) -> PackedSnapshot:
 def unpack_snapshot(packed: PackedSnapshot) -> tuple[Snapshot, Snapshot]:
     """Return the content snapshot, and the same snapshot joined with users, if any were packed."""
     content = build(packed.schema, unpack_documents(packed.content, packed.schema))
-    if packed.users is None:
+    if packed.users_version is None:
         return content, content
-    people = build(packed.schema, unpack_documents(packed.people, packed.schema))
+    people = build(packed.schema, unpack_documents(packed.accounts, packed.schema))
     tables = {uid: people.tables[uid] for uid in ACCOUNT_UIDS}
-    return content, content.joined(tables, people.orders, packed.users)
+    return content, content.with_users(tables, people.orders, packed.users_version)
 
 
 def pack_documents(documents: Iterable[Document]) -> Blocks:

@@ -28,17 +28,20 @@ from server.index.predicates import (
     passing,
 )
 from server.index.snapshot import View
-from server.index.text_search import TextKey, exactly
+from server.index.text_search import TextKey, containing_exactly
 from server.index.type_table import Slots
 from server.query.ast import And, Compare, Filter, Or, RelatedMatch
 from server.schema.model import Attribute, Type
 
 
 class Plan(NamedTuple):
-    """Query plan: candidates (None for all documents), and residual filter (None if all candidates match)."""
+    """Query plan: `bits` is the set of candidates (None for all documents).
+
+    `residual_filter` must still be tested for each candidate; None if all candidates match.
+    """
 
     bits: int | None = None
-    rest: Filter | None = None
+    residual_filter: Filter | None = None
 
 
 MAX_TESTED_CANDIDATES = 50  # with so few candidates, testing each one is cheaper than set operations
@@ -113,7 +116,7 @@ class Planner(NamedTuple):
             return self._compare(filter_)
         if isinstance(filter_, RelatedMatch):
             return self._through(filter_)
-        return Plan(rest=filter_)
+        return Plan(residual_filter=filter_)
 
     def _all(self, filter_: And) -> Plan:
         # Cheapest parts first. Once few candidates remain, the other parts become the residual filter.
@@ -126,8 +129,8 @@ class Planner(NamedTuple):
             plan = self.plan(part)
             if plan.bits is not None:
                 bits = plan.bits if bits is None else bits & plan.bits
-            if plan.rest is not None:
-                rest.append(plan.rest)
+            if plan.residual_filter is not None:
+                rest.append(plan.residual_filter)
         return Plan(bits, None if not rest else rest[0] if len(rest) == 1 else And(tuple(rest)))
 
     def _any(self, filter_: Or) -> Plan:
@@ -140,9 +143,11 @@ class Planner(NamedTuple):
                 plans.append(self.plan(part))
         if columns:  # For `_q`, searching all columns at once is faster than one by one.
             plans.append(Plan(self._containing(text, columns)))
-        exact = all(plan.rest is None for plan in plans)
+        exact = all(plan.residual_filter is None for plan in plans)
         if any(plan.bits is None for plan in plans):
-            return Plan(None, None if any(p.bits is None and p.rest is None for p in plans) else filter_)
+            return Plan(
+                None, None if any(p.bits is None and p.residual_filter is None for p in plans) else filter_
+            )
         return Plan(reduce(or_, (plan.bits or 0 for plan in plans), 0), None if exact else filter_)
 
     # --- comparisons ---------------------------------------------------------------------------
@@ -153,37 +158,38 @@ class Planner(NamedTuple):
             values = part.operand if name == "$in" else [part.operand]
             return Plan(self.by_ids(values))
         if not is_orderable(part.attribute):
-            return Plan(rest=part)
+            return Plan(residual_filter=part)
         if part.attribute.name == "locale":
             return self._plan_constant(part)
         if part.operator.operand_kind == "flag":
             return Plan(self._null_test(part))
         opposite = _NEGATIONS.get(name)
         negated = part.negated != (opposite is not None)
-        bits, exact = self._positive(part, opposite or name)
+        bits, exact = self._possible_matches(part, opposite or name)
         if bits is None or (negated and not exact):
-            return Plan(rest=part)
+            return Plan(residual_filter=part)
         if negated:
             bits = not_null(self._compared_order(part)) & ~bits
         return Plan(bits, None if exact else part)
 
-    def _positive(self, part: Compare, name: str) -> tuple[int | None, bool]:
+    def _possible_matches(self, part: Compare, operator_name: str) -> tuple[int | None, bool]:
         """Return a bit set of possible matches (None if unknown), and whether all of these documents match.
-        `name` is the operator without its negation.
+
+        `operator_name` is the operator without its negation.
         """
         textual = part.attribute.group in ("string", "date")
-        if name in _RANGES and (textual or part.operator.operand_kind != "text"):
-            self._spend_on_sets(len(part.operand) if name == "$in" else 1)
-            return _RANGES[name](self._compared_order(part), part.operand), True
-        if name in _TEXT_OPERATORS:
+        if operator_name in _RANGES and (textual or part.operator.operand_kind != "text"):
+            self._spend_on_sets(len(part.operand) if operator_name == "$in" else 1)
+            return _RANGES[operator_name](self._compared_order(part), part.operand), True
+        if operator_name in _TEXT_OPERATORS:
             text = part.operand.casefold()
             if not text:
-                return not_null(self._compared_order(part)), name != "$eqi"
+                return not_null(self._compared_order(part)), operator_name != "$eqi"
             bits = self._containing(text, [part.column_index])
-            if name == "$contains" and part.attribute.group == "string":
+            if operator_name == "$contains" and part.attribute.group == "string":
                 self.view.budget.spend(bits.bit_count())
-                return exactly(self._slots, bits, part.column_index, part.operand), True
-            return bits, name == "$containsi"
+                return containing_exactly(self._slots, bits, part.column_index, part.operand), True
+            return bits, operator_name == "$containsi"
         return None, False
 
     def _containing(self, text: str, columns: Iterable[int]) -> int:
@@ -220,9 +226,10 @@ class Planner(NamedTuple):
     def _through(self, part: RelatedMatch) -> Plan:
         attribute = part.attribute
         if attribute.type != "relation" or attribute.morph:
-            return Plan(rest=part)
+            return Plan(residual_filter=part)
         if compile_filter(self.view, part.inner)((None,) * len(part.target.columns), None, ""):
-            return Plan(rest=part)  # Documents without a target match, too. Only a scan can find them.
+            # Documents without a target match, too. Only a scan can find them.
+            return Plan(residual_filter=part)
         targets = self._targets(part)
         if not attribute.derived:
             return Plan(reduce(or_, (self._linking(attribute, target).bits() for target in targets), 0))
@@ -230,7 +237,7 @@ class Planner(NamedTuple):
         if (
             other.morph or not attribute.to_many
         ):  # A to-one relation resolves to only one of several referring documents, so a set is not enough.
-            return Plan(rest=part)
+            return Plan(residual_filter=part)
         at = part.target.position[other.name]
         return Plan(self.by_ids({i for t in targets for i in self._pointing_at(t, at)}))
 
@@ -257,9 +264,9 @@ class Planner(NamedTuple):
     def find(self, filter_: Filter) -> Iterable[Document]:
         plan = self.plan(filter_)
         candidates = self.documents(plan.bits)
-        if plan.rest is None:
+        if plan.residual_filter is None:
             return candidates
-        return passing(self.view, plan.rest, candidates)
+        return passing(self.view, plan.residual_filter, candidates)
 
     def documents(self, bits: int | None) -> Iterable[Document]:
         if bits is None:

@@ -59,7 +59,7 @@ class Snapshot:
     tables: Mapping[str, Table]
     media: Map[str, Document] = field(default_factory=Map)
     claims: Map[VersionKey, tuple[Document, ...]] = field(default_factory=Map)
-    contested: frozenset[VersionKey] = frozenset()
+    duplicate_keys: frozenset[VersionKey] = frozenset()
     number: int = 0
     fragments: Fragments = field(default_factory=Fragments)
     rendered: Fragments = field(default_factory=Fragments)
@@ -68,8 +68,11 @@ class Snapshot:
     usage: MediaUsage = field(default_factory=MediaUsage)
     users: int | None = None
 
-    def joined(self, tables: Mapping[str, Table], orders: Orders, users: int) -> "Snapshot":
-        """Return a copy with additional tables. `users` is the version number of the users."""
+    def with_users(self, tables: Mapping[str, Table], orders: Orders, users: int) -> "Snapshot":
+        """Return a copy that also contains the tables of users and roles.
+
+        `users` is the version number of the users.
+        """
         joined_orders = JoinedOrders(self.orders, orders, tables.keys())
         joined_tables = {**self.tables, **tables}
         return replace(
@@ -139,7 +142,7 @@ def build(schema: Schema, documents: Iterable[Document]) -> Snapshot:
         tables={**empty_snapshot.tables, **tables},
         media=_apply_media(empty_snapshot.media, [], media, Table()),
         claims=Map(claims),
-        contested=frozenset(key for key, claiming in claims.items() if len(claiming) > 1),
+        duplicate_keys=frozenset(key for key, claiming in claims.items() if len(claiming) > 1),
         number=1,
     )
 
@@ -163,7 +166,7 @@ def apply(snapshot: Snapshot, removed: Iterable[Document], added: Iterable[Docum
         tables=tables,
         media=_apply_media(snapshot.media, removed, added, tables[UPLOAD]),
         claims=claims,
-        contested=contested,
+        duplicate_keys=contested,
         number=snapshot.number + 1,
         rendered=Fragments(),
         search_results=SearchResults(),
@@ -185,7 +188,7 @@ def _apply_claims(
     snapshot: Snapshot, removed: list[Document], added: list[Document]
 ) -> tuple[Map[VersionKey, tuple[Document, ...]], set[tuple[str, str, str]], frozenset[VersionKey]]:
     touched = set()
-    contested = set(snapshot.contested)
+    contested = set(snapshot.duplicate_keys)
     claims = snapshot.claims.mutate()
     for document in removed:
         key = _key(document)

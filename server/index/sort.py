@@ -56,12 +56,17 @@ def component_sorter(
     return sort
 
 
-def sort_each(items: Sequence[T], sorts: Mapping[str, Callable[..., Sequence[T]]], *inside: str) -> list[T]:
-    """Sort the items of each type in a mixed list, without changing which type is at each position."""
+def sort_each(
+    items: Sequence[T], sort_functions: Mapping[str, Callable[..., Sequence[T]]], *arguments: str
+) -> list[T]:
+    """Sort the items of each type in a mixed list, without changing which type is at each position.
+
+    `sort_functions` maps each uid to a function, which is called with the items and `arguments`.
+    """
     ordered = list(items)
-    for uid, sort in sorts.items():
+    for uid, sort in sort_functions.items():
         positions = [i for i, item in enumerate(ordered) if item.type.uid == uid]
-        for i, item in zip(positions, sort([ordered[i] for i in positions], *inside), strict=True):
+        for i, item in zip(positions, sort([ordered[i] for i in positions], *arguments), strict=True):
             ordered[i] = item
     return ordered
 

@@ -59,7 +59,7 @@ def containing(slots: Slots, columns: Sequence[int], text: str, budget: Budget) 
     return bits_of_slots(matching_slots)
 
 
-def exactly(slots: Slots, bits: int, at: int, text: str) -> int:
+def containing_exactly(slots: Slots, bits: int, at: int, text: str) -> int:
     """Return the bit set of documents in `bits` whose column `at` contains `text`. Case-sensitive."""
     needle = _encode(text)
     return bits_of_slots([slot for slot in slots_of(bits) if needle in _text_at(slots, slot, at)])

@@ -85,7 +85,7 @@ class Table:
     order: Mapping[LocaleStatus, Order] = field(default_factory=dict)
     slots: Mapping[LocaleStatus, Slots] = field(default_factory=dict)
     edges: dict[str, Edges] = field(default_factory=dict)
-    made: dict[str, UniqueValues] = field(default_factory=dict)
+    unique_cache: dict[str, UniqueValues] = field(default_factory=dict)
 
     def linking(self, attribute: Attribute, at: int) -> Edges:
         edges = self.edges.get(attribute.name)
@@ -95,10 +95,10 @@ class Table:
 
     @property
     def unique(self) -> UniqueValues:
-        unique = self.made.get(_UNIQUE)
+        unique = self.unique_cache.get(_UNIQUE)
         if unique is None:
             everything = [d for order in self.order.values() for d in order]
-            unique = self.made[_UNIQUE] = _apply_unique(Map(), [], everything)
+            unique = self.unique_cache[_UNIQUE] = _apply_unique(Map(), [], everything)
         return unique
 
 
@@ -161,7 +161,7 @@ def apply_table(
         _apply_order(table.order, removed, added),
         slots,
         {name: apply_edges(e, type_.position[name], removed, added) for name, e in list(table.edges.items())},
-        {name: _apply_unique(unique, removed, added) for name, unique in list(table.made.items())},
+        {name: _apply_unique(unique, removed, added) for name, unique in list(table.unique_cache.items())},
     )
     return changed, (removed, added)
 

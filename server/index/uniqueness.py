@@ -19,7 +19,7 @@ UniqueKey = tuple[str, Any, str]  # attribute path, value, locale
 UniqueValues = Map[UniqueKey, tuple[Document, ...]]
 
 
-class Indexed(Protocol):
+class HasUniqueValues(Protocol):
     """A table in which versions can be looked up by their unique values."""
 
     @property
@@ -41,7 +41,7 @@ def _unique_values(type_: Type, values: Any, path: KeyPath) -> Iterator[tuple[Ty
             yield from _unique_values(component.type, component.values, inner)
 
 
-def find_repeated(type_: Type, values: Any) -> Iterator[KeyPath]:
+def find_repeated_values(type_: Type, values: Any) -> Iterator[KeyPath]:
     """Yield the paths of values that must be unique but are repeated in the document's components."""
     paths_by_value: dict[tuple[str, str, Any], list[KeyPath]] = defaultdict(list)
     for type_or_component, path, value in _unique_values(type_, values, ()):
@@ -56,8 +56,8 @@ def unique_keys(document: Document) -> set[UniqueKey]:
     return {(attribute_path(path), value, document.locale) for path, value in values}
 
 
-def find_taken(
-    table: Indexed,
+def find_taken_values(
+    table: HasUniqueValues,
     type_: Type,
     values: Any,
     document_id: str,
@@ -75,7 +75,7 @@ def find_taken(
                 yield path, others
 
 
-def find_duplicates(table: Indexed) -> Iterator[tuple[str, Any, tuple[Document, ...]]]:
+def find_duplicates(table: HasUniqueValues) -> Iterator[tuple[str, Any, tuple[Document, ...]]]:
     """Yield the path, value and document versions of each value that must be unique but occurs more than
     once.
     """

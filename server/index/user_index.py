@@ -96,7 +96,7 @@ class UserIndex:
 
 
 def join(snapshot: Snapshot, users: UserTables) -> Snapshot:
-    return snapshot.joined(users.tables, users.orders, users.version) if users.tables else snapshot
+    return snapshot.with_users(users.tables, users.orders, users.version) if users.tables else snapshot
 
 
 def _user_document(type_: Type, user: User, settings: Settings) -> Document:

@@ -28,16 +28,16 @@ class Clock:
     def time(self) -> float:
         return time.time()
 
-    def wait(self, changed: threading.Condition, seconds: float | None) -> None:
-        """Wait at most `seconds` seconds to be notified. The caller must hold `changed`'s lock."""
-        changed.wait(seconds)
+    def wait(self, condition: threading.Condition, seconds: float | None) -> None:
+        """Wait to be notified, for at most `seconds`. The caller must hold the lock of `condition`."""
+        condition.wait(seconds)
 
-    def pause_until(self, at: float) -> float:
-        """Return the seconds until a Unix time, but at most MAX_WAIT_S.
+    def pause_until(self, unix_time: float) -> float:
+        """Return the number of seconds until a Unix time, but at most MAX_WAIT_S.
 
         A pause of MAX_WAIT_S can end too early, so check the time again afterwards.
         """
-        return min(max(at - self.time(), 0.0), MAX_WAIT_S)
+        return min(max(unix_time - self.time(), 0.0), MAX_WAIT_S)
 
 
 # --- job ------------------------------------------------------------------------------------------
@@ -106,9 +106,9 @@ class DeferredJob(Job):
     """Placeholder that creates a job, and imports its modules, only when the job is first needed."""
 
     def __init__(
-        self, name: str, is_wanted: Callable[[], bool], make: Callable[[], Job], look_s: float
+        self, name: str, is_needed: Callable[[], bool], make: Callable[[], Job], check_interval_s: float
     ) -> None:
-        self.name, self._is_wanted, self._make, self._look_s = name, is_wanted, make, look_s
+        self.name, self._is_wanted, self._make, self._look_s = name, is_needed, make, check_interval_s
         self._job: Job | None = None
 
     def run(self, context: JobContext) -> float | None:

@@ -37,7 +37,7 @@ class Runner:
         observe: Callable[[Report], None] | None = None,
     ) -> None:
         clock, self._observe = clock or Clock(), observe
-        self._lanes = {job.name: _Lane(job, clock, observe) for job in jobs}
+        self._lanes = {job.name: _JobThread(job, clock, observe) for job in jobs}
 
     def start(self) -> None:
         if self._observe:  # The first call must precede calls by the jobs' threads.
@@ -70,7 +70,7 @@ class Runner:
         return tuple(lane.report for lane in self._lanes.values())
 
 
-class _Lane:
+class _JobThread:
     """The thread and schedule of one job."""
 
     def __init__(self, job: Job, clock: Clock, observe: Callable[[Report], None] | None) -> None:

@@ -23,7 +23,7 @@ class JobTable:
         self._slots.clear()
         self._memory[:] = bytes(len(self._memory))
 
-    def note(self, report: Report) -> None:
+    def store(self, report: Report) -> None:
         """Store a job's latest report. Threads can store reports on different jobs at the same time."""
         slot = self._slots.setdefault(report.name, len(self._slots))
         if slot < MAX_JOBS:

@@ -8,7 +8,7 @@ from server.auth.permissions import PROBLEMS, require_of_site
 from server.documents.document import Document
 from server.formats.tree import SyntaxProblem
 from server.history.past import PastState, PastStates
-from server.index.dangling import MEDIA, Key, dangling, exists
+from server.index.dangling import MEDIA, Key, exists, find_dangling
 from server.problems import Problem
 from server.schema.model import Schema
 from server.service.problems import ProblemViewer
@@ -76,9 +76,9 @@ def _check(
     found.update(dict.fromkeys(find_in_documents(audit, paths)))
     changed = [document for path, document in audit.documents.items() if path in paths]
     broken = [document for document in audit.broken if document.path in paths]
-    found.update(dict.fromkeys(dangling(snapshot, audit.parsed, [*changed, *broken])))
+    found.update(dict.fromkeys(find_dangling(snapshot, audit.parsed, [*changed, *broken])))
     if removed:
-        found.update(dict.fromkeys(dangling(snapshot, audit.parsed, None, removed)))
+        found.update(dict.fromkeys(find_dangling(snapshot, audit.parsed, None, removed)))
     return tuple(with_document(audit, problem, None) for problem in report_problems(audit, found).problems)
 
 

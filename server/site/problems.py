@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from server.documents.ids import to_nfc
-from server.index.dangling import Parsed, dangling
+from server.index.dangling import Parsed, find_dangling
 from server.index.snapshot import Snapshot
 from server.problems import Problem, in_order
 from server.schema.model import UPLOAD
@@ -25,7 +25,7 @@ def all_problems(contents: Contents, snapshot: Snapshot) -> tuple[Problem, ...]:
 def problems_between(read: Parsed, snapshot: Snapshot) -> Iterator[Problem]:
     """Yield a problem for each duplicate document and each relation to a missing document."""
     yield from find_duplicate_files(snapshot)
-    yield from dangling(snapshot, read)
+    yield from find_dangling(snapshot, read)
 
 
 def problems_in_files(contents: Contents) -> Iterator[Problem]:
@@ -38,7 +38,7 @@ def problems_in_files(contents: Contents) -> Iterator[Problem]:
 
 def find_duplicate_files(snapshot: Snapshot) -> Iterable[Problem]:
     """Yield a problem for each file whose document or media URL already belongs to another file."""
-    for key in snapshot.contested:
+    for key in snapshot.duplicate_keys:
         first, *others = snapshot.claims.get(key, ())
         for other in others:
             message = f'the document "{key[1]}" in the locale "{key[2]}" is already stored in {first.path}'

@@ -7,7 +7,7 @@ from pathlib import Path
 from server.documents.document import PUBLISHED, Document
 from server.errors import ConflictError
 from server.index.snapshot import Snapshot
-from server.index.uniqueness import find_taken
+from server.index.uniqueness import find_taken_values
 from server.schema.model import Type
 from server.storage.entry import Entry
 from server.storage.files import size_signature
@@ -171,7 +171,7 @@ def _refuse_contradictions(restoration: UndoRequest, context: Context) -> None:
         others = [other for other in context.snapshot.claims.get(key, ()) if other.path not in paths]
         if document.status == PUBLISHED:
             table = context.snapshot.tables[document.type.uid]
-            conflicts = find_taken(
+            conflicts = find_taken_values(
                 table, document.type, document.values, document.document_id, document.locale
             )
             for _, found in conflicts:

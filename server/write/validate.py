@@ -19,7 +19,7 @@ from server.errors import SUGGESTION, ApplicationError, ValidationError
 from server.formats.text_positions import KeyPath, attribute_path
 from server.formats.tree import Tree
 from server.index.budget import UNLIMITED, Budget
-from server.index.dangling import keep_dangling
+from server.index.dangling import with_missing_targets
 from server.index.snapshot import Snapshot
 from server.index.type_table import Table
 from server.schema.model import UPLOAD, Attribute, Type
@@ -259,7 +259,7 @@ class Validator:
         if attribute.type == "media":
             stored = () if current is _NO_VALUE else current
             sent = () if tree is None else self._media(attribute, tree, path, stored)
-            return keep_dangling(self.snapshot, attribute, stored, sent)
+            return with_missing_targets(self.snapshot, attribute, stored, sent)
         if tree is None:
             return empty_value(attribute)
         if attribute.type == "component":
@@ -321,7 +321,7 @@ class Validator:
                 stored = current if before else ()
                 sent = links.apply(stored, to_many=attribute.to_many)
                 if links.set is not None:
-                    sent = keep_dangling(self.snapshot, attribute, stored, sent)
+                    sent = with_missing_targets(self.snapshot, attribute, stored, sent)
                 values.append(sent)
             else:
                 values.append(inner._value(attribute, tree[name], at, current))

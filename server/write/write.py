@@ -9,10 +9,10 @@ from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.ids import new_document_id
 from server.documents.values import same_values
 from server.errors import ConflictError, ForbiddenError, NotFoundError
-from server.index.dangling import keep_dangling
+from server.index.dangling import with_missing_targets
 from server.index.effective_version import edited_status
 from server.index.snapshot import Snapshot
-from server.index.uniqueness import REPEATED_MESSAGE, TAKEN_MESSAGE, find_repeated, find_taken
+from server.index.uniqueness import REPEATED_MESSAGE, TAKEN_MESSAGE, find_repeated_values, find_taken_values
 from server.schema.model import Type
 from server.write.body_values import default_of
 from server.write.context import Context, Values, values_of
@@ -169,7 +169,7 @@ class Writer:
                 stored = tuple(new.get(name) or ())
                 sent = links.apply(stored, to_many=attribute.to_many)
                 if links.set is not None:
-                    sent = keep_dangling(self.context.snapshot, attribute, stored, sent)
+                    sent = with_missing_targets(self.context.snapshot, attribute, stored, sent)
                 new[name] = sent
             elif attribute.target == type_.uid:
                 owning = type_.attributes[attribute.mapped_by or ""]
@@ -196,9 +196,9 @@ class Writer:
         if not address.draft:
             table = self.context.snapshot.tables[address.type.uid]
             row = [values[name] for name in address.type.attributes]
-            conflicts = find_taken(table, address.type, row, document_id, address.locale, is_checked)
+            conflicts = find_taken_values(table, address.type, row, document_id, address.locale, is_checked)
             faults += [Fault(path, TAKEN_MESSAGE) for path, _ in conflicts]
-            repeated = (path for path in find_repeated(address.type, row) if is_checked(str(path[0])))
+            repeated = (path for path in find_repeated_values(address.type, row) if is_checked(str(path[0])))
             faults += [Fault(path, REPEATED_MESSAGE) for path in repeated]
         if faults:
             body = {**self._quotable(address.type, values), **change.body}

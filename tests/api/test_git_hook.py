@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import pytest
 
 from server.api.routes.git_hook import SECRET
-from server.history.remote.wakeup import Pipe
+from server.history.remote.wakeup import WakeupPipe
 from tests.conftest import MakeApi
 from tests.git import commit_all
 from tests.sites import Answer, Api
@@ -38,14 +38,14 @@ def api(make_api: MakeApi, monkeypatch: pytest.MonkeyPatch) -> Api:
 
 
 @pytest.fixture
-def pipe(api: Api) -> Iterator[Pipe]:
-    made = Pipe(api.root)
+def pipe(api: Api) -> Iterator[WakeupPipe]:
+    made = WakeupPipe(api.root)
     yield made
     made.close()
 
 
-def woken(pipe: Pipe) -> bool:
-    return pipe.is_woken()
+def woken(pipe: WakeupPipe) -> bool:
+    return pipe.wait_for_wakeup()
 
 
 def send(api: Api, body: bytes, headers: dict[str, str], kind: str = "application/json") -> Answer:
@@ -56,7 +56,7 @@ def send(api: Api, body: bytes, headers: dict[str, str], kind: str = "applicatio
     "header",
     ["X-Hub-Signature-256", "X-Gitea-Signature", "X-Forgejo-Signature", "X-Hub-Signature", "X-Gitlab-Token"],
 )
-def test_a_push_that_is_signed_wakes_who_follows(api: Api, pipe: Pipe, header: str) -> None:
+def test_a_push_that_is_signed_wakes_who_follows(api: Api, pipe: WakeupPipe, header: str) -> None:
     body = json.dumps(BITBUCKET if header == "X-Hub-Signature" else PUSH).encode()
     prefix = "sha256=" if "Hub" in header else ""
     signed = WORD if header == "X-Gitlab-Token" else prefix + digest(body)
@@ -73,7 +73,7 @@ def test_a_push_that_is_signed_wakes_who_follows(api: Api, pipe: Pipe, header: s
     assert not woken(pipe)
 
 
-def test_the_form_that_github_can_send(api: Api, pipe: Pipe) -> None:
+def test_the_form_that_github_can_send(api: Api, pipe: WakeupPipe) -> None:
     body = urlencode({"payload": json.dumps(PUSH)}).encode()
     headers = {"X-Hub-Signature-256": f"sha256={digest(body)}", "X-Hub-Signature": "sha1=older"}
     assert send(api, body, headers, "application/x-www-form-urlencoded").status == 202
@@ -90,13 +90,13 @@ def test_the_form_that_github_can_send(api: Api, pipe: Pipe) -> None:
         {"push": {"changes": [None]}},
     ],
 )
-def test_what_is_about_something_else_does_nothing(api: Api, pipe: Pipe, told: Any) -> None:
+def test_what_is_about_something_else_does_nothing(api: Api, pipe: WakeupPipe, told: Any) -> None:
     body = json.dumps(told).encode()
     assert send(api, body, {"X-Hub-Signature-256": f"sha256={digest(body)}"}).status == 204
     assert not woken(pipe)
 
 
-def test_what_is_refused(api: Api, pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_refused(api: Api, pipe: WakeupPipe, monkeypatch: pytest.MonkeyPatch) -> None:
     body = json.dumps(PUSH).encode()
     assert send(api, body, {}).status == 401
     assert send(api, body, {"X-Hub-Signature-256": digest(body)}).status == 401
@@ -128,7 +128,7 @@ def test_who_has_many_files_open_is_woken_as_well(api: Api) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard) if hard > 0 else 4096, hard))
     others = [os.dup(0) for _ in range(1024)]
-    made = Pipe(api.root)
+    made = WakeupPipe(api.root)
     try:
         assert not woken(made)
         body = json.dumps(PUSH).encode()

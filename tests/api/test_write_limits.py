@@ -305,7 +305,7 @@ def test_what_is_no_content_is_small(make_api: Any, route: str, kind: str) -> No
 def test_who_sends_much_waits_for_others_and_is_told_when_to_come_back(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    taken = turns(waiting=0)
+    taken = turns(max_waiting=0)
     monkeypatch.setattr(api.app.wsgi_app, "turns", taken)
     with taken:
         assert api.post("/api/notes", {"data": "x" * 60_000}).status == 201

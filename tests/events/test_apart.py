@@ -18,7 +18,7 @@ from server.events.model import Event
 from server.events.recorder import Recorder, logged_version
 from server.history.past import PastStates
 from server.history.remote.following import Follower
-from server.history.remote.push_after_serving import Outgoing
+from server.history.remote.push_after_serving import PushCommits
 from server.jobs.job import Timing
 from tests.git import git
 from tests.history.remote.machines import Machines, machines
@@ -41,7 +41,7 @@ class Machine:
     name: str
     api: Api
     url: str
-    pushes: Outgoing = field(init=False)
+    pushes: PushCommits = field(init=False)
     recorder: Recorder = field(init=False)
     # the status of the machine's own notes, by documentId
     notes: dict[str, str] = field(default_factory=dict)
@@ -50,11 +50,11 @@ class Machine:
         self.recorder = Recorder(self.api.root, self.api.site.replaced, accounts_url=self.url)
         self.api.site.observe(self.recorder)
         self.api.site.record()
-        self.pushes = Outgoing(PastStates(self.api.site), Timing())
+        self.pushes = PushCommits(PastStates(self.api.site), Timing())
 
     def take(self) -> None:
         """Fetch and apply the remote's commits."""
-        Follower(PastStates(self.api.site), Timing()).ask(self.api.site.state.settings)
+        Follower(PastStates(self.api.site), Timing()).fetch_and_merge(self.api.site.state.settings)
 
     @property
     def head(self) -> str:

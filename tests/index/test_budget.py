@@ -100,13 +100,13 @@ def test_one_costly_request_computes_at_a_time() -> None:
 
 
 def test_a_cheap_request_does_not_wait() -> None:
-    taking = turns(waiting=0)
+    taking = turns(max_waiting=0)
     with costly(taking), Budget(Settings(), taking) as cheap:
         cheap.spend(1500)
 
 
 def test_too_many_waiting_requests_are_refused() -> None:
-    taking = turns(waiting=0)
+    taking = turns(max_waiting=0)
     with costly(taking), pytest.raises(BusyError):
         costly(taking)
     costly(taking).close()  # The next budget can acquire the turn.
@@ -121,7 +121,7 @@ def test_a_request_that_must_not_wait_is_postponed() -> None:
 
 
 def test_a_postponed_request_takes_its_turn_first() -> None:
-    taking = turns(waiting=0)
+    taking = turns(max_waiting=0)
     with costly(taking), pytest.raises(BusyError):
         Budget(Settings(), taking, costly=True).spend(budgets.STEPS_PER_CLOCK_READ + 1)
 

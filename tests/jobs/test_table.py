@@ -11,21 +11,21 @@ def test_any_process_reads_the_newest_report_of_each_job() -> None:
     assert table.reports() == ()
     pid = os.fork()
     if not pid:
-        table.note(Report("push", 12.5, 10.0, "é" * 300))
-        table.note(Report("commit", 1.0))
-        table.note(Report("commit", None, 2.0, "away"))
+        table.store(Report("push", 12.5, 10.0, "é" * 300))
+        table.store(Report("commit", 1.0))
+        table.store(Report("commit", None, 2.0, "away"))
         os._exit(0)
     os.waitpid(pid, 0)
     push, commit = table.reports()
     assert commit == Report("commit", None, 2.0, "away")
     assert push == Report("push", 12.5, 10.0, "é" * 100)
     table.clear()
-    table.note(push)
+    table.store(push)
     assert table.reports() == (push,)
 
 
 def test_there_may_be_more_jobs_than_places() -> None:
     table = JobTable()
     for number in range(MAX_JOBS + 5):
-        table.note(Report(str(number), 1.0))
+        table.store(Report(str(number), 1.0))
     assert len(table.reports()) == MAX_JOBS

@@ -453,7 +453,7 @@ def test_a_branch_is_read_only_on_a_turn(api: Api, agent: Agent) -> None:
     _other_branches(api.root)
     api.site.refresh()
     app = cast(Entrance, api.app.wsgi_app)
-    app.turns = turns(waiting=0)
+    app.turns = turns(max_waiting=0)
     app.turns.take()
     arguments = {"path": "content/articles/fog.json", "branch": "more"}
     assert agent.call("read_file", **arguments).error["status"] == 503

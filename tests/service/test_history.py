@@ -53,7 +53,7 @@ def test_a_document_that_was_deleted_is_found_and_made_again(service: Service) -
 
 
 def test_reads_of_the_history_take_turns(service: Service) -> None:
-    taken = turns(waiting=0)
+    taken = turns(max_waiting=0)
     caller = replace(service.caller(), budget=Budget(Settings(), taken))
     reads = (
         lambda: service.histories.of(caller, "notes", "fog", {}),

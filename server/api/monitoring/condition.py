@@ -96,7 +96,10 @@ def _remote(standing: RemoteStatus, *, all_of_it: bool) -> Mapping[str, Any]:
 
 
 def _push(found: Backlog, *, all_of_it: bool) -> Mapping[str, Any]:
-    told = {"commits": found.commits, "since": from_seconds(found.since) if found.since else None}
+    told = {
+        "commits": found.commit_count,
+        "since": from_seconds(found.oldest_at) if found.oldest_at else None,
+    }
     return {**told, "reason": found.error, "files": list(found.files)} if all_of_it else told
 
 

@@ -160,9 +160,9 @@ def _of_condition(found: Condition) -> Iterator[Metric]:
         yield _gauge("bifolio_remote_asked_timestamp_seconds", text, found.remote.asked)
     if found.push:
         text = "Number of commits that are not pushed to the git remote yet."
-        yield _gauge("bifolio_push_waiting_commits", text, found.push.commits)
+        yield _gauge("bifolio_push_waiting_commits", text, found.push.commit_count)
         text = "Time of the oldest commit that is not pushed yet, in seconds since 1970; 0 if there is none."
-        yield _gauge("bifolio_push_waiting_since_timestamp_seconds", text, found.push.since)
+        yield _gauge("bifolio_push_waiting_since_timestamp_seconds", text, found.push.oldest_at)
         yield _gauge("bifolio_push_up", "Whether the last push succeeded.", not found.push.error)
     deliveries = GaugeMetricFamily(
         "bifolio_deliveries_waiting",

@@ -11,7 +11,7 @@ from server.history.merging.documents import Key, ThreeVersions, name_of
 from server.history.merging.sides import File
 from server.history.past import PastState
 from server.index.snapshot import Snapshot
-from server.index.uniqueness import TAKEN_MESSAGE, find_taken
+from server.index.uniqueness import TAKEN_MESSAGE, find_taken_values
 from server.storage.media import upload_path
 from server.write.context import values_of
 from server.write.faults import Fault, error_of
@@ -98,7 +98,7 @@ def faults_of(document: Document, snapshot: Snapshot, excluded_paths: Iterable[s
     table = snapshot.tables.get(document.type.uid)
     if table is None:
         return
-    taken = find_taken(table, document.type, document.values, document.document_id, document.locale)
+    taken = find_taken_values(table, document.type, document.values, document.document_id, document.locale)
     for path, others in taken:
         if any(other.path not in excluded_paths for other in others):
             yield Fault((_name(document), *path), TAKEN_MESSAGE)

@@ -18,19 +18,19 @@ from server.history.past import PastStates
 from server.history.remote.edits import (
     Edit,
     commit_edits,
-    edits,
+    file_folder_swaps,
+    find_edits,
     new_files,
-    swaps,
 )
 from server.history.remote.integration_plan import (
     MAX_NAMED_FILES,
     NOTHING,
     Target,
+    base_with_edits,
+    find_target,
     plan_integration,
-    target_of,
-    with_taken,
 )
-from server.history.remote.last_integrated import keep, last_commit, ref_name, remember
+from server.history.remote.last_integrated import create_backup_ref, last_commit, ref_name, set_last_commit
 from server.paths import STATE_FOLDER, state_folder
 from server.site.commits.committing import PENDING
 from server.site.commits.message import Authorship, PreparedMerge
@@ -51,25 +51,28 @@ _LOCK_FILE, _TURN_FILE = "takeover.lock", "takeover.turn"  # in .bifolio/
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """The result of applying a remote commit. For `how`, see `integration_plan.Target`."""
+class AppliedCommit:
+    """The result of applying a remote commit. For `how`, see `integration_plan.Target`.
+
+    `backup_ref` refers to the previous commit if the new history does not contain that commit, otherwise "".
+    """
 
     commit: str
     how: str
     files: int = 0
-    kept: str = ""  # a ref to the previous commit, if the new history lacks that commit
+    backup_ref: str = ""  # a ref to the previous commit, if the new history lacks that commit
 
 
-class _Overtaken(Exception):
+class _SiteChangedError(Exception):
     """Raised if a file or the branch has changed since the new files were prepared."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """Files that a commit changes. `odd` contains symbolic links and other special files."""
+    """Files that a commit changes. `special` contains symbolic links and other special files."""
 
-    plain: Tree
-    odd: Tree
+    regular: Tree
+    special: Tree
 
 
 class Takeover:
@@ -80,38 +83,40 @@ class Takeover:
         self._lock = WriteLock(self.root / STATE_FOLDER / _TURN_FILE, self.root / STATE_FOLDER / _LOCK_FILE)
 
     @contextmanager
-    def exclusive(self, seconds: float = LOCK_TIMEOUT_S) -> Iterator[None]:
+    def exclusive(self, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
         # Processes acquire the lock in the order of their requests.
         (state_folder(self.root) / _LOCK_FILE).touch(0o600)
-        with self._lock.held(seconds):
+        with self._lock.held(timeout_s):
             yield
 
-    def take_over(self, theirs: str, branch: str = "", by: Authorship | None = None) -> Taken:
+    def take_over(
+        self, remote_commit: str, branch: str = "", authorship: Authorship | None = None
+    ) -> AppliedCommit:
         """Apply a remote commit to the served branch.
 
-        If `branch` is given, it must be the served branch. If the commit is a write, `by` is its author.
-        Raises NotTakenOverError, BusyError and StorageError.
+        If `branch` is given, it must be the served branch. If the commit is a write, `authorship` is its
+        author. Raises NotTakenOverError, BusyError and StorageError.
         """
         with self.exclusive():
-            return self.take_over_locked(theirs, branch, by)
+            return self.take_over_locked(remote_commit, branch, authorship)
 
     def take_over_locked(
         self,
-        theirs: str,
+        remote_commit: str,
         branch: str = "",
-        by: Authorship | None = None,
-        taken: Mapping[str, bytes] = MappingProxyType({}),
-    ) -> Taken:
+        authorship: Authorship | None = None,
+        included_edits: Mapping[str, bytes] = MappingProxyType({}),
+    ) -> AppliedCommit:
         """Apply a commit as `take_over` does. The caller must hold the takeover lock.
 
-        `taken` contains files with local edits that the commit already includes.
+        `included_edits` contains files with local edits that the commit already includes.
         """
         reason: ApiError = BusyError(
             "The site changed repeatedly while a commit from the git remote was being applied; try again"
         )
         for _ in range(MAX_ATTEMPTS):
             try:
-                return self._take_over(theirs, branch, by, taken)
+                return self._take_over(remote_commit, branch, authorship, included_edits)
             except CommitError as error:
                 raise NotTakenOverError(f"git can't commit now: {error}") from error
             except NotTakenOverError:
@@ -119,34 +124,38 @@ class Takeover:
             except ConflictError as error:  # A file has just been edited.
                 reason = error
                 self.site.refresh()
-            except _Overtaken:
+            except _SiteChangedError:
                 continue
         raise reason
 
     def _take_over(
-        self, theirs: str, branch: str, by: Authorship | None, taken: Mapping[str, bytes]
-    ) -> Taken:
+        self,
+        remote_commit: str,
+        branch: str,
+        authorship: Authorship | None,
+        included_edits: Mapping[str, bytes],
+    ) -> AppliedCommit:
         branch = served_branch(self.root, branch)
         self._require_committed()
         head = head_commit(self.root)
         if not head:
             raise NotTakenOverError("The site has no commits; check the branch out first")
-        target = target_of(self.past, head, theirs, last_commit(self.root, branch))
-        target = replace(target, taken=taken)
+        target = find_target(self.past, head, remote_commit, last_commit(self.root, branch))
+        target = replace(target, included_edits=included_edits)
         if target.how == NOTHING:
-            remember(self.root, branch, theirs)
-            return Taken(head, NOTHING)
-        kept = keep(self.root, branch, head) if target.keeps else ""
+            set_last_commit(self.root, branch, remote_commit)
+            return AppliedCommit(head, NOTHING)
+        kept = create_backup_ref(self.root, branch, head) if target.needs_backup else ""
         with temporary_folder(self.root, "takeover-") as folder:
-            names, by = {ref_name(branch): theirs}, by or _authorship(target)
-            files, commit = self._put(head, target, folder, by, names)
+            names, authorship = {ref_name(branch): remote_commit}, authorship or _authorship(target)
+            files, commit = self._put(head, target, folder, authorship, names)
         if commit == PENDING:
             self.site.refresh()
             raise NotTakenOverError("git can't move the branch now")
         if head_commit(self.root) != target.commit:
-            raise _Overtaken()
-        remember(self.root, branch, theirs)
-        return Taken(target.commit, target.how, files, kept)
+            raise _SiteChangedError()
+        set_last_commit(self.root, branch, remote_commit)
+        return AppliedCommit(target.commit, target.how, files, kept)
 
     def _require_committed(self) -> None:
         """Commit all queued writes. Raises NotTakenOverError if a merge is not committed yet."""
@@ -161,18 +170,18 @@ class Takeover:
     # --- files -----------------------------------------------------------------------------------------
 
     def _put(
-        self, head: str, target: Target, folder: Path, by: Authorship, names: Mapping[str, str]
+        self, head: str, target: Target, folder: Path, authorship: Authorship, other_refs: Mapping[str, str]
     ) -> tuple[int, str]:
-        """Write a commit's files to disk, and move the branch to the commit.
+        """Write a commit's files to disk, move the branch to the commit, and update `other_refs`.
 
         Returns the number of changed files, and the commit id or "pending".
         """
         repository, _ = self.site.committer.repository()
         files, changeset = self._files(head, target.commit), Changeset(self.root)
-        before = _signatures(changeset, files.plain)  # Read first, so that later edits are noticed.
+        before = _signatures(changeset, files.regular)  # Read first, so that later edits are noticed.
         outcomes = self._outcomes(repository, head, target, files, changeset, before, folder)
-        odd_outcomes = {path: file for path, file in outcomes.items() if path in files.odd}
-        plain_outcomes = {path: file for path, file in outcomes.items() if path not in files.odd}
+        odd_outcomes = {path: file for path, file in outcomes.items() if path in files.special}
+        plain_outcomes = {path: file for path, file in outcomes.items() if path not in files.special}
         self._fill(changeset, plain_outcomes, folder, before)
         special_paths = [path for path, file in odd_outcomes.items() if not isinstance(file, str)]
         joined = PreparedMerge(
@@ -180,17 +189,19 @@ class Takeover:
             target.commit,
             target.commit,
             only_if_ready=True,
-            other_refs=names,
+            other_refs=other_refs,
             extra_paths=special_paths,
         )
         if not changeset.writes():
-            commit = self.site.committer.commit_merge(joined, by)
+            commit = self.site.committer.commit_merge(joined, authorship)
             self.site.refresh()
             return len(odd_outcomes), commit
-        if not files.odd and all(files.plain.get(path) == file for path, file in plain_outcomes.items()):
-            joined = replace(joined, changed_files=files.plain)  # No file has local edits.
+        if not files.special and all(
+            files.regular.get(path) == file for path, file in plain_outcomes.items()
+        ):
+            joined = replace(joined, changed_files=files.regular)  # No file has local edits.
         arrival = CommitToServe(joined, changeset, partial(self._require_head, head))
-        return len(outcomes), put_in_place(self.site, arrival, by)
+        return len(outcomes), put_in_place(self.site, arrival, authorship)
 
     def _files(self, head: str, commit: str) -> _Files:
         """Return the files that differ between `head` and `commit`, as they are in `commit`."""
@@ -200,7 +211,7 @@ class Takeover:
         except ConflictError as error:
             raise NotTakenOverError(error.message, error.details) from error
         changed = found.items()
-        swapped = swaps(path for path, _ in changed)
+        swapped = file_folder_swaps(path for path, _ in changed)
         plain = {
             path: after
             for path, (before, after) in changed
@@ -223,20 +234,20 @@ class Takeover:
 
         Raises NotTakenOverError if an edit can't be merged.
         """
-        incoming = {**files.plain, **files.odd}
-        _require_room(repository, files.odd, incoming)
-        local_edits = edits(repository, incoming)
+        incoming = {**files.regular, **files.special}
+        _require_free_paths(repository, files.special, incoming)
+        local_edits = find_edits(repository, incoming)
         identical = {path for path in local_edits if holds(repository, path, incoming[path])}
         edited = {path: edit for path, edit in local_edits.items() if path not in identical}
-        _require_mergeable(edited, files.odd)
+        _require_mergeable(edited, files.special)
         if not edited:
             return {path: file for path, file in incoming.items() if path not in identical}
         untracked = new_files(repository, self.site.roots)
         before.update((path, changeset.signature(path)) for path in untracked - before.keys())
-        edited_paths = sorted({path for path in local_edits if path in files.plain} | untracked)
+        edited_paths = sorted({path for path in local_edits if path in files.regular} | untracked)
         ours = commit_edits(repository, head, edited_paths, folder)
         try:
-            base = with_taken(self.past, head, target)
+            base = base_with_edits(self.past, head, target)
             plan = plan_integration(self.past, Sides(base, ours, target.commit), changeset)
         except NotTakenOverError as error:
             raise _uncommitted_error(error, edited) from error
@@ -254,7 +265,7 @@ class Takeover:
         written = write_files(self.root, staged, folder) if staged else {}
         for path, outcome in outcomes.items():
             if path in before and changeset.signature(path) != before[path]:
-                raise _Overtaken()
+                raise _SiteChangedError()
             if outcome is None:
                 changeset.delete(path)
             elif isinstance(outcome, str):
@@ -264,7 +275,7 @@ class Takeover:
 
     def _require_head(self, head: str, context: Context) -> None:
         if head_commit(self.root) != head:
-            raise _Overtaken()
+            raise _SiteChangedError()
 
 
 def served_branch(root: Path, expected: str) -> str:
@@ -314,7 +325,7 @@ def _require_mergeable(edited: Mapping[str, Edit], odd: Collection[str]) -> None
         )
 
 
-def _require_room(repository: Repository, odd: Tree, incoming: Tree) -> None:
+def _require_free_paths(repository: Repository, odd: Tree, incoming: Tree) -> None:
     """Raise NotTakenOverError if a checkout would overwrite staged or untracked local files."""
     incoming_paths = [path for path, file in incoming.items() if file]
     if staged := sorted(staged_in_place_of(repository, incoming_paths)):

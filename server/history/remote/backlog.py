@@ -20,13 +20,13 @@ MAX_COMMITS = 10_000  # Further commits are not counted.
 class Backlog:
     """The commits that have not been pushed: their number and age, and the reason.
 
-    - `since`: the time of the oldest commit, in seconds since 1970.
+    - `oldest_at`: the time of the oldest commit, in seconds since 1970.
     - `error`: the error from the last push.
     - `files`: the files in conflict, if the error is a conflict.
     """
 
-    commits: int = 0
-    since: float = 0.0
+    commit_count: int = 0
+    oldest_at: float = 0.0
     error: str = ""
     files: tuple[str, ...] = ()
 
@@ -47,7 +47,7 @@ def backlog(root: Path, settings: Settings) -> Backlog:
     )
     times = git_or_fail(root, "log", *options, "--").split()
     since = float(times[-1]) if times else 0.0
-    return replace(_last_failure(root), commits=len(times), since=since)
+    return replace(_last_failure(root), commit_count=len(times), oldest_at=since)
 
 
 def _last_failure(root: Path) -> Backlog:
@@ -58,7 +58,7 @@ def _last_failure(root: Path) -> Backlog:
         return Backlog()
 
 
-def note_error(root: Path, error: str, files: tuple[str, ...] = ()) -> None:
+def store_error(root: Path, error: str, files: tuple[str, ...] = ()) -> None:
     """Store the error from the last push for other processes, or clear it if `error` is ""."""
     if Backlog(error=error, files=files) == _last_failure(root):
         return

@@ -30,7 +30,7 @@ class Edit:
         return self.staged and self.edited
 
 
-def edits(repository: Repository, paths: Collection[str]) -> dict[str, Edit]:
+def find_edits(repository: Repository, paths: Collection[str]) -> dict[str, Edit]:
     """Return the uncommitted changes to files, by path. Raises CommitError."""
     full, edits_by_path = {repository.full(path): path for path in paths}, dict[str, Edit]()
     for batch in _batches(sorted(full)):
@@ -80,7 +80,7 @@ def commit_edits(repository: Repository, head: str, paths: Collection[str], fold
     return commit.decode().strip()
 
 
-def swaps(paths: Iterable[str]) -> set[str]:
+def file_folder_swaps(paths: Iterable[str]) -> set[str]:
     """Return the changed paths at which a file has replaced a folder, or a folder has replaced a file."""
     paths = set(paths)
     paths_and_folders = paths & {above for path in paths for above in folders_above(path)}

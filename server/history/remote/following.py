@@ -11,7 +11,7 @@ from threading import Event
 from server.config.model import Settings
 from server.errors import ApiError, CommitError, GitError, NotTakenOverError, RemoteError
 from server.history.past import PastStates
-from server.history.remote.apply_commits import Taken, Takeover
+from server.history.remote.apply_commits import AppliedCommit, Takeover
 from server.history.remote.last_integrated import last_commit
 from server.history.remote.remote_status import (
     AWAY,
@@ -22,7 +22,7 @@ from server.history.remote.remote_status import (
     read_remote_status,
     write_status,
 )
-from server.history.remote.wakeup import Pipe
+from server.history.remote.wakeup import WakeupPipe
 from server.jobs.job import Backoff, Clock, Job, JobContext, JobFailedError, Timing
 from server.paths import state_folder
 from server.storage.file_lock import FileLock
@@ -86,7 +86,7 @@ class Follower(Job):
             with ExitStack() as resources:
                 if not resources.enter_context(FileLock(state_folder(self.root) / _LOCK_FILE).held()):
                     return False
-                pipe = Pipe(self.root)
+                pipe = WakeupPipe(self.root)
                 resources.callback(pipe.close)
                 pipe.listen(self._wake)
                 self._status = read_remote_status(self.root) or RemoteStatus()
@@ -101,7 +101,7 @@ class Follower(Job):
             self._status, self._written_status = RemoteStatus(), None
             return self._timing.follow_remote_s
         began = self._clock.monotonic()
-        status = self.ask(settings)
+        status = self.fetch_and_merge(settings)
         # If commits arrive constantly, this limits the load to half a processor, and multiple commits are
         # merged at once.
         stopping.wait(min(self._clock.monotonic() - began, MAX_REST_S))
@@ -117,7 +117,7 @@ class Follower(Job):
 
     # --- one round -------------------------------------------------------------------------------------
 
-    def ask(self, settings: Settings) -> RemoteStatus:
+    def fetch_and_merge(self, settings: Settings) -> RemoteStatus:
         """Fetch once, merge new commits, and return the resulting status."""
         branch = settings.git.branch or checked_out(self.root)
         status = RemoteStatus(
@@ -156,24 +156,29 @@ class Follower(Job):
         self._record(status)
         return self._status
 
-    def _take_over(self, settings: Settings, branch: str, known: str, theirs: str) -> None:
-        """Apply a remote commit to the site, unless it was blocked before and nothing has changed since."""
+    def _take_over(self, settings: Settings, branch: str, known_commit: str, remote_commit: str) -> None:
+        """Apply a remote commit to the site, unless it was blocked before and nothing has changed since.
+
+        `known_commit` is the remote commit that was applied last.
+        """
         head = head_commit(self.root)
-        if theirs == head == known and checked_out(self.root) == branch:
+        if remote_commit == head == known_commit and checked_out(self.root) == branch:
             return
-        situation = (theirs, head, self.site.applied, self.site.git.index)
+        situation = (remote_commit, head, self.site.applied, self.site.git.index)
         if situation == self._stuck and self._clock.monotonic() < self._stuck_until:
             raise NotTakenOverError(self._status.reason, {"files": self._status.files})
         try:
             with self._takeover.exclusive():
-                if last_commit(self.root, branch) != known:  # Another process merged it first.
-                    known, theirs = (
+                if last_commit(self.root, branch) != known_commit:  # Another process merged it first.
+                    known_commit, remote_commit = (
                         last_commit(self.root, branch),
                         fetch(self.root, settings.git.remote, branch),
                     )
-                if known and not is_ancestor(self.root, known, theirs):
-                    theirs = self._confirm(settings.git.remote, branch, theirs)
-                self._report(settings.git.remote, branch, self._takeover.take_over_locked(theirs, branch))
+                if known_commit and not is_ancestor(self.root, known_commit, remote_commit):
+                    remote_commit = self._confirm(settings.git.remote, branch, remote_commit)
+                self._report(
+                    settings.git.remote, branch, self._takeover.take_over_locked(remote_commit, branch)
+                )
             self._stuck = None
         except NotTakenOverError:
             self._stuck, self._stuck_until = situation, self._clock.monotonic() + STUCK_RETRY_INTERVAL_S
@@ -195,11 +200,11 @@ class Follower(Job):
 
     # --- status and log --------------------------------------------------------------------------------
 
-    def _report(self, remote: str, branch: str, integrated: Taken) -> None:
-        if integrated.kept:
+    def _report(self, remote: str, branch: str, integrated: AppliedCommit) -> None:
+        if integrated.backup_ref:
             log.warning(
                 "the history of %s/%s was rewritten: serving %s now; the previous commit is saved as %s",
-                *(remote, branch, integrated.commit[:10], integrated.kept),
+                *(remote, branch, integrated.commit[:10], integrated.backup_ref),
             )
 
     def _record(self, status: RemoteStatus) -> None:

@@ -29,43 +29,44 @@ MAX_NAMED_FILES = 20
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The commit to check out, and its relation to the current commit (`how`), such as FORWARD or MERGE.
+    """The commit to check out, and how it relates to the current commit (`how`), such as FORWARD or MERGE.
 
-    `taken` contains files with local edits that the commit already includes.
+    `included_edits` contains files with local edits that the commit already includes.
     """
 
     commit: str
     how: str
-    taken: Mapping[str, bytes] = field(default_factory=dict)
+    included_edits: Mapping[str, bytes] = field(default_factory=dict)
 
     @property
-    def keeps(self) -> bool:
+    def needs_backup(self) -> bool:
         # The target's history lacks the current commit, so a ref must protect the current commit from
         # deletion.
         return self.how in (RESET, REAPPLY)
 
 
-def target_of(past: PastStates, head: str, theirs: str, known: str) -> Target:
-    """Return the commit to check out when `head` is served and the remote's branch is at `theirs`.
+def find_target(past: PastStates, head: str, remote_commit: str, known_commit: str) -> Target:
+    """Return the commit to check out if `head` is served and the remote's branch is at `remote_commit`.
 
-    `known` is the last remote commit that was merged, or "". Raises NotTakenOverError if there are conflicts.
+    `known_commit` is the last remote commit that was merged, or "". Raises NotTakenOverError if there are
+    conflicts.
     """
     root = past.site.root
-    rewritten = bool(known) and not is_ancestor(root, known, theirs)
-    if is_ancestor(root, head, theirs):
-        return Target(theirs, FORWARD if head != theirs else NOTHING)
-    if not rewritten and is_ancestor(root, theirs, head):
+    rewritten = bool(known_commit) and not is_ancestor(root, known_commit, remote_commit)
+    if is_ancestor(root, head, remote_commit):
+        return Target(remote_commit, FORWARD if head != remote_commit else NOTHING)
+    if not rewritten and is_ancestor(root, remote_commit, head):
         return Target(head, NOTHING)
-    if rewritten and is_ancestor(root, head, known):
-        return Target(theirs, RESET)
-    base = merge_base(root, known if rewritten else theirs, head)
+    if rewritten and is_ancestor(root, head, known_commit):
+        return Target(remote_commit, RESET)
+    base = merge_base(root, known_commit if rewritten else remote_commit, head)
     if not base:
         raise NotTakenOverError(
             "The git remote and the served branch have no common ancestor; merge them with git"
         )
     if rewritten:
-        return Target(_reapply(past, Sides(base, theirs, head)), REAPPLY)
-    return Target(_merge(past, Sides(base, head, theirs)), MERGE)
+        return Target(_reapply(past, Sides(base, remote_commit, head)), REAPPLY)
+    return Target(_merge(past, Sides(base, head, remote_commit)), MERGE)
 
 
 def plan_integration(past: PastStates, sides: Sides, files: Changeset) -> Plan:
@@ -83,24 +84,26 @@ def plan_integration(past: PastStates, sides: Sides, files: Changeset) -> Plan:
     return plan
 
 
-def with_taken(past: PastStates, head: str, target: Target) -> str:
+def base_with_edits(past: PastStates, head: str, target: Target) -> str:
     """Return the base commit for merging local edits into the target.
 
-    The base commit is `head`, plus the local edits that the target already includes.
+    This is `head`, plus the local edits that the target already includes.
     """
-    if not target.taken:
+    if not target.included_edits:
         return head
-    return make_commit(past.site.root, (head,), target.taken, _sign(past, "Local edits included in a write"))
+    return make_commit(
+        past.site.root, (head,), target.included_edits, _sign(past, "Local edits included in a write")
+    )
 
 
 def _merge(past: PastStates, sides: Sides) -> str:
-    outcomes, signed = _between(past, sides), _sign(past, "Merge the remote's commits")
+    outcomes, signed = _merged_files(past, sides), _sign(past, "Merge the remote's commits")
     return make_commit(past.site.root, (sides.ours, sides.theirs), outcomes, signed)
 
 
 def _reapply(past: PastStates, sides: Sides) -> str:
     """Commit all local changes on top of the remote's rewritten history, and return the commit id."""
-    outcomes, root = _between(past, sides), past.site.root
+    outcomes, root = _merged_files(past, sides), past.site.root
     log_output = git_or_fail(root, "log", "--no-merges", "--format=%s", f"{sides.base}..{sides.theirs}")
     subjects = log_output.splitlines()
     lines = (f"Re-apply {len(subjects)} commits", "", *subjects)
@@ -108,7 +111,7 @@ def _reapply(past: PastStates, sides: Sides) -> str:
     return make_commit(root, (sides.ours,), outcomes, _sign(past, message))
 
 
-def _between(past: PastStates, sides: Sides) -> Mapping[str, bytes | Staged | None]:
+def _merged_files(past: PastStates, sides: Sides) -> Mapping[str, bytes | Staged | None]:
     """Return the files that a merge changes in `ours`, with their new content."""
     try:
         known = past.at(sides.ours).known

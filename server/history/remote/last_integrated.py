@@ -20,12 +20,12 @@ def last_commit(root: Path, branch: str) -> str:
     return ref_commit(root, ref_name(branch))
 
 
-def remember(root: Path, branch: str, commit: str) -> None:
+def set_last_commit(root: Path, branch: str, commit: str) -> None:
     if last_commit(root, branch) != commit:
         git_as_owner(root, "update-ref", ref_name(branch), commit)
 
 
-def keep(root: Path, branch: str, commit: str) -> str:
+def create_backup_ref(root: Path, branch: str, commit: str) -> str:
     """Create or reuse a ref that keeps git from deleting a commit, and return the ref's name.
 
     Raises CommitError and GitError.

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from server.errors import ApiError, CommitError, NotTakenOverError, RemoteMovedError
 from server.history.past import PastStates
 from server.history.remote.apply_commits import Takeover
-from server.history.remote.backlog import note_error
-from server.history.remote.last_integrated import remember
+from server.history.remote.backlog import store_error
+from server.history.remote.last_integrated import set_last_commit
 from server.history.remote.pushing import Pusher
 from server.jobs.job import Backoff, Clock, Job, JobContext, JobFailedError, Timing
 from server.storage.git.refs import head_commit
@@ -18,7 +18,7 @@ log = logging.getLogger("bifolio")
 MAX_ATTEMPTS = 3  # limit if other machines push first
 
 
-class Outgoing(Job):
+class PushCommits(Job):
     """Job that pushes all local commits to the remote. `notify` is called with each pushed commit."""
 
     name = "push"
@@ -82,7 +82,7 @@ class Outgoing(Job):
         if self._error:
             log.info("commits are pushed again")
         self._error = ""
-        note_error(self._site.root, "")
+        store_error(self._site.root, "")
 
     def _push(self) -> str:
         """Push the served branch, and return its last commit.
@@ -93,8 +93,8 @@ class Outgoing(Job):
         self._site.committer.flush()
         self._site.refresh()  # Record the commits' events before other machines can do so.
         for attempts_left in reversed(range(MAX_ATTEMPTS)):
-            level = self._pusher.level(ask=attempts_left < MAX_ATTEMPTS - 1)
-            if level.head == level.tip:
+            level = self._pusher.merge_remote(must_fetch=attempts_left < MAX_ATTEMPTS - 1)
+            if level.head == level.remote_commit:
                 return level.head
             try:
                 self._pusher.push(level, level.head)
@@ -102,7 +102,7 @@ class Outgoing(Job):
             except RemoteMovedError:
                 if not attempts_left:
                     raise
-        remember(self._site.root, level.branch, level.head)
+        set_last_commit(self._site.root, level.branch, level.head)
         self._notify(level.head)
         return level.head
 
@@ -112,4 +112,4 @@ class Outgoing(Job):
         if error != self._error:
             log.warning("commits can't be pushed; retrying: %s", error)
         self._error = error
-        note_error(self._site.root, error, tuple(files))
+        store_error(self._site.root, error, tuple(files))

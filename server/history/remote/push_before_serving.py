@@ -26,10 +26,22 @@ from server.errors import (
 )
 from server.history.merging.merge import CommitToServe, put_in_place
 from server.history.remote.apply_commits import Takeover
-from server.history.remote.last_integrated import ref_name, remember
+from server.history.remote.last_integrated import ref_name, set_last_commit
 from server.history.remote.push_queue import PushQueue
-from server.history.remote.pushed_write import WRITE_TIMEOUT_S, Attempt, Link, of_git, take_over_until
-from server.history.remote.pushing import LOST_RESPONSE_TIMEOUT_S, MIN_TIMEOUT_S, Level, Pusher, PushFairness
+from server.history.remote.pushed_write import (
+    WRITE_TIMEOUT_S,
+    ChainedWrite,
+    WriteAttempt,
+    of_git,
+    take_over_until,
+)
+from server.history.remote.pushing import (
+    LOST_RESPONSE_TIMEOUT_S,
+    MIN_TIMEOUT_S,
+    PushBase,
+    Pusher,
+    PushFairness,
+)
 from server.site.commits.commit_first import create_unpublished_commit
 from server.site.commits.message import Authorship, PreparedMerge
 from server.site.replica import State
@@ -63,68 +75,71 @@ class Arbiter:
         self.takeover, self.site, self.root = takeover, takeover.site, takeover.root
         self._notify = notify
         self._pusher = Pusher(takeover)
-        self._line = PushQueue[Attempt[Any, Any]]()
+        self._line = PushQueue[WriteAttempt[Any, Any]]()
         self._queue, self._fairness = queue or Queue(), PushFairness()
         self._logged_reason = ""  # why the remote is unavailable, as last logged
 
     def write(
-        self, by: Authorship, prepare: Prepare[Request, Result], request: Request
+        self, authorship: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
         """Write like `Site.write`, but serve the result only after the remote has accepted the commit.
 
         Raises RemoteError if the push fails, OvertakenError if the files have changed, BusyError on timeout,
         and any error from `prepare`.
         """
-        attempt = Attempt(self.site, by, prepare, request)
+        attempt = WriteAttempt(self.site, authorship, prepare, request)
         attempt.begin()
         self._line.wait_in_line(attempt, partial(self._lead, attempt))
         return attempt.answer()
 
     # --- group pushes ----------------------------------------------------------------------------------
 
-    def _lead(self, first: "Attempt[Any, Any]") -> None:
-        """Process the waiting writes, in groups, until the write `first` has succeeded or failed."""
-        while not first.is_over:
-            group: list[Attempt[Any, Any]] = []
-            time.sleep(min(self._fairness.left, first.left))
+    def _lead(self, oldest: "WriteAttempt[Any, Any]") -> None:
+        """Process the waiting writes, in groups, until the write `oldest` has succeeded or failed."""
+        while not oldest.is_over:
+            group: list[WriteAttempt[Any, Any]] = []
+            time.sleep(min(self._fairness.left_s, oldest.left_s))
             try:
-                with self._exclusive(first.left) as waited:
+                with self._exclusive(oldest.left_s) as waited:
                     group += self._line.take(BATCH_WRITES)
-                    self._make(group, ask=waited)
+                    self._push_group(group, must_fetch=waited)
             except (RemoteMovedError, BusyError) as error:  # The oldest write has timed out.
-                (group or [first])[0].fail(error)
+                (group or [oldest])[0].fail(error)
             except Exception as error:
-                for attempt in group or [first]:
+                for attempt in group or [oldest]:
                     attempt.fail(error)
             finally:
                 self._line.put_back(group)
 
-    def _make(self, group: "list[Attempt[Any, Any]]", *, ask: bool) -> None:
-        """Push a group of writes, then serve them. If `ask` is set, fetch first.
+    def _push_group(self, group: "list[WriteAttempt[Any, Any]]", *, must_fetch: bool) -> None:
+        """Push a group of writes, then serve them. If `must_fetch` is set, fetch first.
 
         Writes that can't be pushed yet are put back in the queue and removed from `group`. Raises
         RemoteError.
         """
         first, began = group[0], time.monotonic()
         if (
-            first.left < MIN_TIMEOUT_S + LOST_RESPONSE_TIMEOUT_S
+            first.left_s < MIN_TIMEOUT_S + LOST_RESPONSE_TIMEOUT_S
         ):  # The remaining time would be too short for a push and for checking its result.
             raise BusyError()
-        level, until = self._pusher.level(ask=ask, seconds=first.left), first.since + RETRY_TIMEOUT_S
+        level, until = (
+            self._pusher.merge_remote(must_fetch=must_fetch, timeout_s=first.left_s),
+            first.since + RETRY_TIMEOUT_S,
+        )
         while links := self._prepare(level, group):
-            commit = next((link.made.commit for link in reversed(links) if link.made.commit), "")
+            commit = next((link.prepared.commit for link in reversed(links) if link.prepared.commit), "")
             try:
                 if commit:
-                    self._pusher.push(level, commit, first.left)
+                    self._pusher.push(level, commit, first.left_s)
             except RemoteRefusedError:
                 self._keep(group, links[:1])  # Push one write at a time to find out which one is rejected.
                 if len(links) == 1:
                     raise
             except RemoteMovedError:
-                self._fairness.record_rival()
+                self._fairness.record_other_machine()
                 if time.monotonic() > until:
                     raise
-                level = self._pusher.level(ask=True, seconds=first.left)
+                level = self._pusher.merge_remote(must_fetch=True, timeout_s=first.left_s)
             except RemoteError:  # The remote may have accepted the writes.
                 self._keep(group, links)
                 raise
@@ -136,22 +151,22 @@ class Arbiter:
                 if commit:
                     self._notify(commit)
                 if not self._queue.is_shared:
-                    self._fairness.pushed(time.monotonic() - began)
+                    self._fairness.record_push(time.monotonic() - began)
                 return
 
-    def _keep(self, group: "list[Attempt[Any, Any]]", links: "list[Link]") -> None:
+    def _keep(self, group: "list[WriteAttempt[Any, Any]]", links: "list[ChainedWrite]") -> None:
         # The other writes must wait.
         kept = [link.attempt for link in links]
         self._line.put_back(attempt for attempt in group if attempt not in kept)
         group[:] = kept
 
-    def _prepare(self, level: Level, group: "list[Attempt[Any, Any]]") -> "list[Link]":
+    def _prepare(self, level: PushBase, group: "list[WriteAttempt[Any, Any]]") -> "list[ChainedWrite]":
         """Prepare a chain of writes to push together, with one commit for each write.
 
-        If a write can't be prepared, the chain ends before that write, which has to wait. If the chain is
-        still empty, the write fails instead.
+        If a write can't be prepared, the chain ends before that write, which has to wait. If it is the first
+        write, it fails instead.
         """
-        links: list[Link] = []
+        links: list[ChainedWrite] = []
         chain = Chain(self.root, self.site.current().snapshot)
         head = level.head
         for attempt in group:
@@ -164,29 +179,29 @@ class Arbiter:
                 if attempt.writes and not made.commit:  # git ignores all files in this write.
                     if links:
                         break
-                    attempt.end_with(attempt.run(attempt.write_here))
+                    attempt.end_with(attempt.run(attempt.write_locally))
                     continue
             except Exception as error:
                 if links:
                     break
                 attempt.fail(error)
                 continue
-            links.append(Link(attempt, made, head))
+            links.append(ChainedWrite(attempt, made, head))
             head = made.commit or head
             if not self._extend_chain(chain, attempt, made):
                 break
         return links
 
-    def _extend_chain(self, chain: Chain, attempt: "Attempt[Any, Any]", made: Made) -> bool:
+    def _extend_chain(self, chain: Chain, attempt: "WriteAttempt[Any, Any]", made: Made) -> bool:
         # Return False if the next write can't be prepared on top of this one.
         if self.site.state.snapshot is not chain.base_snapshot or (attempt.writes and made.changed is None):
             return False
         return self.site.committer.extend(chain, attempt.writes)
 
-    def _serve(self, level: Level, links: "list[Link]") -> None:
+    def _serve(self, level: PushBase, links: "list[ChainedWrite]") -> None:
         written: dict[str, bytes | None] = {}
         for link in links:
-            attempt, made = link.attempt, link.made
+            attempt, made = link.attempt, link.prepared
             try:
                 if made.commit:
                     at = replace(level, head=link.head)
@@ -197,36 +212,38 @@ class Arbiter:
             written.update((write.path, write.data) for write in attempt.writes)
 
     def commit(
-        self, contents: Callable[[], Contents], message: str, documents: list[str], by: Authorship
+        self, contents: Callable[[], Contents], message: str, documents: list[str], authorship: Authorship
     ) -> str:
         """Commit files as `Committer.commit_files` does, but only if the remote accepts the commit.
 
         If another machine pushes first, `contents` is called again.
         """
 
-        def make(level: Level) -> Made:
-            return create_unpublished_commit(self.site, contents(), message, documents, by, level.head)
+        def make(level: PushBase) -> Made:
+            return create_unpublished_commit(
+                self.site, contents(), message, documents, authorship, level.head
+            )
 
         with self._exclusive():
-            level, made = self._agree(make)
+            level, made = self._push_new_commit(make)
             commit = made.commit
             if commit:
                 self.site.committer.commit_merge(
-                    PreparedMerge(level.head, commit, commit, only_if_ready=True), by
+                    PreparedMerge(level.head, commit, commit, only_if_ready=True), authorship
                 )
-                remember(self.root, level.branch, commit)
+                set_last_commit(self.root, level.branch, commit)
                 self.site.refresh()
                 self._notify(commit)
             return commit
 
     @contextmanager
-    def _exclusive(self, seconds: float = WRITE_TIMEOUT_S) -> Iterator[bool]:
+    def _exclusive(self, timeout_s: float = WRITE_TIMEOUT_S) -> Iterator[bool]:
         """Context manager that blocks other pushes and merges.
 
-        Yields whether it had to wait for other machines. If so, the caller must fetch.
+        Yields whether this process had to wait for other machines. If so, the caller must fetch.
         """
         try:
-            with self.takeover.exclusive(seconds), self._queue.turn(seconds) as waited:
+            with self.takeover.exclusive(timeout_s), self._queue.turn(timeout_s) as waited:
                 yield waited
             self._logged_reason = ""
         except (RemoteAwayError, RemoteAccessError, NotTakenOverError) as error:
@@ -237,20 +254,20 @@ class Arbiter:
             hidden = error.details or not isinstance(error, NotTakenOverError)
             raise type(error)("" if hidden else error.message) from error
 
-    def _agree(self, make: Callable[[Level], Made]) -> tuple[Level, Made]:
-        """Call `make` to create a commit, and push it. If another machine pushes first, retry.
+    def _push_new_commit(self, create_commit: Callable[[PushBase], Made]) -> tuple[PushBase, Made]:
+        """Call `create_commit`, and push the result. If another machine pushes first, retry.
 
-        Returns the `Level` that the commit is based on, and the commit.
+        Returns the `PushBase` that the commit is based on, and the commit.
         """
-        level, until = self._pusher.level(), time.monotonic() + RETRY_TIMEOUT_S
-        while (made := of_git(partial(make, level))).commit:
+        level, until = self._pusher.merge_remote(), time.monotonic() + RETRY_TIMEOUT_S
+        while (made := of_git(partial(create_commit, level))).commit:
             try:
                 self._pusher.push(level, made.commit)
                 break
             except RemoteMovedError:
                 if time.monotonic() > until:
                     raise
-            level = self._pusher.level(ask=True)
+            level = self._pusher.merge_remote(must_fetch=True)
         return level, made
 
     @contextmanager
@@ -261,45 +278,51 @@ class Arbiter:
         not check out `commit`. Raises RemoteError.
         """
         with self._exclusive():
-            level = self._pusher.level(commit=commit)
+            level = self._pusher.merge_remote(commit=commit)
             agreed = level.head == base
             if agreed:
                 try:
                     self._pusher.push(level, commit)
                 except RemoteMovedError:
-                    self._pusher.level(ask=True)
+                    self._pusher.merge_remote(must_fetch=True)
                     agreed = False
             yield agreed
             if agreed:
-                remember(self.root, level.branch, commit)
+                set_last_commit(self.root, level.branch, commit)
                 self._notify(commit)
 
     def _put_in_place(
-        self, level: Level, made: Made, attempt: "Attempt[Any, Any]", written: Mapping[str, bytes | None]
+        self,
+        level: PushBase,
+        prepared: Made,
+        attempt: "WriteAttempt[Any, Any]",
+        earlier_contents: Mapping[str, bytes | None],
     ) -> None:
         """Serve a write that the remote has accepted. Raises NotServedError if local edits conflict with it.
 
-        `written` contains the files that earlier writes in the same chain have written.
+        `earlier_contents` contains the files written by earlier writes in the same chain.
         """
-        commit, names, by = made.commit, {ref_name(level.branch): made.commit}, attempt.by
+        commit, names, by = prepared.commit, {ref_name(level.branch): prepared.commit}, attempt.by
         joined = PreparedMerge(
             level.head,
             commit,
             commit,
             only_if_ready=True,
-            changed_files=made.changed,
-            committed_at=made.at,
+            changed_files=prepared.changed,
+            committed_at=prepared.at,
             other_refs=names,
         )
         changeset, by = Changeset(self.root), replace(by, mentioned_documents=None)
         try:
-            changeset.repeat(rebase_writes(self.root, attempt.writes, written))
+            changeset.repeat(rebase_writes(self.root, attempt.writes, earlier_contents))
             if head_commit(self.root) != level.head:
                 raise CommitError("another process has committed in the meantime")
             put_in_place(self.site, CommitToServe(joined, changeset, lambda _: None), by)
-            remember(self.root, level.branch, commit)
+            set_last_commit(self.root, level.branch, commit)
         except (BusyError, CommitError, ConflictError):  # Files have been edited or committed since.
-            read_by_path = {write.path: write.read for write in attempt.writes if write.path not in written}
+            read_by_path = {
+                write.path: write.read for write in attempt.writes if write.path not in earlier_contents
+            }
             local_edits = {path: data for path, data in read_by_path.items() if data is not None}
             take_over = partial(self.takeover.take_over_locked, commit, level.branch, by, local_edits)
             take_over_until(take_over, attempt.until)

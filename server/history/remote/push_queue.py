@@ -18,12 +18,14 @@ class Turn:
         self._ended: SimpleQueue[tuple[object, BaseException | None]] = SimpleQueue()
         self.is_over = False
 
-    def run(self, job: Callable[[], Result]) -> Result:
-        """Run a job in the thread that this turn belongs to, and return its result or raise its exception."""
+    def run(self, function: Callable[[], Result]) -> Result:
+        """Call a function in the thread that this turn belongs to, and return its result or raise its
+        exception.
+        """
         if threading.get_ident() == self._thread:
-            return job()
+            return function()
         results: list[Result] = []
-        self._jobs.put(lambda: results.append(job()))
+        self._jobs.put(lambda: results.append(function()))
         _, error = self._ended.get()
         if error:
             raise error
@@ -57,10 +59,10 @@ class PushQueue(Generic[Waiting]):
         self._waiting: deque[Waiting] = deque()
         self._is_led = False
 
-    def wait_in_line(self, turn: Waiting, lead: Callable[[], None]) -> None:
+    def wait_in_line(self, turn: Waiting, process_queue: Callable[[], None]) -> None:
         """Add a turn to the queue, and wait until the turn is over.
 
-        If this thread becomes the leader, it calls `lead`, which must finish the turn.
+        If this thread becomes the leader, it calls `process_queue`, which must finish the turn.
         """
         with self._lock:
             self._waiting.append(turn)
@@ -68,7 +70,7 @@ class PushQueue(Generic[Waiting]):
         if not (is_leader or turn.wait()):
             return
         try:
-            lead()
+            process_queue()
         finally:
             with self._lock:
                 if turn in self._waiting:

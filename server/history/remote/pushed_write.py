@@ -38,7 +38,7 @@ TAKEOVER_BACKOFF_S = 0.1  # pause before the next attempt to apply an accepted c
 NOT_SERVED_MESSAGE = "The change was pushed to the git remote, but is not served here yet"
 
 
-class Attempt(Turn, Generic[Request, Result]):
+class WriteAttempt(Turn, Generic[Request, Result]):
     """A write that is waiting for the git remote, with its files and the result of `prepare`."""
 
     result: Result
@@ -55,8 +55,8 @@ class Attempt(Turn, Generic[Request, Result]):
         self._outcome: tuple[State, Result, str] | Exception = BusyError()
 
     @property
-    def left(self) -> float:
-        """The number of seconds until the write times out."""
+    def left_s(self) -> float:
+        """Number of seconds until the write times out."""
         return max(self.until - time.monotonic(), 0.0)
 
     def begin(self) -> None:
@@ -89,7 +89,7 @@ class Attempt(Turn, Generic[Request, Result]):
         files = contents_of(self.site.root, self.writes)
         return of_git(partial(create_unpublished_commit, self.site, files, message, documents, self.by, head))
 
-    def write_here(self) -> tuple[State, Result, str]:
+    def write_locally(self) -> tuple[State, Result, str]:
         return self.site.write_locally(self.by, self.prepare, self.request)
 
     def end_with(self, answer: tuple[State, Result, str]) -> None:
@@ -114,11 +114,11 @@ class Attempt(Turn, Generic[Request, Result]):
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class ChainedWrite:
     """A write in a chain, and its commit. `head` is the commit's parent."""
 
-    attempt: Attempt[Any, Any]
-    made: Made
+    attempt: WriteAttempt[Any, Any]
+    prepared: Made
     head: str
 
 
@@ -131,8 +131,8 @@ def of_git(make: Callable[[], Made]) -> Made:
         raise BusyError(f"git can't commit the change now: {error}") from error
 
 
-def take_over_until(take_over: Callable[[], object], until: float) -> None:
-    """Call `take_over` to apply an accepted commit to the site, retrying until the time `until`.
+def take_over_until(take_over: Callable[[], object], deadline: float) -> None:
+    """Call `take_over` to apply an accepted commit to the site. Retry until `deadline`.
 
     Raises NotServedError if local edits conflict with the commit, and BusyError on timeout.
     """
@@ -142,7 +142,7 @@ def take_over_until(take_over: Callable[[], object], until: float) -> None:
             return
         except (BusyError, CommitError, ConflictError) as error:
             is_blocked = isinstance(error, NotTakenOverError) and bool(error.details)
-            if not is_blocked and time.monotonic() < until:
+            if not is_blocked and time.monotonic() < deadline:
                 time.sleep(TAKEOVER_BACKOFF_S)
                 continue
             log.warning("a write was pushed, but is not served yet: %s", error)

@@ -20,15 +20,15 @@ BACKOFF_S = 2.0  # For this long after a timeout, requests fail immediately.
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
-    """The checked-out commit (`head`) and the last commit on the remote's branch (`tip`).
+class PushBase:
+    """The checked-out commit (`head`), and the last commit on the remote's branch.
 
     `head` contains all fetched commits.
     """
 
     branch: str
     head: str
-    tip: str
+    remote_commit: str
 
 
 class Pusher:
@@ -43,39 +43,49 @@ class Pusher:
     def settings(self) -> Settings:
         return self.site.state.settings
 
-    def level(self, *, ask: bool = False, commit: str = "", seconds: float = PUSH_TIMEOUT_S) -> Level:
+    def merge_remote(
+        self, *, must_fetch: bool = False, commit: str = "", timeout_s: float = PUSH_TIMEOUT_S
+    ) -> PushBase:
         """Merge the remote's commits into the served branch, and return the resulting commits.
 
-        Does not merge them if `commit` already contains them. If `ask` is set, fetches first. Raises
+        Does not merge them if `commit` already contains them. If `must_fetch` is set, fetches first. Raises
         RemoteError if the remote is unavailable, and NotTakenOverError if there are conflicts.
         """
         branch = served_branch(self.root, self.settings.git.branch)
         self.require_rested()
-        ask = ask or self._is_away
-        tip = "" if ask else tracked_commit(self.root, self.settings.git.remote, branch)
+        must_fetch = must_fetch or self._is_away
+        tip = "" if must_fetch else tracked_commit(self.root, self.settings.git.remote, branch)
         if not tip:
-            tip = self._ask_remote(branch, min(PUSH_TIMEOUT_S, max(seconds, MIN_TIMEOUT_S)))
+            tip = self._ask_remote(branch, min(PUSH_TIMEOUT_S, max(timeout_s, MIN_TIMEOUT_S)))
         head = head_commit(self.root)
         known = filter(None, (head, commit))
         if tip not in ("", head) and not any(is_ancestor(self.root, tip, one) for one in known):
             head = self.takeover.take_over_locked(tip, branch).commit
-        return Level(branch, head, tip)
+        return PushBase(branch, head, tip)
 
     def push(
-        self, level: Level, commit: str, seconds: float = PUSH_TIMEOUT_S + LOST_RESPONSE_TIMEOUT_S
+        self, base: PushBase, commit: str, timeout_s: float = PUSH_TIMEOUT_S + LOST_RESPONSE_TIMEOUT_S
     ) -> None:
         """Push `commit`, which must contain the last known commit on the remote branch.
 
         Raises RemoteMovedError if the remote has newer commits, RemoteLostError if the result is unknown, and
         RemoteError for other failures.
         """
-        timeout = min(PUSH_TIMEOUT_S, max(seconds - LOST_RESPONSE_TIMEOUT_S, MIN_TIMEOUT_S))
+        timeout = min(PUSH_TIMEOUT_S, max(timeout_s - LOST_RESPONSE_TIMEOUT_S, MIN_TIMEOUT_S))
         try:
-            push(self.root, self.settings.git.remote, level.branch, commit, level.tip, timeout, follows=True)
+            push(
+                self.root,
+                self.settings.git.remote,
+                base.branch,
+                commit,
+                base.remote_commit,
+                timeout,
+                follows=True,
+            )
         except RemoteLostError as error:
             self._is_away = True
             try:
-                if self._has_arrived(level, commit):
+                if self._has_arrived(base, commit):
                     return
             except RemoteError:
                 self._rest(error)
@@ -96,7 +106,7 @@ class Pusher:
         self._is_away = False
         return tip
 
-    def _has_arrived(self, level: Level, commit: str) -> bool:
+    def _has_arrived(self, level: PushBase, commit: str) -> bool:
         """Return whether the remote has received a commit. Raises RemoteError."""
         until = time.monotonic() + LOST_RESPONSE_TIMEOUT_S
         while True:
@@ -123,26 +133,26 @@ MAX_PAUSE_S = 0.5
 
 
 class PushFairness:
-    """Calculator for the pauses between pushes that give other machines a chance to push. Not thread-safe."""
+    """Calculates the pauses between pushes, which give other machines a chance to push. Not thread-safe."""
 
     def __init__(self) -> None:
         self._met, self._began, self._last = -RIVAL_TTL_S, 0.0, 0.0
         self._until = 0.0
 
-    def record_rival(self) -> None:
+    def record_other_machine(self) -> None:
         self._met = time.monotonic()
 
-    def pushed(self, taken: float) -> None:
-        """Record a successful push. `taken` is its duration in seconds, including preparation."""
+    def record_push(self, duration_s: float) -> None:
+        """Record a successful push, with its duration including preparation."""
         now = time.monotonic()
-        if now - self._last > IDLE_RESET_S + taken:
-            self._began = now - taken
+        if now - self._last > IDLE_RESET_S + duration_s:
+            self._began = now - duration_s
         self._last = now
         if now - self._met < RIVAL_TTL_S or now - self._began > MAX_RUN_S:
             self._began = now
-            self._until = now + min(taken * random.uniform(1.0, 3.0), MAX_PAUSE_S)
+            self._until = now + min(duration_s * random.uniform(1.0, 3.0), MAX_PAUSE_S)
 
     @property
-    def left(self) -> float:
-        """The number of seconds until the next push is allowed."""
+    def left_s(self) -> float:
+        """Number of seconds until the next push is allowed."""
         return max(self._until - time.monotonic(), 0.0)

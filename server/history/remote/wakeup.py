@@ -14,7 +14,7 @@ from server.storage.git.refs import head_commit
 _PIPE_FILE = "following.pipe"
 
 
-class Pipe:
+class WakeupPipe:
     """The read end of the named pipe, which the follower uses."""
 
     def __init__(self, root: Path) -> None:
@@ -34,15 +34,15 @@ class Pipe:
 
     def _listen(self, call: Callable[[], None]) -> None:
         while not self._is_closing:
-            if self.is_woken(None) and not self._is_closing:
+            if self.wait_for_wakeup(None) and not self._is_closing:
                 call()
 
-    def is_woken(self, seconds: float | None = 0.0) -> bool:
-        """Wait up to `seconds` for a wake-up, or forever if `seconds` is None. Return whether one arrived."""
+    def wait_for_wakeup(self, timeout_s: float | None = 0.0) -> bool:
+        """Wait for a wake-up, forever if `timeout_s` is None. Return whether one arrived."""
         # Unlike select(), poll() accepts descriptors above 1,023, which occur with many clients.
         poller = select.poll()
         poller.register(self._pipe, select.POLLIN)
-        if not poller.poll(None if seconds is None else seconds * 1000):
+        if not poller.poll(None if timeout_s is None else timeout_s * 1000):
             return False
         with suppress(BlockingIOError):
             while len(os.read(self._pipe, 4096)) == 4096:

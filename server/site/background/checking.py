@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from server.documents.document import Document
-from server.index.dangling import MEDIA, Key, dangling, exists, pointing, without_copies
+from server.index.dangling import MEDIA, Key, exists, find_dangling, pointing, without_copies
 from server.index.packed_snapshot import (
     Blocks,
     PackedSnapshot,
@@ -139,8 +139,8 @@ def _find_problems(
     gone = {document.path for document in removed} - {document.path for document in added}
     was = [document for document in _with_referrers(old, removed, changed_keys) if document.path not in gone]
     # The old versions of the files no longer exist, so the positions in them are unknown.
-    unknown = dangling(old, lambda path: ({}, {}), was)
-    now = dangling(new, partial(parsed, root), _with_referrers(new, added, changed_keys))
+    unknown = find_dangling(old, lambda path: ({}, {}), was)
+    now = find_dangling(new, partial(parsed, root), _with_referrers(new, added, changed_keys))
     return problem_difference((*find_duplicate_files(old), *unknown), (*find_duplicate_files(new), *now))
 
 

@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote
 from server.documents.addresses import origin_of, path_of
 from server.documents.document import PUBLISHED, Document, column_of
 from server.formats.tree import SyntaxProblem
-from server.index.dangling import MEDIA, dangling, exists, pointing
+from server.index.dangling import MEDIA, exists, find_dangling, pointing
 from server.index.snapshot import Snapshot
 from server.problems import Problem
 from server.schema.model import Schema, Type
@@ -102,7 +102,7 @@ def _find_between(
         yield from (problem for problem in find(limited) if problem.path in near)
     for find in (find_unclaimed, *optional, *more):
         yield from (problem for problem in find(audit) if problem.path in near)
-    if audit.snapshot.contested or media:
+    if audit.snapshot.duplicate_keys or media:
         yield from (problem for problem in find_duplicate_files(audit.snapshot) if problem.path in near)
     if _has_duplicates(audit, changes):
         for problem in duplicate_values(audit):
@@ -149,7 +149,7 @@ def _has_unique(schema: Schema, type_: Type, seen: frozenset[str] = frozenset())
 def _find_dangling(audit: Audit, snapshot: Snapshot, changes: BranchChanges) -> Iterator[Problem]:
     broken = (document for document in audit.broken if document.path in changes.paths)
     changed: list[Document] = [d for path, d in audit.documents.items() if path in changes.paths]
-    yield from dangling(snapshot, audit.parsed, [*changed, *broken])
+    yield from find_dangling(snapshot, audit.parsed, [*changed, *broken])
 
 
 def _find_in_unchanged(
@@ -165,7 +165,7 @@ def _find_in_unchanged(
     paths = files_that_contain(audit.root, sorted(words - {""})) - changes.paths
     documents = [audit.documents[path] for path in sorted(paths & audit.documents.keys())]
     documents += [document for document in audit.broken if document.path in paths]
-    yield from dangling(snapshot, audit.parsed, documents, removed)
+    yield from find_dangling(snapshot, audit.parsed, documents, removed)
     if audit.settings.level_of("missing-alt") != "off":
         yield from _find_undescribed(audit, changes)
     if audit.settings.level_of("broken-link") != "off":

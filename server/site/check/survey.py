@@ -12,7 +12,7 @@ from server.documents.document import PUBLISHED, Document
 from server.documents.values import is_empty, same_values
 from server.errors import SetupError, noting
 from server.formats.text_positions import KeyPath, Position, line_and_column
-from server.index.dangling import dangling, no_document
+from server.index.dangling import find_dangling, no_document
 from server.index.snapshot import Snapshot
 from server.index.uniqueness import find_duplicates
 from server.paths import STATE_FOLDER, TYPES
@@ -239,7 +239,7 @@ def survey_audit(
         audit.checkpoint()
         found.update(dict.fromkeys(find(audit)))
     for documents in (list(audit.broken), None if snapshot.users is not None else []):
-        found.update(dict.fromkeys(dangling(snapshot, audit.parsed, documents)))
+        found.update(dict.fromkeys(find_dangling(snapshot, audit.parsed, documents)))
     return report_problems(audit, found)
 
 

@@ -12,7 +12,7 @@ from server.config.model import FILE, Settings
 from server.documents.document import Document
 from server.errors import SetupError
 from server.formats.tree import SyntaxProblem
-from server.index.dangling import dangling, no_document
+from server.index.dangling import find_dangling, no_document
 from server.index.snapshot import Snapshot, apply
 from server.paths import TYPES
 from server.problems import Problem, in_order
@@ -168,7 +168,7 @@ def problems_in_text(site: UnsavedSite, path: str) -> tuple[Problem, ...]:
     document = site.document(path) or _invalid_document(site, path)
     problems = list(entry.problems) if entry else []
     if document is not None:
-        problems += dangling(site.snapshot, site.audit.parsed, [document])
+        problems += find_dangling(site.snapshot, site.audit.parsed, [document])
     lost = tuple(_lost(site)) if any(problem.rule == "dangling" for problem in problems) else ()
     shown = (p for p in with_levels(site.audit, problems) if not p.message.endswith(lost))
     return in_order(set(shown))

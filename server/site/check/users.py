@@ -6,7 +6,7 @@ from server.auth.accounts import Accounts
 from server.auth.users import Users
 from server.config.model import Settings
 from server.errors import SetupError
-from server.index.dangling import related_to_users
+from server.index.dangling import documents_with_users
 from server.index.snapshot import Snapshot
 from server.index.user_index import UserIndex
 from server.paths import STATE_FOLDER
@@ -16,7 +16,7 @@ ACCOUNTS_FILE = f"{STATE_FOLDER}/accounts.db"
 
 def with_users(root: Path, settings: Settings, snapshot: Snapshot) -> tuple[Snapshot, str]:
     """Return the snapshot including users, and the reason why relations to users can't be checked (or "")."""
-    count = sum(1 for _ in related_to_users(snapshot))
+    count = sum(1 for _ in documents_with_users(snapshot))
     if not count:
         return snapshot, ""
     message = f"{count} relation{'s' * (count != 1)} to users could not be checked"

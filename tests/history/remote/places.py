@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from server.history.past import PastStates
-from server.history.remote.apply_commits import Taken, Takeover
+from server.history.remote.apply_commits import AppliedCommit, Takeover
 from tests.git import TIME, git
 from tests.sites import STRING, Api, collection, make, relation, write
 
@@ -85,7 +85,7 @@ class Places:
         self.api.site.refresh()
         return self.head
 
-    def take(self) -> Taken:
+    def take(self) -> AppliedCommit:
         """Fetch the remote's commits and integrate them into the site."""
         git(self.root, "fetch", "-q", "origin", "+refs/heads/main:refs/remotes/origin/main")
         theirs = git(self.root, "rev-parse", "refs/remotes/origin/main").strip()

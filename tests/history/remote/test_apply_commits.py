@@ -323,7 +323,7 @@ def test_a_rewritten_history_is_followed(places: Places) -> None:
     assert (taken.how, places.head) == ("reset", theirs)
     assert places.note()["summary"] == "Short"
     assert places.note("two")["title"] == "Hand"
-    assert git(places.root, "rev-parse", taken.kept).strip() == before
+    assert git(places.root, "rev-parse", taken.backup_ref).strip() == before
     assert places.status == " M content/notes/two.md\n"
 
 
@@ -337,7 +337,7 @@ def test_a_history_reset_over_links_and_messages_is_followed(places: Places) -> 
         git(places.other, "push", "-q", "--force", "origin", "main")
         taken = places.take()
         assert (taken.how, places.head, places.branch, places.status) == ("reset", first, first, "")
-        assert git(places.root, "rev-parse", taken.kept).strip() == second
+        assert git(places.root, "rev-parse", taken.backup_ref).strip() == second
         assert not os.path.lexists(places.root / "link")
 
 
@@ -362,7 +362,7 @@ def test_local_commits_are_reapplied_on_a_rewritten_history(places: Places) -> N
     note = places.note()
     assert (note["title"], note["summary"], places.status) == ("Here", "Rewritten", "")
     assert not (places.root / "secret.txt").exists()
-    assert git(places.root, "rev-parse", taken.kept).strip() == ours
+    assert git(places.root, "rev-parse", taken.backup_ref).strip() == ours
 
 
 def test_a_reset_remote_is_followed(places: Places) -> None:

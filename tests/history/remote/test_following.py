@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from server.history.past import PastStates
-from server.history.remote.apply_commits import Taken, Takeover
+from server.history.remote.apply_commits import AppliedCommit, Takeover
 from server.history.remote.following import Follower
 from server.history.remote.remote_status import AWAY, BEHIND, CURRENT, read_remote_status
 from server.history.remote.wakeup import wake
@@ -40,7 +40,7 @@ def follower(places: Places) -> Follower:
 
 
 def asked(places: Places, follower: Follower) -> str:
-    return follower.ask(places.api.site.state.settings).state
+    return follower.fetch_and_merge(places.api.site.state.settings).state
 
 
 def until(holds: Callable[[], bool], seconds: float = 20.0) -> None:
@@ -144,7 +144,7 @@ def test_a_machine_follows_a_remote_with_a_migration_that_can_not_be_planned(
 class _Failing(Takeover):
     """Takeover that fails as it would if Bifolio had a defect."""
 
-    def take_over_locked(self, *arguments: object, **more: object) -> Taken:
+    def take_over_locked(self, *arguments: object, **more: object) -> AppliedCommit:
         raise ValueError("embedded null byte")
 
 
@@ -308,7 +308,7 @@ def test_git_objects_do_not_accumulate_on_a_following_machine(tmp_path: Path, is
             (other / "content/tags/sea.yaml").write_text(f"name: Sea {number}\n")
             git(other, "commit", "-qam", f"{number}")
             git(other, "push", "-q")
-            assert follower.ask(api.site.state.settings).state == CURRENT
+            assert follower.fetch_and_merge(api.site.state.settings).state == CURRENT
         before = len(list(packs.glob("*.pack")))
         api.site.committer.commit_due()
         assert len(list(packs.glob("*.pack"))) == before > 2

@@ -11,7 +11,7 @@ import pytest
 
 from server.history.past import PastStates
 from server.history.remote.following import Follower
-from server.history.remote.push_after_serving import Outgoing
+from server.history.remote.push_after_serving import PushCommits
 from server.jobs.job import Timing
 from tests.git import git
 from tests.history.remote.machines import at_remote, head, hook, machines
@@ -42,7 +42,7 @@ def test_a_confirmed_write_is_committed_and_pushed_when_the_disk_has_room(tmp_pa
         (api.root / ".git/hooks/pre-commit").unlink()
         # As if half a second had passed; unlike after a rejection, the pause is short.
         api.site.committer.commit_due()
-        Outgoing(PastStates(api.site), Timing()).push_due()
+        PushCommits(PastStates(api.site), Timing()).push_due()
         assert "title: Uno" in at_remote(made, "content/notes/one.md")
         assert git(api.root, "status", "--porcelain") == ""
 
@@ -54,8 +54,8 @@ def test_a_full_disk_is_not_reported_as_an_unavailable_remote(tmp_path: Path) ->
         git(api.root, "remote", "set-url", "origin", "ssh://nobody@localhost/x")
         git(api.root, "config", "core.sshCommand", f'sh -c "{FULL}"')
         follower = Follower(PastStates(api.site), Timing())
-        standing = follower.ask(api.site.state.settings)
+        standing = follower.fetch_and_merge(api.site.state.settings)
         assert standing.state == "away"
         assert "because the disk is full" in standing.reason
         git(api.root, "remote", "set-url", "origin", url)
-        assert follower.ask(api.site.state.settings).state == "current"
+        assert follower.fetch_and_merge(api.site.state.settings).state == "current"

@@ -12,7 +12,7 @@ import pytest
 from server.history.past import PastStates
 from server.history.remote import pushing
 from server.history.remote.backlog import backlog
-from server.history.remote.push_after_serving import Outgoing
+from server.history.remote.push_after_serving import PushCommits
 from server.jobs.job import Timing
 from server.storage.git import command
 from tests.git import git
@@ -54,7 +54,7 @@ def change(api: Api, title: str) -> Answer:
 def push(api: Api) -> str:
     """Push pending commits. Return why some of them could not be pushed."""
     began = time.monotonic()
-    Outgoing(PastStates(api.site), Timing()).push_due()
+    PushCommits(PastStates(api.site), Timing()).push_due()
     assert time.monotonic() - began < SOON_S
     return backlog(api.root, api.site.state.settings).error
 

@@ -12,7 +12,7 @@ import pytest
 from server.history.past import PastStates
 from server.history.remote.backlog import backlog
 from server.history.remote.following import Follower
-from server.history.remote.push_after_serving import Outgoing
+from server.history.remote.push_after_serving import PushCommits
 from server.jobs.job import Timing
 from server.jobs.runner import Runner
 from tests.git import commit_all, git
@@ -32,8 +32,8 @@ def two(tmp_path: Path) -> Iterator[Machines]:
         yield made
 
 
-def pusher(api: Api, told: list[str] | None = None) -> Outgoing:
-    return Outgoing(PastStates(api.site), Timing(), told.append if told is not None else lambda _: None)
+def pusher(api: Api, told: list[str] | None = None) -> PushCommits:
+    return PushCommits(PastStates(api.site), Timing(), told.append if told is not None else lambda _: None)
 
 
 def change(api: Api, **values: object) -> str:
@@ -43,7 +43,7 @@ def change(api: Api, **values: object) -> str:
 
 
 def waiting(api: Api) -> int:
-    return backlog(api.root, api.site.state.settings).commits
+    return backlog(api.root, api.site.state.settings).commit_count
 
 
 def test_writes_are_confirmed_locally_and_pushed_in_order(two: Machines) -> None:
@@ -62,7 +62,7 @@ def test_a_commit_made_during_a_push_is_pushed_next(two: Machines) -> None:
         if not later:
             later.append(change(api, summary="Long"))
 
-    outgoing = Outgoing(PastStates(api.site), Timing(), commit_once)
+    outgoing = PushCommits(PastStates(api.site), Timing(), commit_once)
     change(api, title="Uno")
     outgoing.push_due()
     assert two.tip != later[0]
@@ -110,7 +110,7 @@ def test_a_conflict_is_reported_until_it_is_resolved(two: Machines, caplog: pyte
     )
 
 
-def conflict(two: Machines) -> Outgoing:
+def conflict(two: Machines) -> PushCommits:
     """Let both machines change the title of the same note, and one more field each.
 
     Return the part of `b` that pushes. It is the second to push, so its commit conflicts.
@@ -143,7 +143,7 @@ def test_a_conflict_is_resolved_by_a_request(two: Machines, choice: object, titl
     assert (made.status, made.body["data"]["result"]) == (200, "merge"), made.body
     outgoing.push_due()
     assert (waiting(two["b"]), two.tip) == (0, head(two["b"].root))
-    Follower(PastStates(two["a"].site), Timing()).ask(two["a"].site.state.settings)
+    Follower(PastStates(two["a"].site), Timing()).fetch_and_merge(two["a"].site.state.settings)
     for name in "ab":
         found = two[name].get("/api/notes/one").data
         assert (found["title"], found["summary"], found["number"]) == (title, "Long", 7)
@@ -186,12 +186,12 @@ def test_commits_by_hand_that_are_in_conflict_are_merged_by_a_request(tmp_path: 
             made[name].site.refresh()
         git(made["a"].root, "push", "-q")
         follower = Follower(PastStates(made["b"].site), Timing())
-        assert "note/one/en (title)" in follower.ask(made["b"].site.state.settings).reason
+        assert "note/one/en (title)" in follower.fetch_and_merge(made["b"].site.state.settings).reason
         assert made["b"].get("/_health/ready").body["data"]["remote"]["files"] == [ONE]
         choice = {"resolve": {"documents": {"note/one/en": "ours"}}}
         answer = made["b"].ask("POST", "/branches/origin/main/merge", json=choice)
         assert answer.status == 200, answer.body
-        assert follower.ask(made["b"].site.state.settings).state == "current"
+        assert follower.fetch_and_merge(made["b"].site.state.settings).state == "current"
         assert made["b"].get("/api/notes/one").data["title"] == "Eins"
         if push == "before":
             assert made.tip == head(made["b"].root)
