@@ -128,7 +128,7 @@ def serve_command(
             _serve_next(root, commit, workers, shared, report_to, generation, timing)
 
     return_large_blocks()
-    with HostLease(root).held(is_wanted=not commit) as renew:
+    with HostLease(root).held(is_needed=not commit) as renew:
         offer = Offer(root, port, listener)
         try:
             status = Generations(begin, shared.log.end_lag, offer, renew).run()

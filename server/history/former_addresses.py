@@ -127,7 +127,7 @@ def _versions(commits: Iterable[Commit], documents: Iterable[Document]) -> Itera
                 yield Version(commit.id, change.path, owner)
             if change.status == "R":
                 left.append(change.path)
-                if change.alike >= CERTAIN_RENAME_PERCENT:
+                if change.similarity_percent >= CERTAIN_RENAME_PERCENT:
                     moved[change.before] = owner
         for path in left:
             del owners[path]

@@ -17,7 +17,7 @@ from server.schema.model import PREVIEW
 from server.service.read import Caller
 from server.service.write import Writes
 from server.site.site import Site
-from server.storage.bucket.keeping import Keeper
+from server.storage.bucket.keeping import MediaUploader
 from server.storage.bucket.stored import DESCRIPTION_KEY, StoredFile, StoredObject, object_of
 from server.storage.document_text import change_text, new_text
 from server.storage.files import Signature, signature
@@ -162,7 +162,7 @@ def push(
     """
     site = writes.site
     previews = site.state.settings.media.placeholders
-    keeper = Keeper(bucket, site.image_cache.folder, previews=previews)
+    uploader = MediaUploader(bucket, site.image_cache.folder, previews=previews)
     pending = [
         sent_file
         for sent_file in media_of(site)
@@ -175,7 +175,7 @@ def push(
         for done, document in enumerate(pending[start : start + BATCH_FILES], start):
             progress(done, len(pending))
             try:
-                sent_file = _send(site, bucket, keeper, document, keep=keep)
+                sent_file = _send(site, bucket, uploader, document, keep=keep)
             except (OSError, ConflictError, MissingObjectError) as error:
                 skipped.append((document.path, str(error)))
                 continue
@@ -200,19 +200,19 @@ def _lacks_formats(document: Document, previews: bool) -> bool:
     return needs_formats(ImageSize(width, height), splitext(document.path)[1])
 
 
-def _send(site: Site, bucket: "Bucket", keeper: Keeper, document: Document, *, keep: bool) -> _Sent:
+def _send(site: Site, bucket: "Bucket", uploader: MediaUploader, document: Document, *, keep: bool) -> _Sent:
     """Upload a media file and its resized variants. Raises OSError, ConflictError or BucketError."""
     path, suffix = site.root / document.path, splitext(document.path)[1]
     if not is_on_disk(site, document):
         object_ = object_of(document.get("provider_metadata"))
         assert object_
         with fetched(site, bucket, object_) as copy:
-            return _Sent(document, keeper.keep(copy, suffix), None)
+            return _Sent(document, uploader.upload(copy, suffix), None)
     if path.is_symlink():
         raise ConflictError("is a symbolic link, so it can't be moved")
     for _ in range(MAX_ATTEMPTS):
         before_upload = signature(os.stat(path))
-        stored = keeper.keep(path, suffix)
+        stored = uploader.upload(path, suffix)
         if not keep:
             _read_back(bucket, stored)
         if signature(os.stat(path)) == before_upload:

@@ -31,7 +31,7 @@ from server.site.site import Site, State
 from server.storage.git.times import CommitTimes
 from server.storage.intent import Write
 from server.storage.store import Store
-from server.storage.undo import Keeper, Permit, UndoFolder
+from server.storage.undo import Permit, UndoFolder, UndoRecorder
 from server.write import prepare
 from server.write.context import Context
 from server.write.request import BatchRequest
@@ -205,25 +205,25 @@ class Writes:
             state, made, commit = self._writer.write(branch.name, prepare, request, authorship, branch.today)
             return Outcome(state, made, commit, None)
         signed = caller.state.settings.git.commit is not None
-        authorship, keeper = self.authorship(caller, addressed, message, signed=signed), None
+        authorship, undo_recorder = self.authorship(caller, addressed, message, signed=signed), None
         if permits and caller.actor.name != PUBLIC_ACTOR:
-            keeper = Keeper(self.site.root, caller.actor.name, dict.fromkeys(permits))
-            authorship = replace(authorship, save_replaced=keeper.keeping)
+            undo_recorder = UndoRecorder(self.site.root, caller.actor.name, dict.fromkeys(permits))
+            authorship = replace(authorship, save_replaced=undo_recorder.keeping)
         state, made, commit = self.site.write(authorship, prepare, request)
-        return Outcome(state, made, commit, self._offer(caller, state, keeper, permits))
+        return Outcome(state, made, commit, self._offer(caller, state, undo_recorder, permits))
 
     def _offer(
-        self, caller: Caller, state: State, keeper: Keeper | None, permits: Collection[Permit]
+        self, caller: Caller, state: State, undo_recorder: UndoRecorder | None, permits: Collection[Permit]
     ) -> UndoOffer | None:
         """Return the offer to undo a write, or None if the caller can't undo it."""
-        if keeper is None or not keeper.id:
+        if undo_recorder is None or not undo_recorder.id:
             return None
         store = Store(self.site.root, state.schema, state.settings, CommitTimes().timestamps)
-        documents = undone_documents(keeper.texts, state.snapshot, store)
+        documents = undone_documents(undo_recorder.texts, state.snapshot, store)
         if not may_take_back(replace(caller, state=state), tuple(permits), documents):
-            UndoFolder(self.site.root).forget(keeper.id)
+            UndoFolder(self.site.root).forget(undo_recorder.id)
             return None
-        return UndoOffer(keeper.id, keeper.expires)
+        return UndoOffer(undo_recorder.id, undo_recorder.expires)
 
     def preview(
         self, caller: Caller, prepare: Prepare[Request, Made], request: Request

@@ -156,7 +156,7 @@ def with_commit(
     assert state.folder is not None
     before = state.committed
     if may_rename:
-        times = with_commits(before.times, read_commits(root, [commit], most=1))
+        times = with_commits(before.times, read_commits(root, [commit], limit=1))
     else:
         known = {path: before.times.get(path, (committed_at, committed_at)) for path in files}
         times = {

@@ -11,7 +11,7 @@ from server.documents.path_rules import Layout
 from server.schema.model import Attribute, Type
 from server.site.configure import Configuration
 from server.storage.files import digest_of
-from server.storage.parse_cache import Form, Stamp, Usable
+from server.storage.parse_cache import Form, ReuseRule, Stamp
 
 # immutable, so all documents can share the value
 _SHARABLE_TYPES = (type(None), str, int, float, Decimal)
@@ -33,7 +33,7 @@ def stamp_of(configuration: Configuration) -> Stamp:
     return _digest(configuration.shape), {uid: _form(type_, types, locales) for uid, type_ in types.items()}
 
 
-def reuse_rule(configuration: Configuration, stored_stamp: Stamp) -> Usable:
+def reuse_rule(configuration: Configuration, stored_stamp: Stamp) -> ReuseRule:
     """Return a rule that tells which cached entries are valid under `configuration`.
 
     `stored_stamp` is the stamp that was stored with the entries.
@@ -44,9 +44,9 @@ def reuse_rule(configuration: Configuration, stored_stamp: Stamp) -> Usable:
     }
     added_values = {uid: values for uid, values in added.items() if values is not None}
     if stored_stamp[0] == now[0]:
-        return Usable(added_values)
+        return ReuseRule(added_values)
     claim = Layout(configuration.schema, configuration.settings).claim
-    return Usable(added_values, lambda path: claimed.type.uid if (claimed := claim(path)) else None)
+    return ReuseRule(added_values, lambda path: claimed.type.uid if (claimed := claim(path)) else None)
 
 
 def _form(type_: Type, types: Mapping[str, Type], locales: object) -> Form:

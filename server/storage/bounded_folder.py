@@ -19,11 +19,11 @@ class BoundedFolder:
         self.folder = folder
         self._added = sys.maxsize  # bytes added since the size was last computed
 
-    def note_added(self, size: int, most: int) -> None:
-        """Evict files if the folder contains more than `most` bytes. `size` is the size of an added file."""
+    def note_added(self, size: int, max_bytes: int) -> None:
+        """Evict files if the folder is larger than `max_bytes`. `size` is the size of an added file."""
         # Computing the size of the folder is slow, so it is not done each time a file is added.
         self._added += size
-        if self._added < most // _EVICTED_DIVISOR:
+        if self._added < max_bytes // _EVICTED_DIVISOR:
             return
         self._added = 0
         self._sweep()
@@ -33,9 +33,9 @@ class BoundedFolder:
                 status = path.stat()
                 files.append((status.st_mtime, status.st_size, path))
         total = sum(length for _, length, _ in files)
-        if total <= most:
+        if total <= max_bytes:
             return
-        goal = most - most // _EVICTED_DIVISOR
+        goal = max_bytes - max_bytes // _EVICTED_DIVISOR
         for _, length, path in sorted(files)[:-1]:  # Keep the newest file, which is in use.
             if total <= goal:
                 break

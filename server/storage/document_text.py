@@ -23,10 +23,11 @@ from server.storage.read import BOM, parse
 FRONT_MATTER: Mapping[str, frontmatter.Handler] = {"yaml": frontmatter.YAML, "toml": frontmatter.TOML}
 
 
-def new_text(path: str, body: str | None, trees: Mapping[str, Any], matter: str = "yaml") -> str:
+def new_text(path: str, body: str | None, trees: Mapping[str, Any], front_matter_format: str = "yaml") -> str:
     """Return the text of a new document file with the attribute values in `trees`.
 
-    `body` is the attribute stored below the front matter, and `matter` is the front matter's format.
+    `body` is the attribute stored below the front matter, and `front_matter_format` is the front matter's
+    format.
 
     Raises ConflictError if the file format can't represent a value.
     """
@@ -37,7 +38,7 @@ def new_text(path: str, body: str | None, trees: Mapping[str, Any], matter: str 
             return toml_mapping(_without_null(trees))
         if not path.endswith(MARKDOWN):
             return yaml_mapping(trees)
-        return _new_markdown(body, trees, FRONT_MATTER[matter])
+        return _new_markdown(body, trees, FRONT_MATTER[front_matter_format])
 
 
 def _new_markdown(body: str | None, trees: Mapping[str, Any], handler: frontmatter.Handler) -> str:

@@ -23,51 +23,51 @@ _UNSUPPORTED_ERRNOS = frozenset({errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP})
 _AT_FDCWD = -100
 
 
-def exchange(aside: Path, target: Path, folder: int) -> bool:
+def exchange(journal_file: Path, target: Path, folder: int) -> bool:
     """Swap two files. `folder` is the open parent folder of `target`.
 
-    Return False if the swap was not atomic, in which case `aside` can be a copy of the old file. Raises
-    OSError.
+    Return False if the swap was not atomic, in which case `journal_file` can be a copy of the old file.
+    Raises OSError.
     """
     # The order of the arguments matters: programs that watch the target's folder see a deletion, then a
     # creation.
-    if _rename((target.name, folder), (str(aside), _AT_FDCWD), _EXCHANGE):
+    if _rename((target.name, folder), (str(journal_file), _AT_FDCWD), _EXCHANGE):
         return True
-    former = aside.with_suffix(".former")
+    former = journal_file.with_suffix(".former")
     former.unlink(missing_ok=True)  # A writer that was killed may have left this file.
     back_up(target, former)
-    move(aside, target.name, folder)
-    os.replace(former, aside)
+    move(journal_file, target.name, folder)
+    os.replace(former, journal_file)
     return False
 
 
-def put_new(aside: Path, target: Path, folder: int) -> None:
-    """Move `aside` to `target` in the open folder `folder`.
+def put_new(staged_file: Path, target: Path, folder: int) -> None:
+    """Move `staged_file` to `target` in the open folder `folder`.
 
     Raises FileExistsError if `target` already exists.
     """
-    if _rename((str(aside), _AT_FDCWD), (target.name, folder), _NOREPLACE):
+    if _rename((str(staged_file), _AT_FDCWD), (target.name, folder), _NOREPLACE):
         return
     try:
-        os.link(aside, target.name, dst_dir_fd=folder)
-        os.unlink(aside)
+        os.link(staged_file, target.name, dst_dir_fd=folder)
+        os.unlink(staged_file)
     except FileExistsError:
         raise
     except OSError:  # The file system does not support hard links.
-        move(aside, target.name, folder)
+        move(staged_file, target.name, folder)
 
 
-def move_aside(target: Path, folder: int, aside: Path) -> bool:
-    """Move the file `target` in the open folder `folder` to `aside`.
+def move_aside(target: Path, folder: int, destination: Path) -> bool:
+    """Move the file `target` in the open folder `folder` to `destination`.
 
-    Return False if the file was copied, because `aside` is on another file system.
+    Return False if the file was copied, because `destination` is on another file system.
     """
     try:
-        os.rename(target.name, aside, src_dir_fd=folder)
+        os.rename(target.name, destination, src_dir_fd=folder)
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-        back_up(target, aside)
+        back_up(target, destination)
         os.unlink(target.name, dir_fd=folder)
         return False
     return True

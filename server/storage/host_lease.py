@@ -58,12 +58,12 @@ class HostLease:
         self._held, self._due, self._is_conflict_logged = False, 0.0, False
 
     @contextmanager
-    def held(self, *, is_wanted: bool) -> Iterator[Callable[[], float | None]]:
-        """Context manager that holds the lease if `is_wanted` is set.
+    def held(self, *, is_needed: bool) -> Iterator[Callable[[], float | None]]:
+        """Context manager that holds the lease if `is_needed` is set.
 
         Yields `renew`, which must be called regularly. Raises SetupError if another machine holds the lease.
         """
-        if is_wanted:
+        if is_needed:
             self.take()
         try:
             yield self.renew

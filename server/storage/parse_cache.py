@@ -38,15 +38,15 @@ Stamp = tuple[bytes, dict[str, Form]]
 
 
 @dataclass(frozen=True, slots=True)
-class Usable:
+class ReuseRule:
     """Rule that decides which cached entries are still valid under the current schema."""
 
     added: Mapping[str, Mapping[int, Any]]  # values of new attributes, by uid and position in the row
     # Function that returns the uid of a path's content type. Not set if the schema has not changed.
-    claimant: Callable[[str], str | None] | None = None
+    type_uid_for: Callable[[str], str | None] | None = None
 
     def admits(self, entry: Entry, uid: str) -> bool:
-        return self.claimant is None or (not entry.problems and self.claimant(entry.path) == uid)
+        return self.type_uid_for is None or (not entry.problems and self.type_uid_for(entry.path) == uid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class CachedEntry:
     """Result of reading a file, with the time it was read, in nanoseconds since 1970."""
 
     entry: Entry
-    at: int
+    read_at_ns: int
 
     @property
     def settled(self) -> bool:
@@ -63,7 +63,7 @@ class CachedEntry:
         If a file changes twice in quick succession, the signature might not reveal the second change.
         """
         signature = self.entry.signature
-        return signature is not None and last_change(signature) + RACY_WINDOW_NS < self.at
+        return signature is not None and last_change(signature) + RACY_WINDOW_NS < self.read_at_ns
 
 
 def pack(entries: Iterable[CachedEntry]) -> bytes:
@@ -73,7 +73,7 @@ def pack(entries: Iterable[CachedEntry]) -> bytes:
     for one in entries:
         document = one.entry.document
         if document is None:
-            without.append(_facts(one))
+            without.append(_metadata(one))
         else:
             groups[document.type.uid].append((one, document))
     rows: list[bytes | memoryview] = []
@@ -87,17 +87,17 @@ def pack(entries: Iterable[CachedEntry]) -> bytes:
             else pack_rows(documents[0].type, [document.read_row() for document in documents])
         )
         packed.append(
-            (uid, [(*_facts(one), d.status, d.key, _other_path(one, d)) for one, d in group], of_rows)
+            (uid, [(*_metadata(one), d.status, d.key, _other_path(one, d)) for one, d in group], of_rows)
         )
         rows.extend(data)
     [facts] = dump([(without, packed)])
     return b"".join((len(facts).to_bytes(8, "big"), facts, *rows))
 
 
-def _facts(one: CachedEntry) -> tuple[Any, ...]:
+def _metadata(one: CachedEntry) -> tuple[Any, ...]:
     entry = one.entry
     more = (entry.problems, entry.digest, entry.derived, entry.beside, entry.document_id)
-    return (entry.path, entry.signature, more, one.at)
+    return (entry.path, entry.signature, more, one.read_at_ns)
 
 
 def _other_path(one: CachedEntry, document: Document) -> str:
@@ -122,7 +122,7 @@ def unpack(block: bytes, types: Mapping[str, Type]) -> Iterator[CachedEntry]:
 
 
 def _unpack(
-    block: bytes, types: Mapping[str, Type], reuse_rule: Usable | None = None
+    block: bytes, types: Mapping[str, Type], reuse_rule: ReuseRule | None = None
 ) -> Iterator[CachedEntry | None]:
     """Deserialize the entries in a block. Yield None for entries that `reuse_rule` does not admit."""
     try:
@@ -166,7 +166,7 @@ class ParseCache:
     `reuse_rule` decides which entries with an older stamp are still valid.
     """
 
-    def __init__(self, path: Path, stamp: Stamp, reuse_rule: Callable[[Stamp], Usable]) -> None:
+    def __init__(self, path: Path, stamp: Stamp, reuse_rule: Callable[[Stamp], ReuseRule]) -> None:
         self.path, self._stamp, self._usable = path, stamp, reuse_rule
         self._head = b"bifolio parse cache %d %s\n" % (_FORMAT_VERSION, _fingerprint())
         self._length = 0
@@ -183,7 +183,7 @@ class ParseCache:
     def load(self, types: Mapping[str, Type]) -> dict[str, CachedEntry]:
         """Return the valid entries by path. A damaged block and all later blocks are ignored."""
         valid: dict[str, CachedEntry] = {}
-        reuse_rule: Usable | None = None
+        reuse_rule: ReuseRule | None = None
         try:
             with self.path.open("rb") as file:
                 if file.read(len(self._head)) != self._head:
@@ -230,7 +230,7 @@ class ParseCache:
         self._length, self._last = 0, None
         self.add(blocks)
 
-    def _stamp_in(self, block: bytes) -> tuple[Stamp, Usable]:
+    def _stamp_in(self, block: bytes) -> tuple[Stamp, ReuseRule]:
         try:
             stamp: Stamp = load(block[len(_STAMP_PREFIX) :], {})
             return stamp, self._usable(stamp)

@@ -30,8 +30,10 @@ _ROW = Struct(
 class RecentVersions:
     """Recently replaced document versions of one site."""
 
-    def __init__(self, root: Path, most_bytes: int = FOLDER_BYTES, most: int = FOLDER_VERSIONS) -> None:
-        self.root, self.most_bytes, self.most = root, most_bytes, most
+    def __init__(
+        self, root: Path, max_bytes: int = FOLDER_BYTES, max_versions: int = FOLDER_VERSIONS
+    ) -> None:
+        self.root, self.max_bytes, self.max_versions = root, max_bytes, max_versions
 
     def keep(self, documents: Iterable[Document], schema: Schema) -> None:
         """Store document versions that are about to be replaced. Ignores disk errors.
@@ -79,7 +81,7 @@ class RecentVersions:
     def _is_full(self, folder: Path) -> bool:
         with suppress(FileNotFoundError):
             versions = os.stat(folder / "index").st_size // _ROW.size
-            return versions >= self.most or os.stat(folder / "data").st_size >= self.most_bytes
+            return versions >= self.max_versions or os.stat(folder / "data").st_size >= self.max_bytes
         return False
 
 

@@ -54,11 +54,11 @@ class Recovery:
             done += sum(self._finish(step) for step in steps)
             self.replaced.keep(record, [step.aside for step in steps])
         kept = self.replaced.names()
-        for stray in self.journal.iterdir():
-            if stray.name in kept:
-                os.rename(stray, self.replaced.folder / stray.name)
+        for leftover in self.journal.iterdir():
+            if leftover.name in kept:
+                os.rename(leftover, self.replaced.folder / leftover.name)
             else:
-                stray.unlink(missing_ok=True)
+                leftover.unlink(missing_ok=True)
         return done
 
     def _records(self) -> Iterator[tuple[Path, list[Step]]]:

@@ -29,7 +29,7 @@ NO_FILE_DIGEST = ""
 
 
 @dataclass(frozen=True, slots=True)
-class KeptFile:
+class UndoableFile:
     """A file that a write changed: its old text, and the digest of its new content.
 
     The old content of a media file is in a copy instead. `copy` is the name of the copy in the undo folder.
@@ -51,12 +51,12 @@ class Permit:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptWrite:
+class UndoableWrite:
     """An undoable write: its caller, the required permissions, and the changed files."""
 
     caller: str
     permits: tuple[Permit, ...]
-    files: tuple[KeptFile, ...]
+    files: tuple[UndoableFile, ...]
 
 
 def digest(text: str | None) -> str:
@@ -68,7 +68,9 @@ def digest_of_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def files_of(root: Path, writes: Iterable[Write], copies: "Copies") -> tuple[KeptFile, ...]:
+def read_undoable_files(
+    root: Path, writes: Iterable[Write], copies: "MediaCopies"
+) -> tuple[UndoableFile, ...]:
     """Return the old contents of the files that `writes` will change. Media files are added to `copies`.
 
     Return () if an undo could not restore all of them, for example because a file is too large. Raises
@@ -82,7 +84,7 @@ def files_of(root: Path, writes: Iterable[Write], copies: "Copies") -> tuple[Kep
             if not copies.has_room_for(write):
                 return ()
             new = digest_of_file(write.source) if write.source else NO_FILE_DIGEST
-            kept.append(KeptFile(write.path, None, new, copies.make(write) if write.before else ""))
+            kept.append(UndoableFile(write.path, None, new, copies.make(write) if write.before else ""))
             continue
         if write.source is not None:
             return ()
@@ -95,7 +97,7 @@ def files_of(root: Path, writes: Iterable[Write], copies: "Copies") -> tuple[Kep
         if size > MAX_WRITE_BYTES:
             return ()
         held = None if before is None else text or ""
-        kept.append(KeptFile(write.path, held, digest(None if write.deletes else after or "")))
+        kept.append(UndoableFile(write.path, held, digest(None if write.deletes else after or "")))
     return tuple(kept)
 
 
@@ -110,12 +112,12 @@ def _read(root: Path, write: Write) -> bytes:
         return file.read()
 
 
-def pack(write: KeptWrite) -> bytes:
+def pack(write: UndoableWrite) -> bytes:
     text = json.dumps(asdict(write), ensure_ascii=False)
     return f"{digest(text)}\n{text}".encode()
 
 
-def unpack(data: bytes) -> KeptWrite:
+def unpack(data: bytes) -> UndoableWrite:
     """Deserialize a write.
 
     Raises ValueError if the data is damaged or was stored by another version of Bifolio.
@@ -126,7 +128,9 @@ def unpack(data: bytes) -> KeptWrite:
     values = json.loads(text)
     try:
         permits = tuple(Permit(**permit) for permit in values["permits"])
-        return KeptWrite(values["caller"], permits, tuple(KeptFile(**file) for file in values["files"]))
+        return UndoableWrite(
+            values["caller"], permits, tuple(UndoableFile(**file) for file in values["files"])
+        )
     except (KeyError, TypeError) as error:
         raise ValueError("a saved write has another version") from error
 
@@ -146,7 +150,7 @@ class UndoFolder:
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    def keep(self, write: KeptWrite) -> str:
+    def keep(self, write: UndoableWrite) -> str:
         """Store a write, and return its id. Requires the site's write lock. Raises OSError."""
         folder = undo_folder(self.root)
         data, id_ = pack(write), secrets.token_urlsafe(24)
@@ -154,7 +158,7 @@ class UndoFolder:
         make_once(_file(folder, id_), data)
         return id_
 
-    def find(self, id_: str, caller: str) -> KeptWrite | None:
+    def find(self, id_: str, caller: str) -> UndoableWrite | None:
         try:
             with _open(_file(self.root / STATE_FOLDER / "undo", id_)) as file:
                 if time.time() - os.fstat(file.fileno()).st_mtime > RETENTION_S:
@@ -164,7 +168,7 @@ class UndoFolder:
             return None
         return write if write.caller == caller else None
 
-    def copy_of(self, file: KeptFile) -> Path:
+    def copy_of(self, file: UndoableFile) -> Path:
         """Return the path of the copy of a media file."""
         return self.root / STATE_FOLDER / "undo" / file.copy
 
@@ -243,7 +247,7 @@ def _make_room(folder: Path, size: int, new: Collection[str]) -> None:
 COPY_SUFFIX = ".copy"
 
 
-class Copies:
+class MediaCopies:
     """Copies of the media files that a write is about to replace, in the undo folder."""
 
     def __init__(self, root: Path) -> None:
@@ -276,7 +280,7 @@ class Copies:
 # --- recorder -------------------------------------------------------------------------------------
 
 
-class Keeper:
+class UndoRecorder:
     """Recorder that stores one write for undo."""
 
     def __init__(self, root: Path, caller: str, permits: Collection[Permit]) -> None:
@@ -291,15 +295,15 @@ class Keeper:
 
         If storing them fails, the write still succeeds, but can't be undone.
         """
-        files: tuple[KeptFile, ...] = ()
-        copies = Copies(self._folder.root)
+        files: tuple[UndoableFile, ...] = ()
+        copies = MediaCopies(self._folder.root)
         try:
             with suppress(OSError):
-                files = files_of(self._folder.root, writes, copies)
+                files = read_undoable_files(self._folder.root, writes, copies)
             yield
             if files:
                 with suppress(OSError):
-                    self.id = self._folder.keep(KeptWrite(self._caller, self._permits, files))
+                    self.id = self._folder.keep(UndoableWrite(self._caller, self._permits, files))
                     after = {write.path: write.data.decode() for write in writes if write.data is not None}
                     self.texts = [
                         (f.path, f.before, after.get(f.path)) for f in files if not is_media(f.path)

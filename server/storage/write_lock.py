@@ -23,13 +23,13 @@ class WriteLock:
         self._threads = threading.Lock()
 
     @contextmanager
-    def held(self, seconds: float = LOCK_TIMEOUT_S) -> Iterator[None]:
+    def held(self, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
         """Context manager that holds the write lock.
 
-        Raises BusyError after `seconds`, and OSError if the lock can't be used.
+        Raises BusyError after `timeout_s` seconds, and OSError if the lock can't be used.
         """
-        deadline = time.monotonic() + seconds
-        if not self._threads.acquire(timeout=seconds):
+        deadline = time.monotonic() + timeout_s
+        if not self._threads.acquire(timeout=timeout_s):
             raise BusyError()
         try:
             with ExitStack() as held:

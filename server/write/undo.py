@@ -13,7 +13,7 @@ from server.storage.entry import Entry
 from server.storage.files import size_signature
 from server.storage.media import upload_path
 from server.storage.store import Store
-from server.storage.undo import NO_FILE_DIGEST, KeptFile, KeptWrite, digest, digest_of_file, is_media
+from server.storage.undo import NO_FILE_DIGEST, UndoableFile, UndoableWrite, digest, digest_of_file, is_media
 from server.write.broken_files import describe
 from server.write.context import Context
 
@@ -54,8 +54,8 @@ class UndoRequest:
     - `may_see`: returns whether the actor is allowed to see a file.
     """
 
-    write: KeptWrite
-    copy_of: Callable[[KeptFile], Path]
+    write: UndoableWrite
+    copy_of: Callable[[UndoableFile], Path]
     permit: Callable[[Sequence[UndoneDocument]], None]
     may_see: Callable[[str], bool]
 
@@ -94,7 +94,7 @@ def _digest_of_media(context: Context, path: str) -> str:
     return digest_of_file(context.changeset.root / path) if context.changeset.exists(path) else NO_FILE_DIGEST
 
 
-def _digest_before(restoration: UndoRequest, file: KeptFile) -> str:
+def _digest_before(restoration: UndoRequest, file: UndoableFile) -> str:
     return digest_of_file(restoration.copy_of(file)) if file.copy else digest(file.before)
 
 
@@ -185,7 +185,7 @@ def _refuse_contradictions(restoration: UndoRequest, context: Context) -> None:
             )
 
 
-def _documents(kept: KeptWrite, store: Store) -> Iterator[Document]:
+def _documents(kept: UndoableWrite, store: Store) -> Iterator[Document]:
     for file in kept.files:
         if file.before is not None:
             document = _document(file.path, file.before, store)

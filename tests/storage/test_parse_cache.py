@@ -183,7 +183,7 @@ def test_what_is_packed_is_unpacked(root: Path) -> None:
     entries = sorted(site._replica.contents.entries.values(), key=lambda entry: entry.path)
     kept = [CachedEntry(entry, 5) for entry in entries]
     again = sorted(unpack(pack(kept), site.state.schema.types), key=lambda k: k.entry.path)
-    assert [(k.entry.path, k.entry.signature, k.entry.problems, k.at) for k in again] == [
+    assert [(k.entry.path, k.entry.signature, k.entry.problems, k.read_at_ns) for k in again] == [
         (e.path, e.signature, e.problems, 5) for e in entries
     ]
     rows = [repr(k.entry.document.row) for k in again if k.entry.document]

@@ -28,7 +28,7 @@ def test_one_who_waits_has_a_turn_beside_one_who_takes_the_lock_again_and_again(
     try:
         lock = lock_of(tmp_path)
         for _ in range(20):
-            with lock.held(seconds=1):
+            with lock.held(timeout_s=1):
                 number = lock.number
                 time.sleep(0.002)
         assert number > 2  # The other process wrote, too.
@@ -46,7 +46,7 @@ def test_it_is_free_again_although_a_process_was_forked_while_it_was_held(tmp_pa
             finally:
                 os._exit(1)
     try:
-        with lock_of(tmp_path).held(seconds=0.1):
+        with lock_of(tmp_path).held(timeout_s=0.1):
             assert os.waitpid(pid, os.WNOHANG) == (0, 0)
     finally:
         os.kill(pid, signal.SIGKILL)
@@ -60,10 +60,10 @@ def test_it_is_held_also_where_there_is_no_file_beside_the_folder(tmp_path: Path
         if pid == 0:
             status = 1
             try:
-                with second.held(seconds=0.05):
+                with second.held(timeout_s=0.05):
                     status = 0
             finally:
                 os._exit(status)
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 1
-    with second.held(seconds=0.05):
+    with second.held(timeout_s=0.05):
         assert second.number == 0

@@ -48,7 +48,7 @@ from server.site.replica import State
 from server.site.writing.preparing import Prepare, Request, Result
 from server.site.writing.speculative_writes import Chain, rebase_writes
 from server.storage.changeset import Changeset
-from server.storage.git.commit import Made
+from server.storage.git.commit import PreparedCommit
 from server.storage.git.refs import head_commit
 
 log = logging.getLogger("bifolio")
@@ -192,9 +192,11 @@ class Arbiter:
                 break
         return links
 
-    def _extend_chain(self, chain: Chain, attempt: "WriteAttempt[Any, Any]", made: Made) -> bool:
+    def _extend_chain(self, chain: Chain, attempt: "WriteAttempt[Any, Any]", made: PreparedCommit) -> bool:
         # Return False if the next write can't be prepared on top of this one.
-        if self.site.state.snapshot is not chain.base_snapshot or (attempt.writes and made.changed is None):
+        if self.site.state.snapshot is not chain.base_snapshot or (
+            attempt.writes and made.changed_files is None
+        ):
             return False
         return self.site.committer.extend(chain, attempt.writes)
 
@@ -219,7 +221,7 @@ class Arbiter:
         If another machine pushes first, `contents` is called again.
         """
 
-        def make(level: PushBase) -> Made:
+        def make(level: PushBase) -> PreparedCommit:
             return create_unpublished_commit(
                 self.site, contents(), message, documents, authorship, level.head
             )
@@ -254,7 +256,9 @@ class Arbiter:
             hidden = error.details or not isinstance(error, NotTakenOverError)
             raise type(error)("" if hidden else error.message) from error
 
-    def _push_new_commit(self, create_commit: Callable[[PushBase], Made]) -> tuple[PushBase, Made]:
+    def _push_new_commit(
+        self, create_commit: Callable[[PushBase], PreparedCommit]
+    ) -> tuple[PushBase, PreparedCommit]:
         """Call `create_commit`, and push the result. If another machine pushes first, retry.
 
         Returns the `PushBase` that the commit is based on, and the commit.
@@ -294,7 +298,7 @@ class Arbiter:
     def _put_in_place(
         self,
         level: PushBase,
-        prepared: Made,
+        prepared: PreparedCommit,
         attempt: "WriteAttempt[Any, Any]",
         earlier_contents: Mapping[str, bytes | None],
     ) -> None:
@@ -308,8 +312,8 @@ class Arbiter:
             commit,
             commit,
             only_if_ready=True,
-            changed_files=prepared.changed,
-            committed_at=prepared.at,
+            changed_files=prepared.changed_files,
+            committed_at=prepared.created_at,
             other_refs=names,
         )
         changeset, by = Changeset(self.root), replace(by, mentioned_documents=None)

@@ -25,7 +25,7 @@ from server.site.replica import State
 from server.site.site import Site
 from server.site.writing.preparing import Prepare, Request, Result, SpeculativeWrite
 from server.site.writing.speculative_writes import Chain
-from server.storage.git.commit import Made
+from server.storage.git.commit import PreparedCommit
 from server.storage.git.refs import head_commit
 from server.storage.git.tree import changed_files
 from server.storage.intent import Write
@@ -66,7 +66,7 @@ class WriteAttempt(Turn, Generic[Request, Result]):
             self.site.preview(self.prepare, self.request, SpeculativeWrite(self._first))
             self._begun = head
 
-    def commit(self, head: str, chain: Chain | None) -> Made:
+    def commit(self, head: str, chain: Chain | None) -> PreparedCommit:
         """Prepare the write and commit it on top of `head`, after any earlier writes in `chain`.
 
         Conflicts are detected against the served state, because the chain might never be served.
@@ -82,7 +82,7 @@ class WriteAttempt(Turn, Generic[Request, Result]):
         if not chain:
             self._begun = self._begun or head
         if not self.writes:
-            return Made()
+            return PreparedCommit()
         message, documents = self.site.committer.message_and_documents(
             self.writes, self.by, self.result, chain
         )
@@ -118,11 +118,11 @@ class ChainedWrite:
     """A write in a chain, and its commit. `head` is the commit's parent."""
 
     attempt: WriteAttempt[Any, Any]
-    prepared: Made
+    prepared: PreparedCommit
     head: str
 
 
-def of_git(make: Callable[[], Made]) -> Made:
+def of_git(make: Callable[[], PreparedCommit]) -> PreparedCommit:
     try:
         return make()
     except CommitError as error:

@@ -86,7 +86,7 @@ def content_times(commits: Iterable[Commit], ignored: frozenset[str] = frozenset
             if change.status == "R":
                 names.pop(change.path, None)
                 names[change.before] = path
-            is_same = change.status == "R" and change.alike == 100
+            is_same = change.status == "R" and change.similarity_percent == 100
             if not is_same and commit.id not in ignored:
                 times[path] = max(times.get(path, 0), commit.committed)
     return times

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from server.site.commits.message import Authorship, with_trailers
 from server.site.site import Site
-from server.storage.git.commit import Made, NewCommit, Person
+from server.storage.git.commit import NewCommit, Person, PreparedCommit
 
 
 def create_unpublished_commit(
@@ -16,7 +16,7 @@ def create_unpublished_commit(
     documents: Iterable[str],
     authorship: Authorship,
     base: str,
-) -> Made:
+) -> PreparedCommit:
     """Create a commit of `files` on top of `base` without moving a branch. Raises CommitError.
 
     `documents` are listed at the end of the commit message. If git ignores all of the files, no commit is

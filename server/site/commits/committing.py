@@ -24,9 +24,9 @@ from server.site.writing.speculative_writes import Chain
 from server.storage.git.checkout import holds
 from server.storage.git.command import git_as_owner, is_full
 from server.storage.git.commit import (
-    Made,
     NewCommit,
     Person,
+    PreparedCommit,
     changes_of,
     is_nested,
     is_own_commit,
@@ -48,7 +48,7 @@ from server.storage.git.refs import checked_out, find_commit, head_commit, is_an
 from server.storage.git.repository import Repository, Tree, repository_of
 from server.storage.git.tree import changed_files
 from server.storage.git.trouble import Concern, trouble_log
-from server.storage.git.written import ByOthers, committed_by_others, is_on_disk, is_replaced_on_disk
+from server.storage.git.written import OthersCommits, committed_by_others, is_on_disk, is_replaced_on_disk
 from server.storage.intent import Write
 
 log = logging.getLogger("bifolio")
@@ -268,7 +268,7 @@ class Committer:
                 self.queue.keep(name)
         return self.commit_up_to(name, ignore_delay=True)
 
-    def prepare(self, new: NewCommit) -> Made:
+    def prepare(self, new: NewCommit) -> PreparedCommit:
         """Create a commit on top of `new.base` without moving the branch, or use the existing commit
         `new.ready`.
 
@@ -282,13 +282,13 @@ class Committer:
             repository.require_quiet()
             wait_for_index(repository, time.monotonic() + GIT_LOCK_TIMEOUT_S)
             if new.ready:
-                return Made(new.ready)
+                return PreparedCommit(new.ready)
             changed = changes_of(repository, new, new.base)
             if not changed and not new.joins:
-                return Made()
+                return PreparedCommit()
             if by_git:
-                return Made(prepare_by_git(repository, new, new.base, changed))
-            return Made(prepare_commit(repository, new, new.base, changed), changed, new.committed)
+                return PreparedCommit(prepare_by_git(repository, new, new.base, changed))
+            return PreparedCommit(prepare_commit(repository, new, new.base, changed), changed, new.committed)
 
     def _commit_queue(self, timeout_s: float, last_id: str = "", *, ignore_delay: bool = False) -> None:
         """Commit the queued writes that are due, up to the write with the ID `last_id`, if given.
@@ -535,7 +535,7 @@ class Committer:
         for path in sorted(paths):
             content = last[path].files[path]
             by_others = committed_by_others(repository, path, content, bases[path], head)
-            if content is not None and by_others is ByOthers.ANOTHER_VERSION:
+            if content is not None and by_others is OthersCommits.ANOTHER_VERSION:
                 kept = self.queue.put_aside(last[path], path)
                 log.warning(
                     "%s: someone committed a different version of %s before a write to this file was "

@@ -15,7 +15,7 @@ from server.storage.git.refs import find_commit
 from server.storage.git.repository import Repository
 from server.storage.git.written import (
     Basis,
-    ByOthers,
+    OthersCommits,
     committed_by_others,
     is_on_disk,
     is_replaced_on_disk,
@@ -73,7 +73,7 @@ def reverted_writes(repository: Repository, overwritten: Mapping[str, Overwritte
             newer = committed_by_others(repository, path, content, basis, head) if is_earlier else None
         except FileNotFoundError:  # another process has just committed the write and deleted its copy
             continue
-        if newer is ByOthers.NOTHING_NEWER:
+        if newer is OthersCommits.NOTHING_NEWER:
             writes.append(_write(root, path, content))
     return writes
 

@@ -162,13 +162,13 @@ class Bucket:
             except FileNotFoundError:
                 return False
 
-    def fetch(self, object_: StoredObject, into: IO[bytes], longest_s: float = 3600) -> None:
+    def fetch(self, object_: StoredObject, into: IO[bytes], timeout_s: float = 3600) -> None:
         """Download an object to the open file `into`, and verify its hash.
 
         Raises MissingObjectError if the object is missing or damaged. After an error, `into` can contain
         invalid data.
         """
-        digest, deadline = hashlib.sha256(), time.monotonic() + longest_s
+        digest, deadline = hashlib.sha256(), time.monotonic() + timeout_s
         start, window = 0, PART_BYTES
         while start < object_.size or not start:
             end, began = min(start + window, object_.size), time.monotonic()

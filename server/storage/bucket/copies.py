@@ -30,11 +30,11 @@ FETCH_TIMEOUT_S = 60.0
 class Source(Protocol):
     """Interface for fetching objects, for example from a bucket."""
 
-    def fetch(self, object_: StoredObject, into: IO[bytes], longest_s: float) -> None:
+    def fetch(self, object_: StoredObject, into: IO[bytes], timeout_s: float) -> None:
         """Write an object's content to the open file `into`. Raises BucketError, for example on a timeout."""
 
 
-class Copies:
+class LocalObjectCache:
     """Cache of bucket objects for the site at `root`. Safe for use by multiple threads and processes."""
 
     def __init__(self, root: Path) -> None:
@@ -45,10 +45,10 @@ class Copies:
         # Threads that fetch the same object use the same lock.
         self._turns = [threading.Lock() for _ in range(_TURNS)]
 
-    def open(self, object_: StoredObject, source: Source, most: int) -> BufferedReader:
+    def open(self, object_: StoredObject, source: Source, max_bytes: int) -> BufferedReader:
         """Open a cached object for reading, after downloading it from `source` if necessary.
 
-        `most` is the cache's maximum size in bytes.
+        `max_bytes` is the cache's maximum size in bytes.
 
         Raises BucketError. Raises BusyError if too many downloads are waiting, and StorageError for disk
         errors.
@@ -58,7 +58,7 @@ class Copies:
             return file
         with self._turn(object_):
             try:
-                return self._kept(object_) or self._fetch(object_, source, most)
+                return self._kept(object_) or self._fetch(object_, source, max_bytes)
             except OSError as error:
                 raise StorageError(f"The file can't be stored: {os.strerror(error.errno or 0)}") from error
 
@@ -68,12 +68,12 @@ class Copies:
         except OSError:
             return False
 
-    def add(self, object_: StoredObject, file: Path, most: int) -> None:
-        """Add an uploaded file to the cache. `most` is the cache's maximum size in bytes."""
+    def add(self, object_: StoredObject, file: Path, max_bytes: int) -> None:
+        """Add an uploaded file to the cache. `max_bytes` is the cache's maximum size in bytes."""
         with suppress(OSError):
             target = self._make_path(object_)
             os.link(file, target)
-            self._files.note_added(object_.size, most)
+            self._files.note_added(object_.size, max_bytes)
 
     def _kept(self, object_: StoredObject) -> BufferedReader | None:
         try:
@@ -87,7 +87,7 @@ class Copies:
             os.utime(file.fileno())
         return file
 
-    def _fetch(self, object_: StoredObject, source: Source, most: int) -> BufferedReader:
+    def _fetch(self, object_: StoredObject, source: Source, max_bytes: int) -> BufferedReader:
         target = self._make_path(object_)
         with tempfile.NamedTemporaryFile(dir=self.folder, prefix=NEW_PREFIX, delete=False) as file:
             try:
@@ -95,7 +95,7 @@ class Copies:
                 file.flush()
                 os.replace(file.name, target)
                 opened = target.open("rb")
-                self._files.note_added(object_.size, most)
+                self._files.note_added(object_.size, max_bytes)
                 return opened
             finally:
                 Path(file.name).unlink(missing_ok=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from server.errors import BusyError
-from server.storage.bucket.copies import Copies
+from server.storage.bucket.copies import LocalObjectCache
 from server.storage.bucket.stored import StoredFile, StoredFormat, StoredObject, ending_for
 from server.storage.images.cache import size_of_image
 from server.storage.images.errors import UnresizableError
@@ -54,16 +54,16 @@ class Target(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Keeper:
+class MediaUploader:
     """Uploader for media files and their resized variants, which it also adds to a local cache."""
 
     target: Target
     formats: Path  # the folder in which variants are created
-    copies: Copies | None = None
-    most: int = 0  # maximum size of the cache in bytes
+    copies: LocalObjectCache | None = None
+    max_cache_bytes: int = 0  # maximum size of the cache in bytes
     previews: bool = False  # whether to add placeholders to description files
 
-    def keep(self, source: Path, ending: str) -> StoredFile:
+    def upload(self, source: Path, ending: str) -> StoredFile:
         """Upload a file and its resized variants. Return the data for its description file.
 
         Raises BucketError, and OSError if the file can't be read.
@@ -89,7 +89,7 @@ class Keeper:
     def _put(self, object_: StoredObject, source: Path, ending: str) -> None:
         self.target.put(object_, source, headers_of(mime_type(f"x{ending}")))
         if self.copies:
-            self.copies.add(object_, source, self.most)
+            self.copies.add(object_, source, self.max_cache_bytes)
 
     def _formats(
         self, source: Path, sha256: str, ending: str, image_size: ImageSize | None

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from server.config.model import Settings
 from server.errors import BucketError, BusyError
-from server.storage.bucket.copies import Copies
-from server.storage.bucket.keeping import Keeper
+from server.storage.bucket.copies import LocalObjectCache
+from server.storage.bucket.keeping import MediaUploader
 from server.storage.bucket.opening import open_bucket
 from server.storage.bucket.stored import StoredFile, StoredObject
 
@@ -32,7 +32,7 @@ class SiteBucket:
     """A site's bucket, if one is configured. `formats` is the folder for resized images."""
 
     def __init__(self, root: Path, formats: Path) -> None:
-        self._formats, self._copies = formats, Copies(root)
+        self._formats, self._copies = formats, LocalObjectCache(root)
         self._places = threading.BoundedSemaphore(MAX_CONCURRENT_UPLOADS)
         self._check: _Check | None = None
         self._checking = threading.Lock()
@@ -48,8 +48,10 @@ class SiteBucket:
         copies = self._copies if serving(settings) == STREAM else None
         with self._place():
             media = settings.media
-            keeper = Keeper(open_bucket(settings), self._formats, copies, media.cache, media.placeholders)
-            return keeper.keep(source, ending)
+            uploader = MediaUploader(
+                open_bucket(settings), self._formats, copies, media.cache, media.placeholders
+            )
+            return uploader.upload(source, ending)
 
     def open(self, settings: Settings, object_: StoredObject) -> BufferedReader:
         """Open an object from the local cache or the bucket.

@@ -14,7 +14,7 @@ from server.errors import CommitError
 from server.storage.git.command import git_as_owner, git_or_fail
 from server.storage.git.index import OWN_INDEX, copy_index, set_files
 from server.storage.git.repository import Repository, Staged, Tree
-from server.storage.git.written import Basis, ByOthers, committed_by_others, store_blob
+from server.storage.git.written import Basis, OthersCommits, committed_by_others, store_blob
 
 _FORBIDDEN_NAME_CHARS = re.compile(r"[\x00-\x1f\x7f<>]+")
 _AUTHOR_VARIABLES = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL")  # These override the configured author.
@@ -84,12 +84,12 @@ class NewCommit:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class PreparedCommit:
     """A new commit that no branch points to yet."""
 
     commit: str = ""  # "" if there was nothing to commit
-    changed: Tree | None = None  # None if the changed files may differ from the input
-    at: int | None = None  # in seconds since 1970
+    changed_files: Tree | None = None  # None if the changed files may differ from the input
+    created_at: int | None = None  # in seconds since 1970
 
 
 # --- the contents ------------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ def changes_of(repository: Repository, new: NewCommit, head: str) -> Tree:
         basis = new.bases.get(path, Basis(new.base))
         if (
             after != before
-            and committed_by_others(repository, path, content, basis, head) is ByOthers.NOTHING_NEWER
+            and committed_by_others(repository, path, content, basis, head) is OthersCommits.NOTHING_NEWER
         ):
             changed[path] = after
     return changed

@@ -64,10 +64,10 @@ class CommitQueue:
 
     # --- under the site's write lock -------------------------------------------------------------------
 
-    def stage(self, about: Mapping[str, Any], files: Mapping[str, bytes | Path | None]) -> str:
+    def stage(self, fields: Mapping[str, Any], files: Mapping[str, bytes | Path | None]) -> str:
         """Store a write before its files change. Return its name in the queue.
 
-        `files` maps paths to new contents. `about` contains the other fields of `Pending`. Raises OSError.
+        `files` maps paths to new contents. `fields` contains the other fields of `Pending`. Raises OSError.
         """
         self.folder.mkdir(mode=0o700, exist_ok=True)
         name = self._next_name()
@@ -79,22 +79,22 @@ class CommitQueue:
                 kept[path] = {"file": beside}
             else:
                 kept[path] = None if content is None else {"text": content.decode(errors="surrogateescape")}
-        data = json.dumps({**about, "files": kept}).encode()
+        data = json.dumps({**fields, "files": kept}).encode()
         stage(data, self.folder / (name + _STAGED_SUFFIX), 0o600)
         return name
 
     @contextmanager
-    def making(self, root: Path, name: str, about: Mapping[str, Any]) -> Iterator[None]:
+    def making(self, root: Path, name: str, fields: Mapping[str, Any]) -> Iterator[None]:
         """Context manager for a block that applies a staged write. Drops the write if the block fails.
 
         The files in the write's `beside` field are checked out before the block runs.
         """
-        beside = about.get("beside", ())
+        beside = fields.get("beside", ())
         try:
-            check_out(root, about["ready"], beside)
+            check_out(root, fields["ready"], beside)
             yield
         except BaseException:
-            check_out(root, about["base"], beside)
+            check_out(root, fields["base"], beside)
             self.drop(name)
             raise
 
@@ -137,8 +137,8 @@ class CommitQueue:
     # --- for the committing thread ---------------------------------------------------------------------
 
     @contextmanager
-    def committing(self, seconds: float) -> Iterator[bool]:
-        """Context manager that tries for up to `seconds` to become the only committing thread.
+    def committing(self, timeout_s: float) -> Iterator[bool]:
+        """Context manager that tries for up to `timeout_s` seconds to become the only committing thread.
 
         Yields whether the thread succeeded. The committing thread can enter the context again.
         """
@@ -146,7 +146,7 @@ class CommitQueue:
             yield True
             return
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        with FileLock(self.folder / _LOCK_FILE).held(seconds) as alone:
+        with FileLock(self.folder / _LOCK_FILE).held(timeout_s) as alone:
             if alone:
                 self._committer = threading.get_ident()
             try:

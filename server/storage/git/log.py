@@ -29,7 +29,7 @@ class FileChange:
     status: str  # a letter as in git: A, M, D, R (renamed from `before`), C or T
     path: str
     before: str = ""
-    alike: int = 100  # similarity of a renamed file in percent
+    similarity_percent: int = 100  # similarity of a renamed file in percent
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,12 +164,12 @@ class CommitLog:
         self._position += len(data)
 
 
-def read_commits(root: Path, revisions: Iterable[str], most: int | None = None) -> list[Commit]:
-    """Return the newest `most` commits that the revisions select, or all if `most` is None.
+def read_commits(root: Path, revisions: Iterable[str], limit: int | None = None) -> list[Commit]:
+    """Return the newest `limit` commits that the revisions select, or all if `limit` is None.
 
     As in git, `COMMIT` includes a commit and its ancestors, and `^COMMIT` excludes them. Raises GitError.
     """
-    return _read(root, revisions, "-c", *([] if most is None else [f"-n{most}"]))
+    return _read(root, revisions, "-c", *([] if limit is None else [f"-n{limit}"]))
 
 
 def read_merges(root: Path, ids: Collection[str]) -> list[Commit]:
@@ -249,7 +249,8 @@ def _readable(text: str) -> str:
 
 def _row_of(commit: Commit) -> list[object]:
     changes = [
-        [c.status, c.path, c.before, c.alike] if c.before else [c.status, c.path] for c in commit.changes
+        [c.status, c.path, c.before, c.similarity_percent] if c.before else [c.status, c.path]
+        for c in commit.changes
     ]
     header = [commit.author, commit.email, commit.authored, commit.committed]
     return [commit.id, " ".join(commit.parents), *header, commit.message, changes]

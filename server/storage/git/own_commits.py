@@ -35,10 +35,13 @@ class OwnCommits:
         self._folder = folder
         self._known: dict[str, dict[str, OwnVersion]] = {}  # Records never change.
 
-    def note(self, versions: Mapping[str, OwnVersion], until: str) -> None:
-        """Record versions by path, for writes up to `until`. Raises OSError."""
+    def note(self, versions: Mapping[str, OwnVersion], last_reader: str) -> None:
+        """Store a record of versions by path. Raises OSError.
+
+        `last_reader` is the name of the last queued write that needs the record.
+        """
         last = max(versions.values(), key=lambda version: version.write)
-        path = self._folder / "-".join((_PREFIX, until, last.write, last.commit or _UNCHANGED))
+        path = self._folder / "-".join((_PREFIX, last_reader, last.write, last.commit or _UNCHANGED))
         path.unlink(missing_ok=True)  # An earlier attempt may have left this file.
         stage(json.dumps({name: asdict(version) for name, version in versions.items()}).encode(), path, 0o600)
 

@@ -98,7 +98,7 @@ def with_commits(
     for commit in reversed(list(commits)):
         at = commit.committed
         for change in commit.changes:
-            renamed = change.status == "R" and change.alike >= CERTAIN_RENAME_PERCENT
+            renamed = change.status == "R" and change.similarity_percent >= CERTAIN_RENAME_PERCENT
             first = later[change.before][0] if renamed and change.before in later else at
             for path in filter(None, (change.path, change.before)):
                 earliest, last = later.get(path, (at, at))

@@ -31,7 +31,7 @@ class Basis:
     write: str = ""  # the write's name in the queue
 
 
-class ByOthers(Enum):
+class OthersCommits(Enum):
     """What other people have committed to a file since a write."""
 
     NOTHING_NEWER = "nothing, or only versions that Bifolio has written before or after the write"
@@ -41,23 +41,23 @@ class ByOthers(Enum):
 
 def committed_by_others(
     repository: Repository, path: str, content: bytes | Path | None, basis: Basis, head: str
-) -> ByOthers:
+) -> OthersCommits:
     """Return what other people have committed to a file since Bifolio wrote `content` to it.
 
     `head` is the checked-out commit. Raises CommitError and GitError.
     """
     root = repository.root
     if not basis.commit or basis.commit == head or is_on_disk(root / path, content):
-        return ByOthers.NOTHING_NEWER
+        return OthersCommits.NOTHING_NEWER
     # If history was rewritten, the commit may be missing.
     if not head or not are_commits(root, basis.commit):
-        return ByOthers.NOTHING_NEWER
+        return OthersCommits.NOTHING_NEWER
     since = ("--end-of-options", f"{basis.commit}..{head}")
     commits = git_or_fail(root, "log", "--format=%H", *since, "--", path).split()
     if not commits:
-        return ByOthers.NOTHING_NEWER
+        return OthersCommits.NOTHING_NEWER
     written = store_blob(root, path, content) if content is not None else DELETED
-    result = ByOthers.NOTHING_NEWER
+    result = OthersCommits.NOTHING_NEWER
     own_commits = {own.commit: own.write for own in basis.own if own.commit}
     earlier_blobs = {own.blob for own in basis.own if own.write < basis.write}
     if not is_ancestor(root, basis.commit, head):
@@ -69,14 +69,14 @@ def committed_by_others(
         if write is not None and write < basis.write:
             return result
         if write == basis.write or _blob(version) == written:
-            return ByOthers.THE_WRITE
+            return OthersCommits.THE_WRITE
         if _blob(version) in earlier_blobs:
             return result
         digests = _digests(repository, commit, path, version)
         if not digests.isdisjoint(basis.digests):
             return result
         if digests.isdisjoint(basis.later):
-            result = ByOthers.ANOTHER_VERSION
+            result = OthersCommits.ANOTHER_VERSION
     return result
 
 

@@ -35,7 +35,7 @@ def find_renames(commits: Iterable[tuple[str, Iterable[FileChange]]], layout: La
         for change in changes:
             if change.status == "R" and change.before:
                 path, alike = current.get(change.path, (change.path, 100))
-                moved[change.before] = path, min(alike, change.alike)
+                moved[change.before] = path, min(alike, change.similarity_percent)
             # Before this commit, there was no file at this path, or a different one.
             if change.status in "ADR":
                 current[change.path] = "", 0

@@ -16,7 +16,7 @@ from server.errors import BucketError, BusyError, MissingObjectError
 from server.storage.bucket import bucket as buckets
 from server.storage.bucket import copies as kept
 from server.storage.bucket.bucket import Bucket
-from server.storage.bucket.copies import Copies
+from server.storage.bucket.copies import LocalObjectCache
 from server.storage.bucket.keeping import headers_of, is_shown
 from server.storage.bucket.stored import StoredObject
 from tests.buckets import NAME, PREFIX, S3
@@ -108,7 +108,10 @@ def test_credentials_that_are_refused(s3: S3, tmp_path: Path, monkeypatch: pytes
 
 
 def test_copies_are_bounded_and_the_last_used_stay(bucket: Bucket, tmp_path: Path) -> None:
-    copies, objects = Copies(tmp_path), [put(bucket, tmp_path, bytes([i]) * 1000) for i in range(12)]
+    copies, objects = (
+        LocalObjectCache(tmp_path),
+        [put(bucket, tmp_path, bytes([i]) * 1000) for i in range(12)],
+    )
     for i, object_ in enumerate(objects):
         with copies.open(object_, bucket, 5000) as file:
             assert file.read() == bytes([i]) * 1000
@@ -120,7 +123,7 @@ def test_copies_are_bounded_and_the_last_used_stay(bucket: Bucket, tmp_path: Pat
 
 
 def test_a_copy_that_was_cut_off_is_fetched_again(bucket: Bucket, tmp_path: Path) -> None:
-    copies, object_ = Copies(tmp_path), put(bucket, tmp_path, b"text")
+    copies, object_ = LocalObjectCache(tmp_path), put(bucket, tmp_path, b"text")
     copies.open(object_, bucket, MB).close()
     (tmp_path / ".bifolio/media" / object_.key).write_bytes(b"te")
     with copies.open(object_, bucket, MB) as file:
@@ -132,7 +135,7 @@ def test_only_so_many_wait(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(kept, "QUEUE_TIMEOUT_S", 0.05)
     object_ = put(bucket, tmp_path, b"text")
     with pytest.raises(BusyError):
-        Copies(tmp_path).open(object_, bucket, MB)
+        LocalObjectCache(tmp_path).open(object_, bucket, MB)
 
 
 class Blocked:
@@ -154,7 +157,7 @@ def test_readers_of_a_slow_object_leave_others_their_places(
 ) -> None:
     monkeypatch.setattr(kept, "MAX_CONCURRENT_FETCHES", 2)
     slow, other = put(bucket, tmp_path, b"slow"), put(bucket, tmp_path, b"other")
-    copies, source = Copies(tmp_path), Blocked(bucket, slow)
+    copies, source = LocalObjectCache(tmp_path), Blocked(bucket, slow)
     with ThreadPoolExecutor(4) as pool:
         readers = [pool.submit(copies.open, slow, source, MB) for _ in range(4)]
         source.begun.wait(30)
