@@ -11,8 +11,8 @@ from server.site.writing.speculative_writes import Chain
 from server.storage.changeset import Changeset
 from server.storage.entry import Entry
 from server.storage.files import (
+    FileListing,
     Signature,
-    Walk,
     digest_of,
     ignored,
     is_skipped,
@@ -31,7 +31,7 @@ MAX_STAT_PATHS = 200  # Above this, listing all folders is faster.
 RACY_WINDOW_NS = 50_000_000
 
 
-def list_if_needed(contents: Contents, hints: Collection[str] | None) -> Walk | None:
+def list_if_needed(contents: Contents, hints: Collection[str] | None) -> FileListing | None:
     """Return a listing of all content folders, or None if checking the paths in `hints` is enough."""
     if not (
         hints is None
@@ -48,7 +48,7 @@ def list_if_needed(contents: Contents, hints: Collection[str] | None) -> Walk | 
 
 
 def find_changed_files(
-    contents: Contents, hints: Collection[str], listing: Walk | None
+    contents: Contents, hints: Collection[str], listing: FileListing | None
 ) -> tuple[set[str], tuple[Problem, ...], Mapping[str, str]]:
     """Return the paths of changed files, the problems with folders and links, and the target of each link.
 
@@ -60,7 +60,7 @@ def find_changed_files(
     if listing is None:
         paths = set[str]()
         for hint in hinted:
-            inside = walk(contents.root, [hint]) if (contents.root / hint).is_dir() else Walk()
+            inside = walk(contents.root, [hint]) if (contents.root / hint).is_dir() else FileListing()
             if inside.problems or inside.links:
                 return find_changed_files(contents, hints, walk(contents.root, contents.store.layout.roots))
             paths |= {path for each in (hint, *inside.files) for path in (each, _beside(each))}
@@ -71,11 +71,11 @@ def find_changed_files(
     return media | _differing(contents, listing), tuple(listing.problems), listing.links
 
 
-def _differing(contents: Contents, listing: Walk) -> set[str]:
+def _differing(contents: Contents, listing: FileListing) -> set[str]:
     # A full comparison takes as long as listing the folders, and makes a forked process copy the memory of
     # all entries. Skip it if nothing has changed since an earlier comparison found no difference.
     state = (contents.applied, listing.digest())
-    unread = tuple(f"{folder}/" for folder in listing.unread)
+    unread = tuple(f"{folder}/" for folder in listing.unreadable_folders)
     if state == contents.clean_check:
         settling = {path for path in list(contents.unsettled) if not path.startswith(unread)}
         return {
@@ -84,7 +84,7 @@ def _differing(contents: Contents, listing: Walk) -> set[str]:
     if listing.is_summary:  # Files or entries have changed since the last full comparison.
         listing = walk(contents.root, contents.store.layout.roots)
         state = (contents.applied, listing.digest())
-        unread = tuple(f"{folder}/" for folder in listing.unread)
+        unread = tuple(f"{folder}/" for folder in listing.unreadable_folders)
     entries = dict(contents.entries)
     if unread:
         entries = {path: entry for path, entry in entries.items() if not path.startswith(unread)}
@@ -129,7 +129,7 @@ def _beside(path: str) -> str:
     return path.removesuffix(SIDECAR_SUFFIX) if path.endswith(SIDECAR_SUFFIX) else path + SIDECAR_SUFFIX
 
 
-def _differs(contents: Contents, path: str, listing: Walk | None = None) -> bool:
+def _differs(contents: Contents, path: str, listing: FileListing | None = None) -> bool:
     if has_changed(contents, path, listing):
         return True
     entry = contents.entries.get(path)
@@ -138,7 +138,7 @@ def _differs(contents: Contents, path: str, listing: Walk | None = None) -> bool
     return not _has_same_bytes(contents, entry, entry.signature)
 
 
-def has_changed(contents: Contents, path: str, listing: Walk | None = None) -> bool:
+def has_changed(contents: Contents, path: str, listing: FileListing | None = None) -> bool:
     """Return whether a file or its description file has changed since it was last read.
 
     The current signatures come from `listing` or, if it is None, from the disk.
@@ -155,7 +155,7 @@ def has_changed(contents: Contents, path: str, listing: Walk | None = None) -> b
     )
 
 
-def _signature(contents: Contents, path: str, listing: Walk | None) -> Signature | None:
+def _signature(contents: Contents, path: str, listing: FileListing | None) -> Signature | None:
     return listing.files.get(path) if listing else signature_of(contents.root / path)
 
 

@@ -10,7 +10,7 @@ from server.paths import cache_folder
 from server.storage.files import FileMark, file_mark_of
 from server.storage.git.index import is_own_lock
 from server.storage.git.log import read_commits
-from server.storage.git.repository import git_folder, git_lock, head_mark, is_at_work, place_mark
+from server.storage.git.repository import git_folder, git_lock, head_mark, is_git_working, place_mark
 from server.storage.git.times import CommitTimes, read_times, tell_changed_unknown, with_commits
 from server.storage.git.trouble import Concern, trouble_log
 from server.storage.git.uncommitted import changed_paths
@@ -247,7 +247,7 @@ def git_guard(state: GitState) -> Callable[[], None]:
     def check() -> None:
         lock = git_lock(folder)
         is_new = lock is not None and lock != lock_before and not is_own_lock(folder)
-        if is_new or is_at_work(lock) or file_mark_of(index) != before:
+        if is_new or is_git_working(lock) or file_mark_of(index) != before:
             raise GitBusyError()
 
     return check
@@ -256,7 +256,7 @@ def git_guard(state: GitState) -> Callable[[], None]:
 def wait_for_git(state: GitState, deadline: float) -> None:
     """Wait until git is not writing files, or until `deadline` on the monotonic clock."""
     folder = state.folder
-    while folder is not None and is_at_work(git_lock(folder)) and time.monotonic() < deadline:
+    while folder is not None and is_git_working(git_lock(folder)) and time.monotonic() < deadline:
         time.sleep(POLL_INTERVAL_S)
 
 

@@ -27,7 +27,7 @@ from server.site.contents import Contents
 from server.site.git_state import GitState, read_git_state
 from server.site.reuse import reuse_rule, stamp_of
 from server.storage.entry import Entry
-from server.storage.files import Signature, Walk, digest_of, walk
+from server.storage.files import FileListing, Signature, digest_of, walk
 from server.storage.helper_processes import end_with_parent
 from server.storage.images.cache import ImageCache
 from server.storage.media import SIDECAR_SUFFIX, upload_path
@@ -154,7 +154,7 @@ def _cache(path: Path, configuration: Configuration) -> ParseCache:
 @contextmanager
 def _listing_files(
     root: Path, folders: tuple[str, ...], *, use_process: bool
-) -> Iterator[Callable[[], Walk]]:
+) -> Iterator[Callable[[], FileListing]]:
     """Context manager that yields a function that returns a listing of all files.
 
     If `use_process` is set, a forked process starts to list the files at once.
@@ -175,7 +175,7 @@ def _replaced_documents(kept: Mapping[str, CachedEntry], entries: Mapping[str, E
 
 def _read_all(
     store: Store,
-    listing: Walk,
+    listing: FileListing,
     cache: ParseCache | None,
     kept: Mapping[str, CachedEntry],
     progress: Progress | None,

@@ -60,7 +60,7 @@ from server.site.writing.preparing import (
 from server.site.writing.response_state import with_written_documents
 from server.storage.changeset import Changeset
 from server.storage.entry import Entry
-from server.storage.git.repository import is_at_work
+from server.storage.git.repository import is_git_working
 from server.storage.git.times import CommitTimes
 from server.storage.git.trouble import Concern, trouble_log
 from server.storage.images.cache import ImageCache
@@ -234,7 +234,7 @@ class Site:
         """
         contents = self._contents
         before = git_marks(contents.git)
-        if stop_if_git_runs and is_at_work(before[0]):
+        if stop_if_git_runs and is_git_working(before[0]):
             return None
         try:
             self._repeat_reverted_writes()

@@ -28,7 +28,7 @@ class StagedFile:
 
     write: Write
     target: Path
-    aside: Path  # the new file before the swap, and the old file after it
+    journal_path: Path  # the new file before the swap, and the old file after it
     before: FileMark | None  # mark of the file at `target` before the swap, if any
     after: FileMark | None
 
@@ -37,7 +37,7 @@ class StagedFile:
         _require_unchanged(self.write.path, self.target, self.before, link_mark(self.target))
 
     def is_unedited(self) -> bool:
-        return self.after is not None and is_unchanged(self.aside, self.after, self.write.data)
+        return self.after is not None and is_unchanged(self.journal_path, self.after, self.write.data)
 
     def is_applied(self) -> bool:
         """Return True if the file at `target` is the new one, or was deleted as intended.
@@ -55,7 +55,9 @@ class StagedFile:
 
     def as_step(self, root: Path) -> Step:
         digests = (_digest(self.write.read), _digest(self.write.data))
-        return Step(str(self.target.relative_to(root)), self.aside.name, self.before, self.after, *digests)
+        return Step(
+            str(self.target.relative_to(root)), self.journal_path.name, self.before, self.after, *digests
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +66,13 @@ class Replacement:
 
     step: StagedFile
     former: Reader | None  # the old file, if it is kept open for a rollback
-    exact: bool  # The file at `aside` is the old file itself, not a link or copy.
+    has_original: bool  # The file at `journal_path` is the old file itself, not a link or copy.
 
     @property
     def holds_an_edit(self) -> bool:
         """True if another program edited the old file just before it was replaced."""
         expected = (self.step.before, self.step.after, None)
-        return self.exact and link_mark(self.step.aside) not in expected
+        return self.has_original and link_mark(self.step.journal_path) not in expected
 
 
 def replace(step: StagedFile, done: list[Replacement], open_files: ExitStack, recovery: Recovery) -> None:
@@ -91,7 +93,7 @@ def replace(step: StagedFile, done: list[Replacement], open_files: ExitStack, re
         except FileExistsError as error:
             raise _conflict(step.write.path, "appeared") from error
         except FileNotFoundError as error:
-            if step.after and not os.path.lexists(step.aside):
+            if step.after and not os.path.lexists(step.journal_path):
                 raise
             raise _conflict(step.write.path, "was removed") from error
         done.append(one)
@@ -107,21 +109,21 @@ def replace(step: StagedFile, done: list[Replacement], open_files: ExitStack, re
 def confirm(replacement: Replacement) -> None:
     """Raise ConflictError if another program edited the old file while it was being replaced."""
     step = replacement.step
-    if not (replacement.exact and step.before and os.path.lexists(step.aside)):
+    if not (replacement.has_original and step.before and os.path.lexists(step.journal_path)):
         return
-    if not is_unchanged(step.aside, step.before, step.write.read):
+    if not is_unchanged(step.journal_path, step.before, step.write.read):
         raise _conflict(step.write.path, "was changed")
 
 
 def _put(step: StagedFile, folder: int) -> bool:
-    """Apply `step`. Return True if `step.aside` is now the old file itself, not a copy."""
+    """Apply `step`. Return True if `step.journal_path` is now the old file itself, not a copy."""
     with naming(step.target):
         if step.after is None:
-            return move_aside(step.target, folder, step.aside)
+            return move_aside(step.target, folder, step.journal_path)
         if step.before is None:
-            put_new(step.aside, step.target, folder)
+            put_new(step.journal_path, step.target, folder)
             return False
-        return exchange(step.aside, step.target, folder)
+        return exchange(step.journal_path, step.target, folder)
 
 
 @contextmanager
@@ -145,23 +147,23 @@ def roll_back(replacement: Replacement, recovery: Recovery) -> None:
     step, target = replacement.step, replacement.step.target
     if not step.is_applied():  # The target was edited again, so swapping the files could displace this edit.
         if replacement.holds_an_edit:
-            recovery.replaced.put_aside(step.aside, step.write.path)
+            recovery.replaced.move_to_unsaved(step.journal_path, step.write.path)
         return
     with open_folder(target.parent) as folder:
-        if not step.aside.parent.is_dir() or (step.before and not os.path.lexists(step.aside)):
+        if not step.journal_path.parent.is_dir() or (step.before and not os.path.lexists(step.journal_path)):
             # .bifolio/ was deleted, so the old file is restored from the open file.
             _roll_back_from_open_file(replacement, folder)
         elif step.after is None:
             with suppress(FileExistsError):
-                put_new(step.aside, target, folder)
+                put_new(step.journal_path, target, folder)
         elif step.before is None:
-            if move_aside(target, folder, step.aside) and not step.is_unedited():
-                recovery.replaced.put_aside(step.aside, step.write.path)
+            if move_aside(target, folder, step.journal_path) and not step.is_unedited():
+                recovery.replaced.move_to_unsaved(step.journal_path, step.write.path)
         else:
             if replacement.holds_an_edit:
-                recovery.replaced.copy_edit(step.aside, step.write.path)
-            if exchange(step.aside, target, folder) and not step.is_unedited():
-                recovery.replaced.put_aside(step.aside, step.write.path)
+                recovery.replaced.copy_edit(step.journal_path, step.write.path)
+            if exchange(step.journal_path, target, folder) and not step.is_unedited():
+                recovery.replaced.move_to_unsaved(step.journal_path, step.write.path)
 
 
 def _roll_back_from_open_file(replacement: Replacement, folder: int) -> None:

@@ -27,12 +27,12 @@ FileMark = tuple[int, int, int]
 
 
 @dataclass(slots=True)
-class Walk:
+class FileListing:
     """Result of listing a site's files: their signatures by path, problems, and unreadable folders."""
 
     files: dict[str, Signature] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
-    unread: list[str] = field(default_factory=list)
+    unreadable_folders: list[str] = field(default_factory=list)
     links: dict[str, str] = field(default_factory=dict)  # each symbolic link and its target
     is_summary: bool = False  # Only `hashes` is computed, not `files`.
     hashes: int = 0
@@ -47,18 +47,26 @@ class Walk:
 
         Hashes can be compared only between processes that were forked from the same parent.
         """
-        return self.hashes + hash(tuple(self.unread))
+        return self.hashes + hash(tuple(self.unreadable_folders))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Pickle a few large objects, because they are unpickled three times as fast as many small ones.
         numbers = list(chain.from_iterable(self.files.values()))
-        return _walk_of, ("\0".join(self.files), numbers, self.problems, self.unread, self.hashes)
+        return _listing_of, (
+            "\0".join(self.files),
+            numbers,
+            self.problems,
+            self.unreadable_folders,
+            self.hashes,
+        )
 
 
-def _walk_of(paths: str, numbers: list[int], problems: list[Problem], unread: list[str], hashes: int) -> Walk:
+def _listing_of(
+    paths: str, numbers: list[int], problems: list[Problem], unreadable_folders: list[str], hashes: int
+) -> FileListing:
     signatures = zip(numbers[::4], numbers[1::4], numbers[2::4], numbers[3::4], strict=True)
     files = dict(zip(paths.split("\0"), signatures, strict=True)) if paths else {}
-    return Walk(files, problems, unread, hashes=hashes)
+    return FileListing(files, problems, unreadable_folders, hashes=hashes)
 
 
 def signature(status: os.stat_result) -> Signature:
@@ -144,18 +152,18 @@ def is_skipped(path: str) -> bool:
     return not is_utf_8(path) or any(map(ignored, path.split("/")))
 
 
-def walk(root: Path, folders: Iterable[str], *, is_summary: bool = False) -> Walk:
+def walk(root: Path, folders: Iterable[str], *, is_summary: bool = False) -> FileListing:
     """List all files in the given folders and their subfolders.
 
     If `is_summary` is set, the result contains only a hash of all signatures, which saves memory.
     """
-    result = Walk(is_summary=is_summary)
+    result = FileListing(is_summary=is_summary)
     top = os.path.realpath(root)
     for folder in folders:
         path = os.path.join(top, folder) if folder else top
-        wrong = link_problem(path, folder, top)
-        if wrong:
-            result.problems.append(wrong)
+        problem = link_problem(path, folder, top)
+        if problem:
+            result.problems.append(problem)
         elif os.path.isdir(path):
             if os.path.islink(path):
                 _note_link(path, folder, top, result)
@@ -165,7 +173,10 @@ def walk(root: Path, folders: Iterable[str], *, is_summary: bool = False) -> Wal
     return result
 
 
-def _walk_folder(path: str, shown: str, above: tuple[tuple[int, int], ...], top: str, result: Walk) -> None:
+# `parent_ids` contains the device and inode of each folder above, in order to detect cycles.
+def _walk_folder(
+    path: str, site_path: str, parent_ids: tuple[tuple[int, int], ...], top: str, result: FileListing
+) -> None:
     try:
         status = os.stat(path)
         with os.scandir(path) as listing:
@@ -174,62 +185,70 @@ def _walk_folder(path: str, shown: str, above: tuple[tuple[int, int], ...], top:
         return
     except OSError as error:
         result.problems.append(
-            Problem(shown, None, f"the folder can't be read: {error.strerror}", "check its permissions")
+            Problem(site_path, None, f"the folder can't be read: {error.strerror}", "check its permissions")
         )
-        result.unread.append(shown)
+        result.unreadable_folders.append(site_path)
         return
-    here = (*above, (status.st_dev, status.st_ino))
+    here = (*parent_ids, (status.st_dev, status.st_ino))
     for entry in entries:
         if not ignored(entry.name):
-            _walk_entry(entry, f"{shown}/{entry.name}" if shown else entry.name, here, top, result)
+            _walk_entry(entry, f"{site_path}/{entry.name}" if site_path else entry.name, here, top, result)
 
 
 def _walk_entry(
-    entry: "os.DirEntry[str]", shown: str, above: tuple[tuple[int, int], ...], top: str, result: Walk
+    entry: "os.DirEntry[str]",
+    site_path: str,
+    parent_ids: tuple[tuple[int, int], ...],
+    top: str,
+    result: FileListing,
 ) -> None:
-    if not is_utf_8(shown):
-        name = os.fsencode(shown).decode(errors="backslashreplace")
+    if not is_utf_8(site_path):
+        name = os.fsencode(site_path).decode(errors="backslashreplace")
         result.problems.append(Problem(name, None, "the file's name is not UTF-8", "rename it"))
         return
     try:
-        if entry.is_symlink() and not _link_is_sound(entry, shown, above, top, result):
+        if entry.is_symlink() and not _link_is_sound(entry, site_path, parent_ids, top, result):
             return
         if entry.is_dir():
-            _walk_folder(entry.path, shown, above, top, result)
+            _walk_folder(entry.path, site_path, parent_ids, top, result)
             return
         status = entry.stat()
     except MISSING_FILE_ERRORS:
         return
     except OSError as error:
-        result.problems.append(Problem(shown, None, f"can't be read: {error.strerror}"))
+        result.problems.append(Problem(site_path, None, f"can't be read: {error.strerror}"))
         return
     if stat.S_ISREG(status.st_mode):
-        result.add(shown, signature(status))
+        result.add(site_path, signature(status))
     else:
         result.problems.append(
-            Problem(shown, None, "is not a regular file", "remove it from the content folder")
+            Problem(site_path, None, "is not a regular file", "remove it from the content folder")
         )
 
 
 def _link_is_sound(
-    entry: "os.DirEntry[str]", shown: str, above: tuple[tuple[int, int], ...], top: str, result: Walk
+    entry: "os.DirEntry[str]",
+    site_path: str,
+    parent_ids: tuple[tuple[int, int], ...],
+    top: str,
+    result: FileListing,
 ) -> bool:
-    problem = link_problem(entry.path, shown, top)
+    problem = link_problem(entry.path, site_path, top)
     if problem is None and entry.is_dir():
         status = entry.stat()
-        if (status.st_dev, status.st_ino) in above:
-            problem = Problem(shown, None, "is a symbolic link that forms a cycle", "remove the link")
+        if (status.st_dev, status.st_ino) in parent_ids:
+            problem = Problem(site_path, None, "is a symbolic link that forms a cycle", "remove the link")
     if problem:
         result.problems.append(problem)
         return False
-    _note_link(entry.path, shown, top, result)
+    _note_link(entry.path, site_path, top, result)
     return True
 
 
-def _note_link(path: str, shown: str, top: str, result: Walk) -> None:
+def _note_link(path: str, site_path: str, top: str, result: FileListing) -> None:
     with suppress(OSError):  # Another process is replacing the link. The next walk will find the new link.
         if target := inner_path(os.path.realpath(path), top):
-            result.links[shown] = target
+            result.links[site_path] = target
 
 
 def same_files(paths: Iterable[str], links: Mapping[str, str]) -> set[str]:
@@ -254,9 +273,10 @@ def needs_walk(root: Path, paths: Iterable[str], problems: Iterable[Problem]) ->
 
     This applies to special files, symbolic links, and paths that had problems in the last walk.
     """
-    odd = [problem.path for problem in problems]
+    paths_with_problems = [problem.path for problem in problems]
     return any(
-        any(o == path or o.startswith(path + "/") for o in odd) or _is_odd(root, path) for path in paths
+        any(o == path or o.startswith(path + "/") for o in paths_with_problems) or _is_odd(root, path)
+        for path in paths
     )
 
 

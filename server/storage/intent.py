@@ -16,14 +16,17 @@ class Step:
     """Change to one file in a record of intent."""
 
     target: str  # relative to the site
-    aside: str  # a name in the journal folder: of the new file before the swap, and of the old file after it
+    # Name in the journal folder: of the new file before the swap, and of the old file after it.
+    journal_name: str
     before: FileMark | None  # None if there was no file
     after: FileMark | None
     before_digest: str = ""  # hexadecimal, or "" if unknown
     after_digest: str = ""
 
     def reversed(self) -> "Step":
-        return Step(self.target, self.aside, self.after, self.before, self.after_digest, self.before_digest)
+        return Step(
+            self.target, self.journal_name, self.after, self.before, self.after_digest, self.before_digest
+        )
 
 
 def write_intent(path: Path, steps: list[Step], *, synced: bool) -> None:
@@ -43,8 +46,8 @@ def read_intent(path: Path) -> list[Step] | None:
         if _digest(body.encode()) != digest:
             return None
         return [
-            Step(target, str(aside), _mark(before), _mark(after), *digests)
-            for target, aside, before, after, *digests in json.loads(body)
+            Step(target, str(journal_name), _mark(before), _mark(after), *digests)
+            for target, journal_name, before, after, *digests in json.loads(body)
         ]
     except (OSError, ValueError, TypeError):
         return None

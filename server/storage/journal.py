@@ -131,7 +131,7 @@ class Journal:
             self._clean(staged, new_folders)
             raise
         with suppress(OSError):  # If this fails, the next writer moves these files.
-            self.recovery.replaced.keep(record, [step.aside.name for step in staged])
+            self.recovery.replaced.keep(record, [step.journal_path.name for step in staged])
 
     def _name(self) -> str:
         self._count += 1
@@ -148,16 +148,16 @@ class Journal:
 
     def _stage(self, write: Write, target: Path, *, synced: bool) -> StagedFile:
         before = expected_mark(write, target)
-        aside = self.folder / f"{self._name()}.staged"
+        staged_path = self.folder / f"{self._name()}.staged"
         if write.deletes:
-            return StagedFile(write, target, aside, before, None)
+            return StagedFile(write, target, staged_path, before, None)
         with naming(target):
             mode = stat.S_IMODE(mode_of(write.path, target)) if write.before else self._new_mode()
             if write.source is not None:
-                stage_file(write.source, aside, mode, synced=synced)
+                stage_file(write.source, staged_path, mode, synced=synced)
             else:
-                stage(write.data or b"", aside, mode, synced=synced)
-        return StagedFile(write, target, aside, before, link_mark(aside))
+                stage(write.data or b"", staged_path, mode, synced=synced)
+        return StagedFile(write, target, staged_path, before, link_mark(staged_path))
 
     def _new_mode(self) -> int:
         if self._mode_of_new is None:
@@ -198,7 +198,7 @@ class Journal:
                 self._undo(done, record, error)
                 if done:  # Keep the new files for a while, because other programs may have opened them.
                     with suppress(OSError):
-                        names = [step.aside.name for step in staged]
+                        names = [step.journal_path.name for step in staged]
                         self.recovery.replaced.keep(record.with_suffix(UNDONE_SUFFIX), names)
                 raise
 
@@ -223,7 +223,7 @@ class Journal:
             for record in self.folder.glob(f"{os.getpid()}-{self._run}-*{suffix}"):
                 record.unlink(missing_ok=True)
         for step in staged:
-            step.aside.unlink(missing_ok=True)
+            step.journal_path.unlink(missing_ok=True)
         for folder in reversed(new_folders):
             with suppress(OSError):
                 folder.rmdir()

@@ -33,18 +33,20 @@ class Recovery:
         return sorted(
             step.target
             for step in all_steps
-            if step.after and link_mark(self.journal / step.aside) == step.after
+            if step.after and link_mark(self.journal / step.journal_name) == step.after
         )
 
     def dropped(self) -> bool:
         """Return True if recovery will discard a write that has not changed any files yet."""
-        recorded = {step.aside for _, steps in self._records() for step in steps} | self.replaced.names()
+        recorded = {
+            step.journal_name for _, steps in self._records() for step in steps
+        } | self.replaced.names()
         return any(staged.name not in recorded for staged in self.journal.glob("*.staged"))
 
     def unsaved(self) -> list[str]:
         """Return the paths of rescued edits in .bifolio/unsaved/."""
-        aside = self.journal.parent / UNSAVED_FOLDER
-        paths = (path.relative_to(aside).as_posix() for path in aside.rglob("*") if path.is_file())
+        folder = self.journal.parent / UNSAVED_FOLDER
+        paths = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
         return sorted(f"{STATE_FOLDER}/unsaved/{path}" for path in paths)
 
     def recover(self) -> int:
@@ -52,7 +54,7 @@ class Recovery:
         done = 0
         for record, steps in self._records():
             done += sum(self._finish(step) for step in steps)
-            self.replaced.keep(record, [step.aside for step in steps])
+            self.replaced.keep(record, [step.journal_name for step in steps])
         kept = self.replaced.names()
         for leftover in self.journal.iterdir():
             if leftover.name in kept:
@@ -70,47 +72,56 @@ class Recovery:
 
     def _finish(self, step: Step) -> int:
         """Finish the write to one file. Return the number of changed files (0 or 1)."""
-        target, aside = self.root / step.target, self.journal / step.aside
+        target, journal_file = self.root / step.target, self.journal / step.journal_name
         step = _with_touched_target(step, target)
-        aside_mark, target_mark = link_mark(aside), link_mark(target)
-        if aside_mark is None:
+        journal_mark, target_mark = link_mark(journal_file), link_mark(target)
+        if journal_mark is None:
             remove = step.after is None and target_mark and target_mark == step.before
             return self._swap(step, target_mark) if remove else 0
-        if aside_mark == step.before or aside_mark == step.after == target_mark:
-            return 0  # This file is finished: `aside` is the old file, or a second name for the new one.
+        if journal_mark == step.before or journal_mark == step.after == target_mark:
+            return (
+                0  # This file is finished: `journal_file` is the old file, or a second name for the new one.
+            )
         if target_mark not in (step.before, step.after):  # Another program has edited the target.
-            self.replaced.put_aside(aside, step.target)
+            self.replaced.move_to_unsaved(journal_file, step.target)
             return 0
         # Either the file has not been replaced yet, or the swap has moved another program's edit to
-        # `aside`. In both cases, swap the two files.
-        if aside_mark != step.after:
-            self.replaced.copy_edit(aside, step.target)
+        # `journal_file`. In both cases, swap the two files.
+        if journal_mark != step.after:
+            self.replaced.copy_edit(journal_file, step.target)
         done = self._swap(step, target_mark)
-        if aside_mark != step.after and target_mark == step.after and target_mark and os.path.lexists(aside):
-            self.replaced.put_aside(aside, step.target)
+        if (
+            journal_mark != step.after
+            and target_mark == step.after
+            and target_mark
+            and os.path.lexists(journal_file)
+        ):
+            self.replaced.move_to_unsaved(journal_file, step.target)
         return done
 
     def _swap(self, step: Step, target_mark: FileMark | None) -> int:
         """Swap the journal's file with its target. Return 1 on success, or 0 if the target was just
         edited.
         """
-        target, aside = self.root / step.target, self.journal / step.aside
+        target, journal_file = self.root / step.target, self.journal / step.journal_name
         target.parent.mkdir(parents=True, exist_ok=True)
         with open_folder(target.parent) as folder:
             if target_mark is None:
                 try:
-                    put_new(aside, target, folder)
+                    put_new(journal_file, target, folder)
                 except FileExistsError:
-                    self.replaced.put_aside(aside, step.target)
+                    self.replaced.move_to_unsaved(journal_file, step.target)
                     return 0
-            elif not os.path.lexists(aside):
-                if move_aside(target, folder, aside) and not is_unchanged(aside, target_mark, None):
+            elif not os.path.lexists(journal_file):
+                if move_aside(target, folder, journal_file) and not is_unchanged(
+                    journal_file, target_mark, None
+                ):
                     with suppress(FileExistsError):
-                        put_new(aside, target, folder)
+                        put_new(journal_file, target, folder)
                     return 0
-            elif exchange(aside, target, folder) and not is_unchanged(aside, target_mark, None):
-                exchange(aside, target, folder)
-                self.replaced.put_aside(aside, step.target)
+            elif exchange(journal_file, target, folder) and not is_unchanged(journal_file, target_mark, None):
+                exchange(journal_file, target, folder)
+                self.replaced.move_to_unsaved(journal_file, step.target)
                 return 0
         sync_folder(target.parent)
         return 1

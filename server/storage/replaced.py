@@ -34,12 +34,12 @@ class ReplacedFiles:
         self._due_at = 0.0  # when the next sweep is due, on the clock of time.monotonic()
         self._swept_ns = 0  # the mtime of the folder at the last sweep
 
-    def keep(self, record: Path, asides: Iterable[str]) -> None:
+    def keep(self, record: Path, names: Iterable[str]) -> None:
         """Move a finished write's record and old files to .bifolio/replaced/. Raises OSError."""
         self.folder.mkdir(mode=0o700, exist_ok=True)
         # The record is moved first, so that `names` includes the old files even if this process is killed.
         os.rename(record, self.folder / record.with_suffix(_DONE_SUFFIX).name)
-        for name in asides:
+        for name in names:
             with suppress(FileNotFoundError):
                 os.rename(self.journal / name, self.folder / name)
         self._due_at = min(self._due_at, time.monotonic() + RETENTION_S)
@@ -53,11 +53,11 @@ class ReplacedFiles:
             step = Step(path, f"{name}.edit", link_mark(file), None)
             self.folder.mkdir(mode=0o700, exist_ok=True)
             write_intent(self.folder / f"{name}{_RESTORED_SUFFIX}", [step], synced=False)
-            shutil.copyfile(file, self.folder / step.aside)
+            shutil.copyfile(file, self.folder / step.journal_name)
         self._due_at = min(self._due_at, time.monotonic() + RETENTION_S)
 
     def names(self) -> set[str]:
-        return {step.aside for record in self._records() for step in read_intent(record) or ()}
+        return {step.journal_name for record in self._records() for step in read_intent(record) or ()}
 
     def sweep_if_due(self) -> None:
         if self._due_at == float("inf") and self._changed_ns() != self._swept_ns:
@@ -90,25 +90,25 @@ class ReplacedFiles:
             self._due_at = time.monotonic() + RETENTION_S
 
     def _release_copy(self, step: Step) -> bool:
-        copy, mark = self.folder / step.aside, link_mark(self.folder / step.aside)
+        copy, mark = self.folder / step.journal_name, link_mark(self.folder / step.journal_name)
         is_whole = mark is not None and step.before is not None and mark[1] == step.before[1]
         if is_whole and not _has_same_bytes(copy, self.journal.parent.parent / step.target):
-            self.put_aside(copy, step.target)
+            self.move_to_unsaved(copy, step.target)
         copy.unlink(missing_ok=True)
         return True
 
-    def put_aside(self, file: Path, path: str) -> None:
+    def move_to_unsaved(self, file: Path, path: str) -> None:
         """Move an edited file to .bifolio/unsaved/, and log a warning."""
-        kept = put_aside(self.journal.parent, file, path)
+        kept = move_to_unsaved(self.journal.parent, file, path)
         log.warning("%s was edited during a write; the other version is in %s", path, kept)
 
     def _records(self) -> list[Path]:
         return sorted(self.folder.glob(f"*{_DONE_SUFFIX}"))
 
     def _release(self, step: Step) -> bool:
-        file = self.folder / step.aside
+        file = self.folder / step.journal_name
         if not os.path.lexists(file):
-            file = self.journal / step.aside
+            file = self.journal / step.journal_name
         with ExitStack() as held:
             reader = open_reader(file, held)
             if reader and not reader.hold(wait_s=0):
@@ -118,28 +118,28 @@ class ReplacedFiles:
                     return False
                 file.unlink(missing_ok=True)
                 return True
-        self.put_aside(file, step.target)
+        self.move_to_unsaved(file, step.target)
         return True
 
 
-def put_aside(state: Path, file: Path, path: str) -> Path:
+def move_to_unsaved(state: Path, file: Path, path: str) -> Path:
     """Move a file to an unused path in .bifolio/unsaved/, and return that path.
 
     `state` is the .bifolio/ folder. `path` is relative to the site. Raises OSError.
     """
     folder = state / UNSAVED_FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
-    first = aside = folder / path
-    aside.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(aside.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    first = target = folder / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     number = 1
     try:
-        while not _is_put(file, aside, descriptor):
+        while not _is_put(file, target, descriptor):
             number += 1
-            aside = first.with_stem(f"{first.stem}-{number}")
+            target = first.with_stem(f"{first.stem}-{number}")
     finally:
         os.close(descriptor)
-    return Path(STATE_FOLDER, aside.relative_to(state))
+    return Path(STATE_FOLDER, target.relative_to(state))
 
 
 def _has_same_bytes(file: Path, other: Path) -> bool:
@@ -161,9 +161,9 @@ def _is_known(reader: Reader | None, file: Path, step: Step) -> bool:
     return any(digest == expected if expected else current == mark for mark, expected in versions)
 
 
-def _is_put(file: Path, aside: Path, folder: int) -> bool:
+def _is_put(file: Path, target: Path, folder: int) -> bool:
     try:
-        put_new(file, aside, folder)
+        put_new(file, target, folder)
     except FileExistsError:
         return False
     return True

@@ -3,11 +3,11 @@
 import pickle
 from pathlib import Path
 
-from server.storage.files import Walk, walk
+from server.storage.files import FileListing, walk
 
 
 def test_a_walk_is_the_same_after_it_was_sent(tmp_path: Path) -> None:
-    assert pickle.loads(pickle.dumps(Walk())) == Walk()
+    assert pickle.loads(pickle.dumps(FileListing())) == FileListing()
     for name in ("a.md", "é.md", "b/c.md"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(name)

@@ -18,7 +18,7 @@ from server.errors import (
     RemoteMovedError,
     RemoteRefusedError,
 )
-from server.storage.git.remote import MAX_REASON_CHARS, fetch, plain, push, tracked_commit
+from server.storage.git.remote import MAX_REASON_CHARS, fetch, printable, push, tracked_commit
 from tests.git import commit_all, git
 from tests.servers import free_port
 from tests.sites import write
@@ -308,4 +308,4 @@ def test_a_git_daemon_that_takes_no_pushes_gives_no_access(one: Path, bare: Path
 
 def test_what_a_remote_says_is_one_plain_line() -> None:
     said = "remote: a\x1b[31m b\nhttps://u:p@host/x \u202e ssh://git@host"
-    assert plain(said) == "remote: a b https://host/x ssh://host"
+    assert printable(said) == "remote: a b https://host/x ssh://host"

@@ -15,7 +15,7 @@ from server.schema.model import FILE_FIELDS, Attribute, Schema, Type
 from server.storage.changeset import Changeset
 from server.storage.files import ignored, is_utf_8, size_signature
 from server.storage.git.merge_file import merge_text_with_conflicts
-from server.storage.git.repository import Staged
+from server.storage.git.repository import GitFile
 from server.storage.git.tree import merge_text
 from server.storage.media import upload_path
 from server.storage.store import Store
@@ -130,7 +130,7 @@ def _is_document(store: Store, path: str) -> bool:
     return is_utf_8(path) and not any(map(ignored, names)) and not upload_path(path) and store.claimed(path)
 
 
-def _version(store: Store, path: str, staged: Staged | None, read: Mapping[str, bytes]) -> Version | None:
+def _version(store: Store, path: str, staged: GitFile | None, read: Mapping[str, bytes]) -> Version | None:
     data = read.get(staged.id) if staged else None
     entry = store.entry(path, data, size_signature(len(data))) if data is not None else None
     return Version(entry.document, data) if entry and entry.document and data is not None else None

@@ -34,7 +34,7 @@ from server.storage.git.checkout import write_files
 from server.storage.git.commit import NewCommit, Person
 from server.storage.git.index import LockedIndex, locked_index, remove_own_lock, wait_for_index
 from server.storage.git.refs import branch_commit, head_commit
-from server.storage.git.repository import Staged, repository_of
+from server.storage.git.repository import GitFile, repository_of
 from server.storage.git.tree import changed_files
 from server.storage.git.uncommitted import staged_in_place_of, uncommitted_paths
 from server.storage.media import media_key
@@ -84,7 +84,7 @@ def _exclusive_commit(site: Site, merge: PreparedMerge) -> Iterator[LockedIndex]
             raise CommitError("timed out waiting for other commits to finish")
         repository, _ = site.committer.repository()
         remove_own_lock(repository)
-        repository.require_quiet()
+        repository.require_no_operation()
         wait_for_index(repository, time.monotonic() + GIT_LOCK_TIMEOUT_S)
         changed = merge.changed_files
         if changed is None:
@@ -353,7 +353,7 @@ class Merger:
         Raises ConflictError if a hook rejects the commit or git is busy.
         """
         sides = ready.sides
-        staged = {path: file for path, file in ready.plan.outcomes.items() if isinstance(file, Staged)}
+        staged = {path: file for path, file in ready.plan.outcomes.items() if isinstance(file, GitFile)}
         written = write_files(self.root, staged, folder) if staged else {}
         claimed = {document.path for document in ready.changed}
         for path, outcome in ready.plan.outcomes.items():
@@ -410,5 +410,5 @@ def _uncommitted_files(root: Path, outcomes: Mapping[str, Outcome]) -> Set[str]:
     return uncommitted_paths(root, list(outcomes)) | staged_in_place_of(repository_of(root), written_paths)
 
 
-def _content(outcome: Outcome) -> bytes | Staged | None:
+def _content(outcome: Outcome) -> bytes | GitFile | None:
     return outcome.encode() if isinstance(outcome, str) else outcome

@@ -46,7 +46,7 @@ from server.site.configure import is_configuration
 from server.site.migrations.draft import MIGRATIONS
 from server.site.site import State
 from server.storage.changeset import Changeset
-from server.storage.git.repository import Staged
+from server.storage.git.repository import GitFile
 from server.storage.git.times import CommitTimes
 from server.storage.git.tree import Blob, changed_files, merge_text, read_tree, write_blob
 from server.storage.store import Store
@@ -62,7 +62,7 @@ _IMPOSSIBLE_MIGRATION = (
     "One of the branches lacks a kept migration that can't be applied there, or that would lose values "
     "there. Ask somebody with full access to merge: the response then contains the reason"
 )
-Outcome = str | Staged | None  # text, a git object, or None for a deleted file
+Outcome = str | GitFile | None  # text, a git object, or None for a deleted file
 
 
 @dataclass(slots=True)

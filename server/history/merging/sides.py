@@ -11,7 +11,7 @@ from server.paths import STATE_FOLDER
 from server.storage.git.branches import merge_base
 from server.storage.git.checkout import folders_above
 from server.storage.git.log import CommitLog
-from server.storage.git.repository import Staged
+from server.storage.git.repository import GitFile
 from server.storage.git.tree import changed_files, read_named
 from server.storage.read import MAX_FILE_BYTES
 
@@ -41,9 +41,9 @@ class Sides:
 class File:
     """A file that ours or theirs has changed since base. A side is None if the file does not exist there."""
 
-    base: Staged | None
-    ours: Staged | None
-    theirs: Staged | None
+    base: GitFile | None
+    ours: GitFile | None
+    theirs: GitFile | None
 
     @property
     def is_theirs(self) -> bool:
@@ -100,7 +100,7 @@ def changed_files_of(root: Path, sides: Sides, *, whole_repository: bool = False
 
 
 def require_writable(
-    root: Path, commit: str, changed: Mapping[str, tuple[Staged | None, Staged | None]]
+    root: Path, commit: str, changed: Mapping[str, tuple[GitFile | None, GitFile | None]]
 ) -> None:
     path, reason = find_reserved(root, (path for path, (_, after) in changed.items() if after))
     if path:
@@ -120,13 +120,13 @@ def require_no_nesting(paths: Collection[str]) -> None:
                 raise ConflictError(f"{description}; move one of them first", {"files": [above, path]})
 
 
-def is_plain(path: str, *versions: Staged | None) -> bool:
+def is_plain(path: str, *versions: GitFile | None) -> bool:
     modes = {file.mode for file in versions if file}
     is_inside = not path.startswith("../") and path.split("/")[0] != STATE_FOLDER
     return is_inside and (modes == {"100644"} or (modes == {"100755"} and None not in versions))
 
 
-def _refuse_special(path: str, before: Staged | None, after: Staged | None) -> None:
+def _refuse_special(path: str, before: GitFile | None, after: GitFile | None) -> None:
     """Raise ConflictError if the change affects anything except the content of a regular file."""
     modes = {file.mode for file in (before, after) if file}
     if path.startswith("../"):
@@ -141,7 +141,7 @@ def _refuse_special(path: str, before: Staged | None, after: Staged | None) -> N
         raise ConflictError(f"The branch changes whether {path} is executable; {MERGE_HINT}")
 
 
-def read_files(root: Path, files: Iterable[Staged | None]) -> Mapping[str, bytes]:
+def read_files(root: Path, files: Iterable[GitFile | None]) -> Mapping[str, bytes]:
     ids = sorted({file.id for file in files if file})
     read = zip(ids, read_named(root, ids, MAX_FILE_BYTES), strict=True)
     return {id_: data for id_, data in read if data is not None}

@@ -36,9 +36,9 @@ from server.site.commits.committing import PENDING
 from server.site.commits.message import Authorship, PreparedMerge
 from server.storage.changeset import Changeset
 from server.storage.files import Signature
-from server.storage.git.checkout import holds, in_place_of, write_files
+from server.storage.git.checkout import blocking_files, is_identical_on_disk, write_files
 from server.storage.git.refs import checked_out, head_commit
-from server.storage.git.repository import Repository, Staged, Tree
+from server.storage.git.repository import GitFile, Repository, Tree
 from server.storage.git.tree import changed_files
 from server.storage.git.uncommitted import staged_in_place_of
 from server.storage.temporary import temporary_folder
@@ -237,7 +237,7 @@ class Takeover:
         incoming = {**files.regular, **files.special}
         _require_free_paths(repository, files.special, incoming)
         local_edits = find_edits(repository, incoming)
-        identical = {path for path in local_edits if holds(repository, path, incoming[path])}
+        identical = {path for path in local_edits if is_identical_on_disk(repository, path, incoming[path])}
         edited = {path: edit for path, edit in local_edits.items() if path not in identical}
         _require_mergeable(edited, files.special)
         if not edited:
@@ -261,7 +261,7 @@ class Takeover:
         before: Mapping[str, Signature | None],
     ) -> None:
         """Add files to a changeset, with the content that a git checkout would write."""
-        staged = {path: file for path, file in outcomes.items() if isinstance(file, Staged)}
+        staged = {path: file for path, file in outcomes.items() if isinstance(file, GitFile)}
         written = write_files(self.root, staged, folder) if staged else {}
         for path, outcome in outcomes.items():
             if path in before and changeset.signature(path) != before[path]:
@@ -333,7 +333,7 @@ def _require_free_paths(repository: Repository, odd: Tree, incoming: Tree) -> No
             f"{_quote_paths(staged)}: staged here, but the git remote has a different file at this path",
             {"files": staged},
         )
-    if untracked := sorted(in_place_of(repository, odd)):
+    if untracked := sorted(blocking_files(repository, odd)):
         raise NotTakenOverError(
             f"{_quote_paths(untracked)}: not in git, but the git remote has a different file at this path",
             {"files": untracked},

@@ -17,7 +17,7 @@ from server.storage.git.branches import merge_base
 from server.storage.git.command import git_or_fail
 from server.storage.git.commit import Person
 from server.storage.git.refs import is_ancestor
-from server.storage.git.repository import Staged
+from server.storage.git.repository import GitFile
 
 log = logging.getLogger("bifolio")
 
@@ -111,7 +111,7 @@ def _reapply(past: PastStates, sides: Sides) -> str:
     return make_commit(root, (sides.ours,), outcomes, _sign(past, message))
 
 
-def _merged_files(past: PastStates, sides: Sides) -> Mapping[str, bytes | Staged | None]:
+def _merged_files(past: PastStates, sides: Sides) -> Mapping[str, bytes | GitFile | None]:
     """Return the files that a merge changes in `ours`, with their new content."""
     try:
         known = past.at(sides.ours).known
@@ -123,7 +123,7 @@ def _merged_files(past: PastStates, sides: Sides) -> Mapping[str, bytes | Staged
     }
 
 
-def content_of(outcome: Outcome) -> bytes | Staged | None:
+def content_of(outcome: Outcome) -> bytes | GitFile | None:
     return outcome.encode() if isinstance(outcome, str) else outcome
 
 

@@ -80,7 +80,7 @@ class Pusher:
                 commit,
                 base.remote_commit,
                 timeout,
-                follows=True,
+                is_descendant=True,
             )
         except RemoteLostError as error:
             self._is_away = True

@@ -21,7 +21,7 @@ from server.site.commits.reverted import overwritten_writes, reverted_writes
 from server.site.record import Record
 from server.site.replica import Replica
 from server.site.writing.speculative_writes import Chain
-from server.storage.git.checkout import holds
+from server.storage.git.checkout import is_identical_on_disk
 from server.storage.git.command import git_as_owner, is_full
 from server.storage.git.commit import (
     NewCommit,
@@ -243,7 +243,7 @@ class Committer:
                         self._repository_cache = None, 0.0
                         repository, by_git = self.repository()
                         remove_own_lock(repository)
-                        repository.require_quiet()
+                        repository.require_no_operation()
                         self._commit(repository, Group([write]), by_git=by_git)
             except BaseException:
                 self.queue.drop(name)
@@ -279,7 +279,7 @@ class Committer:
                 raise CommitError("timed out waiting for other commits to finish")
             repository, by_git = self.repository()
             remove_own_lock(repository)
-            repository.require_quiet()
+            repository.require_no_operation()
             wait_for_index(repository, time.monotonic() + GIT_LOCK_TIMEOUT_S)
             if new.ready:
                 return PreparedCommit(new.ready)
@@ -315,7 +315,7 @@ class Committer:
             return
         repository, by_git = self.repository()
         remove_own_lock(repository)
-        repository.require_quiet()
+        repository.require_no_operation()
         blocked: set[str] = set()  # files in failed commits; later writes to them must wait
         for group in groups:
             if not blocked.isdisjoint(group.files) or not self._commit_or_postpone(
@@ -536,7 +536,7 @@ class Committer:
             content = last[path].files[path]
             by_others = committed_by_others(repository, path, content, bases[path], head)
             if content is not None and by_others is OthersCommits.ANOTHER_VERSION:
-                kept = self.queue.put_aside(last[path], path)
+                kept = self.queue.move_to_unsaved(last[path], path)
                 log.warning(
                     "%s: someone committed a different version of %s before a write to this file was "
                     "committed; the written version was saved in %s",
@@ -567,7 +567,9 @@ class Committer:
         bases = bases_of(self.queue, group)
         again = {path for path, _ in group.later_writes(self.queue.pending())}
         for path, file in repository.versions(before, sorted(set(paths) - again)).items():
-            if holds(repository, path, file) or is_replaced_on_disk(self.root / path, bases[path]):
+            if is_identical_on_disk(repository, path, file) or is_replaced_on_disk(
+                self.root / path, bases[path]
+            ):
                 log.warning(
                     "%s: %s contains an earlier version again, for example because of a git command; "
                     "the overwritten change is in commit %s; to restore it, run: git restore -s %s -SW %s",

@@ -16,7 +16,7 @@ from server.storage.git.checkout import folders_above
 from server.storage.git.command import MAX_PATH_ARGUMENTS, filter_names, git, git_or_fail
 from server.storage.git.commit import Person, quote_path
 from server.storage.git.full_disk import cleaned_up
-from server.storage.git.repository import Staged, full_path, prefix_of
+from server.storage.git.repository import GitFile, full_path, prefix_of
 
 _FILE_MODE, _FOLDER_MODE = "100644", "040000"
 # If the git attribute `filter` has one of these values, no filter applies.
@@ -34,7 +34,7 @@ class Signed:
 
 
 def make_commit(
-    root: Path, parents: tuple[str, ...], files: Mapping[str, bytes | Path | Staged | None], by: Signed
+    root: Path, parents: tuple[str, ...], files: Mapping[str, bytes | Path | GitFile | None], by: Signed
 ) -> str:
     """Create a commit with the changes in `files`, without moving any branch. Return the commit's id.
 
@@ -45,7 +45,7 @@ def make_commit(
     """
     # Paths outside the site begin with `../`.
     _refuse_filtered(root, parents[0], [path for path, data in files.items() if isinstance(data, Path)])
-    linked = {path for path, data in files.items() if isinstance(data, Staged) and data.mode in _LINK_MODES}
+    linked = {path for path, data in files.items() if isinstance(data, GitFile) and data.mode in _LINK_MODES}
     deleted = {path for path, data in files.items() if data is None}
     modes = _modes(root, parents[0], files.keys() - linked, deleted)
     full = partial(full_path, prefix_of(root))
@@ -61,7 +61,7 @@ def make_commit(
             lines.append(b"D " + name)
         elif isinstance(data, Path):
             lines.append(b"M %b %b %b" % (mode, _object(root, data), name))
-        elif isinstance(data, Staged):
+        elif isinstance(data, GitFile):
             lines.append(b"M %b %b %b" % (data.mode.encode(), data.id.encode(), name))
         else:
             lines += [b"M %b inline %b" % (mode, name), _data(data)]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from server.errors import CommitError, GitError, GitSlowError, StorageError
 from server.storage.git.command import filter_names, git_as_owner, git_or_fail
-from server.storage.git.repository import Repository, Staged, Tree, prefix_of, repository_of
+from server.storage.git.repository import GitFile, Repository, Tree, prefix_of, repository_of
 from server.storage.temporary import temporary_folder
 
 _LINK_MODE = "120000"
@@ -31,7 +31,7 @@ def checked_out(root: Path, commit: str) -> Iterator[Path]:
         yield site
 
 
-def write_files(root: Path, files: Mapping[str, Staged], folder: Path) -> dict[str, Path]:
+def write_files(root: Path, files: Mapping[str, GitFile], folder: Path) -> dict[str, Path]:
     """Write files from git to `folder`, and apply checkout filters to them. Return the new files by path.
 
     Raises StorageError.
@@ -73,18 +73,20 @@ def finish_checkout(root: Path, paths: Collection[str], before: str, after: str,
         return False
     old, new = (repository.versions(commit, paths) for commit in (before, after))
     now, target = (new, old) if back else (old, new)
-    remaining = {path: file for path, file in target.items() if not holds(repository, path, file)}
+    remaining = {
+        path: file for path, file in target.items() if not is_identical_on_disk(repository, path, file)
+    }
     for path in list(remaining):
         is_there = os.path.lexists(repository.top / repository.full(path))
-        if is_there and not holds(repository, path, now[path]):
+        if is_there and not is_identical_on_disk(repository, path, now[path]):
             del remaining[path]
-    if not remaining or in_place_of(repository, remaining):
+    if not remaining or blocking_files(repository, remaining):
         return False
     _put(repository, remaining)
     return True
 
 
-def holds(repository: Repository, path: str, file: Staged | None) -> bool:
+def is_identical_on_disk(repository: Repository, path: str, file: GitFile | None) -> bool:
     """Return True if a file on disk is identical to `file`, or missing if `file` is None.
 
     Raises CommitError.
@@ -106,7 +108,7 @@ def holds(repository: Repository, path: str, file: Staged | None) -> bool:
     return git_as_owner(repository.top, *command).decode().strip() == file.id
 
 
-def in_place_of(repository: Repository, files: Tree) -> set[str]:
+def blocking_files(repository: Repository, files: Tree) -> set[str]:
     """Return existing files that are in the way of `files`, such as a file `a` in the way of `a/b`.
 
     Omits files that `files` deletes.

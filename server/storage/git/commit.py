@@ -13,7 +13,7 @@ from pathlib import Path
 from server.errors import CommitError
 from server.storage.git.command import git_as_owner, git_or_fail
 from server.storage.git.index import OWN_INDEX, copy_index, set_files
-from server.storage.git.repository import Repository, Staged, Tree
+from server.storage.git.repository import GitFile, Repository, Tree
 from server.storage.git.written import Basis, OthersCommits, committed_by_others, store_blob
 
 _FORBIDDEN_NAME_CHARS = re.compile(r"[\x00-\x1f\x7f<>]+")
@@ -78,7 +78,7 @@ class NewCommit:
     base: str = ""  # the commit that was checked out when the files were written, or "" if unknown
     joins: str = ""  # the second parent of a merge commit
     ready: str = ""  # an existing commit with this content, used if `base` is still checked out
-    known: Mapping[str, Staged] = field(default_factory=dict)  # contents that are already in git
+    known: Mapping[str, GitFile] = field(default_factory=dict)  # contents that are already in git
     exact: bool = False  # If `ready` can't be used, no commit is created.
     bases: Mapping[str, Basis] = field(default_factory=dict)  # known versions of files, by path
 
@@ -107,14 +107,14 @@ def changes_of(repository: Repository, new: NewCommit, head: str) -> Tree:
     ours = {path for path in paths if new.joins or not is_nested(root, path)}
     new_paths = [path for path in paths if path in ours and path not in committed]
     ignored = set() if new.joins else _ignored_paths(root, new_paths)
-    changed: dict[str, Staged | None] = {}
+    changed: dict[str, GitFile | None] = {}
     for path in paths:
         if path not in ours or path in ignored:
             continue
         before, content = committed.get(path), new.files[path]
         after = new.known.get(path)
         if after is None and content is not None:
-            after = Staged(_mode(before), store_blob(root, path, content))
+            after = GitFile(_mode(before), store_blob(root, path, content))
         basis = new.bases.get(path, Basis(new.base))
         if (
             after != before
@@ -124,7 +124,7 @@ def changes_of(repository: Repository, new: NewCommit, head: str) -> Tree:
     return changed
 
 
-def _mode(before: Staged | None) -> str:
+def _mode(before: GitFile | None) -> str:
     return before.mode if before and before.mode.startswith("100") else _FILE_MODE
 
 
@@ -159,7 +159,7 @@ def prepare_commit(repository: Repository, new: NewCommit, head: str, changed: T
     for path, file in changed.items():
         name = quote_path(os.fsencode(repository.prefix + path))
         lines.append(b"M %b %b %b" % (file.mode.encode(), file.id.encode(), name) if file else b"D " + name)
-    none = repository.nothing.encode()
+    none = repository.null_id.encode()
     # Delete the temporary ref. The branch is moved later, when the new index is ready.
     lines.append(b"\nget-mark :1\nreset refs/bifolio/next\nfrom %b\n\n" % none)
     options = ("--quiet", "--cat-blob-fd=1", "--date-format=raw", "--force")

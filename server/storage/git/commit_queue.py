@@ -16,7 +16,7 @@ from server.storage.file_lock import FileLock
 from server.storage.git.checkout import check_out, finish_checkout
 from server.storage.git.own_commits import OwnCommits
 from server.storage.git.written import is_on_disk
-from server.storage.replaced import put_aside
+from server.storage.replaced import move_to_unsaved
 
 _LOCK_FILE = "lock"
 _NAME_CHARS = 20
@@ -181,7 +181,7 @@ class CommitQueue:
             (self.folder / (name + _DONE_SUFFIX)).write_text(commit)
         self.drop(name)
 
-    def put_aside(self, write: Pending, path: str) -> Path:
+    def move_to_unsaved(self, write: Pending, path: str) -> Path:
         """Save a write's content for `path` in .bifolio/unsaved/. Return the path of the new file.
 
         Raises OSError.
@@ -193,7 +193,7 @@ class CommitQueue:
             back_up(content, copy)
         else:
             stage(content, copy, 0o600)
-        return put_aside(self.folder.parent, copy, path)
+        return move_to_unsaved(self.folder.parent, copy, path)
 
     def commit_of(self, name: str) -> str:
         """Remove and return the stored commit id of a finished write, or return "" if there is none."""

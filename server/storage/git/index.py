@@ -11,7 +11,7 @@ from types import MappingProxyType
 from server.errors import CommitError
 from server.storage.files import FileMark, file_mark_of
 from server.storage.git.command import MAX_PATH_ARGUMENTS, git_as_owner
-from server.storage.git.repository import Repository, Staged, Tree, git_lock, is_old, location
+from server.storage.git.repository import GitFile, Repository, Tree, git_lock, is_old, location
 
 _INDEX_COPY, OWN_INDEX = "bifolio-index", "bifolio-commit-index"  # file names in the repository's folder
 LOCKED_MESSAGE = "another git command has locked the index (.git/index.lock)"
@@ -42,7 +42,7 @@ class LockedIndex:
 
         `names` maps other refs to new commits. Raises CommitError if the branch has moved.
         """
-        lines = [f"update HEAD {commit} {head or self.repository.nothing}"]
+        lines = [f"update HEAD {commit} {head or self.repository.null_id}"]
         lines += [f"update {name} {to}" for name, to in names.items()]
         stdin = "".join(f"{line}\n" for line in lines).encode()
         command = ("update-ref", "-m", "bifolio: commit", "--stdin")
@@ -146,7 +146,7 @@ def wait_for_other_lock(folder: Path, seconds: float) -> None:
         time.sleep(_POLL_INTERVAL_S)
 
 
-def written_by_git(repository: Repository, paths: list[str]) -> dict[str, Staged]:
+def written_by_git(repository: Repository, paths: list[str]) -> dict[str, GitFile]:
     """Return the index entries of the files in `paths` that have not changed since git wrote them.
 
     Raises CommitError.
@@ -164,7 +164,7 @@ def written_by_git(repository: Repository, paths: list[str]) -> dict[str, Staged
         about, _, path = line.partition("\t")
         mode, id_, _stage = about.split()
         if path in unchanged:
-            result[path] = Staged(mode, id_)
+            result[path] = GitFile(mode, id_)
     return result
 
 
@@ -184,7 +184,7 @@ def set_files(repository: Repository, changed: Tree, index: Path) -> None:
     """Update the entries of the `changed` files in an index file. None removes an entry."""
     lines = []
     for path, file in changed.items():
-        mode, id_ = (file.mode, file.id) if file else ("0", repository.nothing)
+        mode, id_ = (file.mode, file.id) if file else ("0", repository.null_id)
         lines.append(f"{mode} {id_}\t".encode() + os.fsencode(repository.full(path)) + b"\0")
     environment = {"GIT_INDEX_FILE": str(index)}
     options = ("--add", "--replace", "-z", "--index-info")

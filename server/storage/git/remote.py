@@ -81,7 +81,7 @@ _UNPRINTABLE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|[\x00-\x1f\x7f-\x9f\u200e\u200
 
 
 @dataclass(frozen=True, slots=True)
-class _Done:
+class _CommandResult:
     """Exit status and truncated output of a git command. `status` is None after a timeout."""
 
     status: int | None
@@ -89,14 +89,14 @@ class _Done:
     stderr: str
 
 
-def fetch(root: Path, remote: str, branch: str, seconds: float = FETCH_TIMEOUT_S) -> str:
+def fetch(root: Path, remote: str, branch: str, timeout_s: float = FETCH_TIMEOUT_S) -> str:
     """Fetch a branch, and return the id of its last commit, or "" if the remote has no such branch.
 
     Raises RemoteAwayError and RemoteAccessError.
     """
     tracking = tracking_ref(remote, branch)
     options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap=")
-    deadline, attempts = time.monotonic() + seconds, _MAX_FETCH_ATTEMPTS
+    deadline, attempts = time.monotonic() + timeout_s, _MAX_FETCH_ATTEMPTS
     while True:
         refspec = f"+{BRANCH_PREFIX}{branch}:{tracking}"
         done = _run(root, deadline - time.monotonic(), "fetch", *options, "--", remote, refspec)
@@ -106,12 +106,12 @@ def fetch(root: Path, remote: str, branch: str, seconds: float = FETCH_TIMEOUT_S
             return ""
         attempts -= 1
         if not attempts or "cannot lock ref" not in done.stderr:
-            raise _failure("fetch", done, seconds)
+            raise _failure("fetch", done, timeout_s)
         _remove_stale_lock(root, tracking)
         time.sleep(0.05)
 
 
-def fetch_all(root: Path, remote: str, seconds: float = FETCH_ALL_TIMEOUT_S) -> None:
+def fetch_all(root: Path, remote: str, timeout_s: float = FETCH_ALL_TIMEOUT_S) -> None:
     """Fetch all branches into tracking branches, and all tags into refs/bifolio/tags/.
 
     Raises RemoteAwayError and RemoteAccessError.
@@ -121,9 +121,9 @@ def fetch_all(root: Path, remote: str, seconds: float = FETCH_ALL_TIMEOUT_S) -> 
         f"+{BRANCH_PREFIX}*:{tracking_ref(remote, '*')}",
         f"+refs/tags/*:refs/bifolio/tags/{remote}/*",
     )
-    done = _run(root, seconds, "fetch", *options, "--", remote, *refspecs)
+    done = _run(root, timeout_s, "fetch", *options, "--", remote, *refspecs)
     if done.status != 0:
-        raise _failure("fetch", done, seconds)
+        raise _failure("fetch", done, timeout_s)
 
 
 def push(
@@ -132,13 +132,13 @@ def push(
     branch: str,
     commit: str,
     expected: str,
-    seconds: float = PUSH_TIMEOUT_S,
+    timeout_s: float = PUSH_TIMEOUT_S,
     *,
-    follows: bool = False,
+    is_descendant: bool = False,
 ) -> None:
     """Push a commit if the remote branch is still at `expected`. If `expected` is "", create the branch.
 
-    Set `follows` if the commit is known to descend from `expected`.
+    Set `is_descendant` if the commit is known to descend from `expected`.
 
     Raises:
     - RemoteMovedError if the branch has moved, or if the push would remove commits from it.
@@ -146,12 +146,12 @@ def push(
     - RemoteAccessError or RemoteAwayError if nothing was pushed.
     - RemoteLostError if it is unknown whether the remote received the commit.
     """
-    if expected and not follows and not is_ancestor(root, expected, commit):
+    if expected and not is_descendant and not is_ancestor(root, expected, commit):
         raise RemoteMovedError()
     name = BRANCH_PREFIX + branch
     options = ("--porcelain", "--no-follow-tags", "--no-recurse-submodules", "--no-progress")
     lease = f"--force-with-lease={name}:{expected}"
-    done = _run(root, seconds, "push", *options, lease, "--", remote, f"{commit}:{name}")
+    done = _run(root, timeout_s, "push", *options, lease, "--", remote, f"{commit}:{name}")
     if done.status == 0:
         # git has updated the tracking branch only if the repository is configured to fetch that branch.
         if tracked_commit(root, remote, branch) != commit:
@@ -161,7 +161,7 @@ def push(
     refusal = next((line for line in done.stdout.splitlines() if line.startswith("!")), "")
     reason = refusal.rpartition("\t")[2]
     if not refusal or _REMOTE_BROKEN.search(reason):
-        error = _push_failed(done, seconds)
+        error = _push_failed(done, timeout_s)
         if isinstance(error, RemoteAwayError) and not _UNREACHABLE.search(done.stderr):
             raise RemoteLostError(error.message)
         raise error
@@ -179,7 +179,7 @@ def tracked_commit(root: Path, remote: str, branch: str) -> str:
     return ref_commit(root, tracking_ref(remote, branch))
 
 
-def plain(text: str) -> str:
+def printable(text: str) -> str:
     """Return a remote's output as one short, printable line without credentials."""
     line = " ".join(_UNPRINTABLE.sub(" ", _CREDENTIALS.sub(r"\1", text)).split())
     return line if len(line) <= MAX_REASON_CHARS else line[: MAX_REASON_CHARS - 1] + "…"
@@ -188,10 +188,10 @@ def plain(text: str) -> str:
 # --- failures ----------------------------------------------------------------------------------------
 
 
-def _failure(command: str, done: _Done, seconds: float) -> RemoteError:
+def _failure(command: str, done: _CommandResult, timeout_s: float) -> RemoteError:
     if done.status is None:
-        return RemoteAwayError(f"The git remote did not respond within {seconds:.0f} s; try again later")
-    reason = plain(_without_hints(done.stderr)) or f"git {command} exited with status {done.status}"
+        return RemoteAwayError(f"The git remote did not respond within {timeout_s:.0f} s; try again later")
+    reason = printable(_without_hints(done.stderr)) or f"git {command} exited with status {done.status}"
     if _NO_ACCESS.search(done.stderr):
         return RemoteAccessError(f"The git remote denies access to this server: {reason}")
     if is_full(done.stderr):
@@ -202,12 +202,12 @@ def _failure(command: str, done: _Done, seconds: float) -> RemoteError:
     return RemoteAwayError(f"The git remote did not respond: {reason}")
 
 
-def _push_failed(done: _Done, seconds: float) -> RemoteError:
+def _push_failed(done: _CommandResult, timeout_s: float) -> RemoteError:
     if done.status is not None and re.search(r"^error: failed to push some refs", done.stderr, re.MULTILINE):
-        reason = plain(_without_hints(done.stderr.split("error: failed to push some refs")[0]))
+        reason = printable(_without_hints(done.stderr.split("error: failed to push some refs")[0]))
         if not re.search(r"fatal:|disconnect|hung up|^remote:", done.stderr, re.MULTILINE):
             return RemoteRefusedError(f"The pre-push hook rejected this change: {reason}")
-    return _failure("push", done, seconds)
+    return _failure("push", done, timeout_s)
 
 
 def _refusal(stderr: str, reason: str) -> str:
@@ -215,7 +215,7 @@ def _refusal(stderr: str, reason: str) -> str:
         line.removeprefix("remote:").strip() for line in stderr.splitlines() if line.startswith("remote:")
     )
     words = " ".join(line for line in lines if line)
-    return plain(words or reason)
+    return printable(words or reason)
 
 
 def _without_hints(stderr: str) -> str:
@@ -225,7 +225,7 @@ def _without_hints(stderr: str) -> str:
 # --- commands ----------------------------------------------------------------------------------------
 
 
-def _run(root: Path, seconds: float, *arguments: str) -> _Done:
+def _run(root: Path, timeout_s: float, *arguments: str) -> _CommandResult:
     options = [word for setting in _SETTINGS for word in ("-c", setting)]
     command = ["git", "--no-pager", *options, "-C", str(root), *arguments]
     pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
@@ -237,7 +237,7 @@ def _run(root: Path, seconds: float, *arguments: str) -> _Done:
         raise RemoteAwayError(f"git can't be run: {error.strerror}") from error
     readers = [_Reader(stream) for stream in (process.stdout, process.stderr) if stream]
     try:
-        status: int | None = _wait(process, max(seconds, 0.0))
+        status: int | None = _wait(process, max(timeout_s, 0.0))
     except subprocess.TimeoutExpired:
         status = None
         _end(process)
@@ -245,21 +245,21 @@ def _run(root: Path, seconds: float, *arguments: str) -> _Done:
         _end(process)
         raise
     stdout, stderr = (reader.text() for reader in readers)
-    return _Done(status, stdout, stderr)
+    return _CommandResult(status, stdout, stderr)
 
 
-def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> int:
+def _wait(process: "subprocess.Popen[bytes]", timeout_s: float) -> int:
     if hasattr(os, "pidfd_open"):  # Avoid `Popen.wait`, which polls and returns up to 50 ms late.
         with suppress(OSError):
             ended = os.pidfd_open(process.pid)
             try:
                 waiting = select.poll()
                 waiting.register(ended, select.POLLIN)
-                waiting.poll(seconds * 1000)
-                seconds = 0.0
+                waiting.poll(timeout_s * 1000)
+                timeout_s = 0.0
             finally:
                 os.close(ended)
-    return process.wait(seconds)
+    return process.wait(timeout_s)
 
 
 class _Reader:

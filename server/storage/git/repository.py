@@ -134,13 +134,13 @@ def git_lock(folder: Path) -> FileMark | None:
     return file_mark_of(folder / "index.lock")
 
 
-def under_way(folder: Path) -> str:
+def operation_in_progress(folder: Path) -> str:
     """Return the git operation in progress, such as "a merge", or "" if there is none."""
     operations = (text for name, text in _OPERATIONS_UNDER_WAY.items() if (folder / name).exists())
     return next(operations, "")
 
 
-def is_at_work(lock: FileMark | None) -> bool:
+def is_git_working(lock: FileMark | None) -> bool:
     """Return True if a git command could be changing files, judging by index.lock."""
     # git leaves the lock file empty until it has changed the files. A lock with content can also mean that
     # `git commit -a` is waiting for an editor.
@@ -153,28 +153,28 @@ def is_old(lock: FileMark) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Staged:
+class GitFile:
     """A file in a commit or in git's index: its mode and blob id."""
 
     mode: str
     id: str
 
 
-Tree = Mapping[str, Staged | None]  # by path relative to the site; None for a missing file
+Tree = Mapping[str, GitFile | None]  # by path relative to the site; None for a missing file
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
     """The git repository of the site at `root`. `prefix` is the site's path in the repository.
 
-    `nothing` is the all-zero object id.
+    `null_id` is the all-zero object id.
     """
 
     root: Path
     folder: Path
     hooks: Path
     prefix: str
-    nothing: str
+    null_id: str
 
     @property
     def index(self) -> Path:
@@ -198,9 +198,9 @@ class Repository:
     def signs(self) -> bool:
         return (git(self.root, "config", "--type=bool", "commit.gpgSign") or "").strip() == "true"
 
-    def require_quiet(self) -> None:
+    def require_no_operation(self) -> None:
         """Raise CommitError if a merge or similar operation is in progress."""
-        if operation := under_way(self.folder):
+        if operation := operation_in_progress(self.folder):
             raise CommitError(f"{operation} is in progress")
 
     @property
@@ -210,7 +210,7 @@ class Repository:
     def full(self, path: str) -> str:
         return full_path(self.prefix, path)
 
-    def tree(self, commit: str, paths: list[str]) -> dict[str, Staged]:
+    def tree(self, commit: str, paths: list[str]) -> dict[str, GitFile]:
         if not commit or not paths:
             return {}
         selection = ("--", *map(self.full, paths)) if len(paths) <= MAX_PATH_ARGUMENTS else ("-r",)
@@ -220,7 +220,7 @@ class Repository:
         for line in filter(None, output.split(b"\0")):
             about, _, path = line.partition(b"\t")
             mode, _, id_ = about.decode().split()
-            files[os.fsdecode(path)] = Staged(mode, id_)
+            files[os.fsdecode(path)] = GitFile(mode, id_)
         return {path: files[full] for path in paths if (full := self.full(path)) in files}
 
     def versions(self, commit: str, paths: Iterable[str]) -> Tree:

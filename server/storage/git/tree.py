@@ -9,7 +9,7 @@ from typing import IO
 
 from server.errors import GitError
 from server.storage.git.command import git_bytes, git_bytes_or_fail, git_if_possible, git_or_fail
-from server.storage.git.repository import Staged, prefix_of
+from server.storage.git.repository import GitFile, prefix_of
 from server.storage.links import may_lead
 
 _FILE_MODES, _LINK_MODE = ("100644", "100755", "100664"), "120000"
@@ -152,7 +152,7 @@ def _parts(blobs: Iterable[Blob | None]) -> Iterator[list[Blob | None]]:
         yield part
 
 
-def changed_files(root: Path, one: str, other: str) -> dict[str, tuple[Staged | None, Staged | None]]:
+def changed_files(root: Path, one: str, other: str) -> dict[str, tuple[GitFile | None, GitFile | None]]:
     """Return the files that differ between two commits, with both versions of each. Raises GitError.
 
     Paths are relative to the site. Paths outside the site begin with `../`.
@@ -178,8 +178,8 @@ def changed_by(root: Path, commits: Iterable[str]) -> set[str]:
     return set(output.split("\0")) - {""}
 
 
-def _staged_entry(mode: str, id_: str) -> Staged | None:
-    return None if mode == "000000" else Staged(mode, id_)
+def _staged_entry(mode: str, id_: str) -> GitFile | None:
+    return None if mode == "000000" else GitFile(mode, id_)
 
 
 # --- merge file -----------------------------------------------------------------------------------

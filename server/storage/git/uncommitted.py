@@ -8,11 +8,11 @@ from pathlib import Path
 
 from server.errors import CommitError, GitError
 from server.storage.files import file_mark_of
-from server.storage.git.checkout import folders_above, holds
+from server.storage.git.checkout import folders_above, is_identical_on_disk
 from server.storage.git.command import filter_names, git_as_owner, git_or_fail
 from server.storage.git.log import FileChange
 from server.storage.git.refs import head_commit
-from server.storage.git.repository import Repository, Staged, git_folder, prefix_of, repository_of
+from server.storage.git.repository import GitFile, Repository, git_folder, prefix_of, repository_of
 
 # These options keep a diff from running external diff programs, text converters, or git in submodules.
 _DIFF_OPTIONS = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
@@ -163,7 +163,7 @@ def hidden_edits(repository: Repository, paths: Collection[str]) -> set[str]:
         _, mode, id_, _ = about.split()
         # A missing file is outside the sparse checkout, so it has no edits to lose.
         is_there = os.path.lexists(repository.top / name)
-        if is_there and not holds(repository, full[name], Staged(mode, id_)):
+        if is_there and not is_identical_on_disk(repository, full[name], GitFile(mode, id_)):
             edited.add(full[name])
     return edited
 

@@ -13,7 +13,7 @@ from server.storage.files import digest_of
 from server.storage.git.command import git_as_owner, git_or_fail
 from server.storage.git.own_commits import DELETED, OwnVersion
 from server.storage.git.refs import are_commits, is_ancestor
-from server.storage.git.repository import Repository, Staged
+from server.storage.git.repository import GitFile, Repository
 
 MISSING = ""  # used instead of a digest if the file does not exist
 # If more commits than this changed a file, only the newest are compared with the digests.
@@ -80,11 +80,11 @@ def committed_by_others(
     return result
 
 
-def _blob(version: Staged | None) -> str:
+def _blob(version: GitFile | None) -> str:
     return version.id if version else DELETED
 
 
-def _digests(repository: Repository, commit: str, path: str, version: Staged | None) -> set[str]:
+def _digests(repository: Repository, commit: str, path: str, version: GitFile | None) -> set[str]:
     if version is None:
         return {MISSING}
     name, digests = f"{commit}:{repository.full(path)}", set[str]()

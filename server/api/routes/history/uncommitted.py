@@ -23,7 +23,7 @@ from server.service.uncommitted import commit_files, find_uncommitted, list_unco
 from server.service.write import Writes
 from server.site.site import Site, State
 from server.storage.git.refs import checked_out
-from server.storage.git.repository import under_way
+from server.storage.git.repository import operation_in_progress
 
 
 def listed(site: Site, past: PastStates, caller: Caller) -> Response:
@@ -35,7 +35,7 @@ def listed(site: Site, past: PastStates, caller: Caller) -> Response:
         "head": found.head,
         "branch": checked_out(site.root) or None,
         "commit": _when(state.settings.git.commit),
-        "underWay": under_way(site.git.folder) or None if site.git.folder else None,
+        "underWay": operation_in_progress(site.git.folder) or None if site.git.folder else None,
         "pending": len(site.committer.queue.pending()),
         "pagination": pagination(page, found.total),
     }
