@@ -10,14 +10,14 @@ from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.values import Component, components_in, is_empty, same_values
 from server.events.model import Event, Key
 from server.history.past import PastStates
-from server.schema.model import PREVIEW, UPLOAD, Attribute, Schema
+from server.schema.model import PLACEHOLDER, UPLOAD, Attribute, Schema
 from server.storage.entry import Entry
 from server.storage.media import SIDECAR_SUFFIX, upload_path
 
 # --- versions -------------------------------------------------------------------------------------
 
 # Fields of media files that are computed after the upload. Changes to them are ignored.
-DERIVED_FIELDS = ("formats", PREVIEW)
+DERIVED_FIELDS = ("formats", PLACEHOLDER)
 
 
 class UnknownVersion(Enum):

@@ -241,10 +241,10 @@ class PastStates:
         def facts(path: str, blob: Blob) -> ImageFacts:
             entry = current.known.entries.get(path) if current.known.blobs.get(path) == blob else None
             picture = self.pictures.of(path, blob, entry.signature if entry else None)
-            formats, preview = self.pictures.facts(path, picture)
+            formats, placeholder = self.pictures.facts(path, picture)
             if formats is None and picture.key:
                 lacking.add(path)
-            return picture.size, formats, preview
+            return picture.size, formats, placeholder
 
         entries, size = read_entries(store, blobs, known, facts)
         snapshot = self._snapshot(configuration.schema, base, entries)
@@ -265,9 +265,9 @@ class PastStates:
         lacking = set(past.unscaled_images)
         for path in past.unscaled_images:
             picture = self.pictures.of(path, blobs[path])
-            (formats, preview), entry = self.pictures.facts(path, picture), entries[path]
+            (formats, placeholder), entry = self.pictures.facts(path, picture), entries[path]
             if formats and entry.document:
-                entries[path] = replace(entry, document=with_formats(entry.document, formats, preview))
+                entries[path] = replace(entry, document=with_formats(entry.document, formats, placeholder))
             if formats is not None or not picture.key:
                 lacking.discard(path)
         if len(lacking) == len(past.unscaled_images):

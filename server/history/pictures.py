@@ -16,8 +16,8 @@ from server.storage.files import Signature
 from server.storage.git.tree import Blob
 from server.storage.images.cache import NO_PICTURE, ImageCache, Picture, read_picture
 from server.storage.images.errors import UnresizableError
-from server.storage.images.formats import Preview, cached_facts
 from server.storage.images.kinds import PICTURE_ENDINGS
+from server.storage.images.variants import Placeholder, cached_facts
 from server.storage.media import media_key, upload_path
 
 _MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 400  # limit for the cache; approximate size of an entry
@@ -47,8 +47,8 @@ class CommitImages:
         self._known.put((blob.id, suffix), picture)
         return picture
 
-    def facts(self, path: str, picture: Picture) -> tuple[dict[str, Any] | None, Preview | None]:
-        """Return an image's resized variants as JSON, and its preview. Either can be None."""
+    def facts(self, path: str, picture: Picture) -> tuple[dict[str, Any] | None, Placeholder | None]:
+        """Return an image's resized variants as JSON, and its placeholder. Either can be None."""
         if not picture.key:
             return None, None
         return cached_facts(self._image_cache.folder, picture.key, media_key(path) or "")
@@ -60,7 +60,7 @@ class CommitImages:
     def can_generate(self, path: str, blob: Blob) -> bool:
         picture = self.of(path, blob)
         missing = bool(picture.key) and self.facts(path, picture)[0] is None
-        return missing and self._image_cache.may_make(picture.key)
+        return missing and self._image_cache.may_retry(picture.key)
 
     def generate(self, path: str, blob: Blob) -> bool:
         """Generate an image's resized variants. Return False if the caller should retry later.
@@ -69,7 +69,7 @@ class CommitImages:
         """
         picture, suffix = self.of(path, blob), splitext(path)[1]
         try:
-            return self._image_cache.make_from(picture.key, suffix, partial(open_blob, self._root, blob))
+            return self._image_cache.make_from_file(picture.key, suffix, partial(open_blob, self._root, blob))
         except UnresizableError:
             self._known.put((blob.id, suffix), Picture(picture.size, ""))
             return True
@@ -77,7 +77,7 @@ class CommitImages:
             return False
 
     def mark(self) -> int:
-        return self._image_cache.mark()
+        return self._image_cache.change_counter()
 
     def _read(self, blob: Blob, ending: str) -> Picture:
         try:

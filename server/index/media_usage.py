@@ -13,7 +13,7 @@ from server.documents.values import components_at
 from server.index.inverse_relations import Difference, group_by
 from server.index.ordering import Order
 from server.schema.model import ACCOUNT_UIDS, UPLOAD, Attribute, Type
-from server.storage.images.formats import format_of
+from server.storage.images.variants import split_variant_path
 
 Uses = Map[str, Order]  # documents by the media key of a file that they use
 Place = tuple[Attribute, ...]  # an attribute, within the attributes that hold its component
@@ -125,5 +125,5 @@ def _links(text: str) -> Iterator[str]:
         key = to_nfc(unquote(in_brackets or plain).rstrip(".,;:!"))
         yield key
         # A link to a smaller copy of an image, such as thumbnail_bay.png, uses the image too.
-        if of_picture := format_of(key):
+        if of_picture := split_variant_path(key):
             yield of_picture[1]

@@ -375,7 +375,7 @@ def _plugin(uid: str, singular: str, plural: str, scalars: Mapping[str, str], *o
 ANY_MEDIA = "*"
 # Attribute of media files: an image's placeholder and main color. If `media.placeholders` is set, responses
 # contain them as fields of their own.
-PREVIEW = "preview"
+PLACEHOLDER = "preview"
 
 # Types without schema files. Media files can be populated and filtered like documents. Users are indexed
 # without their passwords and other secrets (index.user_index).
@@ -402,7 +402,7 @@ BUILT_IN: Mapping[str, Type] = {
             "provider_metadata": "json",
         },
         Attribute("related", "relation", relation="morphToMany", mapped_by=ANY_MEDIA),
-        Attribute(PREVIEW, "json", private=True),
+        Attribute(PLACEHOLDER, "json", private=True),
     ),
     USER: _plugin(
         USER,

@@ -14,7 +14,7 @@ from server.index.snapshot import Snapshot, View
 from server.query.ast import Node, Query, Selection
 from server.query.mentioned_types import conditions, mentioned_types
 from server.schema.model import ACCOUNT_UIDS, UPLOAD, Schema, document_tag, type_tag
-from server.storage.images.formats import format_of
+from server.storage.images.variants import split_variant_path
 
 
 def tags_of_list(query: Query, schema: Schema) -> Iterator[str]:
@@ -39,7 +39,7 @@ def tags_of_document(view: View, document: Document, selection: Selection) -> se
 
 def tags_of_file(snapshot: Snapshot, key: str) -> list[str]:
     """Return the cache tags of a media file. A resized variant has the tags of its original image."""
-    format_name = format_of(key)
+    format_name = split_variant_path(key)
     files = (snapshot.media.get(name) for name in (key, format_name[1] if format_name else ""))
     ids = [file.document_id for file in files if file is not None] or [id_of_name(key)]
     return [document_tag(UPLOAD, document_id) for document_id in ids]

@@ -40,11 +40,11 @@ from server.storage.images.derivatives import (
     Request,
 )
 from server.storage.images.errors import SizeLimitError, UntransformableError
-from server.storage.images.formats import format_of
 from server.storage.images.kinds import ImageSize
 from server.storage.images.limits import MAX_MEASURED_PIXELS
 from server.storage.images.processes import Job
 from server.storage.images.results import OWN_FORMATS, animation_limit, result_size
+from server.storage.images.variants import split_variant_path
 from server.storage.media import stored_object
 
 MAX_CACHE_ENTRIES = 10_000
@@ -259,7 +259,7 @@ class Images:
 
 def _original(snapshot: Snapshot, path: str) -> tuple[str, Document]:
     # A variant such as `small_bay.jpg` stands for the image that it was made from.
-    parts = format_of(path)
+    parts = split_variant_path(path)
     if path not in snapshot.media and parts is not None:
         path = parts[1]
     document = snapshot.media.get(path)

@@ -12,7 +12,7 @@ from server.history.past import PastStates, replaced_file
 from server.index.snapshot import Snapshot
 from server.site.site import Site
 from server.storage.bucket.site_bucket import SiteBucket
-from server.storage.images.formats import format_of
+from server.storage.images.variants import split_variant_path
 from server.storage.links import open_ordinary
 from server.storage.media import mime_type, stored_object
 
@@ -75,10 +75,10 @@ class MediaFiles:
         return blob.id if blob else ""
 
     def _current(self, snapshot: Snapshot, key: str) -> MediaFile:
-        media, format_parts = snapshot.media, format_of(key)
+        media, format_parts = snapshot.media, split_variant_path(key)
         described_key = key if key in media or format_parts is None else format_parts[1]
         root = self.site.root
-        file = root / media[key].path if key in media else self.site.image_cache.file_of(key, media)
+        file = root / media[key].path if key in media else self.site.image_cache.find_variant_file(key, media)
         if file is None:
             raise NotFoundError()
         file_object = _open(root, file)
@@ -91,7 +91,7 @@ class MediaFiles:
 
         Raises NotFoundError.
         """
-        media, format_parts = snapshot.media, format_of(key)
+        media, format_parts = snapshot.media, split_variant_path(key)
         if key in media:
             blob = replaced_file(self.past, commit, media[key].path)
             name = posixpath.basename(media[key].path)

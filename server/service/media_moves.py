@@ -13,7 +13,7 @@ from server.documents.document import Document
 from server.errors import ConflictError, MissingObjectError
 from server.formats.edits import REMOVE
 from server.formats.tree import Tree
-from server.schema.model import PREVIEW
+from server.schema.model import PLACEHOLDER
 from server.service.read import Caller
 from server.service.write import Writes
 from server.site.site import Site
@@ -22,7 +22,7 @@ from server.storage.bucket.stored import DESCRIPTION_KEY, StoredFile, StoredObje
 from server.storage.document_text import change_text, new_text
 from server.storage.files import Signature, signature
 from server.storage.images.kinds import ImageSize
-from server.storage.images.limits import needs_formats
+from server.storage.images.limits import should_have_variants
 from server.storage.media import SIDECAR_SUFFIX
 from server.storage.read import parse
 from server.storage.temporary import temporary_file
@@ -161,12 +161,12 @@ def push(
     Raises BucketError, or any error of `Writes.make`.
     """
     site = writes.site
-    previews = site.state.settings.media.placeholders
-    uploader = MediaUploader(bucket, site.image_cache.folder, previews=previews)
+    placeholders = site.state.settings.media.placeholders
+    uploader = MediaUploader(bucket, site.image_cache.folder, placeholders=placeholders)
     pending = [
         sent_file
         for sent_file in media_of(site)
-        if is_on_disk(site, sent_file) or _lacks_formats(sent_file, previews)
+        if is_on_disk(site, sent_file) or _lacks_formats(sent_file, placeholders)
     ]
     count, size, skipped, commit = 0, 0, list[tuple[str, str]](), ""
     message = partial(message_of, "Copy" if keep else "Move", "to")
@@ -188,16 +188,16 @@ def push(
     return Moved(count, size, tuple(skipped), commit)
 
 
-def _lacks_formats(document: Document, previews: bool) -> bool:
+def _lacks_formats(document: Document, placeholders: bool) -> bool:
     """Return whether an image in the bucket is large enough for resized variants but has none.
 
-    If `previews` is set, the same applies to its placeholder and main color.
+    If `placeholders` is set, the same applies to its placeholder and main color.
     """
     width, height = document.get("width"), document.get("height")
-    lacks = not document.get("formats") or (previews and not document.get(PREVIEW))
+    lacks = not document.get("formats") or (placeholders and not document.get(PLACEHOLDER))
     if not lacks or not (width and height) or not object_of(document.get("provider_metadata")):
         return False
-    return needs_formats(ImageSize(width, height), splitext(document.path)[1])
+    return should_have_variants(ImageSize(width, height), splitext(document.path)[1])
 
 
 def _send(site: Site, bucket: "Bucket", uploader: MediaUploader, document: Document, *, keep: bool) -> _Sent:

@@ -19,9 +19,9 @@ from server.index.snapshot import View
 from server.index.sort import component_sorter, sort_each, sorter
 from server.query.ast import NO_FILTER, Node, Page, Query, Selection
 from server.query.parse import pagination
-from server.schema.model import PREVIEW, UPLOAD, Type
+from server.schema.model import PLACEHOLDER, UPLOAD, Type
 from server.service.custom_formats import custom_formats
-from server.storage.images.formats import PREVIEW_FIELDS
+from server.storage.images.variants import PLACEHOLDER_FIELDS
 
 Row = tuple[Any, ...]
 Item = Document | Component
@@ -50,7 +50,7 @@ class Renderer:
         if self._formats and cache_key is not None:
             self.cache_key = (cache_key, self._formats.key)
         if view.settings.media.placeholders and cache_key is not None:
-            self.cache_key = (self.cache_key, PREVIEW)
+            self.cache_key = (self.cache_key, PLACEHOLDER)
         self._compiled: dict[tuple[str, int, bytes, bytes], Write] = {}
 
     def document(self, document: Document, selection: Selection) -> bytes:
@@ -135,11 +135,11 @@ class Renderer:
         start = _wrapped_columns(type_, names) if wrapped else _columns(type_, names)
         added = self._formats if type_.uid == UPLOAD and "formats" in names else None
         shown = (lambda file: start(added.add(file))) if added else start
-        with_preview = type_.uid == UPLOAD and "url" in names and self.view.settings.media.placeholders
-        full = (lambda file: shown(file) + preview_members(file)) if with_preview else shown
+        with_placeholder = type_.uid == UPLOAD and "url" in names and self.view.settings.media.placeholders
+        full = (lambda file: shown(file) + placeholder_members(file)) if with_placeholder else shown
         if wrapped:
             return full
-        key = (fields, added.key if added else "", with_preview) if added or with_preview else fields
+        key = (fields, added.key if added else "", with_placeholder) if added or with_placeholder else fields
         return self.view.snapshot.fragments.of(key, full)
 
     def _member(self, node: Node) -> Member:
@@ -338,9 +338,9 @@ def _wrapped_columns(type_: Type, names: tuple[str, ...]) -> Start:
     return lambda item: dumps(head(item.row))[:-1] + b',"attributes":' + dumps(values(item.row))[:-1]
 
 
-def preview_members(file: Document) -> bytes:
-    preview = file.get(PREVIEW) or dict.fromkeys(PREVIEW_FIELDS)
-    return b"," + dumps({name: preview[name] for name in PREVIEW_FIELDS})[1:-1]
+def placeholder_members(file: Document) -> bytes:
+    placeholder = file.get(PLACEHOLDER) or dict.fromkeys(PLACEHOLDER_FIELDS)
+    return b"," + dumps({name: placeholder[name] for name in PLACEHOLDER_FIELDS})[1:-1]
 
 
 def _values(type_: Type, names: tuple[str, ...]) -> Callable[[Row], dict[str, Any]]:

@@ -461,7 +461,7 @@ class Site:
         return [file.path for file in self.state.snapshot.media.values() if self._is_unscaled(file)]
 
     def _is_unscaled(self, file: Document) -> bool:
-        return self.image_cache.wanting(file, previews=self.state.settings.media.placeholders)
+        return self.image_cache.needs_variants(file, placeholders=self.state.settings.media.placeholders)
 
     def recover(self) -> int:
         """Finish, roll back or discard interrupted writes. Return the number of changed files."""

@@ -7,8 +7,8 @@ from typing import Any
 from server.documents.document import Document
 from server.problems import Problem
 from server.storage.files import Signature
-from server.storage.images.formats import Preview
 from server.storage.images.kinds import ImageSize
+from server.storage.images.variants import Placeholder
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Entry:
 
 # An image's width and height in pixels, its resized variants (formats), and its placeholder and main color.
 # Each is None if the file is not an image, or if that value has not been computed yet.
-ImageFacts = tuple[ImageSize | None, dict[str, Any] | None, Preview | None]
+ImageFacts = tuple[ImageSize | None, dict[str, Any] | None, Placeholder | None]
 NO_FACTS: ImageFacts = (None, None, None)
 # (path, mtime in seconds since 1970) → (createdAt, updatedAt)
 Timestamps = Callable[[str, float], tuple[str, str]]

@@ -14,11 +14,11 @@ from server.documents.encode import Reading, read_document_id, read_file_timesta
 from server.documents.ids import id_of_name, to_nfc
 from server.formats.tree import Tree
 from server.paths import UPLOADS, UPLOADS_URL
-from server.schema.model import FILE_FIELDS, PREVIEW, Type
+from server.schema.model import FILE_FIELDS, PLACEHOLDER, Type
 from server.storage.bucket.stored import DESCRIPTION_KEY, StoredFile, StoredObject, object_of
 from server.storage.files import ignored
-from server.storage.images.formats import Preview, described_formats, format_of
 from server.storage.images.kinds import MEASURED_ENDINGS, ImageSize, is_text, kilobytes, sniff
+from server.storage.images.variants import Placeholder, describe_variants, split_variant_path
 
 SIDECAR_SUFFIX = ".yaml"
 # A description file can't contain a locale, because media files have none.
@@ -109,7 +109,7 @@ def read_media(
     reading: Reading,
     image_size: ImageSize | None = None,
     formats: Mapping[str, Any] | None = None,
-    preview: Preview | None = None,
+    placeholder: Placeholder | None = None,
     stored: StoredFile | None = None,
 ) -> Document:
     """Return the document for a media file.
@@ -130,7 +130,7 @@ def read_media(
         "height": image_size.height if image_size else None,
         "formats": formats or ({} if REPLACED_KEY in description else None),
         "provider_metadata": stored.as_metadata() if stored else None,
-        PREVIEW: preview,
+        PLACEHOLDER: placeholder,
     }
     warn_unknown(type_, description, (), reading, allowed=_DESCRIPTION_KEYS)
     for name in DESCRIBED_FIELDS:
@@ -146,8 +146,8 @@ def read_media(
     return make_version(type_, document_id, row, (*timestamps, published), locale, path)
 
 
-def with_formats(file: Document, formats: Mapping[str, Any], preview: Preview | None) -> Document:
-    return file.with_values({"formats": _with_name(formats, file.get("name")), PREVIEW: preview})
+def with_formats(file: Document, formats: Mapping[str, Any], placeholder: Placeholder | None) -> Document:
+    return file.with_values({"formats": _with_name(formats, file.get("name")), PLACEHOLDER: placeholder})
 
 
 def _with_name(formats: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -177,8 +177,8 @@ def stored_media(
         locale,
         reading,
         ImageSize(stored.width, stored.height) if stored.width and stored.height else None,
-        described_formats(sizes, media_key(path) or path),
-        stored.preview,
+        describe_variants(sizes, media_key(path) or path),
+        stored.placeholder,
         stored,
     )
 
@@ -187,6 +187,6 @@ def stored_object(media: Mapping[str, Document], key: str) -> StoredObject | Non
     """Return the bucket object for a media file, or None. `key` is the file's name in URLs."""
     if key in media:
         return object_of(media[key].get("provider_metadata"))
-    of_picture = format_of(key)
+    of_picture = split_variant_path(key)
     picture = media.get(of_picture[1]) if of_picture else None
     return object_of(picture.get("provider_metadata"), of_picture[0]) if of_picture and picture else None

@@ -121,7 +121,7 @@ class Store:
             raise IsADirectoryError(path)
         signature_ = signature(status)
         if self.image_cache:
-            facts = self.image_cache.facts(upload_path(path) or "")
+            facts = self.image_cache.describe_image(upload_path(path) or "")
         sidecar = path + SIDECAR_SUFFIX
         if link_problem(str(self.root / sidecar), sidecar, str(self.root)):
             return self.media_entry(path, signature_, facts)

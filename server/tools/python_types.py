@@ -13,7 +13,7 @@ from server.query.operators import OPERATORS
 from server.query.queryable_attributes import target_of, targets_of
 from server.schema.model import BUILT_IN, STANDARD_FIELDS, UPLOAD, Attribute, Schema, Type, type_names
 from server.schema.sentences import describe_attribute, describe_type
-from server.storage.images.formats import PREVIEW_FIELDS
+from server.storage.images.variants import PLACEHOLDER_FIELDS
 from server.tools.typescript import is_never_null, type_order
 
 _TYPING = "from typing import "
@@ -164,7 +164,7 @@ class _Writer:
             sure = value == "Any" or (is_never_null(type_, attribute) and not draft)
             yield name, value if sure else f"{value} | None", _about(attribute)
         if type_.uid == UPLOAD and self.has_placeholders:
-            yield from ((name, "str | None", "") for name in PREVIEW_FIELDS)
+            yield from ((name, "str | None", "") for name in PLACEHOLDER_FIELDS)
         suffix = "Draft" if draft else ""
         for attribute in type_.attributes.values():
             if attribute.populatable and (value := self._link(attribute, suffix)):

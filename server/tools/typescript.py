@@ -22,7 +22,7 @@ from server.schema.model import (
     type_names,
 )
 from server.schema.sentences import describe_attribute, describe_type
-from server.storage.images.formats import PREVIEW_FIELDS
+from server.storage.images.variants import PLACEHOLDER_FIELDS
 
 # --- literals -------------------------------------------------------------------------------------
 
@@ -130,7 +130,7 @@ class TypeDeclarations:
             sure = is_never_null(type_, attribute)
             yield _member(attribute, value if sure or value == "Json" else f"{value} | null")
         if type_.uid == UPLOAD and self.has_placeholders:
-            yield from (f"  {name}: string | null;\n" for name in PREVIEW_FIELDS)
+            yield from (f"  {name}: string | null;\n" for name in PLACEHOLDER_FIELDS)
 
     def _links(self, type_: Type) -> Iterator[str]:
         for attribute in type_.attributes.values():

@@ -7,7 +7,7 @@ from pathlib import Path
 from server.config.model import Settings
 from server.query.queryable_attributes import targets_of
 from server.schema.model import STANDARD_FIELDS, UPLOAD, Attribute, Schema, Type, key_of
-from server.storage.images.formats import PREVIEW_FIELDS
+from server.storage.images.variants import PLACEHOLDER_FIELDS
 from server.tools.typescript import (
     comment,
     is_never_null,
@@ -93,7 +93,7 @@ class _Writer:
                 value += ".nullable()"
             yield f"  {key(name)}: {value},\n"
         if type_.uid == UPLOAD and self.has_placeholders:
-            yield from (f"  {name}: z.string().nullable(),\n" for name in PREVIEW_FIELDS)
+            yield from (f"  {name}: z.string().nullable(),\n" for name in PLACEHOLDER_FIELDS)
 
     def links(self, type_: Type) -> str:
         found = dict(self._links(type_))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from server.storage.checked_json import read_checked, write_checked
-from server.storage.images.formats import DESCRIPTION
+from server.storage.images.variants import PLACEHOLDER_KEY
 from tests.api.test_upload import FILES, fetch, picture, upload
 from tests.sites import Api, make
 
@@ -86,7 +86,7 @@ def test_images_that_were_resized_before_the_setting_get_one(tmp_path: Path) -> 
     api = make(tmp_path, {**FILES, **UPLOADS, "site.yaml": ROLES})
     api.site.scale("content/uploads/a.png")
     [record] = (api.root / ".bifolio/formats").glob("*/formats.json")
-    write_checked(record, {**read_checked(record), DESCRIPTION: None})
+    write_checked(record, {**read_checked(record), PLACEHOLDER_KEY: None})
     assert api.site.unscaled() == []
     (api.root / "site.yaml").write_text(SETTINGS)
     api.site.refresh()

@@ -22,7 +22,7 @@ from server.jobs.job import Timing
 from server.jobs.runner import Runner
 from server.site.background.jobs import ScalePictures
 from server.site.site import Site
-from server.storage.images import cache, formats
+from server.storage.images import cache, variants
 from server.storage.images.kinds import ImageSize
 from server.storage.images.measure import MAX_READS, measure
 from server.storage.write_lock import WriteLock
@@ -271,7 +271,7 @@ def test_an_animation_keeps_its_frames(api: Api) -> None:
 
 
 def test_an_animation_that_is_too_long_is_not_scaled(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(formats, "MAX_DECODED_PIXELS", 600 * 400 * 2)
+    monkeypatch.setattr(variants, "MAX_DECODED_PIXELS", 600 * 400 * 2)
     assert upload(api, (animation(2), "a.gif")).body[0]["formats"] is not None
     assert upload(api, (animation(3), "b.gif")).body[0]["formats"] is None
 
@@ -476,7 +476,7 @@ def test_a_huge_picture_is_measured_by_its_header_and_scaled_by_another_process(
 
 
 def test_a_picture_that_takes_too_long_is_not_scaled(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(formats, "TIMEOUT_S", 0.001)
+    monkeypatch.setattr(variants, "TIMEOUT_S", 0.001)
     file = upload(api, (picture(), "a.png")).body[0]
     assert (file["width"], file["formats"]) == (600, None)
     assert upload(api, (b"x", "b.txt")).status == 201
@@ -520,7 +520,7 @@ def test_a_damaged_picture_is_tried_once(api: Api) -> None:
 def test_a_picture_that_has_to_wait_for_long_gets_its_formats_later(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(formats, "LOCK_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(variants, "LOCK_TIMEOUT_S", 0.01)
     folder = api.root / ".bifolio/formats"
     folder.mkdir(parents=True)
     with WriteLock(folder / "lock", folder).held():
@@ -593,7 +593,7 @@ def test_no_link_that_is_put_in_the_place_of_a_picture_is_followed(api: Api) -> 
     path.unlink()
     path.symlink_to(secret)
     inside = file["url"].removeprefix("/uploads/")
-    assert api.site.image_cache.facts(inside) == (None, None, None)
+    assert api.site.image_cache.describe_image(inside) == (None, None, None)
     assert not api.site.image_cache.make(inside)
 
 

@@ -9,7 +9,7 @@ from PIL import Image
 
 from server.config.reader import check_named_formats, survey_settings
 from server.config.transformation import UPLOAD_FORMATS
-from server.storage.images.limits import FORMATS
+from server.storage.images.limits import VARIANTS
 from tests.api.test_upload import FILES, fetch, picture
 from tests.git import commit_all, git
 from tests.sites import Api, make, write
@@ -149,7 +149,7 @@ def test_the_openapi_document_says_that_their_size_is_unknown(api: Api) -> None:
 
 
 def test_the_reserved_names_are_those_of_the_variants_made_at_upload() -> None:
-    assert tuple(FORMATS) == UPLOAD_FORMATS
+    assert tuple(VARIANTS) == UPLOAD_FORMATS
 
 
 WRONG = {

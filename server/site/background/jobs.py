@@ -78,7 +78,7 @@ class ScalePictures(Job):
     def run(self, context: JobContext) -> float:
         site = self._site
         media = site.state.snapshot.media
-        if media is self._complete_media and site.image_cache.mark() == self._mark:
+        if media is self._complete_media and site.image_cache.change_counter() == self._mark:
             return self._pause_s
         for path in site.unscaled():
             if context.stopping.is_set():
@@ -88,7 +88,7 @@ class ScalePictures(Job):
             except Exception:
                 log.exception("the image %s can't be scaled", path)
         site.image_cache.save()
-        self._mark = site.image_cache.mark()
+        self._mark = site.image_cache.change_counter()
         # An image can still lack variants, for example if it is still being uploaded.
         if not site.unscaled():
             self._complete_media = media

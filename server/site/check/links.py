@@ -26,7 +26,7 @@ from server.site.check.audit import Audit
 from server.site.check.page import Page
 from server.site.check.page_links import PageLinks
 from server.site.check.path_aliases import PathAliases
-from server.storage.images.formats import format_of
+from server.storage.images.variants import split_variant_path
 from server.storage.media import mime_type, upload_path
 
 _FILE_KINDS = ("image/", "audio/", "video/", "font/", "application/pdf")
@@ -111,7 +111,7 @@ class LinkTargets:
         return path in self.audit.files or os.path.lexists(self.audit.root / path)
 
     def _is_variant(self, key: str) -> bool:
-        of_picture = format_of(key)
+        of_picture = split_variant_path(key)
         return of_picture is not None and of_picture[1] in self.audit.snapshot.media
 
     # --- anchors ----------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from server.formats.tree import SyntaxProblem
 from server.index.dangling import MEDIA, referred_keys
 from server.problems import Problem
 from server.site.check.audit import Audit
-from server.storage.images.formats import format_of
+from server.storage.images.variants import split_variant_path
 
 # Text that looks like a file name, in any value, link or HTML. The lookbehind speeds up the search:
 # otherwise, it would begin again at each character of a long word.
@@ -45,7 +45,7 @@ def _names_in_documents(audit: Audit) -> set[str]:
         except (OSError, SyntaxProblem):
             continue
     names.update([to_nfc(unquote(name)) for name in names])
-    originals = (format_of(name) for name in names)
+    originals = (split_variant_path(name) for name in names)
     return names.union(original[1] for original in originals if original)
 
 

@@ -133,7 +133,9 @@ def _read_described(store: Store, before: Entry, data: bytes) -> Entry | None:
     """Return a media file's entry with a new description, or None if the media file is in a bucket."""
     if before.signature is None or before.path.endswith(SIDECAR_SUFFIX):
         return None
-    facts = store.image_cache.facts(upload_path(before.path) or "") if store.image_cache else NO_FACTS
+    facts = (
+        store.image_cache.describe_image(upload_path(before.path) or "") if store.image_cache else NO_FACTS
+    )
     beside = size_signature(len(data), time.time_ns())
     return store.media_entry(before.path, before.signature, facts, data, beside)
 

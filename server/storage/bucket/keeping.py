@@ -11,9 +11,9 @@ from server.storage.bucket.copies import LocalObjectCache
 from server.storage.bucket.stored import StoredFile, StoredFormat, StoredObject, ending_for
 from server.storage.images.cache import size_of_image
 from server.storage.images.errors import UnresizableError
-from server.storage.images.formats import cached_preview, format_file, make_formats, read_record
 from server.storage.images.kinds import ImageSize
-from server.storage.images.limits import needs_formats
+from server.storage.images.limits import should_have_variants
+from server.storage.images.variants import cached_placeholder, make_variants, read_record, variant_file
 from server.storage.media import mime_type
 
 # --- headers --------------------------------------------------------------------------------------
@@ -61,7 +61,7 @@ class MediaUploader:
     formats: Path  # the folder in which variants are created
     copies: LocalObjectCache | None = None
     max_cache_bytes: int = 0  # maximum size of the cache in bytes
-    previews: bool = False  # whether to add placeholders to description files
+    placeholders: bool = False  # whether to add placeholders to description files
 
     def upload(self, source: Path, ending: str) -> StoredFile:
         """Upload a file and its resized variants. Return the data for its description file.
@@ -79,8 +79,8 @@ class MediaUploader:
         formats = {name: self._put_format(one, path, ending) for name, (one, path) in made_formats.items()}
         if image_size is None:
             return StoredFile(content)
-        preview = cached_preview(self.formats, sha256[:_KEY_DIGITS]) if self.previews else None
-        return StoredFile(content, image_size.width, image_size.height, formats, preview)
+        placeholder = cached_placeholder(self.formats, sha256[:_KEY_DIGITS]) if self.placeholders else None
+        return StoredFile(content, image_size.width, image_size.height, formats, placeholder)
 
     def _put_format(self, one: StoredFormat, path: Path, ending: str) -> StoredFormat:
         self._put(one.object, path, ending)
@@ -94,16 +94,16 @@ class MediaUploader:
     def _formats(
         self, source: Path, sha256: str, ending: str, image_size: ImageSize | None
     ) -> Mapping[str, tuple[StoredFormat, Path]]:
-        if not needs_formats(image_size, ending):
+        if not should_have_variants(image_size, ending):
             return {}
         key = sha256[:_KEY_DIGITS]
         try:
             with source.open("rb") as file:
-                make_formats(self.formats, key, file, ending)
+                make_variants(self.formats, key, file, ending)
             record = read_record(self.formats, key)
             formats = {}
             for name, entry in record.items():
-                path = format_file(self.formats, key, name, f"x{ending}")
+                path = variant_file(self.formats, key, name, f"x{ending}")
                 data = path.read_bytes()
                 object_ = StoredObject(hashlib.sha256(data).hexdigest(), ending_for(ending), len(data))
                 formats[name] = StoredFormat(object_, entry["width"], entry["height"]), path

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from server.formats.tree import Tree
-from server.storage.images.formats import PREVIEW_FIELDS, Preview
+from server.storage.images.variants import PLACEHOLDER_FIELDS, Placeholder
 
 # For example, file: {sha256: 9f86…, ext: .png, size: 48213, width: 800, height: 600, formats: {thumbnail: …}}
 DESCRIPTION_KEY = "file"
@@ -15,7 +15,7 @@ STORED_MARK = re.compile(rb"\bsha256\b")
 _HASH = re.compile(r"[0-9a-f]{64}")
 _EXT = re.compile(r"(\.[A-Za-z0-9]{1,12})?")
 _NAME = re.compile(r"[a-z]{1,20}")
-_PREVIEWS = {"placeholder": re.compile(r"[!-~]{6,100}"), "color": re.compile(r"#[0-9a-f]{6}")}
+_PATTERNS = {"placeholder": re.compile(r"[!-~]{6,100}"), "color": re.compile(r"#[0-9a-f]{6}")}
 _EXPECTED = {"placeholder": "a BlurHash", "color": "a color such as #5b7f95"}
 _NUMBER = re.compile(r"\d{1,15}")
 
@@ -46,14 +46,14 @@ class StoredFormat:
 class StoredFile:
     """A media file in a bucket. Images also have a width and height in pixels.
 
-    `preview` is the image's placeholder and main color.
+    `placeholder` is the image's placeholder and main color.
     """
 
     object: StoredObject
     width: int | None = None
     height: int | None = None
     formats: Mapping[str, StoredFormat] = field(default_factory=dict)
-    preview: Preview | None = None
+    placeholder: Placeholder | None = None
 
     @property
     def objects(self) -> Iterator[StoredObject]:
@@ -65,8 +65,8 @@ class StoredFile:
         tree = {"sha256": self.object.sha256, **ext, "size": self.object.size}
         if self.width and self.height:
             tree |= {"width": self.width, "height": self.height}
-        if self.preview:
-            tree |= self.preview
+        if self.placeholder:
+            tree |= self.placeholder
         if self.formats:
             tree["formats"] = {name: _format_tree(one) for name, one in self.formats.items()}
         return tree
@@ -100,13 +100,13 @@ def read_stored(description: Mapping[str, Tree]) -> StoredFile:
     read = {str(name): _read_format(one, ext) for name, one in _mapping(formats).items()}
     if not all(map(_NAME.fullmatch, read)):
         raise ValueError(f"{DESCRIPTION_KEY}.formats must have names such as small")
-    return StoredFile(_object(file, ext), width, height, read, _read_preview(file))
+    return StoredFile(_object(file, ext), width, height, read, _read_placeholder(file))
 
 
-def _read_preview(file: Mapping[str, Tree]) -> Preview | None:
-    if not all(name in file for name in PREVIEW_FIELDS):
+def _read_placeholder(file: Mapping[str, Tree]) -> Placeholder | None:
+    if not all(name in file for name in PLACEHOLDER_FIELDS):
         return None
-    return {name: _text(file, name, _PREVIEWS[name], expected) for name, expected in _EXPECTED.items()}
+    return {name: _text(file, name, _PATTERNS[name], expected) for name, expected in _EXPECTED.items()}
 
 
 def object_of(metadata: Any, format_: str = "") -> StoredObject | None:

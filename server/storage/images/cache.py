@@ -18,24 +18,24 @@ from server.documents.document import Document
 from server.documents.ids import to_nfc
 from server.errors import BusyError
 from server.paths import STATE_FOLDER, UPLOADS, state_folder
-from server.schema.model import PREVIEW
+from server.schema.model import PLACEHOLDER
 from server.storage.checked_json import read_checked, write_checked
 from server.storage.files import FileMark, Signature, file_mark, signature
 from server.storage.images.errors import UnresizableError
-from server.storage.images.formats import (
-    Preview,
+from server.storage.images.kinds import PICTURE_ENDINGS, ImageSize
+from server.storage.images.limits import should_have_variants
+from server.storage.images.variants import (
+    Placeholder,
     cached_facts,
     digest_of,
     discard_record,
-    format_file,
-    format_of,
     key_of,
-    make_formats,
+    make_variants,
     read_record,
-    sweep_formats,
+    split_variant_path,
+    sweep_variants,
+    variant_file,
 )
-from server.storage.images.kinds import PICTURE_ENDINGS, ImageSize
-from server.storage.images.limits import needs_formats
 from server.storage.links import open_ordinary
 
 _VERSION = 6
@@ -97,49 +97,53 @@ class ImageCache:
             while len(self._read_ahead) > MAX_READ_AHEAD_IMAGES:
                 self._read_ahead.popitem(last=False)
 
-    def facts(self, inside: str) -> tuple[ImageSize | None, dict[str, Any] | None, Preview | None]:
-        """Return an image's dimensions, its resized variants in the API's format, and its preview.
+    def describe_image(
+        self, upload_path: str
+    ) -> tuple[ImageSize | None, dict[str, Any] | None, Placeholder | None]:
+        """Return an image's dimensions, its variants in the API's format, and its placeholder.
 
         Each can be None.
         """
-        image_size, key = self._look(inside)
+        image_size, key = self._cached(upload_path)
         if not key:
             return image_size, None, None
-        return image_size, *cached_facts(self.folder, key, to_nfc(inside))
+        return image_size, *cached_facts(self.folder, key, to_nfc(upload_path))
 
-    def picture(self, inside: str, signature_: Signature) -> Picture | None:
+    def picture(self, upload_path: str, signature_: Signature) -> Picture | None:
         """Return the cached data about an image, or None if its signature has changed."""
-        self._look(inside)
-        cached = self._known.get(inside)
+        self._cached(upload_path)
+        cached = self._known.get(upload_path)
         return Picture(cached[1], cached[2]) if cached and cached[0] == signature_ else None
 
-    def wanting(self, file: Document, *, previews: bool = False) -> bool:
+    def needs_variants(self, file: Document, *, placeholders: bool = False) -> bool:
         """Return True if an image's resized variants still have to be created or added to its document.
 
-        If `previews` is set, the same applies to its placeholder and main color.
+        If `placeholders` is set, the same applies to its placeholder and main color.
         """
-        inside = _inside(file)
-        image_size, key = self._look(inside)
+        upload_path = _upload_path(file)
+        image_size, key = self._cached(upload_path)
         if not key or image_size is None:
             return False
-        made, preview = cached_facts(self.folder, key, inside)
-        if made is None or (previews and preview is None):
-            return self.may_make(key)
-        return (bool(made) and not file.get("formats")) or (previews and not file.get(PREVIEW))
+        made, placeholder = cached_facts(self.folder, key, upload_path)
+        if made is None or (placeholders and placeholder is None):
+            return self.may_retry(key)
+        return (bool(made) and not file.get("formats")) or (placeholders and not file.get(PLACEHOLDER))
 
-    def make(self, inside: str) -> bool:
+    def make(self, upload_path: str) -> bool:
         """Create the resized variants of an image. Return False if this fails."""
-        _, key = self._look(inside)
+        _, key = self._cached(upload_path)
         try:
-            done = self.make_from(key, posixpath.splitext(inside)[1], partial(self._open, inside))
+            done = self.make_from_file(
+                key, posixpath.splitext(upload_path)[1], partial(self._open, upload_path)
+            )
         except UnresizableError:
-            self._mark_unresizable(inside, key)
+            self._mark_unresizable(upload_path, key)
             return False
         if done:
             self.save()
         return done
 
-    def make_from(self, key: str, ending: str, open_file: Callable[[], IO[bytes]]) -> bool:
+    def make_from_file(self, key: str, ending: str, open_file: Callable[[], IO[bytes]]) -> bool:
         """Create the resized variants of an image. Return False if this is currently impossible.
 
         `key` is the image's hash. Raises UnresizableError if the image can never be resized.
@@ -149,7 +153,7 @@ class ImageCache:
         try:
             state_folder(self.root)
             with open_file() as file:
-                make_formats(self.folder, key, file, ending)
+                make_variants(self.folder, key, file, ending)
         except BusyError:
             return False
         except OSError:  # A retry may succeed, for example if the disk was full or the file was replaced.
@@ -157,30 +161,30 @@ class ImageCache:
             return False
         return True
 
-    def mark(self) -> int:
+    def change_counter(self) -> int:
         """Return a number that changes when resized variants are created or deleted."""
         try:
             return os.stat(self.folder).st_mtime_ns
         except OSError:
             return 0
 
-    def may_make(self, key: str) -> bool:
+    def may_retry(self, key: str) -> bool:
         return self._failures_of(key)[0] <= len(BACKOFFS_S)
 
-    def file_of(self, inside: str, images: Mapping[str, Document]) -> Path | None:
+    def find_variant_file(self, upload_path: str, images: Mapping[str, Document]) -> Path | None:
         """Return the file of a resized variant such as `small_a.png`, or None if it does not exist."""
-        format_ = format_of(inside)
+        format_ = split_variant_path(upload_path)
         if format_ is None or format_[1] not in images:
             return None
-        _, key = self._look(_inside(images[format_[1]]))
+        _, key = self._cached(_upload_path(images[format_[1]]))
         return self.checked_file(key, format_[0], format_[1]) if key else None
 
-    def checked_file(self, key: str, name: str, inside: str) -> Path | None:
+    def checked_file(self, key: str, name: str, upload_path: str) -> Path | None:
         """Return the file of a resized variant, or None if it is missing or damaged.
 
         If the file is damaged, all variants of the image are discarded and will be created again.
         """
-        file = format_file(self.folder, key, name, inside)
+        file = variant_file(self.folder, key, name, upload_path)
         try:
             entry = read_record(self.folder, key).get(name)
             if entry is None:  # The image is too small for this variant.
@@ -201,11 +205,11 @@ class ImageCache:
 
     def sweep(self, files: Iterable[Document]) -> int:
         """Delete unused resized variants. Return the number of images affected."""
-        return sweep_formats(self.folder, lambda: {self._last_key(_inside(file)) for file in files})
+        return sweep_variants(self.folder, lambda: {self._last_key(_upload_path(file)) for file in files})
 
-    def _last_key(self, inside: str) -> str:
-        key = self._look(inside)[1]
-        cached = self._known.get(inside)
+    def _last_key(self, upload_path: str) -> str:
+        key = self._cached(upload_path)[1]
+        cached = self._known.get(upload_path)
         return key or (cached[2] if cached else "")
 
     def save(self) -> None:
@@ -218,19 +222,19 @@ class ImageCache:
         except OSError:
             pass  # If the file can't be saved, the next start reads the images again.
 
-    def _look(self, inside: str) -> tuple[ImageSize | None, str]:
+    def _cached(self, upload_path: str) -> tuple[ImageSize | None, str]:
         try:
-            signature_ = signature(os.stat(self.root / UPLOADS / inside))
-            cached = self._known.get(inside)
+            signature_ = signature(os.stat(self.root / UPLOADS / upload_path))
+            cached = self._known.get(upload_path)
             if cached is None or cached[0] != signature_:
-                with self._open(inside) as file:
+                with self._open(upload_path) as file:
                     # Taken before reading, because the file may change while it is being read.
                     status = os.fstat(file.fileno())
                     signature_ = signature(status)
-                    picture = self._picture_of(file, file_mark(status), posixpath.splitext(inside)[1])
+                    picture = self._picture_of(file, file_mark(status), posixpath.splitext(upload_path)[1])
                 cached = signature_, picture.size, "" if picture.key in self._unresizable else picture.key
                 with self._lock:
-                    self._known[inside] = cached
+                    self._known[upload_path] = cached
         except (OSError, ValueError):
             return None, ""
         return cached[1], cached[2]
@@ -242,8 +246,8 @@ class ImageCache:
             return cached[1]
         return read_picture(file, ending)
 
-    def _open(self, inside: str) -> BufferedReader:
-        return open_ordinary(self.root, f"{UPLOADS}/{inside}")
+    def _open(self, upload_path: str) -> BufferedReader:
+        return open_ordinary(self.root, f"{UPLOADS}/{upload_path}")
 
     def _failures_of(self, key: str) -> tuple[int, float]:
         return self._failures.get(key, (0, 0.0))
@@ -253,22 +257,22 @@ class ImageCache:
         pause = BACKOFFS_S[min(count, len(BACKOFFS_S) - 1)]
         self._failures[key] = (count + 1, time.monotonic() + pause)
 
-    def _mark_unresizable(self, inside: str, key: str) -> None:
+    def _mark_unresizable(self, upload_path: str, key: str) -> None:
         with self._lock:
             self._unresizable.add(key)
-            signature_, image_size, known = self._known[inside]
+            signature_, image_size, known = self._known[upload_path]
             if known == key:
-                self._known[inside] = (signature_, image_size, "")
+                self._known[upload_path] = (signature_, image_size, "")
 
     def _load(self) -> None:
         try:
             data = read_checked(self.folder / "known.json")
             if data["version"] != _VERSION:
                 return
-            for inside, (numbers, size, key) in data["known"].items():
+            for upload_path, (numbers, size, key) in data["known"].items():
                 image_size = ImageSize(int(size[0]), int(size[1])) if size else None
                 at, length, inode, changed = map(int, numbers)
-                self._known[inside] = ((at, length, inode, changed), image_size, str(key))
+                self._known[upload_path] = ((at, length, inode, changed), image_size, str(key))
         except (OSError, ValueError, KeyError, TypeError):
             self._known = {}
 
@@ -280,7 +284,7 @@ def _mark_of(file: Path) -> FileMark | None:
         return None
 
 
-def _inside(file: Document) -> str:
+def _upload_path(file: Document) -> str:
     return file.path.removeprefix(f"{UPLOADS}/")
 
 
@@ -295,4 +299,4 @@ def size_of_image(file: BinaryIO, ending: str) -> ImageSize | None:
 def read_picture(file: IO[bytes], ending: str) -> Picture:
     """Measure an image, and hash it if it needs resized variants. Raises OSError and ValueError."""
     image_size = size_of_image(cast(BinaryIO, file), ending)
-    return Picture(image_size, key_of(file) if needs_formats(image_size, ending) else "")
+    return Picture(image_size, key_of(file) if should_have_variants(image_size, ending) else "")

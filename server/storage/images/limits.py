@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from server.storage.images.kinds import ImageSize
 
 # The variants as in Strapi: name, maximum width and maximum height in pixels.
-FORMATS: Mapping[str, tuple[int, int]] = {
+VARIANTS: Mapping[str, tuple[int, int]] = {
     "thumbnail": (245, 156),
     "small": (500, 500),
     "medium": (750, 750),
@@ -24,11 +24,11 @@ MAX_DECODED_PIXELS = 64_000_000  # in all frames of a GIF together
 MAX_RESULT_BYTES = 64_000_000  # size of a transformed image
 
 
-def needs_formats(image_size: ImageSize | None, ending: str) -> bool:
+def should_have_variants(image_size: ImageSize | None, ending: str) -> bool:
     """Return True if an image can be resized and is larger than the smallest variant."""
     if image_size is None or ending.lower() not in SCALED_ENDINGS:
         return False
     if image_size.width * image_size.height > MAX_DECODED_PIXELS and ending.lower() not in _DRAFT_ENDINGS:
         return False
-    width, height = FORMATS["thumbnail"]
+    width, height = VARIANTS["thumbnail"]
     return image_size.width > width or image_size.height > height

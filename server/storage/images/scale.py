@@ -17,10 +17,10 @@ from typing import IO, Any
 
 from PIL import Image, ImageOps, ImageSequence
 
-from server.storage.images.formats import DESCRIPTION, MAX_CPU_S, UNRESIZABLE_STATUS
-from server.storage.images.limits import FORMATS, MAX_MEASURED_PIXELS
+from server.storage.images.limits import MAX_MEASURED_PIXELS, VARIANTS
 from server.storage.images.measure import PILLOW_FORMATS, measure, orientation
 from server.storage.images.placeholder import describe
+from server.storage.images.variants import MAX_CPU_S, PLACEHOLDER_KEY, UNRESIZABLE_STATUS
 
 MAX_MEMORY_BYTES = 1024 * 1024 * 1024  # limit on the address space of the process
 NICENESS = 5  # The process has a lower priority than the threads that handle requests.
@@ -34,13 +34,13 @@ _INTERPOLATED_MODES = {"1": "L", "P": "RGBA", "PA": "RGBA"}
 def scale(file: IO[bytes], folder: Path, ending: str, most: int) -> dict[str, dict[str, Any]]:
     """Write an image's resized variants to `folder`. Return their dimensions and sizes in bytes, by name.
 
-    The result also contains the image's placeholder and main color, as DESCRIPTION.
+    The result also contains the image's placeholder and main color, as PLACEHOLDER_KEY.
 
     Raises OSError or any exception from Pillow if the image is damaged or has more than `most` pixels.
     """
     size, image = _decode(file, ending, most)
-    made: dict[str, dict[str, Any]] = {DESCRIPTION: describe(image)}
-    for name, (width, height) in FORMATS.items():
+    made: dict[str, dict[str, Any]] = {PLACEHOLDER_KEY: describe(image)}
+    for name, (width, height) in VARIANTS.items():
         if size[0] <= width and size[1] <= height:
             continue
         scaled = _fit(size, (width, height))
@@ -67,7 +67,7 @@ def _decode(file: IO[bytes], ending: str, most: int) -> tuple[tuple[int, int], I
     image.load()
     smooth = _INTERPOLATED_MODES.get(image.mode)
     size = image_size.width, image_size.height
-    return size, _reduce(image.convert(smooth) if smooth else image, _fit(size, FORMATS["large"]))
+    return size, _reduce(image.convert(smooth) if smooth else image, _fit(size, VARIANTS["large"]))
 
 
 def _reduce(image: Image.Image, largest: tuple[int, int]) -> Image.Image:

@@ -24,8 +24,8 @@ from server.service.render import render_files
 from server.site.site import Site, State
 from server.storage.bucket.site_bucket import SiteBucket
 from server.storage.bucket.stored import StoredObject
-from server.storage.images.formats import format_of
-from server.storage.images.limits import FORMATS
+from server.storage.images.limits import VARIANTS
+from server.storage.images.variants import split_variant_path
 from server.storage.links import open_ordinary
 from server.storage.media import stored_object, upload_path
 from server.tools.export.listings import Access, ListRequest, listings
@@ -206,7 +206,7 @@ def upload_sources(site: Site, paths: Iterable[str]) -> Mapping[str, Source]:
         elif key in media:
             found[path] = media[key].path
             found.update(_formats(site, key, media))
-        elif format_of(path) and (file := site.image_cache.file_of(key, media)):
+        elif split_variant_path(path) and (file := site.image_cache.find_variant_file(key, media)):
             found[path] = _inside(site, file)
     return dict(sorted(found.items()))
 
@@ -225,7 +225,7 @@ def file_opener(site: Site) -> Callable[[Source], BufferedReader]:
 
 def _stored_formats(path: str, media: Mapping[str, Document]) -> Iterator[tuple[str, StoredObject]]:
     folder, slash, name = path.rpartition("/")
-    for key in FORMATS:
+    for key in VARIANTS:
         inside = f"{folder}{slash}{key}_{name}"
         if inside not in media and (stored := stored_object(media, inside)):
             yield inside, stored
@@ -233,9 +233,9 @@ def _stored_formats(path: str, media: Mapping[str, Document]) -> Iterator[tuple[
 
 def _formats(site: Site, path: str, media: Mapping[str, Document]) -> Iterator[tuple[str, str]]:
     folder, slash, name = path.rpartition("/")
-    for key in FORMATS:
+    for key in VARIANTS:
         inside = f"{folder}{slash}{key}_{name}"
-        if inside not in media and (file := site.image_cache.file_of(inside, media)):
+        if inside not in media and (file := site.image_cache.find_variant_file(inside, media)):
             yield inside, _inside(site, file)
 
 

@@ -17,7 +17,7 @@ from server.schema.model import UPLOAD
 from server.storage.document_text import change_text, new_text
 from server.storage.files import ignored
 from server.storage.images.kinds import MEASURED_ENDINGS
-from server.storage.images.limits import FORMATS
+from server.storage.images.limits import VARIANTS
 from server.storage.media import SIDECAR_SUFFIX
 from server.storage.read import parse
 from server.tools.importer.merge import Merge
@@ -66,7 +66,7 @@ def read_upload(
         return None
     if data.get("provider") not in (None, "local"):
         notes.add(UPLOAD, f"was stored by {data['provider']}; its URL in Bifolio is /uploads/…")
-    for name in dict(data.get("formats") or {}).keys() - FORMATS.keys():
+    for name in dict(data.get("formats") or {}).keys() - VARIANTS.keys():
         notes.add(UPLOAD, f'the format "{name}" is not a variant that Bifolio creates')
     measured = ending.lower() in MEASURED_ENDINGS
     names = [name for name in _DESCRIBED if not (measured and name in _SIZE_FIELDS)]

@@ -13,7 +13,7 @@ from server.jobs.job import Clock, JobContext, Timing
 from server.paths import studio_folder
 from server.site.background.jobs import SweepState
 from server.storage.images.cache import ImageCache, read_picture
-from server.storage.images.formats import cached_formats
+from server.storage.images.variants import cached_variants
 from server.storage.write_lock import WriteLock
 from tests.api.test_upload import FILES, picture, upload
 from tests.sites import Api, make, opened, write
@@ -37,10 +37,10 @@ def test_a_picture_that_is_replaced_before_it_is_scaled_gets_no_formats_of_anoth
     write(tmp_path, {"content/uploads/a.png": later})
     cache, key = ImageCache(tmp_path), key_of(picture())
     path = tmp_path / "content/uploads/a.png"
-    assert not cache.make_from(key, ".png", lambda: path.open("rb"))
-    assert cached_formats(cache.folder, key, "a.png") is None
+    assert not cache.make_from_file(key, ".png", lambda: path.open("rb"))
+    assert cached_variants(cache.folder, key, "a.png") is None
     assert cache.make("a.png") == (later == picture(900, 700))
-    assert cache.may_make(key)
+    assert cache.may_retry(key)
 
 
 def age(path: Path, days: float) -> None:
@@ -140,11 +140,11 @@ def test_damaged_formats_are_made_again_after_a_start(api: Api, how: str) -> Non
 def test_a_damaged_record_of_known_pictures_is_not_believed(tmp_path: Path) -> None:
     write(tmp_path, {"content/uploads/a.png": picture(900, 700)})
     cache = ImageCache(tmp_path)
-    size = cache.facts("a.png")[0]
+    size = cache.describe_image("a.png")[0]
     cache.save()
     record = cache.folder / "known.json"
     record.write_bytes(record.read_bytes().replace(b"900", b"800"))
-    assert ImageCache(tmp_path).facts("a.png")[0] == size
+    assert ImageCache(tmp_path).describe_image("a.png")[0] == size
 
 
 def test_formats_that_are_whole_are_not_made_again(api: Api) -> None:
@@ -152,5 +152,5 @@ def test_formats_that_are_whole_are_not_made_again(api: Api) -> None:
     folder = api.root / ".bifolio/formats" / key_of(picture(900, 700))
     before = {path.name: path.stat().st_ino for path in folder.iterdir()}
     cache = ImageCache(api.root)
-    assert cache.make_from(folder.name, ".png", lambda: io.BytesIO(picture(900, 700)))
+    assert cache.make_from_file(folder.name, ".png", lambda: io.BytesIO(picture(900, 700)))
     assert {path.name: path.stat().st_ino for path in folder.iterdir()} == before

@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from PIL import Image
 
 from server.commands.cli import main
-from server.schema.model import PREVIEW
+from server.schema.model import PLACEHOLDER
 from server.site.site import Site
 from server.storage.bucket import bucket as buckets
 from tests.buckets import S3
@@ -79,7 +79,7 @@ def shown(root: Path) -> dict[str, dict[str, Any]]:
     media = site.state.snapshot.media
     told = {key: dict(zip(one.type.columns, one.row, strict=True)) for key, one in media.items()}
     assert not site.problems
-    return {key: {**one, "provider_metadata": None, PREVIEW: None} for key, one in told.items()}
+    return {key: {**one, "provider_metadata": None, PLACEHOLDER: None} for key, one in told.items()}
 
 
 def test_there_and_back_again(root: Path, s3: S3) -> None:
@@ -172,10 +172,10 @@ def test_formats_that_are_missing_are_made(root: Path, s3: S3) -> None:
     assert shown(root)["bay.png"]["formats"] == before["bay.png"]["formats"]
 
 
-def preview_of(root: Path) -> Any:
+def placeholder_of(root: Path) -> Any:
     site = Site(root)
     site.load()
-    return site.state.snapshot.media["bay.png"].get(PREVIEW)
+    return site.state.snapshot.media["bay.png"].get(PLACEHOLDER)
 
 
 def test_placeholders_are_described_if_the_settings_say_so(root: Path, s3: S3) -> None:
@@ -183,10 +183,10 @@ def test_placeholders_are_described_if_the_settings_say_so(root: Path, s3: S3) -
     run(root, "push")
     assert "placeholder" not in path.read_text()
     (root / "site.yaml").write_text(f"{s3.settings()}  placeholders: true\n")
-    assert preview_of(root) is None
+    assert placeholder_of(root) is None
     assert run(root, "push").output.startswith("1 files moved")
     said = yaml.safe_load(path.read_text())["file"]
-    assert preview_of(root) == {name: said[name] for name in ("placeholder", "color")}
+    assert placeholder_of(root) == {name: said[name] for name in ("placeholder", "color")}
     assert run(root, "push").output.startswith("0 files moved")
     path.write_text(path.read_text().replace(said["color"], "red"))
     assert "file.color must be a color such as #5b7f95" in check(root).output

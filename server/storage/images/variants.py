@@ -27,7 +27,7 @@ from server.storage.checked_json import encode_checked, read_checked
 from server.storage.helper_processes import helper, require_running
 from server.storage.images.errors import UnresizableError
 from server.storage.images.kinds import kilobytes
-from server.storage.images.limits import FORMATS, MAX_DECODED_PIXELS
+from server.storage.images.limits import MAX_DECODED_PIXELS, VARIANTS
 from server.storage.write_lock import WriteLock
 
 MAX_CPU_S = 20  # limit on processor time per image
@@ -36,7 +36,7 @@ LOCK_TIMEOUT_S = TIMEOUT_S
 RETENTION_S = 30 * 86_400.0  # Resized variants that have not been used for this long are deleted.
 _RECORD_FILE = "formats.json"
 # The key in a record for the image's placeholder and main color, which older records lack.
-DESCRIPTION = "description"
+PLACEHOLDER_KEY = "description"
 _KEY = re.compile(r"[0-9a-f]{32}")
 UNRESIZABLE_STATUS = os.EX_DATAERR  # exit status if the image is damaged or too large
 # Exit statuses for failures that the image itself caused.
@@ -50,8 +50,8 @@ _SUBTYPES: Mapping[str, str] = {".jpg": "jpeg", ".tif": "tiff"}
 log = logging.getLogger("bifolio")
 
 
-Preview = Mapping[str, str]  # an image's placeholder and main color
-PREVIEW_FIELDS = ("placeholder", "color")
+Placeholder = Mapping[str, str]  # an image's placeholder and main color
+PLACEHOLDER_FIELDS = ("placeholder", "color")
 
 
 def key_of(file: IO[bytes]) -> str:
@@ -60,7 +60,7 @@ def key_of(file: IO[bytes]) -> str:
     return hashlib.file_digest(cast(BufferedReader, file), "sha256").hexdigest()[:32]
 
 
-def cached_formats(folder: Path, key: str, inside: str) -> dict[str, Any] | None:
+def cached_variants(folder: Path, key: str, inside: str) -> dict[str, Any] | None:
     """Return an image's resized variants in the API's format, or None if they do not exist yet.
 
     `inside` is the image's path relative to content/uploads/.
@@ -68,30 +68,30 @@ def cached_formats(folder: Path, key: str, inside: str) -> dict[str, Any] | None
     return cached_facts(folder, key, inside)[0]
 
 
-def cached_facts(folder: Path, key: str, inside: str) -> tuple[dict[str, Any] | None, Preview | None]:
+def cached_facts(folder: Path, key: str, inside: str) -> tuple[dict[str, Any] | None, Placeholder | None]:
     """Return an image's resized variants in the API's format, and its placeholder and main color.
 
     Either is None if it does not exist yet.
     """
     try:
         record = read_checked(folder / key / _RECORD_FILE)
-        return described_formats(_sizes(record), inside), _preview(record)
+        return describe_variants(_sizes(record), inside), _placeholder(record)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None, None
 
 
-def cached_preview(folder: Path, key: str) -> Preview | None:
+def cached_placeholder(folder: Path, key: str) -> Placeholder | None:
     """Return an image's placeholder and main color, or None if they do not exist yet."""
     return cached_facts(folder, key, "")[1]
 
 
-def _preview(record: Mapping[str, Any]) -> Preview | None:
-    found = record.get(DESCRIPTION)
-    return {name: str(found[name]) for name in PREVIEW_FIELDS} if found else None
+def _placeholder(record: Mapping[str, Any]) -> Placeholder | None:
+    found = record.get(PLACEHOLDER_KEY)
+    return {name: str(found[name]) for name in PLACEHOLDER_FIELDS} if found else None
 
 
 def _sizes(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: entry for name, entry in record.items() if name in FORMATS}
+    return {name: entry for name, entry in record.items() if name in VARIANTS}
 
 
 def read_record(folder: Path, key: str) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def is_whole(folder: Path, key: str, ending: str) -> bool:
     try:
         record = read_record(folder, key)
         return all(
-            digest_of(format_file(folder, key, name, f"x{ending}")) == entry["digest"]
+            digest_of(variant_file(folder, key, name, f"x{ending}")) == entry["digest"]
             for name, entry in record.items()
         )
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
@@ -119,12 +119,12 @@ def digest_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()[:32]
 
 
-def described_formats(record: Mapping[str, Mapping[str, int]], inside: str) -> dict[str, Any]:
+def describe_variants(record: Mapping[str, Mapping[str, int]], inside: str) -> dict[str, Any]:
     """Return resized variants as the value of the `formats` field in the API."""
     return {name: _format_json(name, entry, inside) for name, entry in record.items()}
 
 
-def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
+def make_variants(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
     """Create an image's resized variants and placeholder, unless they exist. `key` is the image's hash.
 
     Raises:
@@ -140,7 +140,7 @@ def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
         tempfile.TemporaryDirectory(dir=folder) as temporary,
     ):
         is_intact = is_whole(folder, key, ending)
-        if is_intact and cached_preview(folder, key):
+        if is_intact and cached_placeholder(folder, key):
             return
         if not is_intact and (target / _RECORD_FILE).exists():
             log.warning(
@@ -178,7 +178,7 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def sweep_formats(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
+def sweep_variants(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
     """Delete unneeded variants that have not been used for RETENTION_S. Return the number of images affected.
 
     `find_needed` returns the keys of images whose variants are still needed. Raises OSError.
@@ -238,12 +238,12 @@ def _format_json(name: str, entry: Mapping[str, int], inside: str) -> dict[str, 
     }
 
 
-def format_of(inside: str) -> tuple[str, str] | None:
+def split_variant_path(inside: str) -> tuple[str, str] | None:
     """Split a variant's path: `a/small_b.png` becomes (`small`, `a/b.png`). Return None for other paths."""
     folder, file = posixpath.split(inside)
     name, _, rest = file.partition("_")
-    return (name, posixpath.join(folder, rest)) if name in FORMATS and rest else None
+    return (name, posixpath.join(folder, rest)) if name in VARIANTS and rest else None
 
 
-def format_file(folder: Path, key: str, name: str, inside: str) -> Path:
+def variant_file(folder: Path, key: str, name: str, inside: str) -> Path:
     return folder / key / f"{name}{posixpath.splitext(inside)[1].lower()}"
