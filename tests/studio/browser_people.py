@@ -280,6 +280,14 @@ def test_the_site_is_shown_as_a_role_would_see_it(enter: Callable[..., Page], si
     assert "as=" not in page.url
 
 
+def test_one_leaves_the_view_as_a_role_that_is_gone(enter: Callable[..., Page], site: Studio) -> None:
+    page = enter("chief", "roles")
+    page.goto(f"{site.url}?as=gone")
+    page.get_by_text('unknown role "gone" in the header Bifolio-Role').wait_for()
+    page.get_by_role("link", name="Leave the view as gone").click()
+    page.get_by_role("heading", level=1, name="Recently changed").wait_for()
+
+
 # --- tokens and sessions --------------------------------------------------------------------------
 
 

@@ -1,13 +1,13 @@
 /** The root of the studio: it shows the sign-in page or, if a user is signed in, the studio. */
 
 import { ApiError, whenSessionEnds } from "./api.js";
-import { placeAt } from "./addresses.js";
+import { addressTo, placeAt } from "./addresses.js";
 import { StudioContext } from "./context.js";
 import { Model } from "./model.js";
 import { useOverview } from "./overview.js";
 import { signOut, useKey } from "./session.js";
 import { PAGES } from "./pages.js";
-import { currentPlace } from "./router.js";
+import { SERVED, currentPlace, currentVersion } from "./router.js";
 import { Shell } from "./shell.js";
 import { SignIn } from "./sign-in.js";
 import { Failure, Loading } from "./states.js";
@@ -41,7 +41,12 @@ export function App() {
   const leave = useCallback(() =>
     signOut().then(() => load(), (error) => error.status !== 0 && set({ error })), []); // The page says so, and stays.
   const { model, error } = state;
-  if (error) return html`<main class="alone"><${Failure} error=${error} again=${() => load()} /></main>`;
+  if (error) {
+    const { as } = currentVersion(); // The role may have been deleted, or the user may no longer see roles.
+    return html`<main class="alone"><${Failure} error=${error} again=${() => load()} />
+      ${as && html`<p><a class="past-link" href=${addressTo("home", {}, {}, SERVED)}>Leave the view as ${as}</a></p>`}
+    </main>`;
+  }
   if (!model) return html`<${Loading} />`;
   if (model.caller.kind === "public" && placeAt(currentPlace().parts)?.name === "invitation")
     return html`<main><${PAGES.invitation} /></main>`;
