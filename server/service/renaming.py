@@ -10,14 +10,15 @@ from server.write.renaming.rename import RenameRequest, RenameResult, rename
 
 
 def rename_content(writes: Writes, caller: Caller, request: RenameRequest) -> Outcome[RenameResult]:
-    return writes.make(caller, rename, request, message=partial(_message, request))
+    return writes.make(caller, rename, request, message=partial(message_of_rename, request))
 
 
 def preview_rename(writes: Writes, request: RenameRequest) -> RenameResult:
     return writes.site.preview(rename, request)[1]
 
 
-def _message(request: RenameRequest, renamed: RenameResult) -> str:
+def message_of_rename(request: RenameRequest, renamed: RenameResult) -> str:
+    """Return a commit message such as `Rename authors/ann to authors/anna`."""
     pairs = renamed.files.items() or [(request.old, request.new)]
     # The file with the shortest path is the published version in the default locale.
     old, new = min(pairs, key=lambda pair: len(pair[0]))

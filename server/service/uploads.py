@@ -32,7 +32,7 @@ _QUERY_KEYS = ("fields", "filters", "sort", "populate", "_q", "publicationFilter
 _PAGED_QUERY_KEYS = (*_QUERY_KEYS, "pagination", "page", "pageSize")
 
 # Restoring a deleted file is like uploading it again.
-_MAY_UPLOAD, _MAY_DELETE = (Permit(UPLOAD, action, draft=False) for action in ("upload", "destroy"))
+MAY_UPLOAD, MAY_DELETE = (Permit(UPLOAD, action, draft=False) for action in ("upload", "destroy"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +66,12 @@ class Uploads:
     ) -> StoredFiles:
         """Change the description or content of a media file. Raises NotFoundError."""
         change = self._keep_replacement(caller.state, change)
-        permits = (_MAY_UPLOAD,) if undo else ()
+        permits = (MAY_UPLOAD,) if undo else ()
         outcome = self._writes.make(caller, uploading.change_file, change, message=message, permits=permits)
         return self._stored(caller, outcome, (outcome.made,))
 
     def remove(self, caller: Caller, key: str, message: str = "", *, undo: bool = False) -> Outcome[str]:
-        permits = (_MAY_UPLOAD, _MAY_DELETE) if undo else ()
+        permits = (MAY_UPLOAD, MAY_DELETE) if undo else ()
         return self._writes.make(caller, uploading.remove, key, message=message, permits=permits)
 
     def _keep(self, file: uploading.ReceivedFile) -> uploading.ReceivedFile:

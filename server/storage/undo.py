@@ -86,12 +86,10 @@ def read_undoable_files(
             new = digest_of_file(write.source) if write.source else NO_FILE_DIGEST
             kept.append(UndoableFile(write.path, None, new, copies.make(write) if write.before else ""))
             continue
-        if write.source is not None:
-            return ()
         before = _read(root, write) if write.before else None
         size += len(before or b"")
         try:
-            text, after = before and before.decode(), write.data and write.data.decode()
+            text, after = before and before.decode(), _new(write).decode()
         except UnicodeDecodeError:
             return ()
         if size > MAX_WRITE_BYTES:
@@ -103,6 +101,10 @@ def read_undoable_files(
 
 def is_media(path: str) -> bool:
     return path.startswith(f"{UPLOADS}/") and not path.endswith(SIDECAR_SUFFIX)
+
+
+def _new(write: Write) -> bytes:
+    return write.data or (write.source.read_bytes() if write.source else b"")
 
 
 def _read(root: Path, write: Write) -> bytes:

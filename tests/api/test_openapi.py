@@ -336,6 +336,7 @@ def test_writes_say_that_they_become_commits_where_they_do(make_api: MakeApi) ->
     branched = {(p, m) for p, ms in {**tag, **files, **restored, **merged, **sources}.items() for m in ms}
     # These writes always go to the served branch.
     served = {("/batch/undo/{id}", "post"), ("/problems/fix", "post"), ("/settings", "put")}
+    served |= {("/api/upload/files/{id}/move", "post")}
     served |= {("/roles/{role}", method) for method in ("put", "delete")}
 
     def committing(api: Api, who: str) -> set[tuple[str, str]]:

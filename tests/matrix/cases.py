@@ -302,6 +302,8 @@ def _of_files() -> Iterator[Case]:
     yield from _of("findOneFile", "/api/upload/files/pic.txt")
     yield from _of("findFileUsage", "/api/upload/files/pic.txt/usage")
     yield from _of("findFolders", "/api/upload/folders")
+    yield _send("moveFile", "/api/upload/files/pic.txt/move", {"folder": "moved"}, headers=_UNDO)
+    yield _send("moveFile", "/api/upload/files/pic.txt/move?dryRun=true", {"fileName": "moved.txt"})
     yield _send("deleteFile", "/api/upload/files/pic.txt", headers=_UNDO)
     yield from _of("download", "/uploads/pic.txt", "/uploads/pic.txt?at=main~1", "/uploads/old.txt?at=main~4")
     for path in ("articles/a1", "articles/a1?status=draft", "articles/a2", "vaults/v1"):

@@ -10,6 +10,7 @@ from server.api.operations.json_schema import (
     WRITE,
     JsonSchema,
     answer,
+    body_of,
     in_path,
     in_query,
     list_of,
@@ -50,6 +51,26 @@ _USAGE = object_of(
                     "type": ["boolean", "null"],
                     "description": "Whether other documents use it, too; null without `upload.destroy`.",
                 },
+            }
+        ),
+    }
+)
+_MOVE: JsonSchema = {
+    "type": "object",
+    "properties": {
+        "folder": {**TEXT, "description": "The new folder in `content/uploads`; empty for the top."},
+        "fileName": {**TEXT, "description": "The new name of the file. The type must stay the same."},
+    },
+    "minProperties": 1,
+}
+_LINK = object_of({"path": TEXT, "line": NUMBER, "old": TEXT, "new": TEXT})
+_MOVED = object_of(
+    {
+        "data": _FILE,
+        "meta": object_of(
+            {
+                "documents": {**NUMBER, "description": "Number of changed files of documents."},
+                "links": {**list_of(_LINK), "description": "Links in Markdown texts that were not changed."},
             }
         ),
     }
@@ -143,6 +164,16 @@ UPLOAD = Area(
                 "Delete a file", {200: answer("The deleted file.", _FILE)}, [_KEY], errors=(*WRITE, 404)
             ),
             branch=True, commits="maybe",
+        ),
+        Operation(
+            "moveFile", "POST", "/api/upload/files/{id:file}/move", may("upload", "upload", "destroy"),
+            Docs(
+                "Move or rename a file, and update the documents that use it",
+                {200: answer("The moved file.", _MOVED)},
+                [_KEY, *shared_parameters("prefer")],
+                body_of(_MOVE), (*WRITE, 404),
+            ),
+            dry_run=True, commits="maybe",
         ),
     ),
 )  # fmt: skip

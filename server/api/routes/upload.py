@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -15,6 +16,7 @@ from server.api.request import (
     caller_of,
     parameters,
     prefers,
+    read_body,
     require_permission,
     state_of,
     tell_commit,
@@ -22,13 +24,14 @@ from server.api.request import (
 )
 from server.api.response import PRIVATE_REVALIDATE
 from server.api.routes.handlers import Handlers
-from server.api.routes.write_requests import UNDO, message_of, tell_undo
+from server.api.routes.write_requests import UNDO, answer_files, is_dry_run, message_of, tell_undo
 from server.errors import PayloadTooLargeError, StorageError, ValidationError
 from server.paths import STATE_FOLDER, state_folder
 from server.query.ast import Query
 from server.schema.model import UPLOAD
 from server.service.cache_tags import tags_of_document, tags_of_list, tags_of_types
 from server.service.media_library import UNUSED, find_in_library, folders, usage
+from server.service.media_moving import move_file, preview_move
 from server.service.read import Caller
 from server.service.render import dumps, list_answer
 from server.service.uploads import Uploads, find_file, find_files, read_file_query, render, view_of
@@ -104,6 +107,18 @@ def bind(handles: Handlers, site: Site, writes: Writes, bucket: SiteBucket) -> N
         removed = render(caller, Query(caller.state.schema.types[UPLOAD]), [file])[0]
         outcome = uploads.remove(caller, key, message_of(request), undo=prefers(request, UNDO))
         return tell_commit(tell_undo(answer(removed), outcome.undo), outcome.commit)
+
+    @handles("moveFile")
+    def move(key: str) -> Response:
+        require_permission(request, "upload", "upload")
+        require_permission(request, "upload", "destroy")
+        caller, body = caller_of(request), read_body(request)
+        if is_dry_run():
+            return answer_files(preview_move(writes, caller, key, body))
+        moved = move_file(writes, caller, key, body, message_of(request), undo=prefers(request, UNDO))
+        meta = {"documents": moved.documents, "links": [asdict(link) for link in moved.links]}
+        shown = answer(b'{"data":%b,"meta":%b}' % (moved.body, dumps(meta)))
+        return tell_commit(tell_undo(shown, moved.undo), moved.commit)
 
     @handles("uploadFiles")
     def upload() -> Response:

@@ -1,0 +1,112 @@
+"""Moves and renames a media file, and updates the documents that use it (docs/writing.md, "Uploads")."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from posixpath import basename, dirname
+
+from server.auth.draft_visibility import may_read_drafts
+from server.documents.document import DRAFT, Document
+from server.documents.path_rules import Layout
+from server.errors import ForbiddenError, ValidationError
+from server.paths import UPLOADS
+from server.query.ast import Query
+from server.schema.model import UPLOAD
+from server.service.document_write import Verb, permit
+from server.service.dry_run import FileChange
+from server.service.read import Caller
+from server.service.renaming import message_of_rename
+from server.service.undo_permission import sight_of_files
+from server.service.uploads import MAY_DELETE, MAY_UPLOAD, find_file, render
+from server.service.write import UndoOffer, Writes
+from server.storage.media import media_key
+from server.storage.undo import Permit
+from server.write.context import Context
+from server.write.renaming.references import Link
+from server.write.renaming.rename import RenameRequest, RenameResult, rename
+
+FORBIDDEN_MESSAGE = "Your role is not allowed to change all documents that use this file"
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A moved file as JSON, the number of changed files of documents, and the links that were not changed.
+
+    Files that the caller may not see are not counted.
+    """
+
+    body: bytes
+    documents: int
+    links: Sequence[Link]
+    commit: str
+    undo: UndoOffer | None
+
+
+def move_file(
+    writes: Writes, caller: Caller, key: str, body: object, message: str = "", *, undo: bool = False
+) -> Moved:
+    """Move a media file to the folder and file name in a request body.
+
+    Raises NotFoundError, ValidationError or ConflictError. Raises ForbiddenError if the caller may not change
+    a document that uses the file.
+    """
+    request = read_move(caller, key, body)
+    permits = _permits(caller, request.old) if undo else ()
+    message_ = message or partial(message_of_rename, request)
+    outcome = writes.make(caller, _permitted(caller), request, message=message_, permits=permits)
+    renamed, state = outcome.made, outcome.state
+    file = state.snapshot.media[media_key(request.new) or ""]
+    shown = render(replace(caller, state=state), Query(state.schema.types[UPLOAD]), [file])[0]
+    may_see = sight_of_files(caller)
+    links = [link for link in renamed.links if may_see(link.path)]
+    documents = sum(map(may_see, renamed.references))
+    return Moved(shown, documents, links, outcome.commit, outcome.undo)
+
+
+def preview_move(writes: Writes, caller: Caller, key: str, body: object) -> Sequence[FileChange]:
+    """Return the changes to documents that `move_file` would make. Raises the same errors."""
+    return writes.preview(caller, _permitted(caller), read_move(caller, key, body))
+
+
+def read_move(caller: Caller, key: str, body: object) -> RenameRequest:
+    """Parse the body of a request. Raises NotFoundError or ValidationError."""
+    old = find_file(caller.state, key).path
+    values = body if isinstance(body, Mapping) else {}
+    known = {name: values[name] for name in ("folder", "fileName") if values.get(name) is not None}
+    if not known or not all(isinstance(value, str) for value in known.values()):
+        raise ValidationError('Expected a JSON object with "folder", "fileName" or both, as strings')
+    name = known.get("fileName", basename(old))
+    if not name or "/" in name:
+        raise ValidationError('"fileName" must be the name of a file, without a folder')
+    folder = (
+        known["folder"].strip("/") if "folder" in known else dirname(old).removeprefix(UPLOADS).strip("/")
+    )
+    return RenameRequest(old, f"{UPLOADS}/{folder}/{name}" if folder else f"{UPLOADS}/{name}")
+
+
+def _permitted(caller: Caller) -> Callable[[RenameRequest, Context], RenameResult]:
+    def act(request: RenameRequest, context: Context) -> RenameResult:
+        if request.old == request.new:
+            return RenameResult({})
+        renamed = rename(request, context)
+        layout = Layout(caller.state.schema, caller.state.settings)
+        for path in renamed.references:
+            claim = layout.claim(path)
+            if claim is None:
+                raise ForbiddenError(FORBIDDEN_MESSAGE, actor=caller.actor.name)
+            try:
+                params = {"status": DRAFT} if claim.draft else {}
+                permit(caller.reader(claim.type), Verb.UPDATE, params)
+            except ForbiddenError as error:
+                # The error does not name the document, which may be hidden from the caller.
+                raise ForbiddenError(FORBIDDEN_MESSAGE, actor=caller.actor.name) from error
+        return renamed
+
+    return act
+
+
+def _permits(caller: Caller, path: str) -> tuple[Permit, ...]:
+    """Return the permissions that undoing the move requires."""
+    uses: Sequence[Document] = list(caller.state.snapshot.media_uses.get(media_key(path) or "", ()))
+    changed = {(d.type.uid, d.status == DRAFT and may_read_drafts(caller.actor, d.type)) for d in uses}
+    return (MAY_UPLOAD, MAY_DELETE, *(Permit(uid, Verb.UPDATE, draft) for uid, draft in sorted(changed)))
