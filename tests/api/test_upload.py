@@ -117,6 +117,20 @@ def test_each_file_has_a_description(api: Api) -> None:
     assert upload(api, two[0], fileInfo=infos).status == 400
 
 
+def test_a_description_is_changed_only_if_it_still_has_the_previous_values(api: Api) -> None:
+    file = upload(api, (b"text", "a.txt"), fileInfo='{"alternativeText": "Fog"}').body[0]
+    query, info = f"?id={file['id']}", '{"alternativeText": "Mist"}'
+    refused = upload(api, query=query, fileInfo=info, previous='{"alternativeText": "Rain", "caption": null}')
+    assert refused.status == 412
+    assert refused.error["details"] == {"current": {"alternativeText": "Fog", "caption": None}}
+    for previous in ('{"alternativeText": "Fog", "caption": ""}', '{"alternativeText": "Mist"}'):
+        assert upload(api, query=query, fileInfo=info, previous=previous).body["alternativeText"] == "Mist"
+    for wrong in ("[]", "{", '{"focalPoint": 3}'):
+        assert upload(api, query=query, fileInfo=info, previous=wrong).status == 400
+    assert upload(api, (b"new", "a.txt"), query=query, previous='{"alternativeText": "Fog"}').status == 412
+    assert fetch(api, file["url"]).raw == b"text"
+
+
 def test_a_new_file_can_be_stored_in_a_folder_under_an_id_of_the_client(api: Api) -> None:
     id_ = "a1" * 12
     info = json.dumps({"folder": "/ships/2024/", "documentId": id_, "name": "Ferry.txt"})

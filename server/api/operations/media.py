@@ -86,6 +86,11 @@ _FORM: JsonSchema = {
             "description": f"JSON object of {', '.join(INFO_READERS)} and, for a new file, "
             f"{', '.join(sorted({*NEW_FILE_READERS} - {*INFO_READERS}))}; or a list, one for each file.",
         },
+        "previous": {
+            "type": "string",
+            "contentMediaType": JSON,
+            "description": "With `id`: former values of fileInfo. If one has changed, the response is 412.",
+        },
         "ref": {**TEXT, "description": "The uid of a content type or component to attach the files to."},
         "refId": {**TEXT, "description": "The id or documentId of the document or component."},
         "field": {**TEXT, "description": "The name of the media attribute."},
@@ -116,7 +121,7 @@ UPLOAD = Area(
                 {200: answer("The changed file.", _FILE), 201: answer("The new files.", _FILES)},
                 [in_query("id", TEXT, "The id or documentId of the file to change.")],
                 {"required": True, "content": {"multipart/form-data": {"schema": _FORM}}},
-                (*WRITE, 404),
+                (*WRITE, 404, 412),
             ),
             max_body=None, waits=True, branch=True, commits="maybe",
         ),

@@ -40,7 +40,7 @@ from server.site.site import Site
 from server.storage.bucket.site_bucket import SiteBucket
 from server.write.uploads import uploading
 from server.write.uploads.attach import Attachment
-from server.write.uploads.file_info import read_info
+from server.write.uploads.file_info import read_info, read_previous
 
 Form = MultiDict[str, str]
 # Maximum number of files and fields in a form. It is low, because all files are open during parsing.
@@ -167,7 +167,8 @@ def _change(key: str, files: Sequence[FileStorage], form: Form) -> uploading.Fil
     if len(files) > 1:
         raise ValidationError("Cannot replace a file with multiple ones")
     info = read_info(form.getlist("fileInfo"), 1)[0]
-    return uploading.FileChange(key, info, _incoming(files[0], info) if files else None)
+    previous = read_previous(form.getlist("previous"))
+    return uploading.FileChange(key, info, _incoming(files[0], info) if files else None, previous)
 
 
 def _attachment(form: Form) -> Attachment | None:

@@ -74,6 +74,19 @@ INFO_READERS: Mapping[str, Reader] = {
 NEW_FILE_READERS = {**INFO_READERS, "folder": _folder, "documentId": _document_id}
 
 
+def read_previous(texts: Sequence[str]) -> dict[str, Any]:
+    """Parse the field `previous` of a form, which contains former values. Raises ValidationError."""
+    if not texts:
+        return {}
+    faults: list[Fault] = []
+    values = _info(_parse(texts[0], "previous"), INFO_READERS, ("previous",), faults)
+    if len(texts) > 1:
+        faults.append(Fault(("previous",), "must be a single object"))
+    if faults:
+        raise error_of(faults)
+    return values
+
+
 def read_info(texts: Sequence[str], count: int, *, new: bool = False) -> list[dict[str, Any]]:
     """Parse the `fileInfo` fields of an upload form into one description per file. Raises ValidationError.
 
@@ -97,11 +110,11 @@ def read_info(texts: Sequence[str], count: int, *, new: bool = False) -> list[di
     return infos
 
 
-def _parse(text: str) -> Any:
+def _parse(text: str, name: str = "fileInfo") -> Any:
     try:
         return read_json(text)
     except SyntaxProblem as error:
-        raise ValidationError(f'"fileInfo" can\'t be parsed: {error.message}') from error
+        raise ValidationError(f'"{name}" can\'t be parsed: {error.message}') from error
 
 
 def _info(item: Any, known: Mapping[str, Reader], path: KeyPath, faults: list[Fault]) -> dict[str, Any]:

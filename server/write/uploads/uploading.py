@@ -3,7 +3,7 @@
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -12,7 +12,7 @@ from slugify import slugify
 from server.auth.permissions import Actor
 from server.documents.document import ID, PUBLISHED, Document, column_of
 from server.documents.ids import new_document_id, to_nfc
-from server.errors import ConflictError, NotFoundError, ValidationError
+from server.errors import ConflictError, NotFoundError, PreconditionError, ValidationError
 from server.formats.edits import REMOVE
 from server.index.snapshot import Snapshot
 from server.paths import UPLOADS
@@ -28,6 +28,7 @@ from server.write.write_timestamps import new_timestamps, updated_timestamp
 ENDING = re.compile(r"\.[A-Za-z0-9]{1,12}")
 _MAX_STEM_CHARS = 80
 NO_FILE_TO_CHANGE_MESSAGE = "Entity not found"
+CHANGED_MESSAGE = "The description of the file has changed; read it again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +53,15 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """Request to change a media file's description and, if `file` is set, the file's content."""
+    """Request to change a media file's description and, if `file` is set, the file's content.
+
+    `previous` contains values of the description on which the change is based.
+    """
 
     key: str
     info: Mapping[str, Any]
     file: ReceivedFile | None = None
+    previous: Mapping[str, Any] = field(default_factory=dict)
 
 
 def find_file(snapshot: Snapshot, locale: str, key: str, error_message: str = "file.notFound") -> Document:
@@ -94,9 +99,15 @@ def _refuse_used_ids(request: Upload, context: Context) -> None:
 
 
 def change_file(request: FileChange, context: Context) -> str:
-    """Change a media file's description and, if given, its content. Return the file's path."""
+    """Change a media file's description and, if given, its content. Return the file's path.
+
+    Raises PreconditionError if a previous value has changed.
+    """
     locale = context.settings.locales.default
     file = find_file(context.snapshot, locale, request.key, NO_FILE_TO_CHANGE_MESSAGE)
+    current = {name: file.get(name) for name in request.previous}
+    if any((current[name] or None) != (value or None) for name, value in request.previous.items()):
+        raise PreconditionError(CHANGED_MESSAGE, {"current": current})
     if request.file:
         _replace(context, file, replace(request.file, info=request.info))
     else:

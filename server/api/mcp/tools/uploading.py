@@ -106,9 +106,7 @@ def _file(call: Call) -> _File:
 def _check_name(name: str) -> None:
     if "/" in name or "\\" in name:
         example = re.split(r"[/\\]", name)[-1][:100] or "fog.jpg"
-        raise ValidationError(
-            f'"name" must be a file name without folders, such as {example}; the media library has no folders'
-        )
+        raise ValidationError(f'"name" must be a file name without folders, such as {example}')
 
 
 def _named(file: _File) -> _File:
