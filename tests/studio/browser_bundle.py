@@ -56,6 +56,7 @@ def test_every_part_that_is_loaded_late_is_there(owner: Page, site: Studio) -> N
     for path, heading in (
         ("site/-/problems", "Problems"),
         ("site/-/changes", "Changes"),
+        ("site/-/media", "Media"),
         ("site/-/branches", "Branches"),
         ("site/-/branches/next", "next"),
     ):

@@ -13,6 +13,7 @@ const PATHS = {
   home: "",
   problems: "site/-/problems",
   changes: "site/-/changes",
+  media: "site/-/media",
   branches: "site/-/branches",
   branch: "site/-/branches/:name*",
   people: "site/-/people",

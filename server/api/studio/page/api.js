@@ -63,6 +63,7 @@ export function whenSessionEnds(listener) {
  * @property {Record<string, string>} [headers]
  * @property {AbortSignal} [signal]
  * @property {boolean} [keepalive]  Whether the request is sent even if the page is closed.
+ * @property {(url: URL, init: RequestInit) => Promise<Response>} [via]  Sends the request instead of `fetch`.
  * @property {boolean} [exact]  Whether numbers that JavaScript can't represent exactly are returned as `Exact`.
  */
 
@@ -72,7 +73,8 @@ export function whenSessionEnds(listener) {
  * @param {Options} [options]
  * @returns {Promise<Answer>}
  */
-export async function ask(path, { method = "GET", query, body, headers = {}, exact = false, ...how } = {}) {
+export async function ask(path, options = {}) {
+  const { method = "GET", query, body, headers = {}, exact = false, via = fetch, ...how } = options;
   const url = new URL(path.replace(/^\//, ""), SITE);
   url.search = query ? queryString(query) : url.search;
   for (const [name, value] of Object.entries(versionParams(path, method))) {
@@ -93,7 +95,7 @@ export async function ask(path, { method = "GET", query, body, headers = {}, exa
       ...headers,
     },
     body: json ? writeJson(body) : body,
-  }, exact ? parseJson : JSON.parse);
+  }, exact ? parseJson : JSON.parse, via);
   if (response.ok) {
     const etag = response.headers.get("ETag") ?? "";
     const undo = response.headers.get("Bifolio-Undo") ?? "";
@@ -150,11 +152,12 @@ export async function fileContent(path, at, signal) {
  * @param {URL} url
  * @param {RequestInit} init
  * @param {(text: string) => any} parse
+ * @param {(url: URL, init: RequestInit) => Promise<Response>} via
  */
-async function send(url, init, parse) {
+async function send(url, init, parse, via) {
   const sentAt = performance.now();
   try {
-    const response = await fetch(url, init);
+    const response = await via(url, init);
     const answered = parsed(await response.text(), parse);
     if (!OF_PROXIES.includes(response.status) || answered?.error) {
       connectionFound(sentAt);

@@ -16,6 +16,7 @@ export const PAGES = {
   home: Home,
   problems: later("site/problems-page.js", "ProblemsPage"),
   changes: later("site/changes-page.js", "ChangesPage"),
+  media: later("media/media-page.js", "MediaPage"),
   branches: later("branches/branches-page.js", "BranchesPage"),
   branch: later("branches/branch-page.js", "BranchPage"),
   people: later("admin/users-page.js", "UsersPage"),

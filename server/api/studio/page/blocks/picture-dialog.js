@@ -1,8 +1,8 @@
 /** The dialog for choosing a picture from the site. */
 
 import { Dialog } from "../dialog.js";
-import { readFile } from "../form/files.js";
-import { Library } from "../form/library.js";
+import { readFile } from "../media/requests.js";
+import { Library } from "../media/library.js";
 import { showError, useMessage } from "../store/messages.js";
 import { html } from "../vendor/preact.js";
 
@@ -16,7 +16,7 @@ const MEMBERS = [
 /** @param {{id: string, close: () => void, take: (image: object) => void}} props */
 export function PictureDialog({ id, close, take }) {
   const message = useMessage(PLACE);
-  const choose = async (/** @type {import("../form/library.js").Media} */ { __id: file }) => {
+  const choose = async (/** @type {import("../media/file.js").Media} */ { __id: file }) => {
     try {
       const found = await readFile(file);
       take(Object.fromEntries(MEMBERS.filter((name) => name in found).map((name) => [name, found[name]])));

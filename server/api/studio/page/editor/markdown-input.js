@@ -1,7 +1,7 @@
 /** The input for Markdown: a toolbar, the source, and a preview. */
 
 import { useStudio } from "../context.js";
-import { readFile, uploadFiles } from "../form/files.js";
+import { readFile, uploadFiles } from "../media/requests.js";
 import { clearMessage, messageAt, showError, showNotice, useMessage } from "../store/messages.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { TOOLS, fileText, insertion } from "./formatting.js";

@@ -1,8 +1,8 @@
 /** The dialog for choosing a picture from the site. */
 
 import { Dialog } from "../dialog.js";
-import { readFile } from "../form/files.js";
-import { Library } from "../form/library.js";
+import { readFile } from "../media/requests.js";
+import { Library } from "../media/library.js";
 import { showError, useMessage } from "../store/messages.js";
 import { html } from "../vendor/preact.js";
 
@@ -16,7 +16,7 @@ const PLACE = "picture-dialog"; // of messages
 /** @param {{id: string, close: () => void, take: (file: File) => void}} props */
 export function PictureDialog({ id, close, take }) {
   const message = useMessage(PLACE);
-  const choose = (/** @type {import("../form/library.js").Media} */ { __id: file }) => {
+  const choose = (/** @type {import("../media/file.js").Media} */ { __id: file }) => {
     return readFile(file).then(take, (error) => showError(PLACE, error.message));
   };
   return html`<${Dialog} label="Choose a picture" close=${close} class="picture-dialog"><div class="stack">

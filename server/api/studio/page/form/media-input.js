@@ -2,18 +2,20 @@
 
 import { useStudio } from "../context.js";
 import { Icon } from "../icons.js";
+import { changedText } from "../media/alternative-text.js";
+import { MediaDetails } from "../media/details.js";
+import { Library } from "../media/library.js";
+import { Picture } from "../media/picture.js";
+import { describeFile, uploadFiles } from "../media/requests.js";
 import { showError, showNotice, useMessage } from "../store/messages.js";
 import { html, useRef, useState } from "../vendor/preact.js";
-import { describeFile, uploadFiles } from "./files.js";
-import { Library, Picture } from "./library.js";
-import { MediaDetails } from "./media-details.js";
 import { isList } from "./shape.js";
 import { Sortable } from "./sortable.js";
 
 /** @type {Record<string, string>} */
 const ACCEPTED = { images: "image/*", videos: "video/*", audios: "audio/*" };
 
-/** @typedef {import("./library.js").Media} Media */
+/** @typedef {import("../media/file.js").Media} Media */
 
 /** @param {import("./field.js").InputProps} props */
 export function MediaInput({ id, attribute, value, change, aria }) {
@@ -109,11 +111,14 @@ function Card({ id, file, mayDescribe, described }) {
   const save = async () => {
     if (text === file.__alt) return;
     try {
-      await describeFile(file.__id, { alternativeText: text });
+      await describeFile(file.__id, { alternativeText: text || null }, { alternativeText: file.__alt });
       described(file, { __alt: text });
       showNotice(id, "Saved everywhere this file is used");
-    } catch (error) {
-      showError(id, /** @type {Error} */ (error).message);
+    } catch (/** @type {any} */ error) {
+      if (error.status !== 412) return showError(id, error.message);
+      const current = error.details.current.alternativeText ?? "";
+      described(file, { __alt: current });
+      showError(id, changedText(current));
     }
   };
   return html`<div class="media-card">

@@ -4,6 +4,7 @@
  */
 
 import { Exact, withNumbers } from "../json.js";
+import { fileOf } from "../media/file.js";
 import { isEmpty, isHidden, same, UNSEEN } from "./values.js";
 
 /**
@@ -106,19 +107,6 @@ function readOne(model, attribute, item) {
 function readPlain({ type }, value) {
   if (OF_JSON.has(type)) return value;
   return type === "decimal" && value instanceof Exact ? value.text : withNumbers(value);
-}
-
-/** Convert a file in the library to the form's representation. @param {any} file */
-export function fileOf(file) {
-  const small = file.formats?.thumbnail?.url ?? file.url;
-  return {
-    documentId: file.documentId,
-    __id: file.id,
-    __title: file.name,
-    __alt: file.alternativeText ?? "",
-    __url: file.url,
-    __preview: String(file.mime).startsWith("image/") ? small : "",
-  };
 }
 
 /**

@@ -26,11 +26,13 @@ export function BulkBar({ resource, rows, state, done, clear }) {
     clearMessage(BULK);
     try {
       const ids = await action.run(concerned, state);
+      if (!ids) return;
       offerUndo(`${countOf(resource, concerned)} ${action.done}`, ids);
       done(action);
     } catch (/** @type {any} */ refused) {
       const subject = refused.about ? `${refused.about}: ` : "";
-      showError(BULK, `${subject}${refused.message}. Nothing was changed.`);
+      const rest = refused.done ? `${countOf(resource, refused.done)} ${action.done} before.` : "Nothing was changed.";
+      showError(BULK, `${subject}${refused.message}. ${rest}`);
     } finally {
       setBusy(false);
     }

@@ -18,8 +18,10 @@ import { ListTools } from "./tools.js";
  * @typedef {import("./state.js").ListState} ListState
  */
 
-/** @param {{resource: Resource, params: URLSearchParams}} props */
-export function List({ resource, params }) {
+/**
+ * @param {{resource: Resource, params: URLSearchParams, children?: any}} props  The children are shown above the rows.
+ */
+export function List({ resource, params, children }) {
   const address = params.toString();
   const state = useMemo(() => readState(resource, new URLSearchParams(address)), [resource, address]);
   const [columns, chosen, choose] = useChosenColumns(resource);
@@ -50,12 +52,13 @@ export function List({ resource, params }) {
       <h1 tabindex="-1">${resource.heading}</h1>
       ${create && html`<${Link} class="button primary page-action" to=${create.to}>${create.label}<//>`}
     </header>
+    ${children}
     ${!resource.isSingle && html`<${ListTools} ...${{ resource, state, change, chosen, choose }} />`}
     ${error
       ? html`<${Failure} error=${error} again=${retry} />`
       : rows?.length === 0
         ? html`<${NoRows} ...${{ resource, state, change }} />`
-        : html`<${Table} ...${{ resource, rows, columns, state, change, loading }}
+        : html`<${resource.Rows ?? Table} ...${{ resource, rows, columns, state, change, loading }}
             selection=${selects ? selection : undefined} />`}
     ${page && !error && html`<${Pages} address=${resource.address} params=${params} pages=${page.pages}>
       <span role="status">${countOf(resource, page.total)}${resource.placeNote(state)}</span>

@@ -31,7 +31,8 @@
  * @property {string} type  An attribute type, which determines how values are displayed.
  * @property {string} sort  The column's name in the parameter `sort`, or "" if the list can't be sorted by it.
  * @property {string} [related]  The title attribute of the documents to which values refer.
- * @property {(row: Row) => any} [cell]  Return the content of the cell if it is not simply the value.
+ * @property {(row: Row) => any} [cell]  Return the content of the cell if it is not simply the value. For the title
+ *   column, it is the content of the link.
  */
 
 /**
@@ -41,6 +42,8 @@
  * @property {string} usual  The default value, which is left out of the URL.
  * @property {boolean} [narrows]  Whether the choice can reduce the number of rows. "Show all" then resets it.
  * @property {{value: string, label: string}[]} options
+ * @property {(chosen: string) => {value: string, label: string}[]} [useOptions]  A hook that returns the options if
+ *   they have to be loaded.
  */
 
 /**
@@ -50,9 +53,10 @@
  * @property {string} done  The word for the result, as in "3 documents published".
  * @property {boolean} [removes]  Whether the action removes the rows.
  * @property {(row: Row) => boolean} concerns  Return whether the action has any effect on a row.
- * @property {(rows: Row[], state: ListState) => Promise<string[]>} run  Perform the action for all rows or none.
- *   Resolves to the ids with which it can be undone. If it rejects, the error's `about` is the title of the row that
- *   caused the error, if known.
+ * @property {(rows: Row[], state: ListState) => Promise<string[] | null>} run  Perform the action for all rows or
+ *   none. Resolves to the ids with which it can be undone, or to null if the user has cancelled it. If it rejects, the
+ *   error's `about` is the title of the row that caused the error, if known, and `done` the rows that were changed
+ *   anyway.
  */
 
 /**
@@ -75,6 +79,8 @@
  * @property {(state: ListState) => {label: string, to: string} | null} create  Return the link for creating a row.
  * @property {{label: string, to: string}[]} links  The links below the list. One that is not available has no URL.
  * @property {BulkAction[]} actions
+ * @property {(state: ListState) => boolean} [hasColumns]  Return whether the rows are shown in columns, as by default.
+ * @property {any} [Rows]  The component that shows the rows, with the props of `Table`, if they are not in a table.
  * @property {(state: ListState, columns: Column[]) => object} query  Return the parameters for requesting a page.
  * @property {(query: object, columns: Column[], signal: AbortSignal) => Promise<Rows>} load
  */

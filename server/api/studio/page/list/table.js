@@ -71,12 +71,13 @@ function TableRow({ resource, row, columns, state, selection }) {
   const { id, title } = row;
   const to = resource.addressOf(row, state);
   const selected = selection?.ids.includes(id);
+  const content = resource.title.cell?.(row) ?? title;
   return html`<tr class=${selected ? "is-selected" : ""}>
     ${selection && html`<td class="table-select">
       <input type="checkbox" aria-label=${`Select ${title}`} checked=${selected}
         onClick=${(/** @type {MouseEvent} */ event) => selection.toggle(id, event.shiftKey)} />
     </td>`}
-    <th scope="row" class="table-title">${to ? html`<${Link} to=${to}>${title}<//>` : title}</th>
+    <th scope="row" class="table-title">${to ? html`<${Link} to=${to}>${content}<//>` : content}</th>
     ${columns.map((column) => html`<td key=${column.name} class=${column.cell ? "" : "table-value"}>
       <${Cell} column=${column} row=${row} />
     </td>`)}

@@ -18,7 +18,7 @@ const TYPING_MS = 200; // the pause in typing after which is searched
  *   choose: (names: string[] | null) => void}} props
  */
 export function ListTools({ resource, state, change, chosen, choose }) {
-  const { choices, columns, filters } = resource;
+  const { choices, columns, filters, hasColumns = () => true } = resource;
   const [open, setOpen] = useState("");
   /** @param {string} name */
   const toggle = (name) => setOpen(open === name ? "" : name);
@@ -27,7 +27,7 @@ export function ListTools({ resource, state, change, chosen, choose }) {
       <${SearchField} label=${`Search ${resource.heading}`} text=${state.q} change=${change} />
       ${choices.map((choice) => html`<${ChoiceField} key=${choice.name} ...${{ choice, state, change }} />`)}
       ${filters.length > 0 && html`<${Opener} name="filter" ...${{ open, toggle }}>Filter<//>`}
-      ${columns.length > 0 && html`<${Opener} name="columns" ...${{ open, toggle }}>Columns<//>`}
+      ${columns.length > 0 && hasColumns(state) && html`<${Opener} name="columns" ...${{ open, toggle }}>Columns<//>`}
     </div>
     <${Panel} name="filter" ...${{ open, setOpen }}><${FilterPanel} ...${{ filters, state, change }} /><//>
     <${Panel} name="columns" ...${{ open, setOpen }}><${ColumnPanel} ...${{ columns, chosen, choose }} /><//>
@@ -38,12 +38,13 @@ export function ListTools({ resource, state, change, chosen, choose }) {
 /**
  * @param {{choice: import("./resource.js").Choice, state: ListState, change: ChangeList}} props
  */
-function ChoiceField({ choice: { name, label, usual, options }, state, change }) {
+function ChoiceField({ choice: { name, label, usual, options, useOptions = () => options }, state, change }) {
+  const shown = useOptions(state.choices[name]);
   const choose = (/** @type {any} */ { target: { value } }) => {
     change({ choices: { ...state.choices, [name]: value === usual ? "" : value } });
   };
   return html`<select class="select" aria-label=${label} value=${state.choices[name] || usual} onChange=${choose}>
-    ${options.map(({ value, label: text }) => html`<option key=${value} value=${value}>${text}</option>`)}
+    ${shown.map(({ value, label: text }) => html`<option key=${value} value=${value}>${text}</option>`)}
   </select>`;
 }
 

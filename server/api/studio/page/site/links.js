@@ -21,7 +21,9 @@ const SHOWN_MS = 3_000; // of the page that is shown, as often as that itself
 /** Return the pages that the user may see. @param {import("../model.js").Model} model @returns {SitePage[]} */
 export function sitePages(model) {
   const off = model.isServed ? "" : model.version.as ? "Not in this view" : "Live site only";
+  const media = model.mayServed("upload", "find") || model.mayServed("upload", "upload");
   return [
+    { name: "media", label: "Media", note: "Pictures and files", off: "", may: media },
     { name: "branches", label: "Branches", note: "Prepared changes", off: "", may: model.mayBranch("find") },
     { name: "problems", label: "Problems", note: "Problems in files", off, may: model.mayServed("problems", "find") },
     { name: "changes", label: "Changes", note: "Uncommitted changes", off, may: model.mayServed("history", "read") },

@@ -6,10 +6,9 @@
 import { Dialog } from "../dialog.js";
 import { pictureIn, showSmaller } from "../pictures.js";
 import { showError, useMessage } from "../store/messages.js";
-import { useRequest } from "../store/requests.js";
+import { reloadContent, useRequest } from "../store/requests.js";
 import { html, useRef, useState } from "../vendor/preact.js";
-import { describeFile, readFile } from "./files.js";
-import { same } from "./values.js";
+import { describeFile, readFile } from "./requests.js";
 
 /** @type {[string, string][]} */
 const TEXTS = [["name", "Name"], ["alternativeText", "Alternative text"], ["caption", "Caption"]];
@@ -22,25 +21,43 @@ const PLACE = { width: 440, height: 600, fit: "inside" }; // as wide as the dial
 /** @typedef {{x: number, y: number}} Point  A point in percent of a picture's width and height. */
 
 /**
- * @param {{id: string, file: import("./library.js").Media, close: () => void,
- *   saved: (info: Record<string, any>) => void}} props
+ * @param {{id: string, file: import("./file.js").Media, close: () => void,
+ *   saved: (info: Record<string, any>) => void, mayDescribe?: boolean, about?: any}} props  `about` is shown below
+ *   the descriptions.
  */
-export function MediaDetails({ id, file, close, saved }) {
-  const { value: described, error } = useRequest(`file ${file.__id}`, () => readFile(file.__id));
+export function MediaDetails({ id, file, close, saved, mayDescribe = true, about = null }) {
+  const { value: described, error, reload } = useRequest(`file ${file.__id}`, () => readFile(file.__id));
   const [changes, change] = useState(/** @type {Record<string, any>} */ ({}));
   const message = useMessage(id);
   const info = { ...described, ...changes };
   const set = (/** @type {string} */ name, /** @type {any} */ value) => change({ ...changes, [name]: value });
+  const seen = (/** @type {[string, any][]} */ changed) => {
+    return Object.fromEntries(changed.map(([name]) => [name, described[name] ?? null]));
+  };
   const send = async () => {
     const changed = Object.entries(changes).filter(([name, value]) => !same(described[name], value));
     try {
-      if (changed.length) await describeFile(file.__id, Object.fromEntries(changed));
+      if (changed.length) await describeFile(file.__id, Object.fromEntries(changed), seen(changed));
       saved(info);
       close();
-    } catch (refused) {
-      showError(id, /** @type {Error} */ (refused).message);
+      if (changed.length) reloadContent();
+    } catch (/** @type {any} */ refused) {
+      if (refused.status !== 412) return showError(id, refused.message);
+      await reload(); // Saving again replaces the other values.
+      showError(id, "Somebody else has changed this file. Save again to replace their changes.");
     }
   };
+  if (!mayDescribe) {
+    return html`<${Dialog} label=${`Details of ${file.__title}`} close=${close}>
+      ${described && file.__preview && html`<img class="focal-picture" ...${shownOf(described)} alt="" />`}
+      ${described && html`<h2 class="dialog-title">${file.__title}</h2>
+        ${described.alternativeText && html`<p>${described.alternativeText}</p>`}
+        ${described.caption && html`<p class="hint">${described.caption}</p>`}`}
+      ${described && about}
+      <p class="field-error" role="alert">${error?.message}</p>
+      <p class="dialog-actions"><button class="button" type="button" onClick=${close}>Close</button></p>
+    <//>`;
+  }
   return html`<${Dialog} label=${`Details of ${file.__title}`} close=${close}>
     ${described && file.__preview && html`<${Focal} shown=${shownOf(described)} point=${info.focalPoint}
       set=${(/** @type {Point | null} */ point) => set("focalPoint", point)} />`}
@@ -51,6 +68,7 @@ export function MediaDetails({ id, file, close, saved }) {
       <input class="input" id=${`${id}-${name}`} value=${info[name] ?? ""}
         onInput=${(/** @type {any} */ e) => set(name, e.target.value || (name === "name" ? "" : null))} />
     </div>`)}
+    ${described && about}
     <p class="field-error" role="alert">${message.text || error?.message}</p>
     <p class="dialog-actions">
       <button class="button primary" type="button" disabled=${!described || info.name === ""}
@@ -126,6 +144,9 @@ function Crops({ picture, shown, point }) {
   });
   return html`<div class="crops" role="group" aria-label="Crops around the focal point">${crops}</div>`;
 }
+
+/** @param {any} a @param {any} b */
+const same = (a, b) => JSON.stringify(a ?? "") === JSON.stringify(b ?? "");
 
 /** @param {number} value @param {number} most */
 const between = (value, most) => Math.max(0, Math.min(value, most));

@@ -1,26 +1,14 @@
-/** The media library, from which files can be chosen, and the pictures that represent files. */
+/** The latest files of the media library, from which one can be chosen. */
 
-import { pictureIn, showSmaller } from "../pictures.js";
 import { keyOf, useRequest } from "../store/requests.js";
 import { html, useState } from "../vendor/preact.js";
-import { findFiles } from "./files.js";
+import { FileGrid } from "./grid.js";
+import { Picture } from "./picture.js";
+import { findFiles } from "./requests.js";
 
-/** @type {import("../pictures.js").Place} */
-const PLACE = { width: 90, height: 90, fit: "cover" }; // as in form.css
 const TYPING_MS = 150; // the pause in typing after which files are searched
 
-/**
- * @typedef {{documentId: string, __id: number, __title: string, __alt: string, __preview: string,
- *   __url: string}} Media
- */
-
-/** @param {{file: Media}} props */
-export function Picture({ file }) {
-  const ending = file.__title.split(".").pop();
-  if (!file.__preview) return html`<span class="media-picture" aria-hidden="true">${ending}</span>`;
-  const shown = pictureIn({ url: file.__url }, PLACE, file.__preview);
-  return html`<img class="media-picture" ...${shown} alt="" loading="lazy" onError=${showSmaller} />`;
-}
+/** @typedef {import("./file.js").Media} Media */
 
 /**
  * The list of files in the media library, for choosing one.
@@ -37,12 +25,12 @@ export function Library({ id, take, pictures = false }) {
     <input class="input" id=${`${id}-find`} type="search" placeholder="Find files" value=${text}
       onInput=${(/** @type {Event} */ e) => setText(/** @type {HTMLInputElement} */ (e.target).value)} />
     <p class="field-error" role="alert">${error?.message}</p>
-    <ul class="library-files">
+    <${FileGrid} class="library-files">
       ${files.map((/** @type {Media} */ file) => html`<li key=${file.documentId}>
-        <button class="library-file" type="button" onClick=${() => take(file)}>
+        <button class="library-file media-open" type="button" onClick=${() => take(file)}>
           <${Picture} file=${file} /><span class="media-name">${file.__title}</span>
         </button>
       </li>`)}
-    </ul>
+    <//>
   </div>`;
 }
