@@ -8,7 +8,7 @@ from server.config.setting import setting
 from server.formats.config_file import ConfigFile
 from server.schema.spelling import suggestion
 
-CALLER = "{token}"
+CALLER_PLACEHOLDER = "{caller}"
 MIN_BYTES = 16_000
 
 
@@ -37,9 +37,9 @@ class McpSettings:
         "`branch`",
     )
     branch: str = setting(
-        "agent/{token}",
+        "agent/{caller}",
         "agents' branch",
-        "The branch for agents' writes. `{token}` stands for the caller's name.",
+        "The branch for agents' writes. `{caller}` stands for the caller's name.",
     )
     max_bytes: int = setting(64_000, "result size", "The maximum size of a tool's result.", "`64 kB`")
     upload_from: tuple[str, ...] = setting(
@@ -59,9 +59,9 @@ def read_write_mode(file: ConfigFile, default: WriteMode, *at: str) -> WriteMode
 
 def read_branch(file: ConfigFile, default: str, *at: str) -> str:
     name = values.text(file, default, *at)
-    if CALLER not in name:
-        raise file.refuse_value(f"contain {CALLER}", "write a name such as agent/{token}", *at)
-    values.require_branch_name(file, name.replace(CALLER, "a"), *at)
+    if CALLER_PLACEHOLDER not in name:
+        raise file.refuse_value(f"contain {CALLER_PLACEHOLDER}", "write a name such as agent/{caller}", *at)
+    values.require_branch_name(file, name.replace(CALLER_PLACEHOLDER, "a"), *at)
     return name
 
 

@@ -79,10 +79,10 @@ def test_a_write_without_a_server_tells_how_to_review_it(tmp_path: Path) -> None
     call = message("tools/call", {"name": "write", "arguments": {"operations": [operation]}}, MODERN)
     done = run(tmp_path, "--as", "full-access", sent=lines(call))
     content = json.loads(done.stdout)["result"]["structuredContent"]
-    assert content["goOn"] == {
-        "command": f"git merge {content['commit']}",
-        "serve": f"bifolio serve --site {tmp_path}",
-        "page": "/studio/site/-/branches/agent/agent.full-access",
+    assert content["review"] == {
+        "mergeCommand": f"git merge {content['commit']}",
+        "startServer": f"bifolio serve --site {tmp_path}",
+        "path": "/studio/site/-/branches/agent/agent.full-access",
     }
 
 

@@ -148,8 +148,8 @@ def test_both_doors_write_to_branches_of_one_site(root: Path, token: str, url: s
         local = Client(command(root, "--as", "full-access"), mode=MODES[version])
         async with by_http(url, token, version) as http, local as stdio:
             ours, theirs = await retitle(http, f"A {version}"), await retitle(stdio, f"B {version}")
-            assert "url" in ours["goOn"]
-            assert "url" not in theirs["goOn"]
+            assert "url" in ours["review"]
+            assert "url" not in theirs["review"]
             for client, branch, title in ((stdio, ours, "A"), (http, theirs, "B")):
                 arguments = {"type": "article", "documentId": "fog", "at": branch["branch"]}
                 found = await client.call_tool("get", arguments)

@@ -54,11 +54,11 @@ def test_results_fit_their_schema(agent: Agent, name: str) -> None:
 def test_site_info_describes_what_the_caller_may_do(agent: Agent, api: Api) -> None:
     called = agent.call("site_info")
     assert called.content["site"]["locales"] == ["en", "fr"]
-    assert "git init" in called.content["writes"]["obstacle"]
+    assert "git init" in called.content["writes"]["reason"]
     article = next(one for one in called.data if one["name"] == "article")
-    assert (article["documents"], article["drafts"], article["single"]) == (3, True, False)
+    assert (article["documents"], article["hasDrafts"], article["isSingleType"]) == (3, True, False)
     public = Agent(api, "public").call("site_info")
-    assert [(one["name"], one["may"]) for one in public.data] == [("tag", ["find", "findOne"])]
+    assert [(one["name"], one["allowedActions"]) for one in public.data] == [("tag", ["find", "findOne"])]
 
 
 def test_a_schema_accepts_what_a_write_accepts(agent: Agent) -> None:

@@ -226,6 +226,21 @@ def test_a_local_agent_survives_the_deployment_of_a_folder(root: Path) -> None:
     assert third["result"]["structuredContent"]["data"]["title"] == "Mist"
 
 
+def test_a_local_subscription_ends_with_a_last_update_if_the_token_is_revoked(root: Path) -> None:
+    def lines() -> Iterator[bytes]:
+        subscribe = message("resources/subscribe", {"uri": FOG}, LEGACY, 1)
+        yield json.dumps(subscribe).encode() + b"\n"
+        accounts = Accounts(root)
+        accounts.revoke_token("agent")
+        accounts.close()
+        # The server looks for changes before it processes this message.
+        yield json.dumps(message("resources/subscribe", {"uri": FOG}, LEGACY, 2)).encode() + b"\n"
+
+    subscribed, updated, *_ = served_lines(root, lines())
+    assert subscribed["result"] == {}
+    assert (updated["method"], updated["params"]) == ("notifications/resources/updated", {"uri": FOG})
+
+
 def test_a_missing_folder_is_logged_once(root: Path, caplog: pytest.LogCaptureFixture) -> None:
     opened = open_site(root, Mode.COMMAND)
     app = make_app(opened.site, session_key(root), opened.past)

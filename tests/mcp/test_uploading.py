@@ -84,7 +84,7 @@ def test_a_private_address_needs_webhooks_allow(make_site: Make, images: str) ->
         ({"data": "aa=="}, '"name" is missing'),
         ({"data": "aa==", "name": "img/fog.gif"}, "without folders, such as fog.gif"),
         ({"data": "aa==", "name": "img\\\\"}, "without folders, such as fog.jpg"),
-        ({"data": "AAAA", "name": "fog"}, "an ending such as .pdf"),
+        ({"data": "AAAA", "name": "fog"}, "an extension such as .pdf"),
         ({"documentId": "x"}, "Give what to change: name, alternativeText"),
         ({"documentId": "x", "data": "aa=="}, 'leave out "data" and "url"'),
         ({"documentId": "x", "name": "a/b"}, "without folders"),
@@ -112,9 +112,9 @@ def test_who_may_not_upload_does_not_make_the_server_fetch(make_site: Make, imag
     [
         (GIF, "fog.gif", "fog.gif", ""),
         (GIF, "fog.GIF", "fog.GIF", ""),
-        (GIF, "fog.jpg", "fog.gif", "image/gif, so the name ends with .gif, not .jpg"),
-        (GIF, "fog", "fog.gif", "which the name lacked"),
-        (b"Fog", "fog.png", "fog.txt", "text/plain, so the name ends with .txt"),
+        (GIF, "fog.jpg", "fog.gif", "image/gif, so the extension .jpg was replaced with .gif"),
+        (GIF, "fog", "fog.gif", ".gif was added to the name"),
+        (b"Fog", "fog.png", "fog.txt", "text/plain, so the extension .png was replaced with .txt"),
         (b"Fog", "fog.csv", "fog.csv", ""),
     ],
 )

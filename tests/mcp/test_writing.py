@@ -37,8 +37,8 @@ def test_a_write_goes_to_a_branch_and_tells_how_to_go_on(agent: Agent, api: Api)
     called = write(agent, retitle("Mist"), message="Retitle fog")
     content = called.content
     assert content["branch"] == "agent/full"
-    assert content["goOn"] == {
-        "command": f"git merge {content['commit']}",
+    assert content["review"] == {
+        "mergeCommand": f"git merge {content['commit']}",
         "url": "http://localhost/studio/site/-/branches/agent/full",
     }
     assert content["documents"][0]["documentId"] == "fog"
@@ -65,7 +65,7 @@ def test_the_branch_is_reused_until_it_is_merged(agent: Agent, api: Api) -> None
     assert write(agent, retitle("Smoke")).content["branch"] == "agent/full.2"
     api.ask("DELETE", "/branches/agent/full.2")
     assert agent.call("site_info").content["writes"] == {
-        "to": "branch", "branch": "agent/full.2", "exists": False,
+        "mode": "branch", "branch": "agent/full.2", "exists": False,
     }  # fmt: skip
 
 
@@ -74,15 +74,15 @@ def test_two_callers_have_two_branches(agent: Agent, api: Api) -> None:
     api.token("a-b", "full-access")
     branches = {write(Agent(api, who), retitle("Mist")).content["branch"] for who in ("full", "a b", "a-b")}
     assert len(branches) == 3
-    names = {branch_name("{token}", {"kind": kind, "name": "x"}) for kind in ("token", "user", "agent")}
+    names = {branch_name("{caller}", {"kind": kind, "name": "x"}) for kind in ("token", "user", "agent")}
     assert names == {"x", "user.x", "agent.x"}
-    assert branch_name("{token}", {"kind": "public", "name": ""}) == "public.anyone"
+    assert branch_name("{caller}", {"kind": "public", "name": ""}) == "public.anyone"
 
 
 def test_the_served_branch_is_out_of_reach(agent: Agent, api: Api) -> None:
     refused = agent.call("write", operations=[retitle("Mist")], branch="main")
     assert refused.error["status"] == 400
-    assert "mcp.write" in refused.line
+    assert "because this site has mcp: {write: branch}" in refused.line
     git(api.root, "checkout", "-qb", "agent/full")
     api.site.refresh()
     assert write(agent, retitle("Mist")).content["branch"] == "agent/full.2"
@@ -93,7 +93,7 @@ def test_the_served_branch_is_out_of_reach(agent: Agent, api: Api) -> None:
     ("tool", "arguments"),
     [
         ("write", {"operations": [retitle("Mist")]}),
-        ("restore", {"type": "article", "documentId": "fog", "at": "main"}),
+        ("restore", {"type": "article", "documentId": "fog", "version": "main"}),
         ("write_file", {"path": "content/articles/fog.json", "text": "{}", "ifMatch": "x"}),
         ("upload", {"data": b64encode(GIF).decode(), "name": "a.gif"}),
     ],
@@ -106,7 +106,7 @@ def test_an_agent_can_not_write_to_the_branches_of_others(
         git(api.root, "branch", branch)
         refused = agent.call(tool, **arguments, branch=branch)
         assert refused.error["status"] == 400
-        assert "only to their own branches, such as agent/full" in refused.line
+        assert "only to its own branches, such as agent/full" in refused.line
     tips = git(api.root, "for-each-ref", "--format=%(objectname)", "refs/heads").split()
     assert len(set(tips)) == 1
 
@@ -121,7 +121,7 @@ def test_an_agent_may_name_its_own_branches(agent: Agent, api: Api) -> None:
     git(api.root, "branch", "agent/full.12")
     assert write(agent, retitle("Haze"), branch="agent/full.12").content["branch"] == "agent/full.12"
     assert agent.call("write", operations=[retitle("Mist")], branch="agent/full.3").is_error
-    assert branch_name("{token}", {"kind": "user", "name": "2"}) != "user.2"  # That is a branch of a token.
+    assert branch_name("{caller}", {"kind": "user", "name": "2"}) != "user.2"  # That is a branch of a token.
 
 
 def test_direct_writes_may_name_any_branch(make_site: Make) -> None:
@@ -129,7 +129,7 @@ def test_direct_writes_may_name_any_branch(make_site: Make) -> None:
     git(api.root, "branch", "a;touch${IFS}x")
     made = write(Agent(api), retitle("Mist"), branch="a;touch${IFS}x").content
     assert made["branch"] == "a;touch${IFS}x"
-    assert made["goOn"]["command"] == f"git merge {made['commit']}"
+    assert made["review"]["mergeCommand"] == f"git merge {made['commit']}"
 
 
 def test_a_branch_that_blocks_the_name_is_avoided(agent: Agent, api: Api) -> None:
@@ -149,7 +149,7 @@ def test_a_token_for_branches_only_writes_to_its_branch_even_if_others_write_dir
     api.tokens["helper"] = api.accounts.create_token("helper", "full-access", branch_only=True)
     agent = Agent(api, "helper")
     assert agent.call("site_info").content["writes"] == {
-        "to": "branch",
+        "mode": "branch",
         "branch": "agent/helper",
         "exists": False,
     }
@@ -165,7 +165,7 @@ def test_a_token_for_branches_only_writes_to_its_branch_even_if_others_write_dir
 def test_direct_writes_change_what_is_served(make_site: Make) -> None:
     api = make_site(", write: direct")
     agent = Agent(api)
-    assert agent.call("site_info").content["writes"] == {"to": "served"}
+    assert agent.call("site_info").content["writes"] == {"mode": "direct"}
     content = write(
         agent, retitle("Mist"), {"action": "delete", "type": "article", "documentId": "tide"}
     ).content
@@ -179,12 +179,12 @@ def test_no_writes_at_all(make_site: Make, tool: str) -> None:
     api = make_site(", write: none")
     arguments = {
         "write": {"operations": [retitle("Mist")]},
-        "restore": {"type": "article", "documentId": "fog", "at": "main"},
+        "restore": {"type": "article", "documentId": "fog", "version": "main"},
         "write_file": {"path": "content/articles/fog.json", "text": "{}", "ifMatch": "x"},
         "upload": {"data": b64encode(GIF).decode(), "name": "a.gif"},
     }[tool]
     called = Agent(api).call(tool, **arguments)
-    assert "mcp.write" in called.line
+    assert "because this site has mcp: {write: none}" in called.line
     assert called.is_error
     assert git(api.root, "branch", "--format=%(refname:short)").split() == ["main"]
     assert git(api.root, "status", "--short") == ""
@@ -193,7 +193,7 @@ def test_no_writes_at_all(make_site: Make, tool: str) -> None:
 def test_who_may_not_branch_is_told_so(api: Api) -> None:
     api.token("editor", may=EDITOR)
     editor = Agent(api, "editor")
-    assert "branch: [find, create, update]" in editor.call("site_info").content["writes"]["obstacle"]
+    assert "branch: [find, create, update]" in editor.call("site_info").content["writes"]["reason"]
     assert "branch: [find, create, update]" in editor.call("write", operations=[retitle("Mist")]).line
     api.token("lister", may=[*EDITOR, "branch.find"])
     assert Agent(api, "lister").call("write", operations=[retitle("Mist")]).error["status"] == 403
@@ -211,7 +211,7 @@ def test_a_rejected_first_write_leaves_no_branch_for_any_role(api: Api) -> None:
     api.token("editor", may=[*EDITOR, "branch.find", "branch.create", "branch.update"])
     editor = Agent(api, "editor")
     assert editor.call("write", operations=[retitle("x" * 61)]).is_error
-    assert editor.call("restore", type="article", documentId="fog", at="main").is_error
+    assert editor.call("restore", type="article", documentId="fog", version="main").is_error
     assert git(api.root, "branch", "--format=%(refname:short)").split() == ["main"]
     assert write(editor, retitle("Mist")).content["branch"] == "agent/editor"
     assert editor.call("write", operations=[retitle("x" * 61)]).is_error
@@ -344,9 +344,10 @@ def test_history_diff_and_restore(make_site: Make) -> None:
     assert listed.data[0]["attributes"] == ["title"]
     compared = valid("diff", agent.call("diff", type="article", documentId="fog", **{"from": first}))
     assert compared.content["attributes"]["title"] == {"from": "Fog", "to": "Mist"}
-    dry = valid("restore", agent.call("restore", type="article", documentId="fog", at=first, dryRun=True))
+    earlier = {"type": "article", "documentId": "fog", "version": first}
+    dry = valid("restore", agent.call("restore", **earlier, dryRun=True))
     assert dry.content["files"][0]["path"] == "content/articles/fog.json"
-    valid("restore", agent.call("restore", type="article", documentId="fog", at=first, fields="title"))
+    valid("restore", agent.call("restore", **earlier, fields="title"))
     assert api.get("/api/articles/fog").data["title"] == "Fog"
     assert agent.call("history").content["total"] == 3
 
@@ -357,6 +358,28 @@ def test_the_diff_of_a_branch(agent: Agent) -> None:
     assert found.data[0]["attributes"]["title"] == {"from": "Fog", "to": "Mist"}
     assert found.content["branch"] == "agent/full"
     assert found.content["media"] == []
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "says"),
+    [
+        ("check", {"branch": "main", "severity": "error"}, '"severity" can\'t be used with a branch'),
+        ("diff", {"from": "main"}, '"from" can\'t be used without a type'),
+        ("diff", {"branch": "main", "locale": "en"}, '"locale" can\'t be used without a type'),
+        (
+            "diff",
+            {"type": "article", "documentId": "fog", "branch": "main"},
+            '"branch" can\'t be used with a',
+        ),
+        ("diff", {"type": "article", "documentId": "fog", "page": 2}, '"page" can\'t be used with a type'),
+    ],
+)
+def test_arguments_that_do_not_go_together_are_rejected(
+    agent: Agent, tool: str, arguments: dict[str, Any], says: str
+) -> None:
+    called = agent.call(tool, **arguments)
+    assert called.error["status"] == 400
+    assert says in called.line
 
 
 def test_the_diff_of_a_branch_names_uploaded_files(agent: Agent) -> None:
@@ -384,7 +407,7 @@ def test_a_file_is_read_and_written(agent: Agent, api: Api) -> None:
     assert done.content["branch"] == "agent/full"
     assert git(api.root, "log", "-1", "--format=%s", "agent/full") == "é\n"
     assert api.read(path) == read["text"]
-    again = valid("read_file", agent.call("read_file", path=path, branch="agent/full")).content
+    again = valid("read_file", agent.call("read_file", path=path, at="agent/full")).content
     assert (again["text"], again["etag"]) == (text, done.content["etag"])
     assert agent.call("write_file", path=path, text="{}", ifMatch=read["etag"]).error["status"] == 412
 
@@ -393,10 +416,10 @@ def test_a_part_of_a_file(agent: Agent, api: Api) -> None:
     (api.root / "content/articles/long.md").write_text("---\ntitle: Long\n---\n" + "line\n" * 20_000)
     api.site.refresh()
     path = "content/articles/long.md"
-    read = agent.call("read_file", path=path, **{"from": 2, "to": 2}).content
-    assert (read["text"], read["next"], read["lines"]) == ("title: Long\n", {"from": 3}, 20_004)
+    read = agent.call("read_file", path=path, fromLine=2, toLine=2).content
+    assert (read["text"], read["next"], read["lines"]) == ("title: Long\n", {"fromLine": 3}, 20_004)
     whole = agent.call("read_file", path=path).content
-    assert whole["next"]["from"] > 5000
+    assert whole["next"]["fromLine"] > 5000
     assert len(json.dumps(whole)) < 64_000
 
 
@@ -433,7 +456,8 @@ def test_who_may_not_read_a_branch_learns_nothing_of_its_files(make_site: Make, 
     text = {"text": "{}", "ifMatch": "x"} if tool == "write_file" else {}
     for branch in ("broken", "more", "none"):
         for path in ("content/plans/a.json", "content/articles/fog.json", "site.yaml"):
-            called = Agent(api, who).call(tool, path=path, branch=branch, **text)
+            at = {"branch" if text else "at": branch}
+            called = Agent(api, who).call(tool, path=path, **at, **text)
             assert called.error["status"] == 403, (branch, path)
             assert called.error["message"] == "Forbidden"
     assert not any(past.is_kept(past.branch(branch)) for branch in ("broken", "more"))
@@ -445,8 +469,8 @@ def test_who_may_read_branches_reads_files_on_them(api: Api, may: str) -> None:
     api.site.refresh()
     api.token("reader", may=["article.find", "article.findOne", "source.read", may])
     reader = Agent(api, "reader")
-    assert "Fog" in reader.call("read_file", path="content/articles/fog.json", branch="more").content["text"]
-    assert reader.call("read_file", path="content/plans/a.json", branch="more").is_error
+    assert "Fog" in reader.call("read_file", path="content/articles/fog.json", at="more").content["text"]
+    assert reader.call("read_file", path="content/plans/a.json", at="more").is_error
 
 
 def test_a_branch_is_read_only_on_a_turn(api: Api, agent: Agent) -> None:
@@ -455,7 +479,7 @@ def test_a_branch_is_read_only_on_a_turn(api: Api, agent: Agent) -> None:
     app = cast(Entrance, api.app.wsgi_app)
     app.turns = turns(max_waiting=0)
     app.turns.take()
-    arguments = {"path": "content/articles/fog.json", "branch": "more"}
+    arguments = {"path": "content/articles/fog.json", "at": "more"}
     assert agent.call("read_file", **arguments).error["status"] == 503
     app.turns.leave()
     assert not agent.call("read_file", **arguments).is_error

@@ -50,7 +50,7 @@ TEMPLATES: Sequence[Json] = (
         "uriTemplate": SCHEMA_TEMPLATE,
         "name": "schema",
         "title": "Content type",
-        "description": "JSON Schema of what reads of a content type return and writes accept",
+        "description": "JSON Schema of a content type's documents",
         "mimeType": SCHEMA_MEDIA_TYPE,
     },
 )

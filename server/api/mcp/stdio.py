@@ -146,7 +146,9 @@ class _Connection:
         subscriptions = [*self._listening.values(), Subscription(watched=tuple(self._subscribed.values()))]
         found = self._changes.read()
         if found is None:  # The caller's permissions have changed.
-            self._send(one.closed() for one in self._listening.values())
+            # Only subscriptions with subscriptions/listen can be closed by a message.
+            last = Subscription(watched=tuple(self._subscribed.values()))
+            self._send((*(one.closed() for one in self._listening.values()), *last.everything()))
             self._listening.clear()
             self._subscribed.clear()
         elif found.is_incomplete:

@@ -6,7 +6,7 @@ from typing import Any
 from server.api.mcp.gateway import Reply
 from server.api.mcp.json_rpc import Json
 from server.api.mcp.tools.destination import Destination
-from server.api.mcp.tools.schemas import BRANCH, COUNT, LISTED, NAMES, PAGES, TEXT
+from server.api.mcp.tools.schemas import BRANCH, COUNT, LISTED, PAGES, PATHS, TEXT
 from server.api.mcp.tools.tool import Call, Result, Tool, body_of, line_of, listing
 from server.service.problems import MAX_PATHS
 
@@ -31,7 +31,9 @@ _MAX_PAGE = 100
 def check(call: Call) -> Result:
     """Run the tool check."""
     branch = call.text("branch")
-    query = call.values("page", "pageSize") | (call.values("severity") if not branch else {})
+    if branch:
+        call.refuse("with a branch", "severity")
+    query = call.values("page", "pageSize", "severity")
     if call.arguments.get("paths"):
         query["path"] = call.arguments["paths"]
     path = f"/branches/{branch}/problems" if branch else "/problems"
@@ -93,8 +95,8 @@ TOOLS = (
         "in what a branch changed.",
         {
             "branch": {**BRANCH, "description": "Default: the served content"},
-            "paths": {**NAMES, "items": TEXT, "minItems": 1, "maxItems": MAX_PATHS},
-            "severity": {"enum": ["error", "warning"]},
+            "paths": {**PATHS, "items": TEXT, "minItems": 1, "maxItems": MAX_PATHS},
+            "severity": {"enum": ["error", "warning"], "description": "Not with branch"},
             **PAGES,
         },
         {**LISTED, "total": COUNT},

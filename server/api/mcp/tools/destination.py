@@ -13,17 +13,21 @@ from urllib.parse import quote
 from server.api.mcp.gateway import Reply
 from server.api.mcp.json_rpc import Json
 from server.api.mcp.tools.tool import Call, RefusedError, body_of
-from server.config.mcp import CALLER, WriteMode
+from server.config.mcp import CALLER_PLACEHOLDER, WriteMode
 from server.errors import ApiError, NotAllowedBySettingError, PreconditionError
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _NUMBER = re.compile(r"[2-9]|[1-9][0-9]+")
 _MAX_NAME_CHARS = 60
-_OFF = "Writes are turned off for agents (mcp.write in site.yaml is none)"
+_OFF = "Agents can't write, because this site has mcp: {write: none}"
 _NOT_OWN = (
-    "Agents can write only to their own branches, such as {} (mcp.write in site.yaml is branch); omit branch"
+    "This agent can write only to its own branches, such as {}, because this site has "
+    'mcp: {{write: branch}}. Omit the argument "branch"'
 )
-_ON_SERVED = "Agents can't write to the served branch (mcp.write in site.yaml is branch); omit branch"
+_ON_SERVED = (
+    "This agent can't write to the served branch, because this site has mcp: {write: branch}. "
+    'Omit the argument "branch"'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,34 +36,34 @@ class Destination:
 
     - `exists`: whether the branch exists. If not, the first write creates it.
     - `commit`: the branch's last commit before the write, or "" if unknown.
-    - `obstacle`: why the caller can't have a branch, or "".
+    - `reason`: why the caller can't have a branch, or "".
     """
 
     mode: WriteMode
     branch: str = ""
     exists: bool = False
     commit: str = ""
-    obstacle: str = ""
+    reason: str = ""
 
     @property
-    def sentence(self) -> str:
+    def description(self) -> str:
         if self.mode is WriteMode.NONE:
             return f"{_OFF}."
         if self.mode is WriteMode.DIRECT:
             return "Writes change the served content."
-        if self.obstacle:
-            return f"You can't write to a branch: {self.obstacle}."
+        if self.reason:
+            return f"You can't write to a branch: {self.reason}."
         return f"Writes go to the branch {self.branch}, which a person merges."
 
     def describe(self) -> Json:
-        found: Json = {"to": "served" if self.mode is WriteMode.DIRECT else self.mode.value}
+        found: Json = {"mode": self.mode.value}
         if self.branch:
             found |= {"branch": self.branch, "exists": self.exists}
-        return {**found, **({"obstacle": self.obstacle} if self.obstacle else {})}
+        return {**found, **({"reason": self.reason} if self.reason else {})}
 
 
 def destination_of(call: Call) -> Destination:
-    """Return where the caller's writes go that don't name a branch. Reads only."""
+    """Return where a write goes if the call names no branch. Does not create the branch."""
     mode, caller = call.settings.mcp.write, _caller(call)
     if mode is WriteMode.DIRECT and caller.get("branchOnly"):
         mode = WriteMode.BRANCH
@@ -70,7 +74,7 @@ def destination_of(call: Call) -> Destination:
     except RefusedError as error:
         message = error.reply.body["error"]["message"]
         needed = " (it needs branch: [find, create, update])" if error.reply.status == 403 else ""
-        return Destination(mode, obstacle=f"{message}{needed}")
+        return Destination(mode, reason=f"{message}{needed}")
     return _own_branch(branch_name(call.settings.mcp.branch, caller), branches)
 
 
@@ -123,7 +127,7 @@ def _is_own(branch: str, name: str) -> bool:
 def branch_name(pattern: str, caller: Mapping[str, Any]) -> str:
     """Return the name of a caller's branch. Different callers get different names.
 
-    `{token}` in the pattern stands for the name of the token, or for the kind and name of another caller.
+    `{caller}` in the pattern stands for the name of the token, or for the kind and name of another caller.
     """
     name = str(caller["name"])
     safe = _UNSAFE.sub("-", name).strip("-")[:_MAX_NAME_CHARS]
@@ -131,19 +135,19 @@ def branch_name(pattern: str, caller: Mapping[str, Any]) -> str:
     # agent/user.2 is the second branch of a token `user`, so it can't be that of a user `2`.
     if safe != name or (kind and safe.isdigit()):
         safe = "-".join(filter(None, (safe, sha256(name.encode()).hexdigest()[:6])))
-    return pattern.replace(CALLER, f"{kind}{safe or 'anyone'}")
+    return pattern.replace(CALLER_PLACEHOLDER, f"{kind}{safe or 'anyone'}")
 
 
 # --- writes ---------------------------------------------------------------------------------------
 
 
 def destination_of_write(call: Call) -> Destination:
-    """Return where a write goes, which may name a branch.
+    """Return where the write of this call goes. The call may name a branch.
 
     With mcp.write: branch, a caller can name only its own branches. Otherwise, a misled agent could change a
     branch that a person has just reviewed.
 
-    Raises NotAllowedBySettingError, RefusedError, or ConflictError if the caller can't have a branch.
+    Raises NotAllowedBySettingError, also if the caller can't have a branch, and RefusedError.
     """
     mode, branch = call.settings.mcp.write, call.text("branch")
     if mode is WriteMode.NONE:
@@ -159,27 +163,28 @@ def destination_of_write(call: Call) -> Destination:
             raise NotAllowedBySettingError(_NOT_OWN.format(own))
         return Destination(mode, branch, exists=True, commit=found.get("commit", ""))
     destination = destination_of(call)
-    if destination.obstacle:
-        raise NotAllowedBySettingError(destination.sentence)
+    if destination.reason:
+        raise NotAllowedBySettingError(destination.description)
     return destination
 
 
 @contextmanager
 def new_branch(
-    call: Call, destination: Destination, rehearse: Callable[[], Reply] | None = None
+    call: Call, destination: Destination, dry_run: Callable[[], Reply] | None = None
 ) -> Iterator[None]:
     """Context manager for a write: create the branch from the served commit, if it does not exist yet.
 
-    If the write raises an error, the new branch is deleted again. `rehearse` sends the write as a dry run, so
-    that most rejected writes create no branch at all. Dry runs need the permission source.read.
+    If the write raises an error, the new branch is deleted again. `dry_run` sends the write as a dry run, so
+    that most rejected writes create no branch at all. If the caller lacks source.read, which dry runs
+    need, the dry run is skipped.
 
     Raises RefusedError.
     """
     if not destination.branch or destination.exists:
         yield
         return
-    if rehearse and may_read_sources(call):
-        body_of(rehearse())
+    if dry_run and may_read_sources(call):
+        body_of(dry_run())
     reply = call.gateway.send("POST", "/branches", body={"name": destination.branch})
     if reply.is_error and destination.branch not in _branches(call):  # unless another call created it
         body_of(reply)
@@ -215,7 +220,7 @@ def body_of_write(reply: Reply, destination: Destination) -> Any:
 
 
 def about_write(call: Call, destination: Destination, commit: str) -> Json:
-    """Return where a write went, and how a person goes on.
+    """Return where a write went, and how a person reviews and merges it.
 
     The command names the commit and not the branch, which may get more commits after the review.
     """
@@ -223,14 +228,14 @@ def about_write(call: Call, destination: Destination, commit: str) -> Json:
     if not destination.branch:
         return found
     name = destination.branch
-    steps = {"command": f"git merge {shlex.quote(commit or name)}"}
+    review = {"mergeCommand": f"git merge {shlex.quote(commit or name)}"}
     page = f"/studio/site/-/branches/{quote(name)}"
     if call.gateway.origin:
-        steps["url"] = f"{call.gateway.origin}{page}"
+        review["url"] = f"{call.gateway.origin}{page}"
     else:
         # Whether a server is running, and at which address, is unknown to a local agent.
-        steps |= {
-            "serve": f"bifolio serve --site {shlex.quote(str(call.gateway.root.resolve()))}",
-            "page": page,
+        review |= {
+            "startServer": f"bifolio serve --site {shlex.quote(str(call.gateway.root.resolve()))}",
+            "path": page,
         }
-    return {**found, "branch": name, "goOn": steps}
+    return {**found, "branch": name, "review": review}

@@ -2,7 +2,7 @@
 
 from server.api.mcp.json_rpc import Json
 from server.api.mcp.tools.destination import destination_of
-from server.api.mcp.tools.schemas import AT, COUNT, ID, LIST, LISTED, OBJECT, PAGES, STATUS, TEXT, TYPE
+from server.api.mcp.tools.schemas import COUNT, ID, LIST, LISTED, OBJECT, PAGES, STATUS, TEXT, TYPE
 from server.api.mcp.tools.tool import (
     Call,
     Result,
@@ -11,6 +11,7 @@ from server.api.mcp.tools.tool import (
     cut_lists,
     line_of,
     listing,
+    plural,
     required_id,
     type_of,
 )
@@ -21,7 +22,9 @@ from server.schema.model import Type
 def diff(call: Call) -> Result:
     """Run the tool diff."""
     if call.text("type"):
+        call.refuse("with a type", "branch", "page", "pageSize")
         return _diff_of_document(call)
+    call.refuse("without a type", "documentId", "from", "to", "locale", "status")
     branch = call.text("branch") or destination_of(call).branch
     if not branch:
         raise ValidationError('Name a "branch", or a "type" and "documentId"')
@@ -29,7 +32,7 @@ def diff(call: Call) -> Result:
     body = body_of(call.gateway.send("GET", f"/branches/{branch}/changes", pages))
     media = body["meta"]["media"]
     listed = _listed(body, call, call.max_bytes * 3 // 4 if media else call.max_bytes)
-    line = line_of(listed, f"changed versions on {branch}")
+    line = line_of(listed, f"changed documents on {branch}")
     if media:
         line += f" Changed media files: {body['meta']['mediaTotal']}."
     return Result(line, cut_lists({"branch": branch, **listed, "media": media}, call))
@@ -41,7 +44,7 @@ def _diff_of_document(call: Call) -> Result:
     body = body_of(call.gateway.send("GET", f"{history_path(call, type_)}/diff", query))
     changed = body["data"]
     content = {"attributes": changed, "from": body["meta"]["from"], "to": body["meta"]["to"]}
-    return Result(f"{len(changed)} changed attributes: {', '.join(changed) or 'none'}.", content)
+    return Result(f"{plural(len(changed), 'changed attribute')}: {', '.join(changed) or 'none'}.", content)
 
 
 def history_path(call: Call, type_: Type) -> str:
@@ -75,13 +78,16 @@ TOOLS = (
     Tool(
         "diff",
         "Compare versions",
-        "What a branch changed, by document and attribute; or one document between two commits.",
+        "Changes of a branch; or, with a type, of one document between two commits.",
         {
             "branch": {"type": "string", "description": "Default: your own branch"},
             "type": TYPE,
             "documentId": ID,
-            "from": AT,
-            "to": AT,
+            "from": {
+                "type": "string",
+                "description": "Default: before the last change",
+            },
+            "to": {"type": "string", "description": "Default: now"},
             "locale": TEXT,
             "status": STATUS,
             **PAGES,

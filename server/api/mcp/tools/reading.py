@@ -6,7 +6,19 @@ from typing import Any
 from server.api.mcp.gateway import content_path
 from server.api.mcp.json_rpc import Json
 from server.api.mcp.tools.destination import destination_of
-from server.api.mcp.tools.schemas import AT, ID, LISTED, NAMES, OBJECT, PAGES, POPULATE, STATUS, TEXT, TYPE
+from server.api.mcp.tools.schemas import (
+    AT,
+    ID,
+    LISTED,
+    NAMES,
+    OBJECT,
+    PAGES,
+    POPULATE,
+    STATUS,
+    STATUS_TO_READ,
+    TEXT,
+    TYPE,
+)
 from server.api.mcp.tools.tool import (
     Call,
     Result,
@@ -48,7 +60,7 @@ def site_info(call: Call) -> Result:
         "writes": destination.describe(),
     }
     listed = _page(types, call)
-    line = f"{site['name']}: {len(types)} content types. {destination.sentence}"
+    line = f"{site['name']}: {len(types)} content types. {destination.description}"
     return Result(line, {**about, **listed})
 
 
@@ -59,12 +71,12 @@ def _summary(described: Json, permissions: Json, counts: Json) -> Json:
         "name": name,
         "title": schema["displayName"],
         **({"description": schema["description"]} if schema.get("description") else {}),
-        "single": schema["kind"] == "singleType",
-        "drafts": schema["draftAndPublish"],
-        "localized": described["localized"],
+        "isSingleType": schema["kind"] == "singleType",
+        "hasDrafts": schema["draftAndPublish"],
+        "isLocalized": described["localized"],
         "titleAttribute": described["titleAttribute"],
         **({"documents": counts[name]} if name in counts else {}),
-        "may": permissions.get(name, []),
+        "allowedActions": permissions.get(name, []),
     }
 
 
@@ -222,8 +234,8 @@ TOOLS = (
     ),
     Tool(
         "get_schema",
-        "Get a type's schema",
-        "JSON Schema of what reads return and writes accept, with an example.",
+        "Get a schema",
+        "A content type's attributes, as JSON Schema: what get returns, what write accepts, an example.",
         {"type": TYPE},
         {"contentType": TEXT, "path": TEXT, "$defs": OBJECT, "example": {"type": ["object", "null"]}},
         get_schema,
@@ -233,16 +245,16 @@ TOOLS = (
     Tool(
         "find",
         "Find documents",
-        "Documents of a type. filters: {title: {$contains: tide}}; operators $eq, $in, $gt, $null, $or. "
+        "List documents of a type. filters: {title: {$contains: tide}}; operators $eq, $in, $gt, $null, $or. "
         "Relations are absent unless populated. Request few fields.",
         {
             "type": TYPE,
             "filters": OBJECT,
             "fields": NAMES,
             "populate": POPULATE,
-            "sort": NAMES,
-            "q": TEXT,
-            "status": STATUS,
+            "sort": {**NAMES, "description": "title or title:desc"},
+            "q": {"type": "string", "description": "Words to search for"},
+            "status": STATUS_TO_READ,
             "locale": TEXT,
             "at": AT,
             **PAGES,
@@ -262,7 +274,7 @@ TOOLS = (
             "documentId": ID,
             "fields": NAMES,
             "populate": POPULATE,
-            "status": STATUS,
+            "status": STATUS_TO_READ,
             "locale": TEXT,
             "at": AT,
         },
@@ -274,7 +286,7 @@ TOOLS = (
     ),
     Tool(
         "search",
-        "Search all documents",
+        "Search",
         'Ranked full-text search. q: words, "phrases", field:word, -excluded.',
         {"q": TEXT, "type": NAMES, "status": STATUS, "locale": TEXT, "at": AT, **PAGES},
         {**LISTED, "didYouMean": TEXT},

@@ -13,7 +13,7 @@ from server.api.mcp.tools.destination import (
 from server.api.mcp.tools.schemas import (
     BRANCH,
     COUNT,
-    FLAG,
+    DRY_RUN,
     LIST,
     LIST_OR_NULL,
     MESSAGE,
@@ -21,28 +21,28 @@ from server.api.mcp.tools.schemas import (
     TEXT,
     WRITTEN,
 )
-from server.api.mcp.tools.tool import Call, Result, Tool, body_of, cut_lists, fit
+from server.api.mcp.tools.tool import Call, Result, Tool, body_of, cut_lists, fit, plural
 from server.errors import NotFoundError
 
 
 def read_file(call: Call) -> Result:
     """Run the tool read_file."""
-    branch = call.text("branch")
+    branch = call.text("at")
     address = _address(call, branch)
     query = _query(address) | ({"at": branch} if branch else {})
     reply = call.gateway.send("GET", _path(address), query)
     source = body_of(reply)["data"]
     lines = [f"{line}\n" for line in source["text"].split("\n")]
     lines[-1] = lines[-1][:-1]
-    first = min(int(call.arguments.get("from") or 1), max(len(lines), 1))
-    last = min(int(call.arguments.get("to") or len(lines)), len(lines))
+    first = min(int(call.arguments.get("fromLine") or 1), max(len(lines), 1))
+    last = min(int(call.arguments.get("toLine") or len(lines)), len(lines))
     wanted = lines[first - 1 : last]
     wanted = wanted[: fit(wanted, call.max_bytes - 500)]
     content: Json = {"path": source["path"], "text": "".join(wanted), "etag": reply.headers["etag"]}
     content |= {"lines": len(lines), "problem": source["problem"]}
     end = first + len(wanted) - 1
     if end < len(lines):
-        content["next"] = {"from": end + 1}
+        content["next"] = {"fromLine": end + 1}
     return Result(f"{source['path']}, lines {first} to {end} of {len(lines)}.", content)
 
 
@@ -61,7 +61,9 @@ def write_file(call: Call) -> Result:
 
     changed = body_of_write(send(dry_run=True), destination)["data"]["files"]
     if dry_run:
-        return Result(f"Dry run: {len(changed)} files would change.", cut_lists({"files": changed}, call))
+        return Result(
+            f"Dry run: {plural(len(changed), 'file')} would change.", cut_lists({"files": changed}, call)
+        )
     before = problems_before(call, destination)
     with new_branch(call, destination):
         reply = send(dry_run=False)
@@ -94,13 +96,13 @@ def _query(address: Address) -> Json:
 TOOLS = (
     Tool(
         "read_file",
-        "Read a document's file",
+        "Read a file",
         "The text of a file such as content/articles/fog.md, whole or a range of lines.",
         {
             "path": TEXT,
-            "from": POSITIVE,
-            "to": POSITIVE,
-            "branch": {"type": "string", "description": "Default: the served branch"},
+            "fromLine": POSITIVE,
+            "toLine": POSITIVE,
+            "at": {"type": "string", "description": "Branch. Default: the served branch"},
         },
         {"path": TEXT, "text": TEXT, "etag": TEXT, "lines": COUNT},
         read_file,
@@ -109,7 +111,7 @@ TOOLS = (
     ),
     Tool(
         "write_file",
-        "Replace a document's file",
+        "Replace a file",
         "Replace the whole text of an existing file. For values, prefer write.",
         {
             "path": TEXT,
@@ -117,7 +119,7 @@ TOOLS = (
             "ifMatch": {"type": "string", "description": "The etag of read_file"},
             "message": MESSAGE,
             "branch": BRANCH,
-            "dryRun": FLAG,
+            "dryRun": DRY_RUN,
         },
         {"files": LIST, "etag": TEXT, "problems": LIST_OR_NULL, **WRITTEN},
         write_file,

@@ -7,7 +7,7 @@ from typing import Any
 from server.api.mcp.gateway import Gateway, Reply
 from server.api.mcp.json_rpc import Json, encode
 from server.config.model import Settings
-from server.errors import BifolioError, LimitError, NotFoundError
+from server.errors import BifolioError, LimitError, NotFoundError, ValidationError
 from server.schema.model import Type
 from server.schema.spelling import suggestion
 
@@ -37,6 +37,11 @@ class Call:
 
     def text(self, name: str) -> str:
         return str(self.arguments.get(name) or "")
+
+    def refuse(self, when: str, *names: str) -> None:
+        """Raise ValidationError if one of these arguments was given, such as a "branch" with a type."""
+        for name in self.values(*names):
+            raise ValidationError(f'"{name}" can\'t be used {when}')
 
     @property
     def max_bytes(self) -> int:
@@ -85,9 +90,14 @@ class Tool:
         return {"type": "object", "properties": self.output, "required": required}
 
     def describe(self) -> Json:
-        hints = {"readOnlyHint": self.is_read_only, "openWorldHint": self.is_open_world}
-        if not self.is_read_only:
-            hints |= {"destructiveHint": self.is_destructive, "idempotentHint": self.is_idempotent}
+        # The hints readOnlyHint and idempotentHint are false by default.
+        hints = {"openWorldHint": self.is_open_world}
+        if self.is_read_only:
+            hints["readOnlyHint"] = True
+        else:
+            hints["destructiveHint"] = self.is_destructive
+        if self.is_idempotent:
+            hints["idempotentHint"] = True
         return {
             "name": self.name,
             "title": self.title,
@@ -190,6 +200,11 @@ def line_of(listed: Json, what: str) -> str:
     if "next" in listed:
         line += f" Next: page={listed['next']['page']}, pageSize={listed['next']['pageSize']}."
     return line
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a number with its noun, such as `1 file` or `2 files`."""
+    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def required_id(call: Call, type_: Type) -> str:

@@ -87,7 +87,7 @@ def _file(call: Call) -> _File:
         raise ValidationError('Give either "data" or "url", or the "documentId" of an existing file')
     if data is not None:
         if not name:
-            raise ValidationError('"name" is missing; it needs an ending such as .jpg')
+            raise ValidationError('"name" is missing; it needs an extension such as .jpg')
         _check_name(name)
         try:
             return _named(_File(b64decode(data, validate=True), name, _BINARY))
@@ -110,18 +110,17 @@ def _check_name(name: str) -> None:
 
 
 def _named(file: _File) -> _File:
-    """Return the file with the ending that its content has. The REST API stores it under this ending, too."""
+    """Return the file with the extension that matches its content, as the REST API stores it."""
     suffix = PurePosixPath(file.name).suffix
     ending = suffix if ENDING.fullmatch(suffix) else ""
     right = true_ending(file.content, ending or ending_of(file.media_type.partition(";")[0].strip()))
     if not right:
-        raise ValidationError('The type of the data is unknown; give "name" an ending such as .pdf')
+        raise ValidationError('The type of the content is unknown; give "name" an extension such as .pdf')
     if right == ending:
         return file
     name = file.name.removesuffix(ending) + right
-    kind = mime_type(name)
-    said = f"not {ending}" if ending else "which the name lacked"
-    return replace(file, name=name, note=f"The data is {kind}, so the name ends with {right}, {said}.")
+    done = f"the extension {ending} was replaced with {right}" if ending else f"{right} was added to the name"
+    return replace(file, name=name, note=f"The content is {mime_type(name)}, so {done}.")
 
 
 def _form(file: _File | None, info: Json) -> Upload:
@@ -147,12 +146,12 @@ TOOLS = (
         "upload",
         "Upload a file",
         "Add a file to the media library, from base64 or from a URL of an allowed host. With documentId: "
-        "change the texts of an existing file instead.",
+        "change the name, alternativeText, caption or focalPoint of that file.",
         {
             "data": {"type": "string", "description": "Base64"},
             "url": TEXT,
-            "documentId": {"type": "string", "description": "Of an existing file"},
-            "name": {"type": "string", "description": "File name with its ending"},
+            "documentId": {"type": "string", "description": "The file to change, instead of adding one"},
+            "name": {"type": "string", "description": "File name with its extension"},
             "alternativeText": {"type": "string", "description": "What an image shows"},
             "caption": TEXT,
             "focalPoint": {"type": "object", "description": "x and y in percent"},

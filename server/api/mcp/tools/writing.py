@@ -19,7 +19,7 @@ from server.api.mcp.tools.drafts import drafts_to_publish
 from server.api.mcp.tools.history import history_path
 from server.api.mcp.tools.schemas import (
     BRANCH,
-    FLAG,
+    DRY_RUN,
     ID,
     LIST,
     LIST_OR_NULL,
@@ -31,7 +31,7 @@ from server.api.mcp.tools.schemas import (
     TYPE,
     WRITTEN,
 )
-from server.api.mcp.tools.tool import Call, Result, Tool, body_of, cut_lists, required_id, type_of
+from server.api.mcp.tools.tool import Call, Result, Tool, body_of, cut_lists, plural, required_id, type_of
 from server.api.operations.batch import DIFF, MAX_OPERATIONS
 from server.errors import ValidationError, of_operation
 from server.query.serialize import query_string
@@ -47,15 +47,15 @@ def write(call: Call) -> Result:
     body = {"operations": operations, **call.values("message")}
     destination = destination_of_write(call)
 
-    def rehearse() -> Reply:
+    def dry_run() -> Reply:
         return call.gateway.send("POST", "/batch", query_of(destination, dry_run=True), body)
 
     if call.arguments.get("dryRun"):
-        files = body_of(rehearse())["data"]["files"]
+        files = body_of(dry_run())["data"]["files"]
         return Result(_line_of_dry_run(files), cut_lists({"documents": [], "files": files}, call))
     before, drafts = problems_before(call, destination), drafts_to_publish(call, destination)
     query = query_of(destination, dry_run=False) | ({DIFF: "true"} if may_read_sources(call) else {})
-    with new_branch(call, destination, rehearse):
+    with new_branch(call, destination, dry_run):
         reply = call.gateway.send("POST", "/batch", query, body)
         done = body_of_write(reply, destination)
     content = {
@@ -101,14 +101,13 @@ def _document(result: Json) -> Json:
 
 
 def _line_of_dry_run(files: list[Any]) -> str:
-    return f"Dry run: {len(files)} files would change. Nothing was written."
+    return f"Dry run: {plural(len(files), 'file')} would change. Nothing was written."
 
 
 def _line_of_write(content: Json, destination: Destination) -> str:
     problems, where = content["problems"], destination.branch or "the served branch"
-    found = "problems were not checked" if problems is None else f"{len(problems)} new problems"
-    count = len(content["documents"])
-    line = f"{count} operation{'s' * (count != 1)} written to {where}; {found}."
+    found = "problems were not checked" if problems is None else plural(len(problems), "new problem")
+    line = f"{plural(len(content['documents']), 'operation')} written to {where}; {found}."
     if destination.branch:
         line += f" Read it with at={destination.branch}; a person merges it."
     return f"{line} {content['note']}" if "note" in content else line
@@ -122,7 +121,8 @@ def restore(call: Call) -> Result:
     dry_run = bool(call.arguments.get("dryRun"))
     headers = {"Bifolio-Message": call.text("message")} if call.text("message") else {}
     fields = call.arguments.get("fields")
-    body = call.values("at") | ({"fields": [fields] if isinstance(fields, str) else fields} if fields else {})
+    body: Json = {"at": call.text("version")}
+    body |= {"fields": [fields] if isinstance(fields, str) else fields} if fields else {}
 
     def send(*, dry_run: bool) -> Reply:
         query = query_of(destination, dry_run=dry_run) | call.values("locale", "status")
@@ -145,8 +145,8 @@ _OPERATION: Json = {
     "properties": {
         "action": {"enum": list(_ACTIONS)},
         "type": TEXT,
-        "documentId": TEXT,
-        "data": OBJECT,
+        "documentId": {"type": "string", "description": "Omit for create"},
+        "data": {"type": "object", "description": "Attributes, for create and update"},
         "locale": TEXT,
         "status": {
             **STATUS,
@@ -162,13 +162,14 @@ TOOLS = (
     Tool(
         "write",
         "Write documents",
-        "Create, update, delete, publish, unpublish or discard the draft of documents: all or none. Omitted "
-        "attributes keep their values, null clears them. {{0.documentId}} is the id of an earlier operation.",
+        "Create, update, publish, unpublish or delete documents, or discard their drafts: all or none. "
+        "Omitted attributes keep their values, null clears them. {{0.documentId}} stands for the documentId "
+        "that the first operation returns.",
         {
             "operations": {"type": "array", "items": _OPERATION, "minItems": 1, "maxItems": MAX_OPERATIONS},
             "message": MESSAGE,
             "branch": BRANCH,
-            "dryRun": FLAG,
+            "dryRun": DRY_RUN,
         },
         {"documents": LIST, "files": LIST_OR_NULL, "problems": LIST_OR_NULL, **WRITTEN},
         write,
@@ -178,22 +179,22 @@ TOOLS = (
     ),
     Tool(
         "restore",
-        "Restore an earlier version",
+        "Restore a version",
         "Write an earlier version of a document, or some of its fields.",
         {
             "type": TYPE,
             "documentId": ID,
-            "at": {"type": "string", "description": "Commit or time, from history"},
+            "version": {"type": "string", "description": "Commit or time, from history"},
             "fields": NAMES,
-            "status": STATUS,
+            "status": {**STATUS, "description": "Version to overwrite"},
             "locale": TEXT,
             "message": MESSAGE,
             "branch": BRANCH,
-            "dryRun": FLAG,
+            "dryRun": DRY_RUN,
         },
         {"data": OBJECT, "files": LIST, **WRITTEN},
         restore,
-        required=("type", "at"),
+        required=("type", "version"),
         optional=("data", "files", *WRITTEN),
         is_destructive=True,
         is_idempotent=True,
