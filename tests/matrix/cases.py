@@ -345,6 +345,14 @@ def _of_people() -> Iterator[Case]:
     yield from _of("findRoles", "/api/users-permissions/roles")
     yield from _of("findOneRole", "/api/users-permissions/roles/clerk")
     yield from _of("findPermissions", "/api/users-permissions/permissions")
+    for role in ("clerk", "public", "reviewer"):
+        as_role = {"Bifolio-Role": role}
+        yield from _of("findDocument", "/api/articles?populate=*", "/api/vaults", headers=as_role)
+        one = ("/api/articles/a1?status=draft", "/api/articles/a1?at=main~4")
+        yield from _of("findOneDocument", *one, headers=as_role)
+        yield from _of("access", "/access", headers=as_role)
+        yield from _of("listUsers", "/users", headers=as_role)
+        yield from _of("findEvents", "/events?since=0", headers=as_role)
     yield from _of("findSettings", "/settings")
     name = {"data": {"name": "<name>"}}
     yield _send("updateSettings", "/settings", name, _site_name, headers=_ANY)
