@@ -3,10 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from server.api.mcp.gateway import content_path
+from server.api.mcp.gateway import content_path, require_success
 from server.api.mcp.json_rpc import INVALID_PARAMS, Json, RpcError
 from server.api.mcp.prompting import prompt_named
-from server.api.mcp.refusal import require_success
 from server.api.mcp.request import Request
 from server.api.mcp.resources import TEMPLATES
 from server.api.mcp.uris import DOCUMENT_TEMPLATE, SCHEMA_TEMPLATE, VERSION_KEYS

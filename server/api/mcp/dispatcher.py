@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Mapping
 
-from server.api.mcp import calling, completion, lifecycle, prompting, resources, subscribing
+from server.api.mcp import calling, completion, lifecycle, prompting, resources
 from server.api.mcp.gateway import Gateway
 from server.api.mcp.json_rpc import (
     INTERNAL_ERROR,
@@ -32,9 +32,9 @@ METHODS: Mapping[str, Method] = {
     "resources/read": Method(resources.read_resource),
     "prompts/list": Method(prompting.list_prompts),
     "prompts/get": Method(prompting.get_prompt),
-    "subscriptions/listen": Method(subscribing.listen, with_handshake=False),
-    "resources/subscribe": Method(subscribing.subscribe, stateless=False),
-    "resources/unsubscribe": Method(subscribing.unsubscribe, stateless=False),
+    "subscriptions/listen": Method(resources.listen, with_handshake=False),
+    "resources/subscribe": Method(resources.subscribe, stateless=False),
+    "resources/unsubscribe": Method(resources.unsubscribe, stateless=False),
     "completion/complete": Method(completion.complete),
 }
 

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from server.api.entrance import Entrance
 from server.api.environ import ADMITTED, EXACT_ID, GONE
-from server.api.mcp.json_rpc import encode
+from server.api.mcp.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, Json, RpcError, encode
 from server.documents.path_rules import Layout
 from server.errors import GitError
 from server.formats.tree import Plain
@@ -183,3 +183,17 @@ def _send(app: Callable[..., Iterable[bytes]], environ: dict[str, Any]) -> Reply
     # Numbers with a fraction keep all their digits.
     body = json.loads(content, parse_float=Plain) if is_json and content else content
     return Reply(int(status[:3]), headers, body)
+
+
+def require_success(reply: Reply) -> Reply:
+    """Return a reply of the REST API. Raises RpcError if it is an error."""
+    if reply.is_error:
+        raise rpc_error(reply.body)
+    return reply
+
+
+def rpc_error(body: Json) -> RpcError:
+    """Return the error of the protocol for the body of an error response, for methods that are not tools."""
+    error = body["error"]
+    code = INTERNAL_ERROR if error["status"] >= HTTPStatus.INTERNAL_SERVER_ERROR else INVALID_PARAMS
+    return RpcError(code, f"{error['message']} ({error['status']} {error['name']})", {"error": error})

@@ -2,13 +2,16 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
-from server.api.mcp.gateway import Gateway
-from server.api.mcp.json_rpc import Json, RequestId
+from server.api.mcp.gateway import Gateway, rpc_error
+from server.api.mcp.json_rpc import Json, RequestId, RpcError
 from server.api.mcp.protocol import CACHE_MS, Version
 from server.api.mcp.subscription import Subscription, Watched
 from server.config.model import Settings
+
+NOT_FOUND: Json = {"error": {"status": 404, "name": "NotFoundError", "message": "Resource not found"}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +53,14 @@ def cached(result: Json, version: Version) -> Json:
 def private(result: Json, version: Version) -> Json:
     """Add the cache hints for a result that depends on the caller, and must be requested each time."""
     return {**result, "ttlMs": 0, "cacheScope": "private"} if version.is_stateless else result
+
+
+def resource_error(body: Json, request: Request) -> RpcError:
+    """Return the error for a resource, from the body of an error response.
+
+    A resource that does not exist has a code of its own.
+    """
+    found = rpc_error(body)
+    is_missing = body["error"]["status"] == HTTPStatus.NOT_FOUND
+    code = request.version.resource_not_found if is_missing else found.code
+    return RpcError(code, found.message, {**(found.data or {}), "uri": request.params.get("uri")})

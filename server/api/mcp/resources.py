@@ -1,4 +1,4 @@
-"""The methods for resources: the files of documents, and the schemas of content types."""
+"""The methods for resources (files of documents, schemas of content types) and for subscriptions to them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,11 +7,18 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote
 
 from server.api.mcp.calling import call_tool
-from server.api.mcp.gateway import content_path
-from server.api.mcp.json_rpc import INVALID_PARAMS, Json, RpcError, encode
+from server.api.mcp.gateway import content_path, require_success
+from server.api.mcp.json_rpc import INVALID_PARAMS, METHOD_NOT_FOUND, Json, RpcError, encode
 from server.api.mcp.protocol import STATELESS
-from server.api.mcp.refusal import refusal_of_resource, require_success
-from server.api.mcp.request import Request, cached, private
+from server.api.mcp.request import NOT_FOUND, Request, cached, private, resource_error
+from server.api.mcp.subscription import (
+    MAX_URIS,
+    Subscription,
+    Watched,
+    read_subscription,
+    visible_types,
+    watched_of,
+)
 from server.api.mcp.tools.tool import RESPONSE_BYTES
 from server.api.mcp.uris import (
     DOCUMENT_TEMPLATE,
@@ -54,7 +61,6 @@ TEMPLATES: Sequence[Json] = (
         "mimeType": SCHEMA_MEDIA_TYPE,
     },
 )
-NOT_FOUND: Json = {"error": {"status": 404, "name": "NotFoundError", "message": "Resource not found"}}
 
 
 def list_templates(request: Request) -> Json:
@@ -158,7 +164,7 @@ def read_resource(request: Request) -> Json:
         case SchemaUri(type_name):
             media_type, text = SCHEMA_MEDIA_TYPE, _text_of_schema(request, type_name)
         case None:
-            raise refusal_of(NOT_FOUND, request)
+            raise resource_error(NOT_FOUND, request)
     contents = [{"uri": uri, "mimeType": media_type, "text": text}]
     size, most = len(encode(contents)) + RESPONSE_BYTES, request.settings.mcp.max_bytes
     if size > most:
@@ -182,10 +188,10 @@ def _text_of_document(request: Request, document: DocumentUri) -> tuple[str, str
         found = source.body["data"]
         return MEDIA_TYPES.get(PurePosixPath(found["path"]).suffix, "text/plain"), found["text"]
     if source.status not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        raise refusal_of(source.body, request)
+        raise resource_error(source.body, request)
     shown = send("GET", path, query, headers={"Accept": _MARKDOWN})
     if shown.is_error:
-        raise refusal_of(shown.body, request)
+        raise resource_error(shown.body, request)
     return _MARKDOWN, shown.body.decode()
 
 
@@ -195,9 +201,42 @@ def _text_of_schema(request: Request, type_name: str) -> str:
     result = call_tool(replace(request, params=params, version=STATELESS))
     content: Json = result["structuredContent"]
     if result.get("isError"):
-        raise refusal_of(content, request)
+        raise resource_error(content, request)
     return encode(content).decode()
 
 
-def refusal_of(body: Json, request: Request) -> RpcError:
-    return refusal_of_resource(body, request.params.get("uri"), request.version)
+# --- subscribing ----------------------------------------------------------------------------------
+
+
+def listen(request: Request) -> Subscription:
+    """Return what a client of a stateless version wants to know. Raises RpcError."""
+    requested = request.params.get("notifications")
+    return read_subscription(request.id, requested, request.gateway, request.settings)
+
+
+def subscribe(request: Request) -> Json:
+    """Add a resource to those that the connection's client watches. Raises RpcError."""
+    connection = _subscribed(request)
+    if len(connection) >= MAX_URIS:
+        raise RpcError(
+            INVALID_PARAMS, f"The client has subscribed to {MAX_URIS} resources, which is the limit"
+        )
+    found = watched_of(request.params.get("uri"), request.gateway, request.settings)
+    if found is None or found.uid not in visible_types(request.gateway):
+        raise resource_error(NOT_FOUND, request)
+    connection[found.uri] = found
+    return {}
+
+
+def unsubscribe(request: Request) -> Json:
+    """Remove a resource from those that the connection's client watches. Raises RpcError."""
+    uri = request.params.get("uri")
+    if isinstance(uri, str):
+        _subscribed(request).pop(uri, None)
+    return {}
+
+
+def _subscribed(request: Request) -> dict[str, Watched]:
+    if request.subscribed is None:  # The server can't send messages to the client.
+        raise RpcError(METHOD_NOT_FOUND, f"{request.version.name} has no subscriptions over HTTP")
+    return request.subscribed

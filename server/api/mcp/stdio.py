@@ -22,14 +22,13 @@ from server.api.mcp.json_rpc import (
     parse,
 )
 from server.api.mcp.protocol import INITIALIZE, LATEST_WITH_HANDSHAKE, version_of
-from server.api.mcp.subscription import Subscription, Watched
+from server.api.mcp.subscription import MAX_SUBSCRIPTIONS, Subscription, Watched
 from server.api.serving.bodies import MAX_BODY_BYTES
 from server.errors import ApiError
 from server.events.database import EventDatabase
 
 log = logging.getLogger("bifolio")
 
-MAX_SUBSCRIPTIONS = 20
 _SUBSCRIBING = ("subscriptions/listen", "resources/subscribe")
 _PIECE_BYTES = 1024 * 1024
 

@@ -4,16 +4,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from server.api.mcp.gateway import Gateway
-from server.api.mcp.json_rpc import INVALID_PARAMS, Json, RequestId, RpcError, encode, result_of
+from server.api.mcp.gateway import Gateway, require_success
+from server.api.mcp.json_rpc import (
+    INVALID_PARAMS,
+    Json,
+    RequestId,
+    RpcError,
+    encode,
+    result_of,
+)
 from server.api.mcp.protocol import SERVER_KEY, SUBSCRIPTION_KEY, server_info
-from server.api.mcp.refusal import require_success
 from server.api.mcp.uris import DocumentUri, read_uri
 from server.auth.permissions import Actor
 from server.config.model import Settings
 from server.events.model import Event
 from server.events.reading import Selection
 
+MAX_SUBSCRIPTIONS = 20  # of one client over stdio
 MAX_URIS = 100  # in one subscription
 SELECTION = Selection(events=frozenset({"entry.*", "schema.update", "site.update"}))
 # Events after which a document or content type may have been added to the list of resources, or removed.

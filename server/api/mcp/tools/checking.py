@@ -25,7 +25,7 @@ _KEYS = (
     "locale",
     "new",
 )
-_MAX_PAGE = 100
+PAGE_PROBLEMS = 100
 
 
 def check(call: Call) -> Result:
@@ -72,7 +72,7 @@ def new_problems(call: Call, destination: Destination, before: frozenset[_Key] |
     else:
         since = {"since": destination.commit} if destination.commit else {}
         path = f"/branches/{destination.branch}/problems"
-        reply = call.gateway.send("GET", path, {**since, "pageSize": _MAX_PAGE})
+        reply = call.gateway.send("GET", path, {**since, "pageSize": PAGE_PROBLEMS})
         if reply.is_error:
             return None
         found = [one for one in reply.body["data"] if one["new"]]
@@ -80,7 +80,7 @@ def new_problems(call: Call, destination: Destination, before: frozenset[_Key] |
 
 
 def _problems(call: Call) -> Reply:
-    return call.gateway.send("GET", "/problems", {"pageSize": _MAX_PAGE})
+    return call.gateway.send("GET", "/problems", {"pageSize": PAGE_PROBLEMS})
 
 
 def _key_of(problem: Mapping[str, Any]) -> _Key:

@@ -33,7 +33,7 @@ from server.errors import NotFoundError, ValidationError
 
 METASCHEMA = "https://json-schema.org/draft/2020-12/schema"
 _REFERENCE = "#/components/schemas/"
-_TYPES_PER_PAGE = 200
+PAGE_TYPES = 200
 
 # --- site_info ------------------------------------------------------------------------------------
 
@@ -83,7 +83,7 @@ def _summary(described: Json, permissions: Json, counts: Json) -> Json:
 def _page(items: list[Json], call: Call) -> Json:
     """Return a page of `items` that fits into two thirds of the result."""
     page = int(call.arguments.get("page") or 1)
-    size = int(call.arguments.get("pageSize") or _TYPES_PER_PAGE)
+    size = int(call.arguments.get("pageSize") or PAGE_TYPES)
     offset = (page - 1) * size
     return listing(items[offset : offset + size], len(items), offset, size, call.max_bytes * 2 // 3)
 
