@@ -1,7 +1,7 @@
 """Commit log: author, time, message and changed files of each commit, cached on disk."""
 
-import fcntl
 import json
+import math
 import os
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from server.errors import GitError
 from server.paths import cache_folder
+from server.storage.file_lock import FileLock
 from server.storage.git.command import git_or_fail
 from server.storage.git.repository import location, prefix_of
 
@@ -65,13 +66,12 @@ class CommitLog:
             return
         try:
             cache_folder(self.root)  # Create the folder again if it was deleted.
-            with open(self.file, "a+b") as file:
-                # Wait for other processes, which may be adding the same commits.
-                fcntl.flock(file, fcntl.LOCK_EX)
-                self._read_from_file(file.fileno(), shallow)
+            lock = FileLock(self.file)
+            with lock.held(math.inf):  # Other processes may be adding the same commits.
+                self._read_from_file(lock.descriptor, shallow)
                 if commit not in self.commits:
                     added = self._read_from_git(commit, shallow)
-                    self._append(file.fileno(), added)
+                    self._append(lock.descriptor, added)
         except OSError:
             self._read_from_git(commit, shallow)
 
@@ -158,6 +158,7 @@ class CommitLog:
 
     def _append(self, descriptor: int, added: Iterable[Commit]) -> None:
         data = b"".join(json.dumps(_row_of(one)).encode() + b"\n" for one in added)
+        os.lseek(descriptor, 0, os.SEEK_END)
         view = memoryview(data)
         while view:
             view = view[os.write(descriptor, view) :]
