@@ -1,11 +1,14 @@
 """Benchmark of the studio in chromium: the first paint, and the time to open lists and forms."""
 
+import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+from PIL import Image
 
 from bench.effort import scaled
 from bench.tables import show
@@ -15,6 +18,8 @@ from tests.studio.browser_loading import define_large
 from tests.studio.conftest import CHROMIUM, OPTIONS, Page, Studio, signed_in_at
 
 TIMES = scaled(9, 2)
+FILES = scaled(10_000, 100)  # in the media library
+PAGE_FILES = 60  # on a page of the media library
 SETTLES_MS = 300
 PAGES = {"the first page": "", "a list": "article", "a form": "article/2025--goemon"}
 PAGES |= {"a form of 60 fields": "large/one"}
@@ -34,8 +39,10 @@ async ([link, shown, count, later]) => {
 }
 """
 ROWS = "[aria-label=Articles][aria-busy=false] tbody tr"
+MEDIA = ".media-files[aria-busy=false] .media-tile"
 OPENING = {  # by name: start page, link to click, and element to wait for
     f"a list of {MANY:,}, by its link": ("", "Articles", ROWS, 1, ""),
+    f"the media library of {FILES:,} files": ("", "Media", MEDIA, PAGE_FILES, ""),
     "a form of 60 fields, from its list": ("large", "one", ".form-field", 60, ""),
     "one with 20 editors, from its list": ("edited", "one", ".form-field", 60, ".cm-content"),
 }
@@ -122,15 +129,30 @@ def _browser() -> Iterator[Any]:
 
 @contextmanager
 def _site(folder: Path) -> Iterator[Studio]:
-    """Context manager: serve the repository's site with added articles, and with two added types with 60
-    attributes.
+    """Context manager: serve the repository's site with added articles and media files, and with two added
+    types with 60 attributes.
     """
     studio = Studio(folder)
     add_articles(studio)
     define_large(studio)
     define_edited(studio)
+    add_files(studio)
     studio.start()
     try:
         yield studio
     finally:
         stop(studio.process)
+
+
+def add_files(studio: Studio) -> None:
+    """Add small pictures in ten folders. Every second one has an alternative text."""
+    out = io.BytesIO()
+    Image.linear_gradient("L").resize((120, 90)).save(out, "PNG")
+    for number in range(FILES):
+        folder = studio.root / f"content/uploads/folder-{number % 10}"
+        folder.mkdir(exist_ok=True)
+        file = folder / f"sounding-{number}.png"
+        file.write_bytes(out.getvalue())
+        text = f"alternativeText: Sounding {number}\n" if number % 2 else ""
+        stamp = f"2026-01-01T00:00:00.{number % 1000:03}Z"
+        file.with_name(f"{file.name}.yaml").write_text(f"{text}createdAt: {stamp}\nupdatedAt: {stamp}\n")
