@@ -166,7 +166,7 @@ def serve(
         release_free_memory()  # Memory is freed before the fork, so that the workers don't copy it.
         report(change, time.perf_counter() - began)
         opened.recorder.database.close()  # unusable after a fork
-    retiring = threading.Event()
+    shutting_down = threading.Event()
     watched = _watched(opened, shared)
 
     def work() -> None:
@@ -177,13 +177,15 @@ def serve(
         server = HttpServer(
             app, shared.listener, partial(incoming_folder, site.root), hub, observer, connections
         )
-        threading.Thread(target=_retire, args=(retiring, leader, server), daemon=True).start()
-        generation.answers()
+        threading.Thread(target=_shut_down, args=(shutting_down, leader, server), daemon=True).start()
+        generation.report_ready()
         if generation.number == 1:
             ready()
         server.run()
 
-    Supervisor(workers, work, generation.leash, retiring.set, opened.timing.heartbeat_timeout_s).run()
+    Supervisor(
+        workers, work, generation.control_pipe, shutting_down.set, opened.timing.heartbeat_timeout_s
+    ).run()
 
 
 def _watched(opened: OpenSite, shared: Shared) -> Watched:
@@ -246,9 +248,9 @@ def make_hub(app: Entrance, watched: Watched, shared: Shared, connections: Conne
     return Hub(source, watched.streams, connections, presence)
 
 
-def _retire(retiring: threading.Event, leader: Leader, server: HttpServer) -> None:
-    retiring.wait()
-    server.retire()
+def _shut_down(shutting_down: threading.Event, leader: Leader, server: HttpServer) -> None:
+    shutting_down.wait()
+    server.shut_down()
     leader.stop()
 
 

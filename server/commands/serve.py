@@ -18,7 +18,7 @@ import click
 from server.api.environ import is_loopback
 from server.api.monitoring.request_log import JsonLog
 from server.api.serving.generations import Generation, Generations
-from server.api.serving.takeover import Offer, Taken, take_over
+from server.api.serving.takeover import Taken, TakeoverListener, take_over
 from server.api.wsgi_server import Shared, bind, check_accounts, serve, worker_count
 from server.auth.owner import make_key
 from server.commands.announce import Terminal
@@ -47,7 +47,7 @@ from server.tools.terminal import (
 )
 
 Log = Terminal | JsonLog
-OFFER_TIMEOUT_S = 2.0  # How long to wait for the other server to offer its socket.
+OFFER_TIMEOUT_S = 2.0  # How long to wait for the other server to takeovers its socket.
 OFFER_POLL_S = 0.05
 START_TIMEOUT_S = 60.0
 
@@ -129,11 +129,11 @@ def serve_command(
 
     return_large_blocks()
     with HostLease(root).held(is_needed=not commit) as renew:
-        offer = Offer(root, port, listener)
+        takeovers = TakeoverListener(root, port, listener)
         try:
-            status = Generations(begin, shared.log.end_lag, offer, renew).run()
+            status = Generations(begin, shared.log.end_lag, takeovers, renew).run()
         finally:
-            offer.remove()
+            takeovers.remove()
     sys.exit(status)
 
 
@@ -152,7 +152,7 @@ def _listen(root: Path, host: str, port: int, *, takes_over: bool) -> tuple[Take
 
     Raises SetupError.
     """
-    # A server that has just started may not offer its socket yet.
+    # A server that has just started may not takeovers its socket yet.
     deadline = time.monotonic() + OFFER_TIMEOUT_S
     while True:
         taken = take_over(root, port) if takes_over else None

@@ -169,7 +169,7 @@ def walk(root: Path, folders: Iterable[str], *, is_summary: bool = False) -> Fil
                 _note_link(path, folder, top, result)
             _walk_folder(path, folder, (), top, result)
         elif os.path.lexists(path) and not os.path.isfile(path):
-            result.problems.append(Problem(folder, None, "is a folder that can't be read"))
+            result.problems.append(Problem(folder, None, "the folder can't be read"))
     return result
 
 

@@ -45,7 +45,7 @@ class Server:
 
     def __init__(self) -> None:
         self.buffer = memoryview(bytearray(READ_BYTES))
-        self.date, self.retiring = b"", False
+        self.date, self.is_shutting_down = b"", False
         self.heads: dict[bytes, Environ] = {}
         self.connections: list[CountingConnection] = []
         self.handled, self.holds, self.turns = 0, False, PipelineTurns()
@@ -261,12 +261,12 @@ def test_waiting_requests_are_handled_before_the_connection_closes(end: str) -> 
     asyncio.run(go())
 
 
-def test_a_retiring_server_ends_after_the_next_response() -> None:
+def test_a_server_that_shuts_down_closes_connections_after_the_next_response() -> None:
     async def go() -> None:
         server = Server()
         async with connected(server) as client:
             await leave_unread(server, client)
-            handled, server.retiring = server.handled, True
+            handled, server.is_shutting_down = server.handled, True
             server.connections[0].end()
             assert paths(await read(client)) == list(range(handled + 1))
 

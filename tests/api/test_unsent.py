@@ -17,7 +17,7 @@ class Server:
 
     def __init__(self) -> None:
         self.buffer = memoryview(bytearray(1000))
-        self.date, self.retiring, self.connections = b"", False, Connections()
+        self.date, self.is_shutting_down, self.connections = b"", False, Connections()
         self.heads: dict[bytes, Environ] = {}
 
     def opened(self, connection: Connection) -> None:

@@ -51,7 +51,7 @@ class Server(Protocol):
     heads: dict[bytes, Environ]
     buffer: memoryview  # shared by all connections, because bytes are parsed right after they are read
     date: bytes  # the current Date header
-    retiring: bool  # whether each connection closes after its next response
+    is_shutting_down: bool  # whether each connection closes after its next response
 
     def opened(self, connection: "Connection") -> None:
         """Called when a connection has opened."""
@@ -538,7 +538,7 @@ class Exchange:
     def _whole(self, head: EncodedHead, more: bytes) -> bytes:
         """Return the complete response head, and decide whether to close the connection afterwards."""
         server = self.connection.server
-        self._closes = not self._keeps_alive or server.retiring or self._lacks_much()
+        self._closes = not self._keeps_alive or server.is_shutting_down or self._lacks_much()
         if self._closes != (self._version == "1.0"):
             more = b"connection: %s\r\n%s" % (b"close" if self._closes else b"keep-alive", more)
         date = b"" if head.has_date else server.date

@@ -21,55 +21,55 @@ from server.api.serving.supervisor import (
     arriving_signals,
     why,
 )
-from server.api.serving.takeover import Offer
+from server.api.serving.takeover import TakeoverListener
 
-# The server's first process does not load the site, because it could never free the memory again.
+# The launcher does not load the site, because it could never free the memory again.
 log = logging.getLogger("bifolio")
 
 MARGIN_S = 2.0  # How much longer a generation may run than its workers.
-_NEWS = struct.Struct("=cI")  # kind of message, and number of the generation
-_WANTED, _ANSWERS = b"w", b"a"
-RETIRE = b"r"
+_MESSAGE = struct.Struct("=cI")  # kind of message, and number of the generation
+_RELOAD, _READY = b"w", b"a"
+SHUT_DOWN = b"r"
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """A generation of workers, with pipes to and from the server's first process.
+    """A generation of workers, with pipes to and from the launcher, the process that starts generations.
 
-    Through `leash`, the first process retires the generation (by writing a byte) or ends it (by closing the
-    pipe). `news` carries messages to the first process.
+    If the launcher writes a byte to `control_pipe`, the generation finishes its open requests and exits. If
+    it closes the pipe, the generation exits at once. `status_pipe` carries messages to the launcher.
     """
 
     number: int
-    leash: int
-    news: int
+    control_pipe: int
+    status_pipe: int
 
-    def answers(self) -> None:
-        """Report that a worker is ready, so that the first process retires the previous generation."""
-        self._tell(_ANSWERS)
+    def report_ready(self) -> None:
+        """Report that a worker is ready, so that the launcher shuts down the previous generation."""
+        self._send(_READY)
 
     def request_reload(self) -> None:
         """Request a new generation, unless one is already starting."""
-        self._tell(_WANTED)
+        self._send(_RELOAD)
 
-    def _tell(self, what: bytes) -> None:
-        with suppress(OSError):  # The first process may have ended.
-            os.write(self.news, _NEWS.pack(what, self.number))
+    def _send(self, what: bytes) -> None:
+        with suppress(OSError):  # The launcher may have exited.
+            os.write(self.status_pipe, _MESSAGE.pack(what, self.number))
 
 
 @dataclass(slots=True)
 class _Process:
     number: int
     pid: int
-    leash: int
+    control_pipe: int
     began: float = field(default_factory=time.monotonic)
 
 
 class Generations:
-    """Runs `serve` in a process for each generation, until a signal ends all generations.
+    """Launcher: runs `serve` in a process for each generation, until a signal stops all of them.
 
-    - `ended` is called when a retired generation has ended
-    - `offer` lets another server take over the port
+    - `on_exit` is called when a replaced generation has exited
+    - `takeovers` lets another server take over the port
     - `renew` renews the lease on the site's folder, and returns the seconds until the next renewal, or None
       if no renewal is needed
     """
@@ -77,46 +77,46 @@ class Generations:
     def __init__(
         self,
         serve: Callable[[Generation], None],
-        ended: Callable[[], None],
-        offer: Offer,
+        on_exit: Callable[[], None],
+        takeovers: TakeoverListener,
         renew: Callable[[], float | None],
     ) -> None:
-        self._serve, self._ended, self._offer, self._renew = serve, ended, offer, renew
-        self._leaving = False  # whether another server is taking over
+        self._serve, self._on_exit, self._takeovers, self._renew = serve, on_exit, takeovers, renew
+        self._is_taken_over = False  # whether another server is taking over
         self._read, self._write = os.pipe()
         os.set_blocking(self._read, False)
         self._current: _Process | None = None  # the generation that handles requests
         self._next: _Process | None = None  # the generation that is starting
-        self._retired: list[_Process] = []
+        self._replaced: list[_Process] = []
         self._number = 0
-        self._wanted = True  # whether a generation was requested
+        self._is_requested = True  # whether a generation was requested
         self._due = 0.0  # when the next generation may start
         self._failures = 0
 
     def run(self) -> int:
         """Run until a signal or a takeover. Return the exit status: 0 unless the first generation failed."""
-        with arriving_signals(lambda: (self._read, *self._offer.descriptors)) as arrived:
+        with arriving_signals(lambda: (self._read, *self._takeovers.descriptors)) as arrived:
             while True:
                 wait = min((s for s in (self._begin(), self._renew()) if s is not None), default=None)
                 if any(number in END_SIGNALS for number in arrived(wait)):
                     return self._end(arrived)
-                self._hear()
-                if not self._leaving and self._offer.hear():
-                    self._leave()
+                self._read_messages()
+                if not self._is_taken_over and self._takeovers.handle_requests():
+                    self._hand_over()
                 status = self._reap()
                 if status is not None:
                     return status
-                if self._leaving and not self._processes():
+                if self._is_taken_over and not self._processes():
                     return 0
 
     def _begin(self) -> float | None:
         """Fork the next generation if it is due. If it is due later, return the seconds to wait."""
-        if not self._wanted or self._next is not None or self._leaving:
+        if not self._is_requested or self._next is not None or self._is_taken_over:
             return None
         left = self._due - time.monotonic()
         if left > 0:
             return left
-        self._wanted = False  # Requests for a new generation have no effect while one is starting.
+        self._is_requested = False  # Requests for a new generation have no effect while one is starting.
         try:
             self._next = self._fork()
         except OSError as error:
@@ -139,20 +139,26 @@ class Generations:
         os.close(reader)
         return _Process(self._number, pid, writer)
 
-    def _run_generation(self, generation: Generation, mask: set[int | signal.Signals], leash: int) -> None:
+    def _run_generation(
+        self, generation: Generation, mask: set[int | signal.Signals], control_pipe: int
+    ) -> None:
         status = 1
         try:
             signal.set_wakeup_fd(-1)
-            # A terminal sends these signals to all processes, but only the first process handles them, and it
-            # ends the others.
+            # A terminal sends these signals to all processes, but only the launcher handles them, and it
+            # stops the others.
             for number in (signal.SIGINT, signal.SIGHUP):
                 signal.signal(number, signal.SIG_IGN)
             # Without the default action, a SIGTERM that arrives before Python can run a handler would be
             # lost, and the parent would wait forever.
             for number in (signal.SIGCHLD, signal.SIGTERM):
                 signal.signal(number, signal.SIG_DFL)
-            self._offer.close()
-            for descriptor in (leash, self._read, *(process.leash for process in self._processes())):
+            self._takeovers.close()
+            for descriptor in (
+                control_pipe,
+                self._read,
+                *(process.control_pipe for process in self._processes()),
+            ):
                 os.close(descriptor)
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             self._serve(generation)
@@ -167,32 +173,32 @@ class Generations:
                     stream.flush()
             os._exit(status)
 
-    def _hear(self) -> None:
+    def _read_messages(self) -> None:
         while True:
             try:
-                told = os.read(self._read, _NEWS.size)
+                message = os.read(self._read, _MESSAGE.size)
             except BlockingIOError:
                 return
-            what, number = _NEWS.unpack(told)
-            if what == _WANTED and self._current and number == self._current.number:
-                self._wanted = True
-            elif what == _ANSWERS and self._next and number == self._next.number:
+            what, number = _MESSAGE.unpack(message)
+            if what == _RELOAD and self._current and number == self._current.number:
+                self._is_requested = True
+            elif what == _READY and self._next and number == self._next.number:
                 if self._current:
-                    os.write(self._current.leash, RETIRE)
-                    self._retired.append(self._current)
+                    os.write(self._current.control_pipe, SHUT_DOWN)
+                    self._replaced.append(self._current)
                     self._failures = 0
                 else:
-                    self._offer.open()
-                self._current, self._next, self._wanted = self._next, None, False
+                    self._takeovers.open()
+                self._current, self._next, self._is_requested = self._next, None, False
 
-    def _leave(self) -> None:
-        self._leaving = True
-        self._offer.end()
+    def _hand_over(self) -> None:
+        self._is_taken_over = True
+        self._takeovers.end()
         if self._next:
             os.kill(self._next.pid, signal.SIGTERM)
         if self._current:
-            os.write(self._current.leash, RETIRE)
-            self._retired.append(self._current)
+            os.write(self._current.control_pipe, SHUT_DOWN)
+            self._replaced.append(self._current)
             self._current = None
 
     def _reap(self) -> int | None:
@@ -201,10 +207,10 @@ class Generations:
             pid, status = os.waitpid(process.pid, os.WNOHANG)
             if not pid:
                 continue
-            os.close(process.leash)
-            if process in self._retired:
-                self._retired.remove(process)
-                self._ended()
+            os.close(process.control_pipe)
+            if process in self._replaced:
+                self._replaced.remove(process)
+                self._on_exit()
             elif process is self._next:
                 self._next = None
                 if process.number == 1:
@@ -220,15 +226,15 @@ class Generations:
         return None
 
     def _fail(self, what: str) -> None:
-        if self._leaving:
+        if self._is_taken_over:
             return
         self._failures += 1
         pause = BACKOFFS_S[min(self._failures, len(BACKOFFS_S) - 1)]
         log.error("the process that loads the site for the workers %s; a new one starts in %d s", what, pause)
-        self._wanted, self._due = True, time.monotonic() + pause
+        self._is_requested, self._due = True, time.monotonic() + pause
 
     def _processes(self) -> list[_Process]:
-        return [*self._retired, *(p for p in (self._current, self._next) if p is not None)]
+        return [*self._replaced, *(p for p in (self._current, self._next) if p is not None)]
 
     def _end(self, arrived: Callable[[float | None], bytes]) -> int:
         """Send SIGTERM to all generations, and SIGKILL after a timeout. Return the exit status."""
@@ -240,13 +246,13 @@ class Generations:
                 number in END_SIGNALS for number in arrived(left if renewal is None else min(left, renewal))
             ):
                 self._signal(signal.SIGTERM)
-            self._bury()
+            self._collect_exited()
         self._signal(signal.SIGKILL)
         return 0
 
-    def _bury(self) -> None:
+    def _collect_exited(self) -> None:
         gone = [process for process in self._processes() if os.waitpid(process.pid, os.WNOHANG)[0]]
-        self._retired = [process for process in self._retired if process not in gone]
+        self._replaced = [process for process in self._replaced if process not in gone]
         self._current = None if self._current in gone else self._current
         self._next = None if self._next in gone else self._next
 

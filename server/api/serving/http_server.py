@@ -50,7 +50,7 @@ REFUSAL_PAUSE_S = 0.5
 MAX_CONNECTIONS = 4096
 CLOSED_AT_ONCE = 64  # More than one, because finding idle connections takes milliseconds.
 RESERVED_FILES = 200  # File descriptors reserved for purposes other than connections.
-CLOSE_NOTICE_S = 1.0  # How long responses contain `Connection: close` before idle connections are closed.
+SHUTDOWN_GRACE_S = 1.0  # How long responses contain `Connection: close` before idle connections are closed.
 BACKLOG_CONNECTIONS = 1024  # Limit for connections that are waiting to be accepted.
 STALL_CHECK_INTERVAL_S = 1.0
 # Larger bodies that consist of blocks, such as files, are not joined in memory.
@@ -140,7 +140,7 @@ class HttpServer:
     ) -> None:
         self._app, self._listener, self._hub, self._observer = app, listener, hub, observer
         self._connections = connections
-        self.retiring = False
+        self.is_shutting_down = False
         self.buffer = memoryview(bytearray(READ_BYTES))
         self.date = b""
         self.heads: dict[bytes, Environ] = {}
@@ -163,11 +163,11 @@ class HttpServer:
         with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
             runner.run(self._serve())
 
-    def retire(self) -> None:
-        """Stop accepting connections, and end the server after CLOSE_NOTICE_S seconds."""
-        self.retiring = True
+    def shut_down(self) -> None:
+        """Stop accepting connections, and shut the server down after SHUTDOWN_GRACE_S seconds."""
+        self.is_shutting_down = True
         self._loop.call_soon_threadsafe(self._acceptor.stop)
-        time.sleep(CLOSE_NOTICE_S)
+        time.sleep(SHUTDOWN_GRACE_S)
         self._loop.call_soon_threadsafe(self._end)
 
     async def _serve(self) -> None:
@@ -186,7 +186,7 @@ class HttpServer:
             pool.shutdown()
 
     def _end(self) -> None:
-        self.retiring = True
+        self.is_shutting_down = True
         self._acceptor.stop()
         self._hub.end()
         for one in self._connections:

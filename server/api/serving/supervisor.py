@@ -1,7 +1,7 @@
 """Supervisor that forks a server's workers, and replaces any that exit or hang.
 
 If a worker repeatedly exits soon after starting, the pauses before replacements get longer. If the supervisor
-ends, its workers end, too.
+exits, its workers exit, too.
 """
 
 import logging
@@ -25,104 +25,106 @@ log = logging.getLogger("bifolio")
 # Pauses before a worker is replaced, by the number of consecutive early exits.
 BACKOFFS_S = (0, 1, 2, 4, 8, 16, 30)
 MIN_UPTIME_S = 60.0  # A worker that runs for less time than this has exited early.
-RETIREMENT_TIMEOUT_S = 600.0  # Maximum time for retired workers to end.
+SHUTDOWN_TIMEOUT_S = 600.0  # Maximum time for workers to finish their open requests.
 STOP_TIMEOUT_S = 4.0  # Maximum time for open requests after SIGTERM.
 END_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 IGNORED_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE)
 
 
 @dataclass(slots=True)
-class _Place:
-    """Slot for a worker. `at` is when the worker was started or, if `pid` is 0, when to start a new one."""
+class _Slot:
+    """Slot for a worker. `at` is the time of its start or, if `pid` is 0, the time to start a new one."""
 
     number: int
     pid: int = 0
     at: float = 0.0
-    deaths: int = 0  # consecutive early exits and failed starts
+    early_exits: int = 0  # consecutive early exits and failed starts
     is_hung: bool = False  # whether it was killed because its heartbeat stopped
 
 
 class Supervisor:
-    """Parent process of `count` workers, which runs until it receives a signal.
+    """Parent process of `count` workers. It runs until it receives a signal.
 
-    If a byte arrives in the `leash` pipe, the workers call `retire`, finish their open requests and end. If
-    the pipe is closed, the workers get SIGTERM.
+    When a byte arrives in `control_pipe`, the workers call `on_shutdown`, finish their open requests and
+    exit. When the pipe is closed, the workers receive SIGTERM.
     """
 
     def __init__(
         self,
         count: int,
         work: Callable[[], None],
-        leash: int | None = None,
-        retire: Callable[[], None] | None = None,
+        control_pipe: int | None = None,
+        on_shutdown: Callable[[], None] | None = None,
         heartbeat_timeout_s: float = TIMEOUT_S,
     ) -> None:
-        self._work, self._leash, self._retire = work, leash, retire
+        self._work, self._control_pipe, self._on_shutdown = work, control_pipe, on_shutdown
         self._heartbeats = Heartbeats(count, heartbeat_timeout_s)
-        self._places = [_Place(number) for number in range(1, count + 1)]
-        # Each byte in this pipe retires one worker. The pipe is closed when the supervisor ends.
+        self._slots = [_Slot(number) for number in range(1, count + 1)]
+        # Each byte in this pipe shuts down one worker. The pipe is closed when the supervisor exits.
         self._lifeline = os.pipe()
 
     def run(self) -> None:
         """Run and replace workers until a signal arrives, then let them finish their open requests."""
-        leash = () if self._leash is None else (self._leash,)
-        with arriving_signals(lambda: leash) as arrived:
+        control_pipe = () if self._control_pipe is None else (self._control_pipe,)
+        with arriving_signals(lambda: control_pipe) as arrived:
             while not any(number in END_SIGNALS for number in arrived(min(self._begin(), INTERVAL_S))):
                 self._reap()
                 self._kill_hung()
-                if self._leash is not None and _readable(self._leash):
-                    if os.read(self._leash, 1):
-                        self._wait_for_retired(arrived)
+                if self._control_pipe is not None and _readable(self._control_pipe):
+                    if os.read(self._control_pipe, 1):
+                        self._shut_workers_down(arrived)
                     break
             self._signal(signal.SIGTERM)
             deadline = time.monotonic() + STOP_TIMEOUT_S
-            while self._living() and (left := deadline - time.monotonic()) > 0:
+            while self._running() and (left := deadline - time.monotonic()) > 0:
                 if any(number in END_SIGNALS for number in arrived(left)):
                     break
-                self._reap(ending=True)
+                self._reap(is_stopping=True)
             self._signal(signal.SIGKILL)
-            for place in self._living():
-                os.waitpid(place.pid, 0)
+            for slot in self._running():
+                os.waitpid(slot.pid, 0)
 
-    def _wait_for_retired(self, arrived: Callable[[float | None], bytes]) -> None:
-        os.write(self._lifeline[1], b"." * len(self._living()))
-        deadline = time.monotonic() + RETIREMENT_TIMEOUT_S
-        while self._living() and (left := deadline - time.monotonic()) > 0:
+    def _shut_workers_down(self, arrived: Callable[[float | None], bytes]) -> None:
+        os.write(self._lifeline[1], b"." * len(self._running()))
+        deadline = time.monotonic() + SHUTDOWN_TIMEOUT_S
+        while self._running() and (left := deadline - time.monotonic()) > 0:
             signals = arrived(min(left, INTERVAL_S))
-            if any(number in END_SIGNALS for number in signals) or (self._leash and _readable(self._leash)):
+            if any(number in END_SIGNALS for number in signals) or (
+                self._control_pipe and _readable(self._control_pipe)
+            ):
                 return
-            self._reap(ending=True)
+            self._reap(is_stopping=True)
             self._kill_hung()
 
     def _begin(self) -> float:
         """Fork workers that are due. Return the seconds until the next fork, or `inf` if all are running."""
         now = time.monotonic()
-        missing = [place for place in self._places if not place.pid]
-        for place in missing:
-            if place.at <= now:
-                self._start(place, now)
-        return min((place.at - now for place in missing if not place.pid), default=math.inf)
+        missing = [slot for slot in self._slots if not slot.pid]
+        for slot in missing:
+            if slot.at <= now:
+                self._start(slot, now)
+        return min((slot.at - now for slot in missing if not slot.pid), default=math.inf)
 
-    def _start(self, place: _Place, now: float) -> None:
+    def _start(self, slot: _Slot, now: float) -> None:
         try:
-            self._heartbeats.expect(place.number, now)
-            place.pid, place.at = self._fork(place.number), now
+            self._heartbeats.expect(slot.number, now)
+            slot.pid, slot.at = self._fork(slot.number), now
         except OSError as error:
-            place.deaths += 1
-            pause = max(1, _pause(place))
-            place.at = now + pause
-            log.error("worker %d can't start: %s; retrying in %d s", place.number, error.strerror, pause)
+            slot.early_exits += 1
+            pause = max(1, _pause(slot))
+            slot.at = now + pause
+            log.error("worker %d can't start: %s; retrying in %d s", slot.number, error.strerror, pause)
 
     def _kill_hung(self) -> None:
         now = time.monotonic()
         self._heartbeats.check(now)
-        for place in self._living():
-            if self._heartbeats.is_hung(place.number):
-                place.is_hung = True
+        for slot in self._running():
+            if self._heartbeats.is_hung(slot.number):
+                slot.is_hung = True
                 # A suspended worker could resume later and acknowledge a write that is based on an outdated
                 # state.
-                os.kill(place.pid, signal.SIGKILL)
-                self._heartbeats.expect(place.number, now)
+                os.kill(slot.pid, signal.SIGKILL)
+                self._heartbeats.expect(slot.number, now)
 
     def _fork(self, number: int) -> int:
         for stream in (sys.stdout, sys.stderr):
@@ -153,7 +155,9 @@ class Supervisor:
             self._heartbeats.start(number)
             os.close(self._lifeline[1])
             lifeline = self._lifeline[0]
-            threading.Thread(target=_heed, args=(lifeline, self._retire), daemon=True).start()
+            threading.Thread(
+                target=_wait_for_shutdown, args=(lifeline, self._on_shutdown), daemon=True
+            ).start()
             self._work()
             status = 0
         except BaseException:
@@ -165,33 +169,31 @@ class Supervisor:
                 sys.stdout.flush()
             os._exit(status)
 
-    def _reap(self, *, ending: bool = False) -> None:
+    def _reap(self, *, is_stopping: bool = False) -> None:
         multiprocessing.active_children()  # This reaps any other child processes.
-        for place in self._living():
-            pid, status = os.waitpid(place.pid, os.WNOHANG)
+        for slot in self._running():
+            pid, status = os.waitpid(slot.pid, os.WNOHANG)
             if not pid:
                 continue
             now = time.monotonic()
-            place.deaths = place.deaths + 1 if now - place.at < MIN_UPTIME_S else 1
-            pause = _pause(place)
-            reason = "did not respond and was killed" if place.is_hung else why(status)
-            place.pid, place.at, place.is_hung = 0, now + pause, False
-            if not ending:
+            slot.early_exits = slot.early_exits + 1 if now - slot.at < MIN_UPTIME_S else 1
+            pause = _pause(slot)
+            reason = "did not respond and was killed" if slot.is_hung else why(status)
+            slot.pid, slot.at, slot.is_hung = 0, now + pause, False
+            if not is_stopping:
                 when = f"in {pause} s" if pause else "now"
-                log.error(
-                    "worker %d (process %d) %s; a new worker starts %s", place.number, pid, reason, when
-                )
+                log.error("worker %d (process %d) %s; a new worker starts %s", slot.number, pid, reason, when)
 
-    def _living(self) -> list[_Place]:
-        return [place for place in self._places if place.pid]
+    def _running(self) -> list[_Slot]:
+        return [slot for slot in self._slots if slot.pid]
 
     def _signal(self, number: signal.Signals) -> None:
-        for place in self._living():
-            os.kill(place.pid, number)
+        for slot in self._running():
+            os.kill(slot.pid, number)
 
 
-def _pause(place: _Place) -> int:
-    return BACKOFFS_S[min(place.deaths, len(BACKOFFS_S)) - 1]
+def _pause(slot: _Slot) -> int:
+    return BACKOFFS_S[min(slot.early_exits, len(BACKOFFS_S)) - 1]
 
 
 def why(status: int) -> str:
@@ -253,10 +255,10 @@ def _readable(descriptor: int) -> bool:
     return bool(select.select([descriptor], [], [], 0)[0])
 
 
-def _heed(lifeline: int, retire: Callable[[], None] | None) -> None:
-    """Retire this worker when a byte arrives in the `lifeline` pipe, and end it when the pipe is closed."""
-    if os.read(lifeline, 1) and retire:
-        retire()
+def _wait_for_shutdown(lifeline: int, on_shutdown: Callable[[], None] | None) -> None:
+    """Shut this worker down when a byte arrives in `lifeline`. Terminate it when the pipe is closed."""
+    if os.read(lifeline, 1) and on_shutdown:
+        on_shutdown()
         closed = select.poll()
         # The remaining bytes are for other workers.
         closed.register(lifeline, 0)

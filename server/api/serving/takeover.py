@@ -1,6 +1,6 @@
 """Takeover of a running server's port by a new server for the same site, without downtime.
 
-The old server sends its listening socket through a Unix socket in `.bifolio/`, and retires when the new
+The old server sends its listening socket through a Unix socket in `.bifolio/`, and shuts down when the new
 server is ready.
 """
 
@@ -86,90 +86,90 @@ def take_over(root: Path, port: int) -> Taken | None:
     return Taken(listener, other)
 
 
-class Offer:
-    """A server's offer to hand over its listening socket to a new server."""
+class TakeoverListener:
+    """Unix socket through which a server hands over its listening socket to a new server."""
 
     def __init__(self, root: Path, port: int, listener: socket.socket) -> None:
         self._root, self._port, self._listener = root, port, listener
-        self._asked: socket.socket | None = None
-        self._silent: list[socket.socket] = []  # connections that have not sent anything yet
+        self._socket: socket.socket | None = None
+        self._new_connections: list[socket.socket] = []  # connections that have not sent anything yet
         # connection to the new server, which has received the listening socket
-        self._taker: socket.socket | None = None
-        self._successor: socket.socket | None = None  # to the new server; closed when this server ends
-        self._since = 0.0  # when `_taker` received the socket
+        self._new_server: socket.socket | None = None
+        self._successor: socket.socket | None = None  # to the new server; closed when this server exits
+        self._since = 0.0  # when `_new_server` received the socket
         # inode number and timestamp of the Unix socket
-        self._made: tuple[int, int] | None = None
+        self._socket_mark: tuple[int, int] | None = None
 
     def open(self) -> None:
-        """Start the offer, which replaces any previous server's offer."""
+        """Accept takeover requests from now on, in place of a previous server for this port."""
         if not hasattr(socket, "SO_PEERCRED"):
             return
-        asked = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        asked.setblocking(False)
+        socket_ = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        socket_.setblocking(False)
         sweep_sockets(self._root)
         try:
             with _short_path(self._root, self._port) as path:
                 begun = f"{path}.new"  # Renamed when the socket is listening.
                 Path(begun).unlink(missing_ok=True)
-                asked.bind(begun)
+                socket_.bind(begun)
                 os.chmod(begun, 0o600)
-                asked.listen(BACKLOG_CONNECTIONS)
-                self._made = _mark_of(begun)
+                socket_.listen(BACKLOG_CONNECTIONS)
+                self._socket_mark = _mark_of(begun)
                 os.rename(begun, path)
-        except OSError:  # The server can run without an offer.
-            asked.close()
+        except OSError:  # The server can run without this socket.
+            socket_.close()
             return
-        self._asked = asked
+        self._socket = socket_
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """Return the file descriptors to watch. When a descriptor becomes readable, call `hear`."""
+        """Return the file descriptors to watch. When one becomes readable, call `handle_requests`."""
         return tuple(one.fileno() for one in self._connections())
 
-    def hear(self) -> bool:
-        """Handle takeover requests. Returns True when a new server has taken over."""
-        if self._taker is not None:
+    def handle_requests(self) -> bool:
+        """Handle takeover requests. Does not wait. Return True if a new server has taken over."""
+        if self._new_server is not None:
             with suppress(BlockingIOError):
-                if _receive(self._taker) == _READY:
+                if _receive(self._new_server) == _READY:
                     return True
-                self._let_go()  # The new server ended before it was ready.
-        if self._asked is not None:
+                self._drop_new_server()  # The new server exited before it was ready.
+        if self._socket is not None:
             with suppress(OSError):
-                self._silent.append(self._asked.accept()[0])
-                self._silent[-1].setblocking(False)
-        for other in list(self._silent):
+                self._new_connections.append(self._socket.accept()[0])
+                self._new_connections[-1].setblocking(False)
+        for other in list(self._new_connections):
             with suppress(BlockingIOError):
                 asks = _receive(other) == _ASK
-                self._silent.remove(other)
+                self._new_connections.remove(other)
                 if not asks or not self._hand_over(other):
                     other.close()
-        while len(self._silent) > BACKLOG_CONNECTIONS:
-            self._silent.pop(0).close()
+        while len(self._new_connections) > BACKLOG_CONNECTIONS:
+            self._new_connections.pop(0).close()
         return False
 
     def end(self) -> None:
-        self._successor, self._taker = self._taker, None
+        self._successor, self._new_server = self._new_server, None
         self.close()
 
     def close(self) -> None:
-        """Close this process's copy of the offer. Copies in other processes stay open."""
+        """Close the socket in this process. Copies in other processes stay open."""
         for one in self._connections():
             one.close()
-        self._asked, self._taker, self._silent = None, None, []
+        self._socket, self._new_server, self._new_connections = None, None, []
 
     def remove(self) -> None:
         """Delete the Unix socket, unless another server has replaced it."""
         with suppress(OSError), _short_path(self._root, self._port) as path:
-            if self._made and _mark_of(path) == self._made:
+            if self._socket_mark and _mark_of(path) == self._socket_mark:
                 os.unlink(path)
 
     def _connections(self) -> list[socket.socket]:
-        return [*(one for one in (self._asked, self._taker) if one is not None), *self._silent]
+        return [*(one for one in (self._socket, self._new_server) if one is not None), *self._new_connections]
 
-    def _let_go(self) -> None:
-        if self._taker is not None:
-            self._taker.close()
-        self._taker = None
+    def _drop_new_server(self) -> None:
+        if self._new_server is not None:
+            self._new_server.close()
+        self._new_server = None
 
     def _hand_over(self, other: socket.socket) -> bool:
         """Send the listening socket to another server. Return False if the socket can't be sent."""
@@ -179,14 +179,14 @@ class Offer:
             return False
         now = time.monotonic()
         try:
-            if self._taker is not None and now - self._since < READY_TIMEOUT_S:
+            if self._new_server is not None and now - self._since < READY_TIMEOUT_S:
                 other.send(_BUSY)  # Otherwise, two servers could take over and both keep running.
                 return False
             socket.send_fds(other, [_HANDED], [self._listener.fileno()])
         except OSError:
             return False
-        self._let_go()
-        self._taker, self._since = other, now
+        self._drop_new_server()
+        self._new_server, self._since = other, now
         return True
 
 

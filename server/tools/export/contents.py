@@ -149,7 +149,10 @@ def _query_response(state: State, actor: Actor, query_export: QueryExport) -> by
         )
     except NotFoundError as error:
         raise SetupError(
-            FILE, query_export.line, f'there is no document at "{path}"', "correct or remove the request"
+            FILE,
+            query_export.line,
+            f'there is no document at "{path}"',
+            "correct the path, or delete this line",
         ) from error
 
 

@@ -108,7 +108,7 @@ class Remote:
         try:
             return self._read()
         except (KeyError, TypeError, AttributeError, ValueError) as error:
-            what = f"sent a response that Strapi 5 would not send: {type(error).__name__} {error}"
+            what = f"sent a response that is not valid for Strapi 5: {type(error).__name__} {error}"
             raise SetupError(self.base, None, what, "run `strapi export`, and import the archive") from error
 
     def _read(self) -> Source:
