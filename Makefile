@@ -41,7 +41,7 @@ test-clients: .venv/.ready-dev ## Test clients and front ends from npm against a
 	$(BIN)/python -m tests.clients.examples
 	$(BIN)/python -m tests.clients.images.run
 	$(BIN)/pytest tests/clients/source_maps/compare.py tests/clients/generated.py tests/clients/published.py \
-		tests/clients/vscode_extension.py tests/clients/mcp/conformance.py
+		tests/clients/vscode_extension.py tests/clients/mcp/conformance.py tests/clients/mcp/sdk.py
 
 torture: .venv/.ready-dev ## Inject faults under load for 30 minutes (T=60, SEED=n), then report which guarantees held
 	$(BIN)/python -m tests.torture --minutes $(T) $(if $(SEED),--seed $(SEED))

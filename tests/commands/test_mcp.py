@@ -11,7 +11,7 @@ import pytest
 from server.api.mcp.json_rpc import INVALID_REQUEST, PARSE_ERROR
 from server.api.serving.bodies import MAX_BODY_BYTES
 from tests.git import commit_all
-from tests.mcp.agents import LEGACY, MODERN, message
+from tests.mcp.agents import LEGACY, MODERN, error_in, message
 from tests.mcp.sites import FILES
 from tests.servers import ROOT
 from tests.sites import write
@@ -67,8 +67,9 @@ def test_without_a_token_the_agent_is_the_public(root: Path) -> None:
     statuses = []
     for options in ((), ("--as", "editor"), ("--as", "read-only")):
         done = run(root, *options, sent=lines(message("tools/call", call, MODERN)))
-        content = json.loads(done.stdout)["result"]["structuredContent"]
-        statuses.append(content.get("error", {}).get("status", 200))
+        result = json.loads(done.stdout)["result"]
+        failed = result.get("isError") and error_in(result["content"][0]["text"])[1]
+        statuses.append(failed["error"]["status"] if failed else 200)
     assert statuses == [403, 200, 200]
 
 

@@ -16,7 +16,7 @@ from tests.matrix.compare import Shown
 from tests.matrix.requests import Request, sample
 from tests.matrix.secrets import Group, Secrets, probes
 from tests.matrix.sites import served
-from tests.mcp.agents import LEGACY, MODERN, headers_of, message
+from tests.mcp.agents import LEGACY, MODERN, error_in, headers_of, message
 
 # Subscriptions send the events that requests for `findEvents` already read.
 NOT_CALLED = frozenset({"subscriptions/listen", "resources/subscribe", "resources/unsubscribe"})
@@ -50,7 +50,10 @@ def status_of(request: Request, shown: Shown) -> int:
     if "error" in response:
         return 400
     result = response["result"]
-    status: int = result["structuredContent"]["error"]["status"] if result.get("isError") else shown.status
+    if not result.get("isError"):
+        return shown.status
+    _, content = error_in(result["content"][0]["text"])
+    status: int = content["error"]["status"]
     return status
 
 

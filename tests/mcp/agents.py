@@ -1,6 +1,7 @@
 """An agent for tests, which calls tools through POST /mcp of the real app."""
 
 import itertools
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,6 +32,12 @@ class Called:
     def error(self) -> Any:
         assert self.is_error, self.content
         return self.content["error"]
+
+
+def error_in(text: str) -> tuple[str, Any]:
+    """Return the message and the JSON in the text of a tool's error."""
+    line, _, body = text.partition("\n")
+    return line, json.loads(body)
 
 
 def message(method: str, params: Mapping[str, Any], version: str, id_: Any = 1) -> dict[str, Any]:
@@ -74,8 +81,11 @@ class Agent:
     def call(self, tool: str, **arguments: Any) -> Called:
         result = self.ask("tools/call", {"name": tool, "arguments": arguments})
         [text] = result["content"]
+        if result.get("isError"):
+            assert "structuredContent" not in result
+            return Called(*error_in(text["text"]), is_error=True)
         assert "\n" not in text["text"]
-        return Called(text["text"], result["structuredContent"], result.get("isError", False))
+        return Called(text["text"], result["structuredContent"], is_error=False)
 
 
 def valid(tool: str, called: Called) -> Called:

@@ -24,6 +24,7 @@ from server.api.mcp.tools.table import BY_NAME
 from server.api.mcp.uris import DOCUMENT_TEMPLATE, SCHEMA_TEMPLATE
 from server.api.serving.bodies import MAX_BODY_BYTES
 from server.events.database import EventDatabase
+from tests.mcp.agents import error_in
 from tests.mcp.sites import FILES, SETTINGS
 from tests.sites import Api, make
 
@@ -209,8 +210,10 @@ def check_response(found: Any, sent: Any) -> None:
         assert (found["id"], type(found["id"])) == (sent["id"], type(sent["id"]))
     else:
         assert "error" in found
-    content = found.get("result", {}).get("structuredContent") or {}
-    assert content.get("error", {}).get("status") != 500, content
+    result = found.get("result", {})
+    if result.get("isError"):
+        _, content = error_in(result["content"][0]["text"])
+        assert content["error"]["status"] != 500, content
 
 
 # --- POST /mcp ------------------------------------------------------------------------------------

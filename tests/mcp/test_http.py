@@ -18,7 +18,7 @@ from server.api.mcp.json_rpc import (
     UNSUPPORTED_VERSION,
 )
 from server.api.mcp.protocol import CAPABILITIES_KEY, SERVER_KEY, VERSION_KEY, VERSIONS
-from tests.mcp.agents import LEGACY, MODERN, Agent, message
+from tests.mcp.agents import LEGACY, MODERN, Agent, error_in, message
 from tests.mcp.sites import FILES, SETTINGS
 from tests.sites import Api, make, write
 
@@ -207,6 +207,18 @@ def test_a_client_without_structured_content_gets_json_as_text(api: Api) -> None
     [text] = answer.body["result"]["content"]
     assert json.loads(text["text"].partition("\n")[2])["data"]["title"] == "Home"
     assert "structuredContent" not in answer.body["result"]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_error_is_text_without_structured_content(api: Api, version: str) -> None:
+    params = {"name": "get", "arguments": {"type": "tag", "documentId": "none"}}
+    result = Agent(api, version=version).ask("tools/call", params)
+    [text] = result["content"]
+    line, body = error_in(text["text"])
+    assert line.endswith("(404 NotFoundError)")
+    assert body["error"]["status"] == 404
+    assert result["isError"]
+    assert "structuredContent" not in result
 
 
 def test_a_message_is_too_large_for_callers_who_may_not_send_files(api: Api) -> None:

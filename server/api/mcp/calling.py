@@ -25,32 +25,42 @@ def call_tool(request: Request) -> Json:
     if not isinstance(arguments, dict):
         raise RpcError(INVALID_PARAMS, '"arguments" must be an object')
     is_text = not request.version.has_structured_content
-    return _run(tool, Call(arguments, request.gateway, request.settings, is_escaped=is_text))
+    call = Call(arguments, request.gateway, request.settings, is_escaped=is_text)
+    result = run_tool(tool, call)
+    shown = _shown(result, call)
+    size = len(encode(shown)) + RESPONSE_BYTES
+    if size > call.settings.mcp.max_bytes and not result.is_error:
+        return _shown(_failure(too_large(size), call), call)
+    return shown
 
 
-def _run(tool: Tool, call: Call) -> Json:
+def run_tool(tool: Tool, call: Call) -> Result:
+    """Run a tool, and return its result or the error that the REST API would return."""
     try:
         check_arguments(call.arguments, tool.input_schema)
-        shown = _shown(tool.run(call), call)
-        size = len(encode(shown)) + RESPONSE_BYTES
-        if size > call.settings.mcp.max_bytes:
-            raise too_large(size)
-        return shown
+        return tool.run(call)
     except RefusedError as error:
-        return _shown(_failed(error.reply.body, call), call)
+        return _failed(error.reply.body, call)
     except ApiError as error:
-        body = failure(error).body
-        assert isinstance(body, bytes)
-        return _shown(_failed(json.loads(body), call), call)
+        return _failure(error, call)
 
 
 def _shown(result: Result, call: Call) -> Json:
-    """Return a result as the client's version of the protocol has it."""
-    is_error = {"isError": True} if result.is_error else {}
-    if call.is_escaped:
-        text = f"{result.line}\n{encode(result.content).decode()}"
-        return {"content": [_text(text)], **is_error}
-    return {"content": [_text(result.line)], "structuredContent": result.content, **is_error}
+    """Return a result as the client's version of the protocol has it.
+
+    An error has no structured content: clients would check it against the tool's output schema, which
+    describes no errors, and show the agent their own message instead.
+    """
+    if result.is_error or call.is_escaped:
+        is_error = {"isError": True} if result.is_error else {}
+        return {"content": [_text(f"{result.line}\n{encode(result.content).decode()}")], **is_error}
+    return {"content": [_text(result.line)], "structuredContent": result.content}
+
+
+def _failure(error: ApiError, call: Call) -> Result:
+    body = failure(error).body
+    assert isinstance(body, bytes)
+    return _failed(json.loads(body), call)
 
 
 def _failed(body: Any, call: Call) -> Result:

@@ -1,15 +1,14 @@
 """The methods for resources (files of documents, schemas of content types) and for subscriptions to them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
-from server.api.mcp.calling import call_tool
+from server.api.mcp.calling import run_tool
 from server.api.mcp.gateway import content_path, require_success
 from server.api.mcp.json_rpc import INVALID_PARAMS, METHOD_NOT_FOUND, Json, RpcError, encode
-from server.api.mcp.protocol import STATELESS
 from server.api.mcp.request import NOT_FOUND, Request, cached, private, resource_error
 from server.api.mcp.subscription import (
     MAX_URIS,
@@ -19,7 +18,8 @@ from server.api.mcp.subscription import (
     visible_types,
     watched_of,
 )
-from server.api.mcp.tools.tool import RESPONSE_BYTES
+from server.api.mcp.tools.table import tool_named
+from server.api.mcp.tools.tool import RESPONSE_BYTES, Call
 from server.api.mcp.uris import (
     DOCUMENT_TEMPLATE,
     SCHEMA,
@@ -197,12 +197,11 @@ def _text_of_document(request: Request, document: DocumentUri) -> tuple[str, str
 
 def _text_of_schema(request: Request, type_name: str) -> str:
     """Return the result of the tool get_schema. Raises RpcError."""
-    params = {"name": "get_schema", "arguments": {"type": type_name}}
-    result = call_tool(replace(request, params=params, version=STATELESS))
-    content: Json = result["structuredContent"]
-    if result.get("isError"):
-        raise resource_error(content, request)
-    return encode(content).decode()
+    call = Call({"type": type_name}, request.gateway, request.settings)
+    result = run_tool(tool_named("get_schema"), call)
+    if result.is_error:
+        raise resource_error(result.content, request)
+    return encode(result.content).decode()
 
 
 # --- subscribing ----------------------------------------------------------------------------------
