@@ -13,9 +13,9 @@ from pathlib import Path
 from server.errors import ConflictError, StorageError
 from server.storage.files import below_file
 from server.storage.git.checkout import folders_above
-from server.storage.git.command import MAX_PATH_ARGUMENTS, filter_names, git, git_or_fail
+from server.storage.git.command import MAX_PATH_ARGUMENTS, filter_names, git_or_fail
 from server.storage.git.commit import Person, quote_path
-from server.storage.git.full_disk import cleaned_up
+from server.storage.git.full_disk import write_objects
 from server.storage.git.repository import GitFile, full_path, prefix_of
 
 _FILE_MODE, _FOLDER_MODE = "100644", "040000"
@@ -70,16 +70,14 @@ def make_commit(
     lines += [b"", b"get-mark :1", f"reset refs/bifolio/next\nfrom {nothing}\n".encode(), b"done\n"]
     stdin = b"\n".join(lines).decode(errors="surrogateescape")
     options = ("--quiet", "--done", "--force", "--cat-blob-fd=1", "--date-format=raw")
-    with cleaned_up(root):
-        commit = (git(root, "fast-import", *options, stdin=stdin) or "").strip()
+    commit = (write_objects(root, "fast-import", *options, stdin=stdin) or "").strip()
     if not commit:
         raise StorageError("git can't create the commit")
     return commit
 
 
 def _object(root: Path, file: Path) -> bytes:
-    with cleaned_up(root):
-        id_ = (git(root, "hash-object", "-w", "--no-filters", "--", str(file)) or "").strip()
+    id_ = (write_objects(root, "hash-object", "-w", "--no-filters", "--", str(file)) or "").strip()
     if not id_:
         raise StorageError("git can't write the file")
     return id_.encode()

@@ -6,7 +6,7 @@ from pathlib import Path
 from server.errors import GitBusyError, GitError
 from server.storage.files import file_mark_of
 from server.storage.git.command import git, git_or_fail
-from server.storage.git.full_disk import cleaned_up
+from server.storage.git.full_disk import storage_errors
 from server.storage.git.refs import BRANCH_PREFIX, COMMIT_ID, MAX_NAME_CHARS, branch_commit, is_git_word
 from server.storage.git.repository import is_old, location, place_mark
 
@@ -122,7 +122,7 @@ def move_branch(root: Path, name: str, commit: str, before: str, why: str) -> bo
     nothing = "0" * len(commit)
     moved = ("-m", f"bifolio: {why}", "--create-reflog", BRANCH_PREFIX + name, commit, before or nothing)
     try:
-        with cleaned_up(root):
+        with storage_errors():
             git_or_fail(root, "update-ref", *moved)
     except GitError as error:
         is_locked = ".lock': File exists" in error.message  # Another process is moving the branch.

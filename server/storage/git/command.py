@@ -85,15 +85,23 @@ _NOISE = re.compile(
 )
 
 
-class _Spent(threading.local):
-    seconds = 0.0  # how long the thread has waited for git commands
+class _Commands(threading.local):
+    """The git commands of a thread."""
+
+    seconds = 0.0  # how long the thread has waited for them
+    last_process_id = 0
 
 
-_spent = _Spent()
+_commands = _Commands()
+
+
+def last_process_id() -> int:
+    """Return the process id of the thread's last command."""
+    return _commands.last_process_id
 
 
 def seconds_in_git() -> float:
-    return _spent.seconds
+    return _commands.seconds
 
 
 def git(
@@ -103,12 +111,15 @@ def git(
     index: Path | None = None,
     filters: Iterable[str] = (),
     seconds: float | None = None,
+    objects: Path | None = None,
 ) -> str | None:
     """Run a git command, and return its output as text.
 
+    If `objects` is set, new objects are written to that folder instead of the repository's own.
+
     Returns None or raises GitError in the same cases as `git_bytes`.
     """
-    output = git_bytes(root, *arguments, stdin=stdin, index=index, filters=filters, seconds=seconds)
+    output, _ = _find(root, arguments, stdin, index, filters, seconds, objects=objects)
     return None if output is None else output.decode(errors="surrogateescape")
 
 
@@ -169,8 +180,12 @@ def _find(
     filters: Iterable[str],
     seconds: float | None,
     into: IO[bytes] | None = None,
+    objects: Path | None = None,
 ) -> tuple[bytes | None, str]:
     command, environment = _harmless_command(root, *arguments, filters=filters)
+    if objects:
+        environment["GIT_OBJECT_DIRECTORY"] = str(objects)
+        environment["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = _quoted(str(objects.parent))
     if index:
         environment["GIT_INDEX_FILE"] = str(index)
     data = stdin if isinstance(stdin, bytes) else stdin.encode(errors="surrogateescape")
@@ -191,6 +206,12 @@ def _find(
     if status == _NOT_FOUND_STATUS or trust or _NO_REPOSITORY.search(stderr):
         return None, reason
     raise GitError(f"git {arguments[0]} failed: {reason}")
+
+
+def _quoted(path: str) -> str:
+    """Return a path as an item of a list of paths that are separated by colons."""
+    escaped = path.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def git_if_possible(root: Path, *arguments: str, seconds: float) -> str | None:
@@ -238,6 +259,7 @@ def _run(
     process = subprocess.Popen(
         command, stdin=pipe, stdout=into or pipe, stderr=pipe, env=environment, start_new_session=True
     )
+    _commands.last_process_id = process.pid
     try:
         output, errors = process.communicate(stdin, timeout=seconds)
     except BaseException:
@@ -246,7 +268,7 @@ def _run(
         process.communicate()
         raise
     finally:
-        _spent.seconds += time.monotonic() - began
+        _commands.seconds += time.monotonic() - began
     return process.returncode, output or b"", errors
 
 
