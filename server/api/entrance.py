@@ -67,7 +67,7 @@ from server.api.source_maps import HEADER as SOURCE_MAPS
 from server.api.source_maps import mark
 from server.api.studio.cookie import HEADER, use_cookie
 from server.auth.draft_visibility import has_draft_permission
-from server.auth.permissions import Actor, may_branch, require_branch, require_source
+from server.auth.permissions import Actor, forbidden, may_branch, require_branch, require_source
 from server.bounded import work_for
 from server.config.model import ResponseFormat, Settings
 from server.database.address import is_server
@@ -343,7 +343,7 @@ class Entrance:
             return self.past.resolve(name)
         commit = self.past.branch(name) if may_branch(actor, "find", schema) else ""
         if not commit:
-            raise ForbiddenError()
+            raise forbidden(actor, "history", "read", is_type=False)
         return commit
 
     def _await_turn(self, commit: str, budget: Budget) -> None:

@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from server.auth.permissions import require_branch
+from server.auth.permissions import forbidden, require_branch
 from server.documents.path_rules import Layout
-from server.errors import ForbiddenError, ValidationError
+from server.errors import ValidationError
 from server.history.branch_documents import BranchDocuments
 from server.history.branching import Branches, DocumentChange, changed_documents, changed_media, fork_of
 from server.history.merging.conflicts import Resolution
@@ -89,7 +89,7 @@ class SiteBranches:
         else:
             commit = self._past.branch(origin)
         if not commit:
-            raise ForbiddenError()
+            raise forbidden(caller.actor, "history", "read", is_type=False)
         return self._branches.create(name, commit)
 
     def delete(self, caller: Caller, name: str, if_match: str | None = None) -> None:

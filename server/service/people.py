@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from server.auth.permissions import Actor
+from server.auth.permissions import Actor, forbidden
 from server.auth.roles import Role, role_named, roles_of
 from server.auth.user import MIN_NAME_CHARS, MIN_PASSWORD_CHARS, OWN_FIELDS, SETTABLE_FIELDS, User
 from server.auth.users import Users
 from server.config.model import Settings
 from server.documents.document import PUBLISHED, Document
-from server.errors import ApplicationError, ForbiddenError, NotFoundError, UnauthorizedError, ValidationError
+from server.errors import ApplicationError, NotFoundError, UnauthorizedError, ValidationError
 from server.index.find import find, find_one
 from server.index.snapshot import View
 from server.query.ast import NO_FILTER, Query, Selection
@@ -59,7 +59,7 @@ class People:
         query = self._query(params)
         is_filtered = query.selection.filter != NO_FILTER or query.text
         if is_filtered and not self.reader.actor.may("user", "find"):
-            raise ForbiddenError()
+            raise forbidden(self.reader.actor, "user", "find", is_type=False)
         return find(self.reader.view(query), query).total
 
     def get(self, user_id: int, params: Params) -> bytes:

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from server.auth.draft_visibility import may_read_drafts
-from server.auth.permissions import Actor, may_find
+from server.auth.permissions import Actor, forbidden, may_find
 from server.config.model import Settings
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.errors import ForbiddenError, ValidationError
@@ -109,8 +109,9 @@ def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
     published_only = (
         {t.uid for t in readable if t.draft_publish} - {t.uid for t in draft_types} if draft else set()
     )
-    if published_only and (requested & published_only or not draft_types):
-        raise ForbiddenError()
+    unreadable = requested & published_only or (set() if draft_types else published_only)
+    if unreadable:
+        raise forbidden(actor, state.schema.types[min(unreadable)].singular, "readDraft")
     statuses = {t.uid: DRAFT if t in draft_types else PUBLISHED for t in readable}
     unlocalized = frozenset(t.uid for t in readable if not t.localized)
     return Scope(statuses, requested or None, _locale(params.get("locale"), state.settings), unlocalized)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from server.auth.draft_visibility import may_read_drafts, may_see_file
+from server.auth.permissions import forbidden
 from server.documents.document import DRAFT
 from server.documents.path_rules import Layout
 from server.errors import ForbiddenError, NotFoundError
@@ -29,14 +30,14 @@ def permit_write(caller: Caller, permits: Sequence[Permit]) -> None:
     for required in permits:
         if required.uid == UPLOAD:
             if not caller.actor.may("upload", required.verb):
-                raise ForbiddenError()
+                raise forbidden(caller.actor, "upload", required.verb, is_type=False)
             continue
         type_, verb = caller.state.schema.types.get(required.uid), _verb(required)
         if type_ is None or verb is None or (type_.kind, verb) not in WRITES:
             raise NotFoundError(NOT_FOUND_MESSAGE)
         permit(caller.reader(type_), verb, {"status": "draft"} if required.draft else {})
         if type_.draft_publish and not may_read_drafts(caller.actor, type_):
-            raise ForbiddenError()
+            raise forbidden(caller.actor, type_.singular, "readDraft")
 
 
 def permit_undoing(caller: Caller, documents: Sequence[UndoneDocument]) -> None:

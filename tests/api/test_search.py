@@ -262,6 +262,10 @@ def test_pages(api: Api) -> None:
 
 def test_drafts_are_for_those_who_may_read_them(api: Api) -> None:
     assert search(api, "sinks", status="draft").status == 403
+    assert search(api, "sinks", status="draft").error["details"] == {}
+    api.token("blind", may=["article.find"])
+    refused = search(api, "sinks", "blind", status="draft").error
+    assert refused["details"] == {"permission": "article.readDraft"}
     assert found(api, "sinks", "reader", status="draft") == ["boat"]
     assert found(api, "floats", "reader", status="draft") == []
     assert found(api, "wreck", "reader", status="draft") == ["wreck"]

@@ -192,7 +192,8 @@ def test_it_is_for_its_caller_alone_and_while_that_one_may(make_api: MakeApi) ->
     assert undo(api, id_, "some").status == 401
     for missing in deleting[:3]:
         api.token("some", may=[one for one in deleting if one != missing])
-        assert undo(api, id_, "some").status == 403
+        refused = undo(api, id_, "some")
+        assert (refused.status, refused.error["details"]) == (403, {"permission": missing})
         api.accounts.revoke_token("some")
     assert "content/articles/odd.md" not in contents(api)
     assert "Bifolio-Undo" not in batch(api, op("PUT", "authors/ada", {"name": "Eve"}), who="public").headers
@@ -248,7 +249,8 @@ def test_undo_takes_the_permission_of_what_it_does(
     after = contents(api)
     api.accounts.revoke_token("all")
     api.token("all", may=may)
-    assert undo(api, id_, "all").status == 403
+    refused = undo(api, id_, "all")
+    assert (refused.status, refused.error["details"]) == (403, {"permission": takes})
     assert contents(api) == after
     api.accounts.revoke_token("all")
     api.token("all", may=[*may, takes])

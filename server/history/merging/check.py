@@ -3,7 +3,7 @@
 from collections.abc import Container, Iterable, Iterator, Mapping
 
 from server.auth.draft_visibility import may_read_drafts
-from server.auth.permissions import Actor, require
+from server.auth.permissions import PUBLIC, Actor, forbidden, require
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.errors import ConflictError, ForbiddenError
 from server.history.branching import documents_differing
@@ -17,6 +17,10 @@ from server.write.context import values_of
 from server.write.faults import Fault, error_of
 from server.write.validate import check
 
+FULL_ACCESS_MESSAGE = (
+    "Merging this branch requires full access, because it changes files other than documents and media"
+)
+
 
 def require_merge(actor: Actor, documents: Mapping[Key, ThreeVersions], files: Mapping[str, File]) -> None:
     """Raise ForbiddenError if the actor lacks permission for any of the changes in a merge.
@@ -28,12 +32,20 @@ def require_merge(actor: Actor, documents: Mapping[Key, ThreeVersions], files: M
             require(actor, three.type, three.action)
             drafts = three.some_document.status == DRAFT or _publishes(three, documents)
             if drafts and not may_read_drafts(actor, three.type):
-                raise ForbiddenError()
+                raise forbidden(actor, three.type.singular, "readDraft")
     for path, file in files.items():
         if file.is_merged or actor.everything:
             continue
-        if not upload_path(path) or not actor.may("upload", "upload" if file.theirs else "destroy"):
-            raise ForbiddenError()
+        if not upload_path(path):
+            raise needs_full_access(actor)
+        action = "upload" if file.theirs else "destroy"
+        if not actor.may("upload", action):
+            raise forbidden(actor, "upload", action, is_type=False)
+
+
+def needs_full_access(actor: Actor) -> ForbiddenError:
+    """Return the error for a branch that changes other files than documents and media."""
+    return ForbiddenError("" if actor.name == PUBLIC else FULL_ACCESS_MESSAGE, actor=actor.name)
 
 
 def _publishes(three: ThreeVersions, documents: Mapping[Key, ThreeVersions]) -> bool:

@@ -17,7 +17,7 @@ from server.errors import ConflictError, ForbiddenError, SetupError, UnmergedErr
 from server.history.branching import CommittedFiles
 from server.history.commit_files import configuration_files, read_configuration
 from server.history.exposure import reveals_more
-from server.history.merging.check import require_merge
+from server.history.merging.check import needs_full_access, require_merge
 from server.history.merging.conflicts import ConflictCollector, Resolution, add_hidden_conflicts
 from server.history.merging.documents import (
     Decisions,
@@ -148,7 +148,7 @@ class Planner:
             return
         for path, file in changed_files_of(self.root, sides, whole_repository=self.whole_repository).items():
             if not file.is_merged and (is_configuration(path) or path.startswith(f"{MIGRATIONS}/")):
-                raise ForbiddenError()
+                raise needs_full_access(self.actor)
 
     def require_result(self, plan: Plan, commit: str) -> None:
         """Raise ForbiddenError if the actor lacks permission for any change in the merge commit.
@@ -234,7 +234,7 @@ class Planner:
         if not changed:
             return before.state.schema, before.state.settings
         if not self.actor.everything:
-            raise ForbiddenError()
+            raise needs_full_access(self.actor)
         for path in changed:
             self._add_file(plan, unmerged, path, files[path])
         blobs = dict(before.known.blobs)

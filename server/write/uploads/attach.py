@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from server.auth.draft_visibility import may_read_drafts, may_read_source_of
-from server.auth.permissions import Actor
+from server.auth.permissions import Actor, forbidden
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.values import Component, components_in
 from server.errors import ForbiddenError, ValidationError
@@ -66,7 +66,8 @@ def _holder(context: Context, actor: Actor, attachment: Attachment, new: list[st
     except ValidationError:
         if actor.everything or any(type_.uid == attachment.ref for type_ in types):
             raise
-        raise ForbiddenError() from None
+        type_ = context.snapshot.schema.types.get(attachment.ref)
+        raise (forbidden(actor, type_.singular, "update") if type_ else ForbiddenError()) from None
 
 
 def _find_holder(
