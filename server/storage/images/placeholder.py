@@ -13,7 +13,7 @@ _DETAIL = 4  # components along the longer side; those along the shorter side fo
 _COLORS = 8  # colors of the palette from which the main color is chosen
 
 
-def describe(image: Image.Image) -> dict[str, str]:
+def make_placeholder(image: Image.Image) -> dict[str, str]:
     """Return an image's BlurHash as `placeholder`, and its main color as `color`, such as `#5b7f95`."""
     small = _flat(image)
     small.thumbnail((_SIDE, _SIDE))

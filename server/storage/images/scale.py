@@ -19,7 +19,7 @@ from PIL import Image, ImageOps, ImageSequence
 
 from server.storage.images.limits import MAX_MEASURED_PIXELS, VARIANTS
 from server.storage.images.measure import PILLOW_FORMATS, measure, orientation
-from server.storage.images.placeholder import describe
+from server.storage.images.placeholder import make_placeholder
 from server.storage.images.variants import MAX_CPU_S, PLACEHOLDER_KEY, UNRESIZABLE_STATUS
 
 MAX_MEMORY_BYTES = 1024 * 1024 * 1024  # limit on the address space of the process
@@ -39,7 +39,7 @@ def scale(file: IO[bytes], folder: Path, ending: str, most: int) -> dict[str, di
     Raises OSError or any exception from Pillow if the image is damaged or has more than `most` pixels.
     """
     size, image = _decode(file, ending, most)
-    made: dict[str, dict[str, Any]] = {PLACEHOLDER_KEY: describe(image)}
+    made: dict[str, dict[str, Any]] = {PLACEHOLDER_KEY: make_placeholder(image)}
     for name, (width, height) in VARIANTS.items():
         if size[0] <= width and size[1] <= height:
             continue
