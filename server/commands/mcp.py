@@ -8,7 +8,7 @@ from typing import BinaryIO
 import click
 
 from server.api.entrance import Entrance
-from server.api.mcp.role_identities import KINDS, RoleIdentities
+from server.api.mcp.role_identities import BUILT_IN_ROLES, RoleIdentities
 from server.api.mcp.stdio import serve
 from server.api.wsgi_server import make_app
 from server.auth.session_key import session_key
@@ -77,7 +77,7 @@ def _check_token(variable: str, authorization: str, app: Entrance) -> None:
 
 
 def _check_role(role: str, settings: Settings) -> None:
-    known = (*settings.roles, *KINDS)
+    known = (*settings.roles, *BUILT_IN_ROLES)
     if role not in known:
         fix = suggestion(role, known) or f"use one of {', '.join(known)}"
         raise SetupError("--as", None, f'there is no role "{role}"', fix)

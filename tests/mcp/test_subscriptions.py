@@ -137,7 +137,7 @@ def test_an_event_concerns_some_resources(event: Event, changed: list[Watched]) 
 
 
 def test_only_some_events_change_the_list() -> None:
-    listening = Subscription(7, has_list=True)
+    listening = Subscription(7, watches_list=True)
     assert [*listening.notifications(Event("entry.update", ARTICLE, "fog"))] == []
     [changed] = listening.notifications(Event("entry.create", ARTICLE, "new"))
     assert changed["method"] == "notifications/resources/list_changed"

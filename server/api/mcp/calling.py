@@ -6,11 +6,11 @@ from typing import Any
 
 from server.api.error_response import failure
 from server.api.mcp.arguments import check_arguments
-from server.api.mcp.denial import reason_of_denial
+from server.api.mcp.forbidden import explain_forbidden
 from server.api.mcp.json_rpc import INVALID_PARAMS, Json, RpcError, encode
 from server.api.mcp.request import Request, cached
 from server.api.mcp.tools.table import DESCRIBED, tool_named
-from server.api.mcp.tools.tool import RESPONSE_BYTES, Call, RefusedError, Result, Tool, too_large
+from server.api.mcp.tools.tool import RESPONSE_BYTES, Call, RestRequestError, Result, Tool, too_large
 from server.errors import SUGGESTION, ApiError
 
 
@@ -25,7 +25,7 @@ def call_tool(request: Request) -> Json:
     if not isinstance(arguments, dict):
         raise RpcError(INVALID_PARAMS, '"arguments" must be an object')
     is_text = not request.version.has_structured_content
-    call = Call(arguments, request.gateway, request.settings, is_escaped=is_text)
+    call = Call(arguments, request.gateway, request.settings, json_as_text=is_text)
     result = run_tool(tool, call)
     shown = _shown(result, call)
     size = len(encode(shown)) + RESPONSE_BYTES
@@ -39,7 +39,7 @@ def run_tool(tool: Tool, call: Call) -> Result:
     try:
         check_arguments(call.arguments, tool.input_schema)
         return tool.run(call)
-    except RefusedError as error:
+    except RestRequestError as error:
         return _failed(error.reply.body, call)
     except ApiError as error:
         return _failure(error, call)
@@ -51,10 +51,10 @@ def _shown(result: Result, call: Call) -> Json:
     An error has no structured content: clients would check it against the tool's output schema, which
     describes no errors, and show the agent their own message instead.
     """
-    if result.is_error or call.is_escaped:
+    if result.is_error or call.json_as_text:
         is_error = {"isError": True} if result.is_error else {}
-        return {"content": [_text(f"{result.line}\n{encode(result.content).decode()}")], **is_error}
-    return {"content": [_text(result.line)], "structuredContent": result.content}
+        return {"content": [_text(f"{result.summary}\n{encode(result.content).decode()}")], **is_error}
+    return {"content": [_text(result.summary)], "structuredContent": result.content}
 
 
 def _failure(error: ApiError, call: Call) -> Result:
@@ -70,7 +70,7 @@ def _failed(body: Any, call: Call) -> Result:
     if SUGGESTION in error["details"]:
         line += f'; did you mean "{error["details"][SUGGESTION]}"?'
     if error["status"] == HTTPStatus.FORBIDDEN:
-        line += f". {reason_of_denial(call, error)}site_info lists your permissions"
+        line += f". {explain_forbidden(call, error)}site_info lists your permissions"
     return Result(line, body, is_error=True)
 
 

@@ -1,4 +1,4 @@
-"""The table of methods, and the function that responds to a message. Both doors, HTTP and stdio, call it."""
+"""The table of methods, and the function that responds to a message. Both transports call it."""
 
 import logging
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ def respond(
 ) -> Json | Subscription | None:
     """Return the response to a message, or None for notifications and responses.
 
-    For `subscriptions/listen`, return the subscription. The door sends its notifications.
+    For `subscriptions/listen`, return the subscription. The transport sends its notifications.
 
     Raises RpcError, and ClientGone if the client has disconnected.
     """

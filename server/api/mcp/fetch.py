@@ -1,4 +1,5 @@
-"""Fetches a file from one of the hosts in `mcp.upload_from`, with the protections of webhooks."""
+"""Fetches a file from one of the hosts in `mcp.upload_from`, with the same checks as webhooks:
+no private addresses, no redirects."""
 
 import time
 from collections.abc import Collection
@@ -14,11 +15,13 @@ TIMEOUT_S = 20.0
 _PIECE_BYTES = 64 * 1024
 
 
-def fetch(url: str, hosts: Collection[str], allowed: Collection[str], max_bytes: int) -> tuple[bytes, str]:
+def fetch(
+    url: str, hosts: Collection[str], allowed_private_hosts: Collection[str], max_bytes: int
+) -> tuple[bytes, str]:
     """Return the content and media type of the file at a URL. Redirects are not followed.
 
     - `hosts`: the hosts from which files may be fetched.
-    - `allowed`: those of them that may have a private address.
+    - `allowed_private_hosts`: the hosts that may have a private address.
 
     Raises NotAllowedBySettingError, PayloadTooLargeError or ValidationError.
     """
@@ -29,7 +32,7 @@ def fetch(url: str, hosts: Collection[str], allowed: Collection[str], max_bytes:
             f'Files can\'t be fetched from "{host[:200]}"; the hosts in mcp.upload_from are: {named}'
         )
     try:
-        with connected("GET", url, allowed, time.monotonic() + TIMEOUT_S) as connection:
+        with connected("GET", url, allowed_private_hosts, time.monotonic() + TIMEOUT_S) as connection:
             connection.putheader("User-Agent", f"Bifolio/{__version__}")
             connection.putheader("Connection", "close")
             connection.endheaders()

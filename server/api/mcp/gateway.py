@@ -58,7 +58,7 @@ class Upload:
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class DocumentVersion:
     """A document version, as the REST API addresses it."""
 
     type: Type
@@ -107,7 +107,7 @@ class Gateway:
         # The new context keeps Flask's `g` and `request` of the served request out of the inner one.
         return Context().run(_send, self._app, environ)
 
-    def withdraw_branch(self, name: str, commit: str) -> None:
+    def delete_new_branch(self, name: str, commit: str) -> None:
         """Delete a branch that the caller has just created at `commit`, unless it has been written to.
 
         The caller needs no permission to delete branches, because this only takes back its own request.
@@ -128,7 +128,7 @@ class Gateway:
         host = self._environ.get("HTTP_HOST", "")
         return f"{self._environ['wsgi.url_scheme']}://{host}" if host else ""
 
-    def address_of(self, path: str, branch: str, *, to_write: bool = False) -> Address | None:
+    def address_of(self, path: str, branch: str, *, to_write: bool = False) -> DocumentVersion | None:
         """Return the document version that a file contains, on a branch or (if it is "") as served.
 
         The caller might not have permission to see the document. Raises UnauthorizedError or ForbiddenError
@@ -141,7 +141,7 @@ class Gateway:
             return None
         versions = state.snapshot.tables[claim.type.uid].versions.values()
         document_id = next((d.document_id for d in versions if d.path == path), claim.document_id)
-        return Address(claim.type, document_id, claim.locale, "draft" if claim.draft else "published")
+        return DocumentVersion(claim.type, document_id, claim.locale, "draft" if claim.draft else "published")
 
     def type_named(self, name: str) -> Type | None:
         """Return a content type by its API id or uid, even if the caller can't see the type."""

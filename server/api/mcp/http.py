@@ -1,4 +1,4 @@
-"""The HTTP door, POST /mcp: checks of the headers, and the HTTP status of each response."""
+"""The HTTP transport, POST /mcp: checks of the headers, and the HTTP status of each response."""
 
 from base64 import b64decode
 from binascii import Error as Base64Error
@@ -27,7 +27,7 @@ from server.api.mcp.protocol import (
     VERSION_KEY,
     WITHOUT_HEADER,
     Version,
-    supported,
+    require_supported,
     version_of,
 )
 from server.api.mcp.subscription import Subscription, SubscriptionFrames
@@ -53,7 +53,7 @@ def answer(
         message = parse(data, settings.api.limits.values)
         check_version_header(message, environ)
         header = _header(environ, VERSION_HEADER)
-        default = WITHOUT_HEADER if header is None else supported(header, message)
+        default = WITHOUT_HEADER if header is None else require_supported(header, message)
         version = version_of(message, default)
         if version.is_stateless and message.id is not None:
             check_headers(message, version, environ)

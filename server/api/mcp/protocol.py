@@ -65,7 +65,7 @@ def version_of(message: Message, default: Version) -> Version:
     meta = message.params.get("_meta")
     if isinstance(meta, dict) and VERSION_KEY in meta:
         requested = meta[VERSION_KEY]
-        version = supported(requested, message)
+        version = require_supported(requested, message)
         if not isinstance(meta.get(CAPABILITIES_KEY), dict):
             raise RpcError(INVALID_PARAMS, f'_meta must contain "{CAPABILITIES_KEY}"', id_=message.id)
         return version
@@ -77,12 +77,17 @@ def version_of(message: Message, default: Version) -> Version:
 
 
 def negotiated(requested: object) -> Version:
-    """Return the version for an `initialize` request: the requested one if it has this request."""
+    """Return the version for an `initialize` request.
+
+    That is the requested version, if it is supported and begins with `initialize`; otherwise the latest such
+    version.
+    """
     found = VERSIONS.get(requested) if isinstance(requested, str) else None
     return found if found and not found.is_stateless else LATEST_WITH_HANDSHAKE
 
 
-def supported(requested: object, message: Message) -> Version:
+def require_supported(requested: object, message: Message) -> Version:
+    """Return the version with this name. Raises RpcError if it is not supported."""
     found = VERSIONS.get(requested) if isinstance(requested, str) else None
     if found is None:
         data = {"supported": list(VERSIONS), "requested": str(requested)[:100]}

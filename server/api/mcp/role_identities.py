@@ -1,4 +1,4 @@
-"""Identification of a local agent, which the owner of the machine gives a role without a token."""
+"""The identity of a local agent: `bifolio mcp --as ROLE` gives it a role, without a token."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ from server.auth.permissions import Actor
 from server.config.model import Settings
 from server.errors import ForbiddenError
 
-# Roles that every site has beside those in site.yaml. They have the same permissions as tokens of this kind.
-FULL_ACCESS, READ_ONLY = KINDS = ("full-access", "read-only")
+# Built-in roles, with the permissions of API tokens of the types full-access and read-only.
+FULL_ACCESS, READ_ONLY = BUILT_IN_ROLES = ("full-access", "read-only")
 PREFIX = "agent:"
 
 
@@ -23,7 +23,7 @@ class RoleIdentities(Identities):
         self, authorization: str, settings: Settings, *, ended: bool = False, waits: bool = True
     ) -> Actor:
         name = f"{PREFIX}{self._role}"
-        if self._role in KINDS:
+        if self._role in BUILT_IN_ROLES:
             return Actor(name, everything=self._role == FULL_ACCESS, reading=self._role == READ_ONLY)
         if self._role not in settings.roles:
             raise ForbiddenError(f'site.yaml has no role "{self._role}" any more')

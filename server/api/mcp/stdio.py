@@ -1,4 +1,4 @@
-"""The stdio door: one message on each line of standard input and output."""
+"""The stdio transport: one message on each line of standard input and output."""
 
 import logging
 import threading
@@ -147,11 +147,11 @@ class _Connection:
         if found is None:  # The caller's permissions have changed.
             # Only subscriptions with subscriptions/listen can be closed by a message.
             last = Subscription(watched=tuple(self._subscribed.values()))
-            self._send((*(one.closed() for one in self._listening.values()), *last.everything()))
+            self._send((*(one.closed() for one in self._listening.values()), *last.all_changed()))
             self._listening.clear()
             self._subscribed.clear()
         elif found.is_incomplete:
-            self._send(message for one in subscriptions for message in one.everything())
+            self._send(message for one in subscriptions for message in one.all_changed())
         else:
             events = found.events
             self._send(m for event in events for one in subscriptions for m in one.notifications(event))

@@ -64,11 +64,11 @@ class Subscription:
 
     id: RequestId | None = None
     watched: Sequence[Watched] = ()
-    has_list: bool = False
+    watches_list: bool = False
 
     def acknowledged(self) -> Json:
         found: Json = {}
-        if self.has_list:
+        if self.watches_list:
             found["resourcesListChanged"] = True
         if self.watched:
             found["resourceSubscriptions"] = [one.uri for one in self.watched]
@@ -76,15 +76,15 @@ class Subscription:
 
     def notifications(self, event: Event) -> Iterator[Json]:
         """Yield the notifications about an event that the caller is allowed to see."""
-        if self.has_list and event.kind in _LIST_KINDS:
+        if self.watches_list and event.kind in _LIST_KINDS:
             yield self._list_changed()
         for one in self.watched:
             if one.is_changed_by(event):
                 yield self._updated(one)
 
-    def everything(self) -> Iterator[Json]:
+    def all_changed(self) -> Iterator[Json]:
         """Yield the notifications for a client that has missed events."""
-        if self.has_list:
+        if self.watches_list:
             yield self._list_changed()
         yield from map(self._updated, self.watched)
 
@@ -107,7 +107,7 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionFrames:
-    """Encoder of a subscription's notifications for a stream of the hub (server.events.stream.Frames)."""
+    """Encoder of a subscription's notifications for an event stream (server.events.stream.Frames)."""
 
     subscription: Subscription
     selection: Selection = SELECTION
@@ -119,7 +119,7 @@ class SubscriptionFrames:
         return b"".join(map(_frame, self.subscription.notifications(event)))
 
     def restart(self, log: str, newest: int) -> bytes:
-        return b"".join(map(_frame, self.subscription.everything()))
+        return b"".join(map(_frame, self.subscription.all_changed()))
 
     def goaway(self, reason: str, retry_ms: int) -> bytes:
         return _frame(self.subscription.closed())
@@ -138,21 +138,21 @@ def _frame(message: Json) -> bytes:
 def read_subscription(id_: RequestId, wanted: Any, gateway: Gateway, settings: Settings) -> Subscription:
     """Parse the parameter `notifications` of `subscriptions/listen`. Raises RpcError.
 
-    Like kinds of notifications that the server does not have, resources that can't exist and those of types
-    that the caller can't see are left out.
+    Ignores kinds of notifications that the server does not send, URIs of resources that can't exist, and
+    resources of types that the caller can't see.
     """
     if not isinstance(wanted, dict):
         raise RpcError(INVALID_PARAMS, '"notifications" must be an object')
-    has_list = wanted.get("resourcesListChanged", False)
+    watches_list = wanted.get("resourcesListChanged", False)
     uris = wanted.get("resourceSubscriptions", [])
-    if not isinstance(has_list, bool):
+    if not isinstance(watches_list, bool):
         raise RpcError(INVALID_PARAMS, '"resourcesListChanged" must be true or false')
     if not isinstance(uris, list) or len(uris) > MAX_URIS or not all(isinstance(uri, str) for uri in uris):
         raise RpcError(INVALID_PARAMS, f'"resourceSubscriptions" must be a list of at most {MAX_URIS} URIs')
     visible = visible_types(gateway)
     found = (watched_of(uri, gateway, settings) for uri in dict.fromkeys(uris))
     watched = tuple(one for one in found if one and one.uid in visible)
-    return Subscription(id_, watched, has_list)
+    return Subscription(id_, watched, watches_list)
 
 
 def watched_of(uri: object, gateway: Gateway, settings: Settings) -> Watched | None:

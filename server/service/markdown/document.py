@@ -14,7 +14,7 @@ from server.index.budget import Budget
 from server.query.serialize import query_string
 from server.schema.model import UPLOAD, Attribute, Schema, Type, content_of, title_of
 from server.service.markdown.blocks import blocks_to_markdown
-from server.service.markdown.syntax import image, link, one_line, plain_line
+from server.service.markdown.syntax import collapse, escaped_line, image, link
 
 ENDING = ".md"  # of an address whose response is always Markdown
 LOCALIZATIONS = "localizations"
@@ -35,8 +35,8 @@ class Links(NamedTuple):
     status: str = ""  # the `status` parameter of the request
     origin: str = ""  # put in front of addresses
 
-    def address(self, type_: Type, document_id: str = "", locale: str = "", **more: str) -> str:
-        """Return the address of a document or list as Markdown."""
+    def markdown_url(self, type_: Type, document_id: str = "", locale: str = "", **more: str) -> str:
+        """Return the URL of the Markdown version of a document or list."""
         single = type_.kind == "singleType"
         path = f"{self.origin}/api/{type_.singular if single else type_.plural}"
         if document_id and not single:
@@ -49,21 +49,21 @@ class Links(NamedTuple):
         query = query_string({name: value for name, value in params.items() if value})
         return f"{path}{ENDING}?{query}" if query else path + ENDING
 
-    def document(self, type_: Type, value: Mapping[str, Any], text: str = "") -> str:
+    def document_link(self, type_: Type, value: Mapping[str, Any], text: str = "") -> str:
         """Return a link to a document, or only its title if the caller may not request it by itself."""
         document_id = str(value.get("documentId") or "")
-        text = text or text_of(type_, value)
+        text = text or title_text(type_, value)
         action = "find" if type_.kind == "singleType" else "findOne"
         has_address = self.schema.subjects.get(type_.singular) is type_ and document_id
         if not has_address or not self.actor.may(type_.singular, action):
-            return one_line(text)
-        return link(text, self.address(type_, document_id, str(value.get("locale") or "")))
+            return escaped_line(text)
+        return link(text, self.markdown_url(type_, document_id, str(value.get("locale") or "")))
 
 
-def text_of(type_: Type, value: Mapping[str, Any]) -> str:
+def title_text(type_: Type, value: Mapping[str, Any]) -> str:
     """Return a document's title as plain text, or its id if it has no title."""
     title = value.get(title_of(type_) or "")
-    return (plain_line(title) if isinstance(title, str) else "") or str(value.get("documentId") or "")
+    return (collapse(title) if isinstance(title, str) else "") or str(value.get("documentId") or "")
 
 
 def document_markdown(type_: Type, body: bytes, links: Links, budget: Budget) -> bytes:
@@ -128,7 +128,7 @@ def _item(attribute: Attribute, value: Any, links: Links) -> Any:
     if attribute.holds_components:
         kind = {"__component": type_.uid} if attribute.type == "dynamiczone" else {}
         return {**kind, **_values(type_, value, links)}
-    return _file(value) if type_.uid == UPLOAD else links.document(type_, value)
+    return _file(value) if type_.uid == UPLOAD else links.document_link(type_, value)
 
 
 def _file(value: Mapping[str, Any]) -> str:
@@ -141,7 +141,7 @@ def _file(value: Mapping[str, Any]) -> str:
 def _localizations(type_: Type, value: Any, links: Links) -> Any:
     if not isinstance(value, list):
         return value
-    return [links.document(type_, item, str(item.get("locale") or "")) for item in value]
+    return [links.document_link(type_, item, str(item.get("locale") or "")) for item in value]
 
 
 def _count(value: Any) -> int:

@@ -14,7 +14,7 @@ from server.query.serialize import query_string
 from server.schema.model import UPLOAD, Schema, Type, title_of
 from server.service.cache_tags import tag_of_bytes
 from server.service.markdown.document import ENDING, Links, document_markdown
-from server.service.markdown.syntax import heading, link, one_line
+from server.service.markdown.syntax import escaped_line, heading, link
 from server.service.read import Params, Reader, Rendering
 from server.service.render import Renderer
 
@@ -59,8 +59,8 @@ def list_fields(type_: Type) -> list[str]:
 def list_entry(type_: Type, value: Mapping[str, Any], links: Links) -> str:
     """Return a list item with a link to a document and its summary."""
     summary = value.get(summary_of(type_) or "")
-    described = one_line(summary, SUMMARY_CHARS) if isinstance(summary, str) else ""
-    return f"- {links.document(type_, value)}" + (f": {described}" if described else "")
+    described = escaped_line(summary, SUMMARY_CHARS) if isinstance(summary, str) else ""
+    return f"- {links.document_link(type_, value)}" + (f": {described}" if described else "")
 
 
 def _links(reader: Reader, params: Params) -> Links:
@@ -120,7 +120,7 @@ def _list(reader: Reader, params: Params) -> Rendering:
     answer = json.loads(found.body)
     lines = [list_entry(type_, value, links) for value in answer["data"]]
     more = _next_page(type_, params, answer["meta"]["pagination"])
-    title = heading(1, one_line(type_.display or type_.plural))
+    title = heading(1, escaped_line(type_.display or type_.plural))
     text = "\n".join([title, "", *(lines or ["No documents."]), *(["", more] if more else []), ""])
     body = text.encode()
     return found._replace(body=body, etag=tag_of_bytes(body), is_markdown=True)

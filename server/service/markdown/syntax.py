@@ -33,22 +33,22 @@ def escape_start(line: str) -> str:
     return _LINE_START.sub(r"\1\\", line)
 
 
-def plain_line(text: str) -> str:
+def collapse(text: str) -> str:
     """Put text on one line, without control characters."""
     return " ".join(_CONTROL.sub(" ", text).split())
 
 
-def one_line(text: str, most: int = 0) -> str:
+def escaped_line(text: str, most: int = 0) -> str:
     """Escape plain text and put it on one line. Text of more than `most` characters is truncated."""
-    line = plain_line(text)
+    line = collapse(text)
     if most and len(line) > most:
         line = line[: most - 1].rstrip() + "…"
     return escape(line)
 
 
-def heading(level: int, line: str) -> str:
-    """Return a heading. `line` is escaped text."""
-    return f"{'#' * level} {_CLOSING.sub(_BACKSLASH, line)}"
+def heading(level: int, escaped: str) -> str:
+    """Return a heading. Unlike the text of `link` and `image`, its text is already escaped."""
+    return f"{'#' * level} {_CLOSING.sub(_BACKSLASH, escaped)}"
 
 
 def safe_url(url: str) -> str:
@@ -62,10 +62,10 @@ def safe_url(url: str) -> str:
 def link(text: str, url: str) -> str:
     """Return a link. `text` is plain text."""
     safe = safe_url(url)
-    return f"[{one_line(text)}]({safe})" if safe else one_line(text)
+    return f"[{escaped_line(text)}]({safe})" if safe else escaped_line(text)
 
 
 def image(text: str, url: str) -> str:
     """Return an image with an alternative text."""
     safe = safe_url(url)
-    return f"![{one_line(text)}]({safe})" if safe else one_line(text)
+    return f"![{escaped_line(text)}]({safe})" if safe else escaped_line(text)

@@ -13,7 +13,7 @@ from server.query.ast import Page
 from server.schema.model import Type
 from server.service.markdown.document import Links
 from server.service.markdown.read import list_entry, list_fields
-from server.service.markdown.syntax import escape_start, heading, link, one_line
+from server.service.markdown.syntax import escape_start, escaped_line, heading, link
 from server.service.read import Reader
 from server.service.render import Renderer
 from server.site.site import State
@@ -54,8 +54,8 @@ def llms_text(state: State, budget: Budget = UNLIMITED) -> bytes:
     actor = Actor("public", state.settings.roles["public"])
     links = Links(state.schema, actor, state.settings.locales.default, origin=settings.url)
     site = _Public(state, links, budget)
-    lines = [heading(1, one_line(settings.title or state.settings.name)), ""]
-    lines += [f"> {escape_start(one_line(settings.summary))}", ""] if settings.summary else []
+    lines = [heading(1, escaped_line(settings.title or state.settings.name)), ""]
+    lines += [f"> {escape_start(escaped_line(settings.summary))}", ""] if settings.summary else []
     lines += [_NOTE]
     types = site.types
     for number, type_ in enumerate(types):
@@ -73,11 +73,11 @@ def _section(site: _Public, type_: Type, size: int) -> list[str]:
     documents, total = _documents(site, type_, size // _MIN_ENTRY_BYTES)
     name, locales = type_.display or type_.singular, site.state.settings.locales
     others = [
-        f"- {link(f'{name} ({locale})', site.links.address(type_, locale=locale))}"
+        f"- {link(f'{name} ({locale})', site.links.markdown_url(type_, locale=locale))}"
         for locale in locales.available
         if type_.localized and locale != locales.default
     ]
-    head = [heading(2, one_line(name)), ""]
+    head = [heading(2, escaped_line(name)), ""]
     longest_rest = _rest(site, type_, total, total) + str(total)
     left = size - _size([*head, longest_rest, *others])
     if not total or left < 0:
@@ -110,7 +110,7 @@ def _documents(site: _Public, type_: Type, most: int) -> tuple[Iterator[Mapping[
 def _rest(site: _Public, type_: Type, shown: int, total: int) -> str:
     """Return a link to the documents that are not listed."""
     page = shown // site.state.settings.api.page_size.default + 1
-    address = site.links.address(type_, **({"pagination[page]": str(page)} if page > 1 else {}))
+    address = site.links.markdown_url(type_, **({"pagination[page]": str(page)} if page > 1 else {}))
     return f"- {link(f'{total - shown} more' if shown else f'All {total}', address)}"
 
 

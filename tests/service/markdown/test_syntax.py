@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from server.formats.markdown import markdown_to_html
 from server.service.markdown.blocks import MAX_DEPTH, blocks_to_markdown
-from server.service.markdown.syntax import image, link, one_line, safe_url
+from server.service.markdown.syntax import escaped_line, image, link, safe_url
 from server.service.public_site.blocks_html import blocks_to_html
 
 # texts with many characters that have a meaning in Markdown
@@ -59,7 +59,7 @@ def plain(text: str) -> str:
 @example("`", "`")
 def test_no_title_breaks_out_of_a_link(title: str, document_id: str) -> None:
     url = f"/api/articles/{document_id}"
-    page = rendered(f"- {link(title, url)}: {one_line(title)}")
+    page = rendered(f"- {link(title, url)}: {escaped_line(title)}")
     links = [attributes for tag, attributes in page.elements if tag == "a"]
     assert [tag for tag, _ in page.elements] == ["ul", "li", "a"]
     assert unquote(links[0]["href"] or "") == unquote(url.strip())
@@ -85,7 +85,7 @@ def test_a_url_that_could_run_a_script_is_left_out(url: str) -> None:
 
 
 def test_long_text_is_truncated() -> None:
-    assert one_line("word " * 100, 20) == "word word word word…"
+    assert escaped_line("word " * 100, 20) == "word word word word…"
 
 
 # --- blocks ---------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from server.api.mcp.gateway import Reply
 from server.api.mcp.json_rpc import Json
 from server.api.mcp.tools.destination import Destination
 from server.api.mcp.tools.schemas import BRANCH, COUNT, LISTED, PAGES, PATHS, TEXT
-from server.api.mcp.tools.tool import Call, Result, Tool, body_of, line_of, listing
+from server.api.mcp.tools.tool import Call, Result, Tool, body_of, list_summary, listing
 from server.service.problems import MAX_PATHS
 
 # A write's result has at most this many problems.
@@ -42,7 +42,7 @@ def check(call: Call) -> Result:
     offset = (meta["page"] - 1) * meta["pageSize"]
     found = [_short(one) for one in body["data"]]
     listed = listing(found, meta["total"], offset, meta["pageSize"], call.max_bytes)
-    return Result(line_of(listed, f"problems on {branch or 'the served branch'}"), listed)
+    return Result(list_summary(listed, f"problems on {branch or 'the served branch'}"), listed)
 
 
 def _short(problem: Mapping[str, Any]) -> Json:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from server.api.mcp.gateway import Reply
 from server.api.mcp.json_rpc import Json
-from server.api.mcp.tools.tool import Call, RefusedError, body_of
+from server.api.mcp.tools.tool import Call, RestRequestError, body_of
 from server.config.mcp import CALLER_PLACEHOLDER, WriteMode
 from server.errors import ApiError, NotAllowedBySettingError, PreconditionError
 
@@ -71,7 +71,7 @@ def destination_of(call: Call) -> Destination:
         return Destination(mode)
     try:
         branches = _branches(call)
-    except RefusedError as error:
+    except RestRequestError as error:
         message = error.reply.body["error"]["message"]
         needed = " (it needs branch: [find, create, update])" if error.reply.status == 403 else ""
         return Destination(mode, reason=f"{message}{needed}")
@@ -147,7 +147,7 @@ def destination_of_write(call: Call) -> Destination:
     With mcp.write: branch, a caller can name only its own branches. Otherwise, a misled agent could change a
     branch that a person has just reviewed.
 
-    Raises NotAllowedBySettingError, also if the caller can't have a branch, and RefusedError.
+    Raises NotAllowedBySettingError, also if the caller can't have a branch, and RestRequestError.
     """
     mode, branch = call.settings.mcp.write, call.text("branch")
     if mode is WriteMode.NONE:
@@ -178,7 +178,7 @@ def new_branch(
     that most rejected writes create no branch at all. If the caller lacks source.read, which dry runs
     need, the dry run is skipped.
 
-    Raises RefusedError.
+    Raises RestRequestError.
     """
     if not destination.branch or destination.exists:
         yield
@@ -190,9 +190,9 @@ def new_branch(
         body_of(reply)
     try:
         yield
-    except (ApiError, RefusedError):
+    except (ApiError, RestRequestError):
         if not reply.is_error:
-            call.gateway.withdraw_branch(destination.branch, reply.body["data"]["commit"])
+            call.gateway.delete_new_branch(destination.branch, reply.body["data"]["commit"])
         raise
 
 
@@ -209,7 +209,7 @@ def query_of(destination: Destination, *, dry_run: bool) -> Json:
 
 
 def body_of_write(reply: Reply, destination: Destination) -> Any:
-    """Return the body of a successful write. Raises RefusedError or PreconditionError.
+    """Return the body of a successful write. Raises RestRequestError or PreconditionError.
 
     The message of a PreconditionError names the branch, because a read without `at` returns what is served.
     """

@@ -11,20 +11,20 @@ _UNPUBLISHED = ("draft", "modified")
 
 
 def drafts_to_publish(call: Call, destination: Destination) -> list[str]:
-    """Return the documents, such as article/fog, that have unpublished changes which the write publishes.
+    """Return the documents, such as article/fog, whose draft an `update` would publish with its own changes.
 
-    Documents whose publication the call names are left out: with the action publish, nobody is surprised.
-    Drafts that the caller may not read are not published either.
+    The action `publish` is not reported, because it says what it does. Drafts that the caller may not read
+    are not published either.
     """
     at = {"at": destination.branch} if destination.branch and destination.exists else {}
     found: list[str] = []
     for wanted in call.arguments["operations"]:
         if wanted["action"] == "update" and wanted.get("status") != "draft":
-            found += _draft(call, wanted, at)
+            found += _named_draft(call, wanted, at)
     return list(dict.fromkeys(found))
 
 
-def _draft(call: Call, wanted: Json, at: Json) -> list[str]:
+def _named_draft(call: Call, wanted: Json, at: Json) -> list[str]:
     type_ = call.gateway.type_named(wanted["type"])
     document_id = str(wanted.get("documentId", ""))
     if type_ is None or not type_.draft_publish or "{{" in document_id:

@@ -9,7 +9,7 @@ from server.api.mcp.tools.tool import (
     Tool,
     body_of,
     cut_lists,
-    line_of,
+    list_summary,
     listing,
     plural,
     required_id,
@@ -32,7 +32,7 @@ def diff(call: Call) -> Result:
     body = body_of(call.gateway.send("GET", f"/branches/{branch}/changes", pages))
     media = body["meta"]["media"]
     listed = _listed(body, call, call.max_bytes * 3 // 4 if media else call.max_bytes)
-    line = line_of(listed, f"changed documents on {branch}")
+    line = list_summary(listed, f"changed documents on {branch}")
     if media:
         line += f" Changed media files: {body['meta']['mediaTotal']}."
     return Result(line, cut_lists({"branch": branch, **listed, "media": media}, call))
@@ -65,7 +65,7 @@ def history(call: Call) -> Result:
         path = history_path(call, type_)
     body = body_of(call.gateway.send("GET", path, query))
     listed = _listed(body, call, call.max_bytes)
-    return Result(line_of(listed, "commits"), listed)
+    return Result(list_summary(listed, "commits"), listed)
 
 
 def _listed(body: Json, call: Call, max_bytes: int) -> Json:

@@ -24,7 +24,7 @@ from server.api.mcp.tools.tool import (
     Result,
     Tool,
     body_of,
-    line_of,
+    list_summary,
     listing,
     required_id,
     type_of,
@@ -188,7 +188,7 @@ def find(call: Call) -> Result:
     meta = body["meta"]["pagination"]
     offset = (meta["page"] - 1) * meta["pageSize"]
     listed = listing(body["data"], meta["total"], offset, meta["pageSize"], call.max_bytes)
-    return Result(line_of(listed, type_.plural), listed)
+    return Result(list_summary(listed, type_.plural), listed)
 
 
 def get(call: Call) -> Result:
@@ -216,7 +216,7 @@ def search(call: Call) -> Result:
     suggested: Mapping[str, Any] = body["meta"]
     if suggested.get("didYouMean"):
         listed["didYouMean"] = suggested["didYouMean"]
-    return Result(line_of(listed, "hits"), listed)
+    return Result(list_summary(listed, "hits"), listed)
 
 
 # --- the table ------------------------------------------------------------------------------------

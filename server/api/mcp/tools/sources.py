@@ -1,6 +1,6 @@
 """Tools for the text of documents' files: read_file and write_file."""
 
-from server.api.mcp.gateway import Address, Reply, content_path
+from server.api.mcp.gateway import DocumentVersion, Reply, content_path
 from server.api.mcp.json_rpc import Json
 from server.api.mcp.tools.checking import new_problems, problems_before
 from server.api.mcp.tools.destination import (
@@ -21,7 +21,7 @@ from server.api.mcp.tools.schemas import (
     TEXT,
     WRITTEN,
 )
-from server.api.mcp.tools.tool import Call, Result, Tool, body_of, cut_lists, fit, plural
+from server.api.mcp.tools.tool import Call, Result, Tool, body_of, count_that_fits, cut_lists, plural
 from server.errors import NotFoundError
 
 
@@ -37,7 +37,7 @@ def read_file(call: Call) -> Result:
     first = min(int(call.arguments.get("fromLine") or 1), max(len(lines), 1))
     last = min(int(call.arguments.get("toLine") or len(lines)), len(lines))
     wanted = lines[first - 1 : last]
-    wanted = wanted[: fit(wanted, call.max_bytes - 500)]
+    wanted = wanted[: count_that_fits(wanted, call.max_bytes - 500)]
     content: Json = {"path": source["path"], "text": "".join(wanted), "etag": reply.headers["etag"]}
     content |= {"lines": len(lines), "problem": source["problem"]}
     end = first + len(wanted) - 1
@@ -77,7 +77,7 @@ def write_file(call: Call) -> Result:
     return Result(f"Written to {destination.branch or 'the served branch'}.", cut_lists(content, call))
 
 
-def _address(call: Call, branch: str, *, to_write: bool = False) -> Address:
+def _address(call: Call, branch: str, *, to_write: bool = False) -> DocumentVersion:
     path = call.text("path")
     found = call.gateway.address_of(path, branch, to_write=to_write)
     if found is None:
@@ -85,11 +85,11 @@ def _address(call: Call, branch: str, *, to_write: bool = False) -> Address:
     return found
 
 
-def _path(address: Address) -> str:
+def _path(address: DocumentVersion) -> str:
     return content_path(address.type, address.document_id).replace("/api/", "/source/", 1)
 
 
-def _query(address: Address) -> Json:
+def _query(address: DocumentVersion) -> Json:
     return {"locale": address.locale, "status": address.status}
 
 

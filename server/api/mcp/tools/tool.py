@@ -11,9 +11,8 @@ from server.errors import BifolioError, LimitError, NotFoundError, ValidationErr
 from server.schema.model import Type
 from server.schema.spelling import suggestion
 
-# Bytes of a response beside the lists and texts in its result, and beside the result.
-ENVELOPE_BYTES = 700
-RESPONSE_BYTES = 400
+ENVELOPE_BYTES = 700  # room for everything in a result but its lists and texts
+RESPONSE_BYTES = 400  # room for everything in a response but its result
 # Room for sentences that say what is left out.
 _NOTE_BYTES = 200
 _MAX_NAME_CHARS = 100
@@ -23,13 +22,13 @@ _MAX_NAME_CHARS = 100
 class Call:
     """One call of a tool: its arguments, and what it may use.
 
-    - `is_escaped`: whether the client gets the result's JSON as text, in which each byte can take two.
+    - `json_as_text`: whether the client gets the result's JSON as text, where quotes are escaped.
     """
 
     arguments: Mapping[str, Any]
     gateway: Gateway
     settings: Settings
-    is_escaped: bool = False
+    json_as_text: bool = False
 
     def values(self, *names: str) -> Json:
         """Return the arguments with these names that were given and are not null."""
@@ -45,16 +44,16 @@ class Call:
 
     @property
     def max_bytes(self) -> int:
-        """Return the maximum size of the JSON of lists and texts that a tool cuts to fit."""
+        """Return the maximum size of the JSON of lists and texts that a tool shortens."""
         most = self.settings.mcp.max_bytes - ENVELOPE_BYTES
-        return most // 2 if self.is_escaped else most
+        return most // 2 if self.json_as_text else most
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
     """What a tool returns: JSON, and one line that sums it up."""
 
-    line: str
+    summary: str
     content: Json
     is_error: bool = False
 
@@ -108,8 +107,8 @@ class Tool:
         }
 
 
-class RefusedError(BifolioError):
-    """A request to the REST API failed. The tool's result is the response's own error."""
+class RestRequestError(BifolioError):
+    """A request to the REST API failed. The tool's result is the error in its response."""
 
     def __init__(self, reply: Reply) -> None:
         self.reply = reply
@@ -117,9 +116,9 @@ class RefusedError(BifolioError):
 
 
 def body_of(reply: Reply) -> Any:
-    """Return the body of a successful response. Raises RefusedError."""
+    """Return the body of a successful response. Raises RestRequestError."""
     if reply.is_error:
-        raise RefusedError(reply)
+        raise RestRequestError(reply)
     return reply.body
 
 
@@ -138,7 +137,7 @@ def type_of(call: Call) -> Type:
     return found
 
 
-def fit(items: Sequence[Any], max_bytes: int) -> int:
+def count_that_fits(items: Sequence[Any], max_bytes: int) -> int:
     """Return how many of the first items fit into `max_bytes` bytes of JSON.
 
     Raises LimitError if even the first one is too large.
@@ -154,7 +153,7 @@ def fit(items: Sequence[Any], max_bytes: int) -> int:
 
 
 def cut_lists(content: Json, call: Call) -> Json:
-    """Return a result without as many items of its other lists than `data` as necessary, so that it fits.
+    """Shorten the lists `files`, `problems`, `documents` and `media` until a result fits. Say so in `note`.
 
     A write that succeeded must not fail because its result is too large.
     """
@@ -185,7 +184,7 @@ def page_that_fits(offset: int, fitting: int) -> int:
 
 def listing(found: list[Any], total: int, offset: int, size: int, max_bytes: int) -> Json:
     """Return the part of a page that fits, and how to request the rest."""
-    fitting = fit(found, max_bytes)
+    fitting = count_that_fits(found, max_bytes)
     if fitting < len(found):
         size = page_that_fits(offset, fitting)
         found = found[:size]
@@ -195,7 +194,7 @@ def listing(found: list[Any], total: int, offset: int, size: int, max_bytes: int
     return listed
 
 
-def line_of(listed: Json, what: str) -> str:
+def list_summary(listed: Json, what: str) -> str:
     line = f"{listed['returned']} of {listed['total']} {what}."
     if "next" in listed:
         line += f" Next: page={listed['next']['page']}, pageSize={listed['next']['pageSize']}."

@@ -5,7 +5,7 @@ from server.api.mcp.tools.tool import Call
 from server.auth.permissions import WRITE_ACTIONS
 
 
-def reason_of_denial(call: Call, error: Json) -> str:
+def explain_forbidden(call: Call, error: Json) -> str:
     """Return a sentence with a space at its end, or "" for the public or if the reason is unknown.
 
     It contains only what the error's details and `GET /access` tell this caller.
