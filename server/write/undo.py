@@ -11,7 +11,7 @@ from server.index.uniqueness import find_taken_values
 from server.schema.model import Type
 from server.storage.entry import Entry
 from server.storage.files import size_signature
-from server.storage.media import upload_path
+from server.storage.media import SIDECAR_SUFFIX, upload_path
 from server.storage.store import Store
 from server.storage.undo import NO_FILE_DIGEST, UndoableFile, UndoableWrite, digest, digest_of_file, is_media
 from server.write.broken_files import describe
@@ -164,6 +164,8 @@ def _refuse_broken(restoration: UndoRequest, context: Context) -> None:
 
 def _refuse_contradictions(restoration: UndoRequest, context: Context) -> None:
     paths = {file.path for file in restoration.write.files}
+    # The snapshot has a media file in a bucket under its own path, not under that of its description.
+    paths |= {path.removesuffix(SIDECAR_SUFFIX) for path in paths if upload_path(path)}
     restored = list(_documents(restoration.write, context.store))
     keys = {(document.type.uid, document.document_id) for document in restored}
     for document in restored:

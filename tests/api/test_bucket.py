@@ -137,6 +137,20 @@ def test_the_same_content_is_there_once(api: Api, s3: S3) -> None:
     assert list(s3.objects().values()) == [b"same"]
 
 
+def test_deleting_and_replacing_can_be_undone(api: Api) -> None:
+    first, second = picture(), picture(500)
+    file = upload(api, (first, "bay.png")).body[0]
+    prefer = {"Prefer": "undo"}
+    form = {"data": {"files": [(io.BytesIO(second), "bay.png")]}, "content_type": "multipart/form-data"}
+    replaced = api.ask("POST", f"/api/upload?id={file['id']}", headers=prefer, **form)
+    assert fetch(api, file["url"]).raw == second
+    deleted = api.ask("DELETE", f"/api/upload/files/{file['id']}", headers=prefer)
+    assert fetch(api, file["url"]).status == 404
+    for done, content in ((deleted, second), (replaced, first)):
+        assert api.ask("POST", f"/batch/undo/{done.headers['Bifolio-Undo']}").status == 200
+        assert fetch(api, file["url"]).raw == content
+
+
 def test_parts_and_copies_that_clients_have(api: Api) -> None:
     url = upload(api, (b"0123456789", "a.txt")).body[0]["url"]
     part = fetch(api, url, Range="bytes=2-4")
