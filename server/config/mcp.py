@@ -20,6 +20,13 @@ class WriteMode(StrEnum):
     NONE = "none"
 
 
+class ResultText(StrEnum):
+    """The text of a tool's result, for clients that also get the result as structured content."""
+
+    JSON = "json"
+    SUMMARY = "summary"
+
+
 @dataclass(frozen=True, slots=True)
 class McpSettings:
     """Settings for agents."""
@@ -42,6 +49,13 @@ class McpSettings:
         "The branch for agents' writes. `{caller}` stands for the caller's name.",
     )
     max_bytes: int = setting(64_000, "result size", "The maximum size of a tool's result.", "`64 kB`")
+    text: ResultText = setting(
+        ResultText.JSON,
+        "result text",
+        "The text of a tool's result: its JSON, for clients that ignore structured content (`json`), or one"
+        " line (`summary`).",
+        "`json`",
+    )
     upload_from: tuple[str, ...] = setting(
         (),
         "hosts",
@@ -55,6 +69,13 @@ def read_write_mode(file: ConfigFile, default: WriteMode, *at: str) -> WriteMode
     if word not in list(WriteMode):
         raise file.refuse_value('be "branch", "direct" or "none"', suggestion(word, list(WriteMode)), *at)
     return WriteMode(word)
+
+
+def read_result_text(file: ConfigFile, default: ResultText, *at: str) -> ResultText:
+    word = values.text(file, default, *at)
+    if word not in list(ResultText):
+        raise file.refuse_value('be "json" or "summary"', suggestion(word, list(ResultText)), *at)
+    return ResultText(word)
 
 
 def read_branch(file: ConfigFile, default: str, *at: str) -> str:

@@ -211,6 +211,7 @@ READERS: Mapping[str, Callable[..., Any]] = {
     "agents' writes": mcp.read_write_mode,
     "agents' branch": mcp.read_branch,
     "result size": mcp.read_result_size,
+    "result text": mcp.read_result_text,
 }
 # Readers for an entry in a section such as `roles`, where users choose the names of the entries. Their
 # arguments are the file and the path of keys.

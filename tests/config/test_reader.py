@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from server.config.mcp import WriteMode
+from server.config.mcp import ResultText, WriteMode
 from server.config.model import DEFAULTS, KEYS, ResponseFormat, Settings, value_of, with_values
 from server.config.reader import ENTRIES, READERS, survey_settings
 from server.errors import SetupError
@@ -70,6 +70,7 @@ SAID = {
     "mcp: {enabled: true}": ("mcp.enabled", True),
     "mcp: {write: direct}": ("mcp.write", WriteMode.DIRECT),
     "mcp: {branch: 'bots/{caller}/x'}": ("mcp.branch", "bots/{caller}/x"),
+    "mcp: {text: summary}": ("mcp.text", ResultText.SUMMARY),
     "mcp: {max_bytes: 32 kB}": ("mcp.max_bytes", 32_000),
     "mcp: {upload_from: Images.example.org}": ("mcp.upload_from", ("images.example.org",)),
     "mail: {port: 587}": ("mail.port", 587),
@@ -110,6 +111,7 @@ WRONG = {
     "mcp: {write: brunch}": [(1, 'mcp.write must be "branch", "direct" or "none" (found "brunch")')],
     "mcp: {branch: agent}": [(1, 'mcp.branch must contain {caller} (found "agent")')],
     "mcp: {branch: '{caller}..'}": [(1, 'mcp.branch must be a valid branch name (found "{caller}..")')],
+    "mcp: {text: jsn}": [(1, 'mcp.text must be "json" or "summary" (found "jsn")')],
     "mcp:\n  max_bytes: 100": [(2, 'mcp.max_bytes must be at least 16 kB (found "100")')],
     "api: {page_size: {max: 0}}": [(1, 'api.page_size.max must be a whole number above 0 (found "0")')],
     "api: {page_size: {max: .inf}}": [(1, "api.page_size.max: .inf can't be written in JSON")],

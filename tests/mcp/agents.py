@@ -84,7 +84,7 @@ class Agent:
         if result.get("isError"):
             assert "structuredContent" not in result
             return Called(*error_in(text["text"]), is_error=True)
-        assert "\n" not in text["text"]
+        assert "\n" not in text["text"]  # JSON or a summary
         return Called(text["text"], result["structuredContent"], is_error=False)
 
 

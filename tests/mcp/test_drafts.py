@@ -33,8 +33,9 @@ def test_an_update_that_publishes_drafts_says_so(api: Api) -> None:
         *({**body, "documentId": name} for name in ("fog", "rain", "tide")),
         {**body, "documentId": "fog"},
     )
-    assert "published changes in the drafts of article/fog, article/rain, and removed these" in called.line
-    assert "status: draft" in called.content["note"]
+    note = called.content["note"]
+    assert "published changes in the drafts of article/fog, article/rain, and removed these" in note
+    assert "status: draft" in note
     at = {"at": "agent/full"}
     assert agent.call("get", type="article", documentId="fog", **at).data["title"] == "Haar"
     assert "note" not in write(agent, *({**body, "documentId": name} for name in ("fog", "tide"))).content

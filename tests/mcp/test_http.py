@@ -209,6 +209,21 @@ def test_a_client_without_structured_content_gets_json_as_text(api: Api) -> None
     assert "structuredContent" not in answer.body["result"]
 
 
+@pytest.mark.parametrize("version", [MODERN, LEGACY])
+def test_the_text_of_a_result_is_its_json_or_a_summary(api: Api, tmp_path: Path, version: str) -> None:
+    params = {"name": "find", "arguments": {"type": "article", "fields": ["rating"], "pageSize": 2}}
+    result = Agent(api, version=version).ask("tools/call", params)
+    [text] = result["content"]
+    assert json.loads(text["text"]) == result["structuredContent"]
+    assert '"rating":4.5}' in text["text"]
+    settings = SETTINGS.replace("{enabled: true}", "{enabled: true, text: summary}")
+    other = make(tmp_path, {**FILES, "site.yaml": settings})
+    short = Agent(other, version=version).ask("tools/call", params)
+    other.accounts.close()
+    assert short["content"] == [{"type": "text", "text": "2 of 3 articles. Next: page=2, pageSize=2."}]
+    assert short["structuredContent"] == result["structuredContent"]
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_an_error_is_text_without_structured_content(api: Api, version: str) -> None:
     params = {"name": "get", "arguments": {"type": "tag", "documentId": "none"}}

@@ -125,7 +125,7 @@ def test_a_name_gets_the_ending_of_its_content(
     assert made.data["name"] == called
     assert made.data["url"].endswith(called.rpartition(".")[2])
     assert ("note" in made.content) == bool(says)
-    assert says in made.line
+    assert says in made.content.get("note", "")
 
 
 def test_the_description_of_a_file_is_changed_on_the_branch(agent: Agent, api: Api) -> None:

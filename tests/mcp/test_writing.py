@@ -388,7 +388,6 @@ def test_the_diff_of_a_branch_names_uploaded_files(agent: Agent) -> None:
     assert found.data == []
     assert {file["action"] for file in found.content["media"]} == {"create"}
     assert any("buoy" in file["path"] for file in found.content["media"])
-    assert "Changed media files: " in found.line
 
 
 def test_a_file_is_read_and_written(agent: Agent, api: Api) -> None:

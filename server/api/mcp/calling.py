@@ -11,6 +11,7 @@ from server.api.mcp.json_rpc import INVALID_PARAMS, Json, RpcError, encode
 from server.api.mcp.request import Request, cached
 from server.api.mcp.tools.table import DESCRIBED, tool_named
 from server.api.mcp.tools.tool import RESPONSE_BYTES, Call, RestRequestError, Result, Tool, too_large
+from server.config.mcp import ResultText
 from server.errors import SUGGESTION, ApiError
 
 
@@ -27,11 +28,9 @@ def call_tool(request: Request) -> Json:
     is_text = not request.version.has_structured_content
     call = Call(arguments, request.gateway, request.settings, json_as_text=is_text)
     result = run_tool(tool, call)
-    shown = _shown(result, call)
-    size = len(encode(shown)) + RESPONSE_BYTES
-    if size > call.settings.mcp.max_bytes and not result.is_error:
-        return _shown(_failure(too_large(size), call), call)
-    return shown
+    if not result.is_error and (size := _size(result, call)) > call.settings.mcp.max_bytes:
+        result = _failure(too_large(size), call)
+    return _shown(result, call)
 
 
 def run_tool(tool: Tool, call: Call) -> Result:
@@ -51,10 +50,19 @@ def _shown(result: Result, call: Call) -> Json:
     An error has no structured content: clients would check it against the tool's output schema, which
     describes no errors, and show the agent their own message instead.
     """
-    if result.is_error or call.json_as_text:
-        is_error = {"isError": True} if result.is_error else {}
-        return {"content": [_text(f"{result.summary}\n{encode(result.content).decode()}")], **is_error}
-    return {"content": [_text(result.summary)], "structuredContent": result.content}
+    if not result.is_error and not call.json_as_text:
+        is_summary = call.settings.mcp.text is ResultText.SUMMARY
+        text = result.summary if is_summary else encode(result.content).decode()
+        return {"content": [_text(text)], "structuredContent": result.content}
+    is_error = {"isError": True} if result.is_error else {}
+    return {"content": [_text(f"{result.summary}\n{encode(result.content).decode()}")], **is_error}
+
+
+def _size(result: Result, call: Call) -> int:
+    """Return the bytes that `mcp.max_bytes` limits: the JSON counts once, because clients read one copy."""
+    content = encode(result.content)
+    text = f"{result.summary}\n{content.decode()}" if call.json_as_text else result.summary
+    return len(encode(text)) + (0 if call.json_as_text else len(content)) + RESPONSE_BYTES
 
 
 def _failure(error: ApiError, call: Call) -> Result:
