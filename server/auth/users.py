@@ -194,8 +194,8 @@ class Users:
     def update(self, user_id: int, values: dict[str, Any], if_match: str = "") -> User | None:
         """Change some of a user's columns. Return the changed user, or None if the user does not exist.
 
-        Setting a password or blocking the user ends all of the user's sessions. `if_match` is the expected
-        `updated_at`, or "" for any.
+        A new password, a new role, blocking and unblocking end all of the user's sessions and invalidate the
+        codes to set a password. `if_match` is the expected `updated_at`, or "" for any.
 
         Raises TakenError if another user has the name or email address, and PreconditionError if the user has
         changed since `if_match`.
@@ -210,12 +210,13 @@ class Users:
         if changes.get("password"):
             # Hashing is slow, so it is done before the transaction.
             changes["password"] = hash_password(str(changes["password"]))
-            changes["reset_hash"] = None
-        # If a blocked user is unblocked later, the old sessions are not restored.
-        ends = bool(changes.get("password") or changes.get("blocked"))
         with self._changing(user_id) as connection:
             _refuse_changed(connection, user_id, if_match)
             _refuse_taken(connection, user_id, changes)
+            # Otherwise, someone who was once sent a code for the user could use it to get the new role.
+            ends = bool(changes.get("password")) or _changes_access(connection, user_id, changes)
+            if ends:
+                changes["reset_hash"] = None
             _update(connection, changes, "sessions = sessions + 1" if ends else "", user_id)
         return self.get(user_id)
 
@@ -312,6 +313,14 @@ def _update(connection: Connection, changes: dict[str, Any], also: str, user_id:
     assert changes.keys() <= _CHANGEABLE_COLUMNS, changes.keys()
     parts = [*(f"{name} = ?" for name in changes), f"version = {_NUMBER}", *([also] if also else [])]
     connection.execute(f"UPDATE users SET {', '.join(parts)} WHERE id = ?", (*changes.values(), user_id))
+
+
+def _changes_access(connection: Connection, user_id: int, changes: dict[str, Any]) -> bool:
+    found = connection.execute("SELECT role, blocked FROM users WHERE id = ?", (user_id,)).fetchone()
+    if found is None:
+        return False
+    role, blocked = found
+    return bool(changes.get("role", role) != role or bool(changes.get("blocked", blocked)) != bool(blocked))
 
 
 def _refuse_changed(connection: Connection, user_id: int, if_match: str) -> None:

@@ -13,7 +13,7 @@ from server.auth.permissions import Actor, covers, forbidden
 from server.auth.roles import role_named
 from server.auth.user import MIN_NAME_CHARS, MIN_PASSWORD_CHARS, User
 from server.config.model import Settings
-from server.errors import ForbiddenError, NotFoundError, ValidationError
+from server.errors import ForbiddenError, NotFoundError, PreconditionError, ValidationError
 from server.service.forms import field_error, field_errors, form_error, read_form
 from server.service.read import Caller
 from server.write.faults import UNSAID
@@ -130,8 +130,10 @@ class UserManagement:
             require_role(self.caller.actor, self.settings, values["role"])
         if user.id == self.caller.actor.user_id and values.get("blocked"):
             raise ValidationError("You can't block yourself")
-        expected = if_match.strip().strip('"')
-        changed = self.directory.users.update(user.id, values, "" if expected == "*" else expected)
+        expected = user.updated_at if if_match.strip() == "*" else if_match.strip().strip('"')
+        if expected != user.updated_at:
+            raise PreconditionError("The user has changed since you read it", {"version": user.updated_at})
+        changed = self.directory.users.update(user.id, values, expected)
         if changed is None:
             raise NotFoundError(NO_USER_MESSAGE)
         return self._listed([changed])[0]
@@ -238,4 +240,5 @@ def accept_invitation(directory: "Directory", body: object) -> User:
     if user is None:
         raise ValidationError("This invitation has been used, replaced or has expired; ask for a new one")
     values = {"password": form["password"], "confirmed": True}
-    return directory.users.update(user.id, values) or user
+    # If the user's role changes at the same moment, the code must not give the new role.
+    return directory.users.update(user.id, values, user.updated_at) or user

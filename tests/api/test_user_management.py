@@ -164,6 +164,35 @@ def test_a_blocked_user_is_signed_out(api: Api) -> None:
     assert change(api, "cleo", {"blocked": True}, "cleo").error["message"] == "You can't block yourself"
 
 
+def test_an_invitation_does_not_outlast_a_new_role_or_blocking(api: Api) -> None:
+    """The user manager who invited somebody must not sign in as that user after a promotion."""
+    made = api.post("/users", {"username": "nell", "email": "nell@example.org"}, "cleo")
+    for data in ({"role": "chief"}, {"blocked": True}, {"blocked": False}):
+        code = api.ask("POST", f"/users/{made.data['id']}/invitation").body["meta"]["link"].partition("#")[2]
+        assert change(api, "nell", data).status == 200
+        form = {"code": code, "password": "flood tide"}
+        assert api.ask("POST", "/invitation", "public", json=form).status == 400
+    assert sign_in(api, "nell", "flood tide").status == 400
+
+
+def test_a_new_role_ends_the_sessions(api: Api) -> None:
+    assert change(api, "ann", {"role": "authenticated", "email": "ann@other.example"}).status == 200
+    assert api.get("/api/notes", "ann").status == 200
+    assert change(api, "ann", {"role": "editor"}).status == 200
+    assert api.get("/api/notes", "ann").status == 401
+    path = f"/api/users/{number(api, 'edd')}"
+    assert api.ask("PUT", path, json={"role": "clerk"}).status == 200
+    assert api.get("/api/notes", "edd").status == 401
+
+
+@pytest.mark.parametrize("tag", ['""', '"2020-01-01T00:00:00.000Z"', "W/", '"*"'])
+def test_a_change_with_another_version_is_refused(api: Api, tag: str) -> None:
+    path = f"/users/{number(api, 'ann')}"
+    body, headers = {"data": {"role": "editor"}}, {"If-Match": tag}
+    assert api.ask("PUT", path, json=body, headers=headers).status == 412
+    assert api.ask("PUT", path, json=body, headers={"If-Match": "*"}).status == 200
+
+
 def test_sessions_are_listed_and_ended(api: Api) -> None:
     key = number(api, "ann")
     version = rows(api.get("/users"))["ann"]["version"]
