@@ -108,8 +108,8 @@ _READS: Mapping[str, Sequence[Arguments]] = {
             {"path": f"content/{path}.json"}
             for path in ("articles/a1", "articles/d1.draft", "vaults/v1", "vaults/nope", "tags/t1", "home")
         ),
-        {"path": "content/articles/r2.json", "branch": "next"},
-        {"path": "content/articles/a1.json", "branch": f"{_BRANCH}name"},
+        {"path": "content/articles/r2.json", "at": "next"},
+        {"path": "content/articles/a1.json", "at": f"{_BRANCH}name"},
         {"path": "site.yaml"},
         {"path": "secret.txt"},
         {"path": "content/articles/../../secret.txt"},
@@ -131,10 +131,10 @@ _WRITES: Mapping[str, Sequence[Arguments]] = {
         {"operations": [{"action": "delete", "type": "tag", "documentId": "t2"}], **_NEXT},
     ),
     "restore": (
-        {**_A1, "at": "main~4", "fields": "title"},
-        {**_A1, "at": "main~4", "dryRun": True},
-        {**_V1, "at": "main~4"},
-        {**_A1, "at": "main~4", **_NEXT},
+        {**_A1, "version": "main~4", "fields": "title"},
+        {**_A1, "version": "main~4", "dryRun": True},
+        {**_V1, "version": "main~4"},
+        {**_A1, "version": "main~4", **_NEXT},
     ),
     "write_file": (
         _FILE,
