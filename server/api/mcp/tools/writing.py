@@ -31,13 +31,28 @@ from server.api.mcp.tools.schemas import (
     TYPE,
     WRITTEN,
 )
-from server.api.mcp.tools.tool import Call, Result, Tool, body_of, cut_lists, plural, required_id, type_of
+from server.api.mcp.tools.tool import (
+    Call,
+    Result,
+    Tool,
+    body_of,
+    cut_lists,
+    plural,
+    required_id,
+    type_of,
+)
 from server.api.operations.batch import DIFF, MAX_OPERATIONS
+from server.config.mcp import WriteMode
 from server.errors import ValidationError, of_operation
 from server.query.serialize import query_string
+from server.schema.model import Type
 
 _MAX_NAMED_DRAFTS = 5
 _ACTIONS = ("create", "update", "delete", "publish", "unpublish", "discard")
+_CHOSEN_ID = (
+    'A new document gets a "documentId" that the server chooses: leave it out. The result contains the '
+    "documentId, and later operations can refer to it as {{0.documentId}}"
+)
 _METHODS = {"create": "POST", "update": "PUT", "publish": "PUT", "delete": "DELETE"}
 
 
@@ -76,6 +91,10 @@ def _operation(call: Call, number: int, wanted: Json) -> Json:
         document_id = "" if action == "create" else required_id(inner, type_)
         if action == "create" and type_.kind == "singleType":
             raise ValidationError(f"{type_.singular} is a single type: use the action update")
+        if action == "create" and wanted.get("documentId") is not None:
+            raise ValidationError(_CHOSEN_ID)
+        if action in ("create", "update"):
+            _refuse_draft(inner, type_)
         if "data" in wanted and action not in ("create", "update"):
             raise ValidationError(f'The action {action} has no "data"')
         method = _METHODS.get(action, "POST")
@@ -84,6 +103,17 @@ def _operation(call: Call, number: int, wanted: Json) -> Json:
     body = {} if action == "delete" else {"body": {"data": wanted.get("data", {})}}
     found = {"method": method, "path": f"{path}?{query_string(query)}" if query else path, **body}
     return found | inner.values("ifMatch")
+
+
+def _refuse_draft(call: Call, type_: Type) -> None:
+    """Raise ValidationError if a write is to change only the draft of a type that has no drafts."""
+    if type_.draft_publish or call.text("status") != "draft":
+        return
+    when = "at once" if call.settings.mcp.write is WriteMode.DIRECT else "when the branch is merged"
+    raise ValidationError(
+        f"The content type {type_.singular} has no drafts; the change would be published {when}. "
+        'Omit "status"'
+    )
 
 
 def _note_of_drafts(drafts: list[str]) -> str:
@@ -116,6 +146,7 @@ def _line_of_write(content: Json, destination: Destination) -> str:
 def restore(call: Call) -> Result:
     """Run the tool restore."""
     type_ = type_of(call)
+    _refuse_draft(call, type_)
     path = f"{history_path(call, type_)}/restore"
     destination = destination_of_write(call)
     dry_run = bool(call.arguments.get("dryRun"))
