@@ -470,7 +470,6 @@ class Settings:
         "previews",
         "The preview URL for documents of a type: `article: https://…?slug={slug}`"
         " ([more](preview.md#preview-in-the-studio)).",
-        editable=True,
     )
     urls: Mapping[str, PublicUrl] = setting(
         {},

@@ -107,6 +107,15 @@ def _settings(file: ConfigFile, wrong: list[SetupError]) -> Settings:
     return with_values(replace(DEFAULTS, positions=file.positions), read)
 
 
+def is_invalid(file: ConfigFile, key: SettingKey) -> bool:
+    """Return whether the file sets a setting to an invalid value."""
+    wrong: list[SetupError] = []
+    with noting(wrong):
+        if not is_null(file.get(*key.path)):
+            _read(file, key, value_of(DEFAULTS, key.name), wrong)
+    return bool(wrong)
+
+
 # outer sections before the sections inside them
 _SECTIONS = sorted({key.path[:end] for key in KEYS.values() for end in range(1, len(key.path))})
 

@@ -15,6 +15,7 @@ from server.formats.yaml.reader import read_yaml, yaml_nodes
 
 BOM = "\ufeff"
 HIDDEN = "(hidden)"
+PREVIEWS = "previews"  # Preview URLs can contain secrets. Callers see only those of types that they may edit.
 # Kinds of settings whose values are numbers or booleans. The values of all other settings are texts.
 _TYPED_KINDS = ("count", "flag", "keep", "numbers", "weights")
 # An empty file would be rejected, because it could be a file that another program is still writing.
@@ -107,8 +108,11 @@ def _with_value(tree: Mapping[str, Tree], path: Path, value: Any, *, prune: bool
 def mask_settings_text(text: str) -> str:
     """Return the text of site.yaml without the values of settings that can contain secrets."""
     root = yaml_nodes(text)
-    nodes = [] if root is None else [n for key in KEYS.values() if key.secret for n in _at(root, key.path)]
-    return apply_replacements(text, [Replacement(n.start, n.end, HIDDEN) for n in nodes if n.end > n.start])
+    masked = [key.path for key in KEYS.values() if key.secret or key.holds == PREVIEWS]
+    nodes = [] if root is None else [node for path in masked for node in _at(root, path)]
+    # The end of a literal or folded block includes the line end.
+    spans = [(node.start, node.start + len(text[node.start : node.end].rstrip())) for node in nodes]
+    return apply_replacements(text, [Replacement(start, end, HIDDEN) for start, end in spans if end > start])
 
 
 def _at(node: Node, path: Path) -> Iterator[Node]:

@@ -110,11 +110,13 @@ def _content_type(type_: Type, actor: Actor, writable_uids: Collection[str]) -> 
 
 
 def _preview(type_: Type, actor: Actor, settings: Settings) -> Mapping[str, Any]:
-    # The URL could contain a secret, so it is returned only to callers who can write or read drafts.
     preview = settings.preview.get(type_.singular)
-    if preview is None or not (may_write(actor, [type_]) or may_read_drafts(actor, type_)):
-        return {}
-    return {"preview": preview.url}
+    return {"preview": preview.url} if preview and may_see_preview(actor, type_) else {}
+
+
+def may_see_preview(actor: Actor, type_: Type) -> bool:
+    # The URL could contain a secret, so it is returned only to callers who can write or read drafts.
+    return may_write(actor, [type_]) or may_read_drafts(actor, type_)
 
 
 def _component(type_: Type, actor: Actor, writable_uids: Collection[str]) -> Mapping[str, Any]:

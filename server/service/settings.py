@@ -9,9 +9,16 @@ from typing import Any
 from server.auth.permissions import SETTINGS, Actor, covers, forbidden, has, require_of_site
 from server.auth.roles import roles_of
 from server.config.model import ACTIONS, DEFAULTS, FILE, KEYS, Settings, known_actions, value_of
-from server.config.reader import survey_file
+from server.config.reader import is_invalid, survey_file
 from server.config.setting import SettingKey
-from server.config.settings_file import change_settings_text, json_value, key_of, mask_settings_text
+from server.config.settings_file import (
+    HIDDEN,
+    PREVIEWS,
+    change_settings_text,
+    json_value,
+    key_of,
+    mask_settings_text,
+)
 from server.config.webhooks import check_environment
 from server.errors import (
     ConflictError,
@@ -28,6 +35,7 @@ from server.formats.regular_files import read_regular_file
 from server.history.differences import diff_lines
 from server.schema.model import Schema
 from server.schema.spelling import suggestion
+from server.service.describe_access import may_see_preview
 from server.service.dry_run import FileChange, split_lines
 from server.service.read import Caller
 from server.service.write import Writes
@@ -39,6 +47,7 @@ from server.write.precondition import version_of_text
 MAX_CHANGES = 200  # for one request
 BUILT_IN_ROLES = frozenset(DEFAULTS.roles)
 NEW_ROLE = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,49}")
+_FOUND = re.compile(r" \(found .*\)", re.DOTALL)
 _MORE = re.compile(r" \(\[more\]\([^)]*\)\)")
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
@@ -47,7 +56,10 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class SettingsFile:
-    """The parsed text of site.yaml. `problem` describes the first error in it, or is ""."""
+    """The parsed text of site.yaml. `problem` describes the first error in it, or is "".
+
+    The description does not contain the invalid value, because it could be a secret.
+    """
 
     text: str
     file: ConfigFile
@@ -61,7 +73,7 @@ class SettingsFile:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting in site.yaml. `value` is None if the setting is not set, or is secret."""
+    """A setting in site.yaml. `value` is None if the setting is not set, or is not shown."""
 
     key: SettingKey
     value: Any
@@ -117,7 +129,7 @@ def _parse(text: str) -> SettingsFile:
     except SetupError as error:
         return SettingsFile(text, ConfigFile(FILE, {}, {}), DEFAULTS, str(error))
     settings, wrong = survey_file(file)
-    return SettingsFile(text, file, settings, str(wrong[0]) if wrong else "")
+    return SettingsFile(text, file, settings, _FOUND.sub("", str(wrong[0])) if wrong else "")
 
 
 def list_settings(caller: Caller, file: SettingsFile) -> Iterator[Setting]:
@@ -126,7 +138,20 @@ def list_settings(caller: Caller, file: SettingsFile) -> Iterator[Setting]:
     for key in KEYS.values():
         if key.holds != "roles":
             value = json_value(file.file, key)
-            yield Setting(key, None if key.secret else value, value is not None)
+            yield Setting(key, _shown(caller, file, key, value), value is not None)
+
+
+def _shown(caller: Caller, file: SettingsFile, key: SettingKey, value: Any) -> Any:
+    # An invalid value can contain credentials that do not belong there, such as those in the URL of a bucket.
+    if key.secret or (not key.editable and is_invalid(file.file, key)):
+        return None
+    if key.holds != PREVIEWS or not isinstance(value, dict):
+        return value
+    types = caller.state.schema.subjects
+    return {
+        name: url if name in types and may_see_preview(caller.actor, types[name]) else HIDDEN
+        for name, url in value.items()
+    }
 
 
 def list_roles(caller: Caller, settings: Settings) -> list[RoleAccess]:
@@ -306,7 +331,16 @@ def _require_valid(new: SettingsFile, schema: Schema, paths: Sequence[Path]) -> 
         wrong.append(error)
     if wrong:
         names = [".".join(path) for path in paths]
-        raise _invalid([(_name_in(error.message, names), str(error)) for error in wrong])
+        raise _invalid([_described(error, names) for error in wrong])
+
+
+def _described(error: SetupError, names: Sequence[str]) -> tuple[str, str]:
+    """Return the changed setting that an error is about, or "", and the error.
+
+    If the error is about another setting, it does not contain the value.
+    """
+    name = _name_in(error.message, names)
+    return name, str(error) if name else _FOUND.sub("", str(error))
 
 
 def _name_in(message: str, names: Sequence[str]) -> str:

@@ -85,11 +85,11 @@ def test_settings_are_listed_without_secrets(api: Api) -> None:
 
 
 def test_a_change_is_served_at_once_and_keeps_the_rest_of_the_file(api: Api) -> None:
-    values = {"name": "Pier", "api.page_size.max": 80, "events.keep": "90d", "preview.note": "/n?{slug}"}
+    values = {"name": "Pier", "api.page_size.max": 80, "events.keep": "90d"}
     answer = change(api, "/settings", values)
     assert settings(answer)["name"]["value"] == "Pier"
     assert api.read("site.yaml") == SITE.replace("Harbour", "Pier").replace("50", "80") + (
-        "events:\n  keep: 90d\npreview:\n  note: '/n?{slug}'\n"
+        "events:\n  keep: 90d\n"
     )
     assert api.get("/access").data["site"]["name"] == "Pier"
     assert answer.headers["ETag"] == api.get("/settings").headers["ETag"]
@@ -126,6 +126,46 @@ def test_a_dry_run_hides_secrets_on_the_same_line(tmp_path: Path) -> None:
     assert "secret" not in answer.text
 
 
+def test_a_dry_run_after_a_secret_block_shows_whole_lines(tmp_path: Path) -> None:
+    api = make(tmp_path, {**FILES, "site.yaml": "mail:\n  user: |\n    hunter2\nname: Harbour\n"})
+    answer = change(api, "/settings?dryRun=true", {"name": "Pier"})
+    assert answer.data["files"][0]["lines"] == ["@@ -3 +3 @@", "-name: Harbour", "+name: Pier"]
+
+
+def test_a_preview_url_is_shown_only_to_editors_of_the_type(tmp_path: Path) -> None:
+    site = '{preview: {note: "https://a.example/{slug}?secret=hunter2"}, name: Harbour}\n'
+    api = make(tmp_path, {**FILES, "site.yaml": site})
+    api.token("reader", may=("settings.read", "settings.write", "note.find"))
+    api.token("editor", may=("settings.read", "note.update"))
+    answer = api.get("/settings", "reader")
+    assert settings(answer)["preview"]["value"] == {"note": "(hidden)"}
+    assert "hunter2" not in answer.text + change(api, "/settings?dryRun=true", {"name": "P"}, "reader").text
+    assert "hunter2" in settings(api.get("/settings", "editor"))["preview"]["value"]["note"]
+
+
+def test_an_invalid_value_is_not_shown(tmp_path: Path) -> None:
+    """Credentials can be written to the wrong place, and must not be shown to readers of settings."""
+    site = (
+        "media: {store: s3://bucket, endpoint: 'https://AKIA:hunter2@s3.example.org', serve: hunter2}\n"
+        "api: {cors: ['https://hunter2@a.example']}\n"
+    )
+    api = make(tmp_path, FILES)
+    (tmp_path / "site.yaml").write_text(site)
+    answer = api.get("/settings")
+    assert "hunter2" not in answer.text
+    assert settings(answer)["media.endpoint"]["set"] is True
+    assert "api.cors must be a list of origins" in answer.body["meta"]["problem"]
+    refused = change(api, "/settings", {"name": "Pier"})
+    assert refused.status == 400
+    assert "hunter2" not in refused.text + api.get("/roles").text
+
+
+def test_a_saved_change_is_not_answered_with_an_error(tmp_path: Path) -> None:
+    api = make(tmp_path, {**FILES, "site.yaml": SITE.replace("rate_store: memory", "limits: {size: 3000}")})
+    answer = change(api, "/settings", {"name": "Pier"})
+    assert (answer.status, settings(answer)["name"]["value"]) == (200, "Pier")
+
+
 @pytest.mark.parametrize(
     ("data", "path", "message"),
     [
@@ -139,7 +179,11 @@ def test_a_dry_run_hides_secrets_on_the_same_line(tmp_path: Path) -> None:
         ({"webhooks": []}, ["webhooks"], "webhooks can't be changed over the API"),
         ({"roles.editor": {}}, ["roles"], "roles are changed with PUT /roles"),
         ({"accounts": "x"}, ["accounts"], "accounts can't be changed over the API"),
-        ({"preview.note": "javascript:alert(1)"}, ["preview.note"], "preview.note must be a URL or a path"),
+        (
+            {"preview.note": "https://evil.example/{slug}"},
+            ["preview"],
+            "preview can't be changed over the API",
+        ),
         ({}, [], "The request body must look like"),
     ],
 )

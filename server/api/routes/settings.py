@@ -5,7 +5,7 @@ from typing import Any
 from flask import Response, request
 
 from server.api.identities import Identities
-from server.api.request import answer, budget_of, caller_of, read_body, tell_commit
+from server.api.request import answer, caller_of, read_body, tell_commit
 from server.api.response import PRIVATE_REVALIDATE
 from server.api.routes.handlers import Handlers
 from server.api.routes.write_requests import answer_files, data_of, is_dry_run, message_of
@@ -130,8 +130,9 @@ def _setting_json(setting: Setting) -> dict[str, Any]:
 
 
 def _tagged(file: SettingsFile, value: object, *, may_write: bool) -> Response:
+    # This is not counted against `api.limits`: a write is not undone if it fails here, and too low a limit
+    # can be raised again.
     body = dumps(value)
-    budget_of(request).write(len(body))
     response = answer(body, cache_control=PRIVATE_REVALIDATE)
     # The version depends on parts of the file that are not shown, such as comments.
     response.headers["ETag"] = tag_of(file.version, body) if may_write else tag_of_bytes(body)
