@@ -116,7 +116,7 @@ def convert_tree(tree: Tree, old: Attribute, new: Attribute) -> ConversionResult
     if as_it_is is not None and _is_same(_convert(as_it_is, new, old), value, new):
         return ConversionResult(is_unchanged=True)
     converted = _convert(value, old, new)
-    if converted is None:
+    if converted is None or (new.type == "enumeration" and converted not in new.enum):
         return None
     return ConversionResult(converted, is_exact=_is_same(_convert(converted, new, old), value, new))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from server.documents.readers import READERS
@@ -183,6 +183,7 @@ def _as_in_file(tree: Any) -> Any:
 
 
 @given(TREES, st.sampled_from(sorted(CONVERSIONS)))
+@example(False, ("boolean", "enumeration"))
 def test_exact_conversions_can_be_undone(tree: Any, pair: tuple[str, str]) -> None:
     enum = tuple({str(tree), "a"})
     old, new = (Attribute("a", type_, enum=enum) for type_ in pair)
