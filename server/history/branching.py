@@ -43,6 +43,7 @@ from server.storage.git.remote import tracked_commit
 from server.storage.git.times import CommitTimes
 from server.storage.git.tree import read_blobs, read_named
 from server.storage.intent import Write
+from server.storage.media import SIDECAR_SUFFIX, media_key
 from server.storage.read import MAX_FILE_BYTES
 from server.storage.store import Store
 from server.write.context import Context
@@ -191,16 +192,55 @@ def changed_documents(
     return [change for change in changes if change]
 
 
-def changed_media(before: PastState, after: PastState, actor: Actor) -> list[tuple[str, str]]:
-    """Return the path and the action (create, update or delete) of each media file that differs.
+@dataclass(frozen=True, slots=True)
+class MediaChange:
+    """A media file, or the description of one, that differs between two states.
 
-    Descriptions of media files count as media files. Returns nothing if the actor may not find media.
+    Only a description has `attributes`, such as `alternativeText`.
     """
+
+    path: str
+    action: str
+    attributes: dict[str, Difference]
+
+
+def changed_media(
+    before: PastState, after: PastState, actor: Actor, served_schema: Schema
+) -> list[MediaChange]:
+    """Return the media files and descriptions that differ, or nothing if the actor may not find media."""
     if not may_find(actor, UPLOAD):
         return []
     old, new = (_media_blobs(state) for state in (before, after))
     paths = sorted(path for path in {*old, *new} if old.get(path) != new.get(path))
-    return [(path, "create" if path not in old else "update" if path in new else "delete") for path in paths]
+    viewer = Viewer(actor, after.state, (before.state.schema, served_schema))
+    return [
+        MediaChange(
+            path,
+            "create" if path not in old else "update" if path in new else "delete",
+            _changed_description(path, before, after, viewer),
+        )
+        for path in paths
+    ]
+
+
+_TEXTS = ("alternativeText", "caption", "focalPoint")
+
+
+def _changed_description(
+    path: str, before: PastState, after: PastState, viewer: Viewer
+) -> dict[str, Difference]:
+    """Return the changed attributes of a media file, if `path` is the path of its description."""
+    key = media_key(path.removesuffix(SIDECAR_SUFFIX))
+    if not path.endswith(SIDECAR_SUFFIX) or key is None:
+        return {}
+    old, new = (past.state.snapshot.media.get(key) for past in (before, after))
+    file = new or old
+    if file is None:
+        return {}
+    # A new or deleted file is listed with its path, so its name and size say nothing more.
+    names = _TEXTS if old is None or new is None else ("name", *_TEXTS)
+    described = (a for a in viewer.attributes(file.type) if a.name in names)
+    return differences(described, _values(old), _values(new), viewer)
 
 
 def _media_blobs(state: PastState) -> Blobs:

@@ -7,7 +7,14 @@ from server.auth.permissions import forbidden, require_branch
 from server.documents.path_rules import Layout
 from server.errors import ValidationError
 from server.history.branch_documents import BranchDocuments
-from server.history.branching import Branches, DocumentChange, changed_documents, changed_media, fork_of
+from server.history.branching import (
+    Branches,
+    DocumentChange,
+    MediaChange,
+    changed_documents,
+    changed_media,
+    fork_of,
+)
 from server.history.merging.conflicts import Resolution
 from server.history.merging.merge import BranchMergeResult, Merger, MergeRequest
 from server.history.past import PastStates
@@ -24,15 +31,12 @@ HEAD = "HEAD"  # value of `origin` that stands for the commit that is checked ou
 
 @dataclass(frozen=True, slots=True)
 class BranchChanges:
-    """The documents and media files that changed on a branch between the commits `fork` and `head`.
-
-    `media` contains the path and the action (create, update or delete) for each media file.
-    """
+    """The documents and media files that changed on a branch between the commits `fork` and `head`."""
 
     fork: str
     head: str
     documents: Sequence[DocumentChange]
-    media: Sequence[tuple[str, str]]
+    media: Sequence[MediaChange]
 
 
 class SiteBranches:
@@ -112,7 +116,7 @@ class SiteBranches:
         fork = fork_of(past, head)
         before, after = past.at(fork), past.at(head)
         documents = changed_documents(before, after, caller.actor, caller.state.schema)
-        media = changed_media(before, after, caller.actor)
+        media = changed_media(before, after, caller.actor, caller.state.schema)
         caller.budget.spend(len(documents) + len(media))
         return BranchChanges(fork, head, documents, media)
 

@@ -1,5 +1,6 @@
 """Tests for `/branches/NAME/changes`, which lists the documents and attributes that a branch has changed."""
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -82,12 +83,28 @@ def test_changed_media_files_are_listed_for_those_who_may_find_media(api: Api) -
     git(api.root, "checkout", "-q", "main")
     meta = api.get("/branches/topic/next/changes").body["meta"]
     assert meta["media"] == [
-        {"path": name, "action": "create"},
-        {"path": "content/uploads/gone.txt", "action": "create"},
+        {"path": name, "action": "create", "attributes": {}},
+        {"path": "content/uploads/gone.txt", "action": "create", "attributes": {}},
     ]
     assert meta["mediaTotal"] == 2
     hidden = api.get("/branches/topic/next/changes", "reader").body["meta"]
     assert (hidden["media"], hidden["mediaTotal"]) == ([], 0)
+
+
+def test_a_changed_description_is_listed_by_attribute(api: Api) -> None:
+    name = "content/uploads/buoy.txt"
+    write(api.root, {name: "Buoy", f"{name}.yaml": "alternativeText: A buoy\ncaption: Sea\n"})
+    commit_all(api.root)
+    git(api.root, "branch", "-f", "topic/next", "main")
+    api.site.refresh()
+    [file] = api.get("/api/upload/files").body
+    info = {"alternativeText": "A red buoy", "caption": "Sea"}
+    sent = {"fileInfo": json.dumps(info)}
+    answer = api.ask("POST", f"/api/upload?id={file['id']}&branch=topic/next", data=sent)
+    assert answer.status == 200, answer.body
+    [media] = api.get("/branches/topic/next/changes").body["meta"]["media"]
+    assert (media["path"], media["action"]) == (f"{name}.yaml", "update")
+    assert media["attributes"] == {"alternativeText": {"from": "A buoy", "to": "A red buoy"}}
 
 
 def test_changes_of_the_served_branch_are_not_listed(api: Api) -> None:

@@ -254,6 +254,9 @@ def test_a_branch_shows_which_media_files_it_changes(
             re.compile(r"terms\.pdf\s*New"),
         ]
     )
+    text = rows.first.get_by_role("group", name="Alternative text")
+    expect(text.locator("ins")).to_have_text("A dot", use_inner_text=True)
+    expect(rows.nth(1).get_by_role("group", name="Alternative text")).to_be_visible()
     expect(rows.locator("img")).to_have_count(3)
     assert page.evaluate("[...document.querySelectorAll('.branch-media-list img')].every((i) => i.complete)")
     page.set_viewport_size({"width": 320, "height": 700})

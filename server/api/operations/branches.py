@@ -114,6 +114,17 @@ _CHANGE = object_of(
         "attributes": {"type": "object", "additionalProperties": _DIFFERENCE},
     }
 )
+_MEDIA_CHANGE = object_of(
+    {
+        "path": TEXT,
+        "action": _ACTION,
+        "attributes": {
+            "type": "object",
+            "additionalProperties": _DIFFERENCE,
+            "description": "The changed attributes of a description, such as `alternativeText`.",
+        },
+    }
+)
 _CHANGES = object_of(
     {
         "data": list_of(_CHANGE),
@@ -123,8 +134,8 @@ _CHANGES = object_of(
                 "to": TEXT,
                 "pagination": ref("Pagination"),
                 "media": {
-                    **list_of(object_of({"path": TEXT, "action": _ACTION}), maxItems=MAX_LISTED_MEDIA),
-                    "description": "The changed media files, on every page.",
+                    **list_of(_MEDIA_CHANGE, maxItems=MAX_LISTED_MEDIA),
+                    "description": "The changed media files and descriptions of media files, on every page.",
                 },
                 "mediaTotal": COUNT,
             }

@@ -23,7 +23,7 @@ from server.api.routes.problems import problem_json
 from server.api.routes.write_requests import MAX_MESSAGE_CHARS, message_of
 from server.documents.timestamps import from_seconds
 from server.errors import ValidationError
-from server.history.branching import DocumentChange
+from server.history.branching import DocumentChange, MediaChange
 from server.history.merging.conflicts import Resolution, read_resolution
 from server.index.budget import Budget
 from server.query.parse import pagination, read_page
@@ -83,7 +83,7 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
             "from": found.fork,
             "to": found.head,
             "pagination": pagination(page, len(found.documents)),
-            "media": [{"path": path, "action": action} for path, action in found.media[:MAX_LISTED_MEDIA]],
+            "media": [_media_change(each) for each in found.media[:MAX_LISTED_MEDIA]],
             "mediaTotal": len(found.media),
         }
         data = [_change(each, caller.budget) for each in part]
@@ -168,6 +168,14 @@ def _change(change: DocumentChange, budget: Budget) -> Fragment:
     body = dumps(shown)
     budget.write(len(body))
     return Fragment(body)
+
+
+def _media_change(change: MediaChange) -> dict[str, Any]:
+    return {
+        "path": change.path,
+        "action": change.action,
+        "attributes": shown_differences(change.attributes),
+    }
 
 
 def _branch_json(branch: Branch, served: str, documents: int | None) -> dict[str, Any]:

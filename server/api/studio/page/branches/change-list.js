@@ -78,7 +78,7 @@ export function kindOf(model, { type: name, locale, status }, type) {
  * @param {{name: string, type: import("../model.js").Type | undefined, known: Known, branch: string,
  *   difference: {from: any, to: any}}} props
  */
-function Field({ name, type, known, branch, difference: { from, to } }) {
+export function Field({ name, type, known, branch, difference: { from, to } }) {
   const { model } = useStudio();
   const rows = useMemo(() => rowsOf({ model, known }, attributeOf(type, name, [from, to]), from, to), [from, to]);
   const names = /** @type {[string, string]} */ (["Before", `On ${branch}`]);

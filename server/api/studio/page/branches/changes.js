@@ -24,11 +24,18 @@ import { branchPath } from "./requests.js";
  */
 
 /**
+ * @typedef {object} MediaChange  A changed media file, or the changed description of one, which has attributes.
+ * @property {string} path
+ * @property {"create" | "update" | "delete"} action
+ * @property {Record<string, {from: any, to: any}>} attributes
+ */
+
+/**
  * @typedef {object} Compared  The commits that were compared, and how much differs.
  * @property {string} from
  * @property {string} to
  * @property {number} total  The number of changed versions of documents.
- * @property {{path: string, action: "create" | "update" | "delete"}[]} media  The first changed files.
+ * @property {MediaChange[]} media  The first changed files.
  * @property {number} mediaTotal
  */
 

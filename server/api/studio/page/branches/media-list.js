@@ -3,10 +3,11 @@
 import { fileContent } from "../api.js";
 import { counted } from "../text.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
-import { ACTIONS } from "./change-list.js";
+import { ACTIONS, Field } from "./change-list.js";
 
 const FOLDER = "content/uploads/";
 const DESCRIPTION = ".yaml"; // the end of the path of a file's description
+const NOTHING = { documents: new Map(), files: new Map() }; // Descriptions refer to no documents.
 const PICTURE = /\.(jpe?g|png|webp|avif|gif|bmp|svg|ico)$/i;
 
 /** @param {{compared: import("./changes.js").Compared, branch: string}} props */
@@ -16,11 +17,13 @@ export function MediaList({ compared, branch }) {
   const files = filesOf(media);
   return html`<section class="branch-media" aria-labelledby="branch-media">
     <h2 id="branch-media" class="branch-media-head">Media files</h2>
-    <ul class="branch-media-list">${files.map(({ name, action, isDescription }) => html`<li key=${name}>
+    <ul class="branch-media-list">${files.map(({ name, action, isDescription, attributes }) => html`<li key=${name}>
       <${Preview} name=${name} at=${action === "delete" ? "" : branch} commit=${to} />
       <span class="branch-media-name">${name}
         ${isDescription && html` <span class="branch-change-kind">Description</span>`}</span>${" "}
       <span class=${`changed-action is-${action}`}>${ACTIONS[action]}</span>
+      ${Object.keys(attributes).map((one) => html`<${Field} key=${one} name=${one} type=${undefined} known=${NOTHING}
+        branch=${branch} difference=${attributes[one]} />`)}
     </li>`)}</ul>
     ${media.length < mediaTotal && html`<p class="hint">${counted(mediaTotal - media.length)} more are not listed.</p>`}
   </section>`;
@@ -31,12 +34,13 @@ export function MediaList({ compared, branch }) {
  * @param {import("./changes.js").Compared["media"]} media
  */
 function filesOf(media) {
-  const paths = new Set(media.map(({ path }) => path));
-  return media.flatMap(({ path, action }) => {
+  const byPath = new Map(media.map((one) => [one.path, one]));
+  return media.flatMap(({ path, action, attributes }) => {
     const file = path.endsWith(DESCRIPTION) ? path.slice(0, -DESCRIPTION.length) : path;
     const isDescription = file !== path && /\.[^/]+$/.test(file);
-    if (isDescription && paths.has(file)) return [];
-    return [{ name: (isDescription ? file : path).replace(FOLDER, ""), action, isDescription }];
+    if (isDescription && byPath.has(file)) return [];
+    const described = byPath.get(path + DESCRIPTION)?.attributes ?? attributes;
+    return [{ name: (isDescription ? file : path).replace(FOLDER, ""), action, isDescription, attributes: described }];
   });
 }
 
