@@ -68,7 +68,7 @@ def _settings() -> str:
             key.holds,
             _meaning(key),
             key.otherwise or _default(value_of(DEFAULTS, name)),
-            "yes" if key.editable else "",
+            (" to ".join(key.bounds) if key.bounds else "yes") if key.editable else "",
         ]
         for name, key in KEYS.items()
     )

@@ -98,7 +98,8 @@ from server.site.site import Site, State
 Count = Callable[[str], tuple[bool, tuple[Header, ...]]]
 # Returns the response to a request that is not a content read, or raises the handler's error.
 Handle = Callable[[Environ], Answer]
-# Health checks, which are handled without Flask.
+# Health checks, and those of them that are handled without Flask.
+HEALTH_PATHS = frozenset(o.path for o in HEALTH.operations)
 LIVENESS_PATHS = frozenset(o.path for o in HEALTH.operations if o.runs_inline)
 WAITING_OPERATIONS = tuple(operation for operation in OPERATIONS if operation.waits)
 PREFLIGHT_VARY = ("Access-Control-Request-Headers",)
@@ -248,7 +249,8 @@ class Entrance:
         if ADMITTED not in environ:
             if settings.api.trusted_proxies:
                 believe_proxies(environ, settings.api.trusted_proxies)
-            if self.count is None or environ["REQUEST_METHOD"] == "OPTIONS":
+            is_health_check = environ["PATH_INFO"] in HEALTH_PATHS
+            if self.count is None or environ["REQUEST_METHOD"] == "OPTIONS" or is_health_check:
                 environ[ADMITTED] = True, ()
             else:
                 environ[ADMITTED] = self.count(environ.get("REMOTE_ADDR", ""))

@@ -97,13 +97,18 @@ class PageSizeSettings:
     """Default and maximum number of documents per page."""
 
     default: int = setting(
-        25, "count", "The number of documents on a page if the request does not set it.", editable=True
+        25,
+        "count",
+        "The number of documents on a page if the request does not set it.",
+        editable=True,
+        bounds=("1", "10000"),
     )
     max: int = setting(
         100,
         "count",
         "The maximum number of documents on a page. A request for more gets this number.",
         editable=True,
+        bounds=("1", "10000"),
     )
 
 
@@ -117,6 +122,7 @@ class LimitSettings:
         "The maximum size of the response to a read, before compression.",
         "`16 MB`",
         editable=True,
+        bounds=("1 MB", "1 GB"),
     )
     steps: int = setting(
         1_000_000,
@@ -124,6 +130,7 @@ class LimitSettings:
         "The maximum number of documents that one request can read. A document that is read twice"
         " is counted twice ([more](reliability.md)).",
         editable=True,
+        bounds=("10000", "1000000000"),
     )
     time: timedelta = setting(
         timedelta(seconds=2),
@@ -132,12 +139,14 @@ class LimitSettings:
         " four times as long ([more](reliability.md#write-limits)).",
         "`2s`",
         editable=True,
+        bounds=("1s", "5m"),
     )
     values: int = setting(
         50_000,
         "count",
         "The maximum number of values in a request body ([more](reliability.md#write-limits)).",
         editable=True,
+        bounds=("1000", "10000000"),
     )
 
 
@@ -173,7 +182,12 @@ class ApiSettings:
         editable=True,
     )
     upload_limit: int = setting(
-        200_000_000, "size", "The maximum size of an upload, such as `50 MB`.", "`200 MB`", editable=True
+        200_000_000,
+        "size",
+        "The maximum size of an upload, such as `50 MB`.",
+        "`200 MB`",
+        editable=True,
+        bounds=("10 kB", "1000 GB"),
     )
     limits: LimitSettings = LimitSettings()
     cors: tuple[str, ...] = setting(
@@ -224,6 +238,7 @@ class AuthSettings:
         "How long a login lasts, such as `12h`.",
         "`30d`",
         editable=True,
+        bounds=("5m", "10y"),
         restart=True,
     )
     refresh: bool = setting(
@@ -243,6 +258,7 @@ class AuthSettings:
         "With `auth.refresh`: how long a session lasts without a refresh.",
         "`14d`",
         editable=True,
+        bounds=("5m", "10y"),
     )
     cookie: bool = setting(
         False,
@@ -322,6 +338,7 @@ class BranchSettings:
         "The maximum number of branches. If there are as many, `POST /branches` is rejected"
         " ([more](branches.md)).",
         editable=True,
+        bounds=("1", "100000"),
     )
 
 
@@ -335,6 +352,7 @@ class EventSettings:
         "If more documents than this change at once, a single event with their number is recorded"
         " ([more](events.md#bulk-changes)).",
         editable=True,
+        bounds=("10", "1000000"),
     )
     keep: tuple[timedelta | None, int | None] = setting(
         (timedelta(days=30), 100_000),
@@ -349,12 +367,14 @@ class EventSettings:
         "The maximum number of open event streams, for all workers together"
         " ([more](events.md#event-streams)).",
         editable=True,
+        bounds=("10", "1000000"),
     )
     streams_per_client: int = setting(
         500,
         "count",
         "The maximum number of open event streams from one IP address ([more](events.md#event-streams)).",
         editable=True,
+        bounds=("5", "1000000"),
     )
 
 

@@ -13,6 +13,7 @@ class SettingKey:
     - `attributes` is the path to the matching field in `Settings`.
     - `editable`: whether callers of the API can change it (docs/settings.md#change-settings-over-http).
     - `secret`: whether the value can contain a secret, so that the API never shows it.
+    - `bounds`: the lowest and highest value that callers of the API can set, as in site.yaml.
     - `restart`: whether a change takes effect only after a restart of the server.
     """
 
@@ -24,6 +25,7 @@ class SettingKey:
     editable: bool = False
     secret: bool = False
     restart: bool = False
+    bounds: tuple[str, str] | None = None
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -40,8 +42,11 @@ def setting(
     editable: bool = False,
     secret: bool = False,
     restart: bool = False,
+    bounds: tuple[str, str] | None = None,
 ) -> Any:
-    declared = SettingKey(key, holds, sentence, otherwise, editable=editable, secret=secret, restart=restart)
+    declared = SettingKey(
+        key, holds, sentence, otherwise, (), editable=editable, secret=secret, restart=restart, bounds=bounds
+    )
     if isinstance(default, dict):
         return field(default_factory=default.copy, metadata={"key": declared})
     return field(default=default, metadata={"key": declared})

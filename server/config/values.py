@@ -44,7 +44,8 @@ _UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3}
 # The header `Origin` in requests from browsers is in lower case and omits the default port.
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[1-9]\d{0,4})?")
 _PERSON = re.compile(r"[^<>\x00-\x1f\x7f]*[^<>\x00-\x20\x7f] <[^<>\s\x00-\x1f\x7f]*>")
-_RATE = re.compile(r"\d+ (per|/) ?\d* ?(second|minute|hour|day)s?")
+_RATE = re.compile(r"(0*[1-9]\d{0,8}) (?:per|/) ?(0*[1-9]\d{0,5})? ?(second|minute|hour|day)s?")
+MAX_COUNT = 10**12  # SQLite stores integers of up to 64 bits.
 _RATE_STORE = re.compile(r"memory|rediss?://\S+|env:\w+")
 
 
@@ -75,6 +76,8 @@ def count(file: ConfigFile, default: int, *at: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         fix = f"write a number such as {default}" if default else ""
         raise file.refuse_value("be a whole number above 0", fix, *at)
+    if value > MAX_COUNT:
+        raise file.refuse_value(f"be at most {MAX_COUNT}", "write a smaller number", *at)
     return value
 
 
@@ -96,10 +99,16 @@ def scalar(file: ConfigFile, *at: str | int) -> Any:
 
 def size(file: ConfigFile, default: int, *at: str) -> int:
     # Such as `200 MB`, `512 kB` or `1000`.
-    matched = _SIZE.fullmatch(text(file, str(default), *at).strip())
-    if not matched:
+    written = read_size(text(file, str(default), *at))
+    if written is None:
         raise file.refuse_value("be a size in bytes, kB, MB or GB", "write a size such as 200 MB", *at)
-    return int(matched[1]) * _UNITS[matched[2].lower()]
+    return written
+
+
+def read_size(text: str) -> int | None:
+    """Parse a size such as `200 MB`. Return the number of bytes, or None if the text is invalid."""
+    matched = _SIZE.fullmatch(text.strip())
+    return int(matched[1]) * _UNITS[matched[2].lower()] if matched else None
 
 
 def duration(file: ConfigFile, default: timedelta, *at: str) -> timedelta:
@@ -153,6 +162,14 @@ def rate(file: ConfigFile, default: str, *at: str) -> str:
     if written and not _RATE.fullmatch(written):
         raise file.refuse_value("be a rate limit", "write a limit such as 100 per minute", *at)
     return written
+
+
+def read_rate(text: str) -> tuple[int, timedelta]:
+    """Parse a rate limit such as `100 per minute`. Return the number of requests, and the period."""
+    matched = _RATE.fullmatch(text)
+    if not matched:
+        raise ValueError(text)
+    return int(matched[1]), int(matched[2] or 1) * _SECONDS_OF_UNIT[matched[3][0]]
 
 
 def rate_store(file: ConfigFile, default: str, *at: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from server.auth.permissions import SETTINGS, Actor, covers, forbidden, has, require_of_site
 from server.auth.roles import roles_of
+from server.config.bounds import out_of_bounds
 from server.config.model import ACTIONS, DEFAULTS, FILE, KEYS, Settings, known_actions, value_of
 from server.config.reader import is_invalid, survey_file
 from server.config.setting import SettingKey
@@ -32,6 +33,7 @@ from server.errors import (
 from server.formats.config_file import ConfigFile, parse_config_file
 from server.formats.edits import REMOVE
 from server.formats.regular_files import read_regular_file
+from server.formats.tree import describe_value
 from server.history.differences import diff_lines
 from server.schema.model import Schema
 from server.schema.spelling import suggestion
@@ -305,6 +307,7 @@ def _prepare(change: SettingsChange, context: Context) -> tuple[str, str]:
     after = change_settings_text(before, change.values, prune=change.prune)
     old, new = _parse(before), _parse(after)
     _require_valid(new, context.store.layout.schema, list(change.values))
+    _require_bounds(new, list(change.values))
     _require_grants(change.actor, old.settings, new.settings)
     if after != before:
         context.changeset.put(FILE, after)
@@ -332,6 +335,19 @@ def _require_valid(new: SettingsFile, schema: Schema, paths: Sequence[Path]) -> 
     if wrong:
         names = [".".join(path) for path in paths]
         raise _invalid([_described(error, names) for error in wrong])
+
+
+def _require_bounds(new: SettingsFile, paths: Sequence[Path]) -> None:
+    """Raise ValidationError for a value that the file can have, but callers of the API can't set."""
+    for name in (".".join(path) for path in paths):
+        if key := KEYS.get(name):
+            must = out_of_bounds(key, value_of(new.settings, name))
+            written = new.file.get(*key.path)
+            if key.holds == "locales" and isinstance(written, list):
+                codes = [str(code).lower() for code in written]
+                must = "not contain a locale twice" if len({*codes}) < len(codes) else ""
+            if must:
+                raise _invalid([(name, f"{name} must {must} (found {describe_value(written)})")])
 
 
 def _described(error: SetupError, names: Sequence[str]) -> tuple[str, str]:

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from server.config.bounds import out_of_bounds
+from server.config.model import DEFAULTS, KEYS, value_of
 from tests.git import commit_all, git
 from tests.sites import STRING, Answer, Api, collection, documents, make, write
 
@@ -184,6 +186,17 @@ def test_a_saved_change_is_not_answered_with_an_error(tmp_path: Path) -> None:
             ["preview"],
             "preview can't be changed over the API",
         ),
+        ({"api.rate_limit": "0 per day"}, ["api.rate_limit"], "api.rate_limit must be a rate limit"),
+        ({"api.rate_limit": "1 per day"}, ["api.rate_limit"], "must allow at least 20 requests"),
+        ({"api.rate_limit": "5 per second"}, ["api.rate_limit"], "must allow at least 20 requests"),
+        ({"api.limits.size": "0"}, ["api.limits.size"], 'must be from 1 MB to 1 GB (found "0")'),
+        ({"api.limits.values": 1}, ["api.limits.values"], "must be from 1000 to 10000000"),
+        ({"api.limits.time": "2000y"}, ["api.limits.time"], "must be from 1s to 5m"),
+        ({"auth.session": "1s"}, ["auth.session"], "must be from 5m to 10y"),
+        ({"events.keep": 10**23}, ["events.keep"], "events.keep must be at most"),
+        ({"events.keep": 1}, ["events.keep"], "must be from 100 to 10000000 events"),
+        ({"events.keep": "1s"}, ["events.keep"], "must be from 100 to 10000000 events"),
+        ({"locales.available": ["en", "EN"]}, ["locales.available"], "must not contain a locale twice"),
         ({}, [], "The request body must look like"),
     ],
 )
@@ -196,6 +209,12 @@ def test_an_invalid_change_names_the_setting(
     if path:
         assert ".".join(answer.error["details"]["errors"][0]["path"]) == path[0]
     assert api.read("site.yaml") == SITE
+
+
+@pytest.mark.parametrize("name", [key.name for key in KEYS.values() if key.bounds])
+def test_a_default_is_within_its_bounds(name: str) -> None:
+    assert not out_of_bounds(KEYS[name], value_of(DEFAULTS, name))
+    assert KEYS[name].editable
 
 
 def test_two_people_do_not_overwrite_each_other(api: Api) -> None:

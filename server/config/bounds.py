@@ -1,0 +1,42 @@
+"""Bounds of the values to which callers of the API can change settings.
+
+With values outside of them, the API could become so slow or so limited that nobody could correct the mistake
+over HTTP. In site.yaml, these values are allowed.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any
+
+from server.config.setting import SettingKey
+from server.config.values import read_duration, read_rate, read_size
+
+# A rate limit must allow this many requests at once, since the studio sends several for one page.
+MIN_REQUESTS = 20
+MAX_PERIOD = timedelta(hours=1)
+_PARSERS: Mapping[str, Callable[[str], Any]] = {"count": int, "size": read_size, "duration": read_duration}
+# The setting `events.keep` is a number of events or an age.
+MIN_KEPT, MAX_KEPT = (timedelta(hours=1), 100), (timedelta(days=3650), 10_000_000)
+
+
+def out_of_bounds(key: SettingKey, value: Any) -> str:
+    """Return the requirement that a value does not meet, such as `be from 1 to 10`, or ""."""
+    if key.holds == "rate":
+        return _out_of_rate(value)
+    if key.holds == "keep":
+        parts = zip(value, MIN_KEPT, MAX_KEPT, strict=True)
+        is_within = all(part is None or least <= part <= most for part, least, most in parts)
+        return "" if is_within else "be from 100 to 10000000 events, or from 1h to 10y"
+    if key.bounds is None:
+        return ""
+    parse, (least, most) = _PARSERS[key.holds], key.bounds
+    return "" if parse(least) <= value <= parse(most) else f"be from {least} to {most}"
+
+
+def _out_of_rate(value: str) -> str:
+    if not value:
+        return ""
+    requests, period = read_rate(value)
+    if requests >= MIN_REQUESTS and period <= MAX_PERIOD:
+        return ""
+    return f"allow at least {MIN_REQUESTS} requests, in a period of at most 1 hour"
