@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,7 @@ class Called:
     line: str
     content: Any
     is_error: bool
+    images: Sequence[Mapping[str, Any]] = ()
 
     @property
     def data(self) -> Any:
@@ -80,12 +81,12 @@ class Agent:
 
     def call(self, tool: str, **arguments: Any) -> Called:
         result = self.ask("tools/call", {"name": tool, "arguments": arguments})
-        [text] = result["content"]
+        text, *images = result["content"]
         if result.get("isError"):
             assert "structuredContent" not in result
             return Called(*error_in(text["text"]), is_error=True)
         assert "\n" not in text["text"]  # JSON or a summary
-        return Called(text["text"], result["structuredContent"], is_error=False)
+        return Called(text["text"], result["structuredContent"], is_error=False, images=images)
 
 
 def valid(tool: str, called: Called) -> Called:

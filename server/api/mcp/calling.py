@@ -10,7 +10,7 @@ from server.api.mcp.forbidden import explain_forbidden
 from server.api.mcp.json_rpc import INVALID_PARAMS, Json, RpcError, encode
 from server.api.mcp.request import Request, cached
 from server.api.mcp.tools.table import DESCRIBED, tool_named
-from server.api.mcp.tools.tool import RESPONSE_BYTES, Call, RestRequestError, Result, Tool, too_large
+from server.api.mcp.tools.tool import RESPONSE_BYTES, Call, Image, RestRequestError, Result, Tool, too_large
 from server.config.mcp import ResultText
 from server.errors import SUGGESTION, ApiError
 
@@ -50,19 +50,22 @@ def _shown(result: Result, call: Call) -> Json:
     An error has no structured content: clients would check it against the tool's output schema, which
     describes no errors, and show the agent their own message instead.
     """
+    image = [_image(result.image)] if result.image else []
     if not result.is_error and not call.json_as_text:
         is_summary = call.settings.mcp.text is ResultText.SUMMARY
         text = result.summary if is_summary else encode(result.content).decode()
-        return {"content": [_text(text)], "structuredContent": result.content}
+        return {"content": [_text(text), *image], "structuredContent": result.content}
     is_error = {"isError": True} if result.is_error else {}
-    return {"content": [_text(f"{result.summary}\n{encode(result.content).decode()}")], **is_error}
+    text = f"{result.summary}\n{encode(result.content).decode()}"
+    return {"content": [_text(text), *image], **is_error}
 
 
 def _size(result: Result, call: Call) -> int:
     """Return the bytes that `mcp.max_bytes` limits: the JSON counts once, because clients read one copy."""
     content = encode(result.content)
     text = f"{result.summary}\n{content.decode()}" if call.json_as_text else result.summary
-    return len(encode(text)) + (0 if call.json_as_text else len(content)) + RESPONSE_BYTES
+    image = len(result.image.data) if result.image else 0
+    return len(encode(text)) + (0 if call.json_as_text else len(content)) + image + RESPONSE_BYTES
 
 
 def _failure(error: ApiError, call: Call) -> Result:
@@ -80,6 +83,10 @@ def _failed(body: Any, call: Call) -> Result:
     if error["status"] == HTTPStatus.FORBIDDEN:
         line += f". {explain_forbidden(call, error)}site_info lists your permissions"
     return Result(line, body, is_error=True)
+
+
+def _image(image: Image) -> Json:
+    return {"type": "image", "data": image.data, "mimeType": image.media_type}
 
 
 def _text(line: str) -> Json:

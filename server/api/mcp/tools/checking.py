@@ -91,7 +91,7 @@ TOOLS = (
     Tool(
         "check",
         "Check for problems",
-        "Problems such as dangling relations, broken links and invalid values, in the served content or "
+        "Problems such as dangling relations and broken links, in the served content or "
         "in what a branch changed.",
         {
             "branch": {**BRANCH, "description": "Default: the served content"},

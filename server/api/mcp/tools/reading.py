@@ -6,6 +6,7 @@ from typing import Any
 from server.api.mcp.gateway import content_path
 from server.api.mcp.json_rpc import Json
 from server.api.mcp.tools.destination import destination_of
+from server.api.mcp.tools.media import MEDIA, find_files, get_file, is_media
 from server.api.mcp.tools.schemas import (
     AT,
     ID,
@@ -58,6 +59,7 @@ def site_info(call: Call) -> Result:
         "caller": access["caller"],
         "permissions": {name: may for name, may in access["permissions"].items() if name not in names},
         "writes": destination.describe(),
+        **({"media": {"type": MEDIA}} if "find" in access["permissions"].get(MEDIA, ()) else {}),
     }
     listed = _page(types, call)
     line = f"{site['name']}: {len(types)} content types. {destination.description}"
@@ -175,6 +177,8 @@ def _with_local_references(value: Any, referenced: list[str]) -> Any:
 
 def find(call: Call) -> Result:
     """Run the tool find."""
+    if is_media(call):
+        return find_files(call)
     type_ = type_of(call)
     if type_.kind == "singleType":
         raise ValidationError(f"{type_.singular} is a single type; use get")
@@ -193,6 +197,9 @@ def find(call: Call) -> Result:
 
 def get(call: Call) -> Result:
     """Run the tool get."""
+    if is_media(call):
+        return get_file(call)
+    call.refuse(f"without the type {MEDIA}", "image")
     type_ = type_of(call)
     query = call.values("fields", "populate", "status", "locale", "at")
     reply = call.gateway.send("GET", content_path(type_, required_id(call, type_)), query)
@@ -246,7 +253,7 @@ TOOLS = (
         "find",
         "Find documents",
         "List documents of a type. filters: {title: {$contains: tide}}; operators $eq, $in, $gt, $null, $or. "
-        "Relations are absent unless populated. Request few fields.",
+        "Relations are absent unless populated. Request few fields. Type upload: media files.",
         {
             "type": TYPE,
             "filters": OBJECT,
@@ -277,6 +284,7 @@ TOOLS = (
             "status": STATUS_TO_READ,
             "locale": TEXT,
             "at": AT,
+            "image": {"type": "boolean", "description": "Show an upload"},
         },
         {"data": OBJECT, "etag": TEXT},
         get,

@@ -97,7 +97,7 @@ TOOLS = (
     Tool(
         "read_file",
         "Read a file",
-        "The text of a file such as content/articles/fog.md, whole or a range of lines.",
+        "The text of a file such as content/articles/fog.md, or some of its lines.",
         {
             "path": TEXT,
             "fromLine": POSITIVE,

@@ -50,12 +50,21 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Image:
+    """An image in a result: its content in base64, and its media type."""
+
+    data: str
+    media_type: str
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
-    """What a tool returns: JSON, and one line that sums it up."""
+    """What a tool returns: JSON, one line that sums it up, and possibly an image."""
 
     summary: str
     content: Json
     is_error: bool = False
+    image: Image | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,16 +17,13 @@ from server.api.mcp.tools.destination import (
     new_branch,
     query_of,
 )
+from server.api.mcp.tools.media import SHOWN
 from server.api.mcp.tools.schemas import BRANCH, OBJECT, TEXT, WRITTEN
 from server.api.mcp.tools.tool import Call, Result, Tool, body_of
 from server.errors import ForbiddenError, ValidationError
 from server.storage.media import ending_of, mime_type, true_ending
 from server.write.uploads.uploading import ENDING
 
-_SHOWN = (
-    *("id", "documentId", "name", "url", "mime", "size", "width", "height"),
-    *("alternativeText", "caption", "focalPoint"),
-)
 _DESCRIPTION = ("name", "alternativeText", "caption", "focalPoint")
 _BINARY = "application/octet-stream"
 
@@ -58,7 +55,7 @@ def upload(call: Call) -> Result:
         made = body_of(reply)
     [made] = made if isinstance(made, list) else [made]
     content = {
-        "data": {key: made[key] for key in _SHOWN if made.get(key) is not None},
+        "data": {key: made[key] for key in SHOWN if made.get(key) is not None},
         **about_write(call, destination, reply.headers.get("bifolio-commit", "")),
         **({"note": file.note} if file and file.note else {}),
     }
@@ -145,7 +142,7 @@ TOOLS = (
     Tool(
         "upload",
         "Upload a file",
-        "Add a file to the media library, from base64 or from a URL of an allowed host. With documentId: "
+        "Add a file to the media library, from base64 or a URL of an allowed host. With documentId: "
         "change the name, alternativeText, caption or focalPoint of that file.",
         {
             "data": {"type": "string", "description": "Base64"},

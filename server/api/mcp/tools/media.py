@@ -1,0 +1,101 @@
+"""Reading of media files, for the tools find and get with the type `upload`."""
+
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import unquote
+
+from server.api.mcp.json_rpc import Json
+from server.api.mcp.tools.tool import Call, Image, Result, body_of, list_summary, listing
+from server.errors import LimitError, NotFoundError, ValidationError
+
+MEDIA = "upload"
+# The attributes of a file in a result, unless the call names `fields`.
+SHOWN = (
+    *("id", "documentId", "name", "url", "mime", "size", "width", "height"),
+    *("alternativeText", "caption", "focalPoint"),
+)
+# The longest edges to try, in pixels, until an image fits into mcp.max_bytes.
+_EDGES = (800, 560, 400, 280, 200)
+_FORMAT = "jpg"
+# Types of images that models accept.
+_ACCEPTED = ("image/jpeg", "image/png", "image/webp", "image/gif")
+
+
+def is_media(call: Call) -> bool:
+    """Return whether the argument `type` means media files, and not a content type of this name."""
+    return call.text("type") == MEDIA and call.gateway.type_named(MEDIA) is None
+
+
+def find_files(call: Call) -> Result:
+    """Run the tool find for media files."""
+    call.refuse(f"with the type {MEDIA}", "status", "locale", "q")
+    query = call.values("filters", "fields", "populate", "sort", "at")
+    if pages := call.values("page", "pageSize"):
+        query["pagination"] = pages
+    body = body_of(call.gateway.send("GET", "/api/upload/files/page", query))
+    meta = body["meta"]["pagination"]
+    offset = (meta["page"] - 1) * meta["pageSize"]
+    found = [_shown(file, call) for file in body["data"]]
+    listed = listing(found, meta["total"], offset, meta["pageSize"], call.max_bytes)
+    return Result(list_summary(listed, "media files"), listed)
+
+
+def get_file(call: Call) -> Result:
+    """Run the tool get for a media file. With the argument `image`, the result contains the image."""
+    call.refuse(f"with the type {MEDIA}", "status", "locale")
+    key = call.text("documentId")
+    if not key:
+        raise NotFoundError('"documentId" is missing')
+    query = call.values("populate", "at")
+    reply = call.gateway.send("GET", f"/api/upload/files/{key.replace('/', '%2F')}", query)
+    file = body_of(reply)
+    content = {"data": _shown(file, call)}
+    image = _image(file, call) if call.arguments.get("image") else None
+    return Result(f"media file {file['name']}", content, image=image)
+
+
+def _shown(file: Json, call: Call) -> Json:
+    if not call.values("fields"):
+        return {key: value for key, value in file.items() if key in SHOWN}
+    names = call.arguments["fields"]
+    names = names if isinstance(names, list) else str(names).split(",")
+    kept = ("id", "documentId", *names)
+    return file if "*" in names else {key: value for key, value in file.items() if key in kept}
+
+
+def _image(file: Mapping[str, Any], call: Call) -> Image:
+    """Return an image with edges of at most 800 pixels. Raises ValidationError or LimitError."""
+    if not str(file["mime"]).startswith("image/"):
+        raise ValidationError(f'{file["name"]} is not an image ({file["mime"]}); omit "image"')
+    at = call.values("at")
+    is_found = False
+    for url, query in _sources(file):
+        path = unquote(url)
+        reply = call.gateway.send("GET", path, query | at) if path.startswith("/") else None
+        kind = reply.headers.get("content-type", "") if reply else ""
+        if reply is None or reply.status != 200 or kind not in _ACCEPTED:
+            continue
+        is_found = True
+        data = b64encode(reply.body).decode()
+        if len(data) <= call.max_bytes - _DESCRIPTION_BYTES:
+            return Image(data, kind)
+    if is_found:
+        raise LimitError(f"The image {file['name']} is larger than mcp.max_bytes allows", "max_bytes")
+    raise ValidationError(f'The image {file["name"]} can\'t be shown; omit "image"')
+
+
+_DESCRIPTION_BYTES = 4000  # room for the JSON of the file
+
+
+def _sources(file: Mapping[str, Any]) -> Iterator[tuple[str, Json]]:
+    """Yield URLs and query parameters of smaller versions of an image, the largest first.
+
+    The formats that the site makes are for sites on which images can't be transformed by URL.
+    """
+    for edge in _EDGES:
+        yield file["url"], {"max-w": str(edge), "max-h": str(edge), "format": _FORMAT}
+    made = [one for one in (file.get("formats") or {}).values() if isinstance(one, dict)]
+    for one in sorted((file, *made), key=lambda each: -(each.get("width") or 0)):
+        if max(one.get("width") or 0, one.get("height") or 0) <= _EDGES[0] and one.get("url"):
+            yield one["url"], {}
