@@ -127,6 +127,66 @@ def test_what_is_loaded_late_is_named_with_its_reason() -> None:
     assert {re.sub(r"^server\.commands\..*", "server.commands.*", name) for name in found} == set(LAZY)
 
 
+def test_what_is_loaded_late_has_the_names_that_are_used() -> None:
+    missing = [
+        f"{name}: {module}.{attribute}"
+        for name, tree in trees().items()
+        if "importlib" in imports(tree)
+        for module, attribute in late_names(tree)
+        if attribute not in defined(trees()[module.removeprefix("server.")])
+    ]
+    assert missing == []
+
+
+def late_names(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield each module that `import_module` loads, with each of its names that the code uses.
+
+    The result of `import_module` can be used directly, assigned to a variable, or returned by a function.
+    """
+    variables: dict[str, str] = {}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(targets=[ast.Name(name)], value=value) | ast.AnnAssign(
+                ast.Name(name), value=value
+            ):
+                variables[name] = late_module(value)
+            case ast.FunctionDef(name=name, body=[*_, ast.Return(value)]):
+                variables[name] = late_module(value)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            module = late_module(node.value)
+            match node.value:
+                case ast.Name(name) | ast.Attribute(attr=name) | ast.Call(ast.Name(name)):
+                    module = module or variables.get(name, "")
+            if module:
+                yield module, node.attr
+
+
+def late_module(value: ast.expr | None) -> str:
+    """Return the module that an expression loads with `import_module`, or ""."""
+    match value:
+        case ast.Call(ast.Name("import_module"), [ast.Constant(str(module))]):
+            return module
+        case ast.IfExp(body=body):
+            return late_module(body)
+    return ""
+
+
+def defined(tree: ast.Module) -> set[str]:
+    """Return the names that a module defines or imports at its top level."""
+    names = set()
+    for node in tree.body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.AnnAssign(ast.Name(name)):
+                names.add(name)
+            case ast.Assign(targets=targets):
+                found = (inner for target in targets for inner in ast.walk(target))
+                names.update(inner.id for inner in found if isinstance(inner, ast.Name))
+            case ast.Import(aliases) | ast.ImportFrom(names=aliases):
+                names.update(alias.asname or alias.name for alias in aliases)
+    return names
+
+
 def reasons() -> dict[str, tuple[str, set[str]]]:
     """Return, for each dependency, why it is needed and which modules or packages may import it."""
     text = (ROOT / "pyproject.toml").read_text()

@@ -84,7 +84,7 @@ def _outward(opened: OpenSite, watched: Watched) -> Iterator[Job]:
 
     def push() -> Job:
         module = import_module("server.history.remote.push_after_serving")
-        return cast(Job, module.Outgoing(past, timing, partial(watched.notices.notify, COMMITS)))
+        return cast(Job, module.PushCommits(past, timing, partial(watched.notices.notify, COMMITS)))
 
     yield DeferredJob("deliver", lambda: bool(site.state.settings.webhooks), deliver, timing.setting_s)
     yield DeferredJob(
