@@ -192,7 +192,16 @@ def test_a_message_with_too_many_values_is_refused(tmp_path_factory: pytest.Temp
 
 
 def test_a_bad_token_is_refused_before_any_message_is_read(api: Api) -> None:
-    assert Agent(api, "nonsense").post("tools/list").status == 401
+    refused = Agent(api, "nonsense").post("tools/list")
+    assert refused.status == 401
+    assert "does not contain a valid token of this site" in refused.error["message"]
+
+
+@pytest.mark.parametrize("header", ["Bearer ", "Bearer", "", "token"])
+def test_an_authorization_without_a_token_is_refused(api: Api, header: str) -> None:
+    refused = Agent(api, "public").post("tools/list", headers={"Authorization": header})
+    assert refused.status == 401
+    assert "contains no token" in refused.error["message"]
 
 
 def test_an_unknown_tool_is_an_error_of_the_protocol(modern: Agent) -> None:

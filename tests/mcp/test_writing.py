@@ -193,8 +193,14 @@ def test_no_writes_at_all(make_site: Make, tool: str) -> None:
 def test_who_may_not_branch_is_told_so(api: Api) -> None:
     api.token("editor", may=EDITOR)
     editor = Agent(api, "editor")
-    assert "branch: [find, create, update]" in editor.call("site_info").content["writes"]["reason"]
-    assert "branch: [find, create, update]" in editor.call("write", operations=[retitle("Mist")]).line
+    says = "the token editor lacks branch: [find, create, update]"
+    assert editor.call("site_info").content["writes"]["reason"] == says
+    refused = editor.call("write", operations=[retitle("Mist")])
+    assert says in refused.line
+    assert refused.error["status"] == 403
+    public = Agent(api, "public").call("write", operations=[retitle("Mist")])
+    assert "no token was sent; the role public lacks branch: [find, create, update]" in public.line
+    assert public.error["name"] == "ForbiddenError"
     api.token("lister", may=[*EDITOR, "branch.find"])
     assert Agent(api, "lister").call("write", operations=[retitle("Mist")]).error["status"] == 403
 

@@ -14,7 +14,7 @@ def explain_forbidden(call: Call, error: Json) -> str:
     if reply.is_error or reply.body["data"]["caller"]["kind"] == "public":
         return ""
     access = reply.body["data"]
-    who, permission = _who(access["caller"]), error["details"].get("permission")
+    who, permission = describe_caller(access["caller"]), error["details"].get("permission")
     if permission:
         return f"The {who} does not have the permission {permission}. "
     named = call.gateway.type_named(call.text("type"))
@@ -28,7 +28,8 @@ def explain_forbidden(call: Call, error: Json) -> str:
     return ""
 
 
-def _who(caller: Json) -> str:
+def describe_caller(caller: Json) -> str:
+    """Return the kind and name of a caller, such as `token desk`."""
     if caller["kind"] == "user":
         return f"role {caller.get('role', '')} of the user {caller['name']}"
     kind = "token" if caller["kind"] == "token" else "role"

@@ -1,6 +1,8 @@
 """Handler for POST /mcp, through which agents connect (docs/agents.md)."""
 
+from collections.abc import Mapping
 from importlib import import_module
+from typing import Any
 
 from flask import Response, request
 
@@ -10,10 +12,19 @@ from server.api.response import JSON
 from server.api.routes.event_stream import stream
 from server.api.routes.handlers import Handlers
 from server.api.serving.bodies import SMALL_BODY_BYTES
-from server.errors import NotFoundError, PayloadTooLargeError
+from server.errors import NotFoundError, PayloadTooLargeError, UnauthorizedError
 from server.events.database import EventDatabase
 
 OFF_MESSAGE = "Agents are turned off; to let them connect, set mcp: {enabled: true} in site.yaml"
+
+NO_TOKEN_MESSAGE = (
+    "The header Authorization contains no token: send Authorization: Bearer bifolio_…, or leave the header "
+    "out to be the role public"
+)
+INVALID_TOKEN_MESSAGE = (
+    "The header Authorization does not contain a valid token of this site; "
+    "`bifolio token list` lists the tokens"
+)
 
 
 def bind(handles: Handlers, database: EventDatabase) -> None:
@@ -24,8 +35,7 @@ def bind(handles: Handlers, database: EventDatabase) -> None:
         settings, environ = state_of(request).settings, request.environ
         if not settings.mcp.enabled:
             raise NotFoundError(OFF_MESSAGE)
-        # Otherwise, an agent with an invalid token would learn that only from its first read.
-        actor_of(request)
+        _require_credentials(environ)
         length = request.content_length or 0
         # The HTTP server drops bodies that are larger than the caller's permissions allow.
         if length > SMALL_BODY_BYTES and length > (most := environ[ENTRANCE].most_bytes(environ)):
@@ -37,3 +47,18 @@ def bind(handles: Handlers, database: EventDatabase) -> None:
         if not isinstance(body, bytes):
             return stream(request, database, actor_of(request), body.selection, frames=body)
         return Response(body, status, content_type=JSON if body else None)
+
+
+def _require_credentials(environ: Mapping[str, Any]) -> None:
+    """Raise UnauthorizedError if the header Authorization contains no token, or an invalid one.
+
+    Otherwise, an agent would learn that only from its first read, or would be the public without knowing it.
+    """
+    header = environ.get("HTTP_AUTHORIZATION")
+    if header is not None and not header.partition(" ")[2].strip():
+        raise UnauthorizedError(NO_TOKEN_MESSAGE)
+    try:
+        actor_of(request)
+    except UnauthorizedError as error:
+        message = INVALID_TOKEN_MESSAGE if error.message == UnauthorizedError.default else error.message
+        raise UnauthorizedError(message) from error

@@ -6,19 +6,22 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
+from http import HTTPStatus
 from itertools import accumulate, count
 from typing import Any
 from urllib.parse import quote
 
+from server.api.mcp.forbidden import describe_caller
 from server.api.mcp.gateway import Reply
 from server.api.mcp.json_rpc import Json
 from server.api.mcp.tools.tool import Call, RestRequestError, body_of
 from server.config.mcp import CALLER_PLACEHOLDER, WriteMode
-from server.errors import ApiError, NotAllowedBySettingError, PreconditionError
+from server.errors import ApiError, ForbiddenError, NotAllowedBySettingError, PreconditionError
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _NUMBER = re.compile(r"[2-9]|[1-9][0-9]+")
 _MAX_NAME_CHARS = 60
+_BRANCH_ACTIONS = ("find", "create", "update")
 _OFF = "Agents can't write, because this site has mcp: {write: none}"
 _NOT_OWN = (
     "This agent can write only to its own branches, such as {}, because this site has "
@@ -37,6 +40,7 @@ class Destination:
     - `exists`: whether the branch exists. If not, the first write creates it.
     - `commit`: the branch's last commit before the write, or "" if unknown.
     - `reason`: why the caller can't have a branch, or "".
+    - `is_forbidden`: whether the reason is a missing permission.
     """
 
     mode: WriteMode
@@ -44,6 +48,7 @@ class Destination:
     exists: bool = False
     commit: str = ""
     reason: str = ""
+    is_forbidden: bool = False
 
     @property
     def description(self) -> str:
@@ -72,15 +77,25 @@ def destination_of(call: Call) -> Destination:
     try:
         branches = _branches(call)
     except RestRequestError as error:
-        message = error.reply.body["error"]["message"]
-        needed = " (it needs branch: [find, create, update])" if error.reply.status == 403 else ""
-        return Destination(mode, reason=f"{message}{needed}")
+        if error.reply.status == HTTPStatus.FORBIDDEN:
+            return Destination(mode, reason=_lacking_permissions(call), is_forbidden=True)
+        return Destination(mode, reason=error.reply.body["error"]["message"])
     return _own_branch(branch_name(call.settings.mcp.branch, caller), branches)
 
 
 def _caller(call: Call) -> Json:
     caller: Json = body_of(call.gateway.send("GET", "/access"))["data"]["caller"]
     return caller
+
+
+def _lacking_permissions(call: Call) -> str:
+    """Return which permissions for branches the caller lacks."""
+    access = body_of(call.gateway.send("GET", "/access"))["data"]
+    allowed = access["permissions"].get("branch", ())
+    lacking = ", ".join(action for action in _BRANCH_ACTIONS if action not in allowed)
+    if access["caller"]["kind"] == "public":
+        return f"no token was sent; the role public lacks branch: [{lacking}]"
+    return f"the {describe_caller(access['caller'])} lacks branch: [{lacking}]"
 
 
 def _branches(call: Call) -> Mapping[str, Json]:
@@ -147,7 +162,7 @@ def destination_of_write(call: Call) -> Destination:
     With mcp.write: branch, a caller can name only its own branches. Otherwise, a misled agent could change a
     branch that a person has just reviewed.
 
-    Raises NotAllowedBySettingError, also if the caller can't have a branch, and RestRequestError.
+    Raises ForbiddenError or NotAllowedBySettingError if the caller can't have a branch, and RestRequestError.
     """
     mode, branch = call.settings.mcp.write, call.text("branch")
     if mode is WriteMode.NONE:
@@ -163,6 +178,8 @@ def destination_of_write(call: Call) -> Destination:
             raise NotAllowedBySettingError(_NOT_OWN.format(own))
         return Destination(mode, branch, exists=True, commit=found.get("commit", ""))
     destination = destination_of(call)
+    if destination.is_forbidden:
+        raise ForbiddenError(destination.description)
     if destination.reason:
         raise NotAllowedBySettingError(destination.description)
     return destination
