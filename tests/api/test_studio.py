@@ -70,6 +70,16 @@ def test_files_are_sent_as_small_as_they_get(api: Api) -> None:
     assert "Content-Encoding" not in plain.headers
 
 
+def test_a_used_key_keeps_the_session_of_somebody_who_is_signed_in(api: Api) -> None:
+    key = make_key(api.root)
+    name, value = sign_in(api, key=key).headers["Set-Cookie"].partition(";")[0].split("=")
+    again = sign_in(api, key=key)
+    assert again.status == 204
+    assert again.headers["Set-Cookie"].startswith(f"{name}={value};")
+    api.client.set_cookie(name, f"{value}x")
+    assert sign_in(api, key=key).status == 400
+
+
 @pytest.mark.parametrize("path", ["/studio", "/studio/note", "/studio/note/a"])
 def test_the_page_names_the_modules_that_it_begins_with(api: Api, path: str) -> None:
     links = re.findall(r'<link rel="(modulepreload|ahead)".* href="([^"]+)">', api.get(path, "public").text)
@@ -94,7 +104,10 @@ def test_a_key_is_good_for_one_sign_in(api: Api) -> None:
     assert answer.status == 204
     assert ask(api, "GET", "/access").data["caller"] == {"kind": "owner", "name": ""}
     assert ask(api, "POST", "/api/notes", json={"data": {"text": "y"}}).status == 201
-    assert sign_in(api, key=key).error["message"].startswith("This key has already been used")
+    api.client.delete_cookie(answer.headers["Set-Cookie"].partition("=")[0])
+    again = sign_in(api, key=key)
+    assert again.error["message"].startswith("This key has already been used")
+    assert again.error["message"].endswith("stop the server with Ctrl-C and start it again")
     assert key not in "".join(map(str, (api.root / ".bifolio").rglob("*")))
 
 

@@ -13,7 +13,7 @@ from posixpath import normpath
 
 from flask import Response, request
 
-from server.api.identities import Identities
+from server.api.identities import COOKIE_SCHEME, Identities
 from server.api.request import read_body, require_permission, state_of
 from server.api.response import PUBLIC_REVALIDATE, encoding_for, in_brotli, matches
 from server.api.routes.handlers import Handlers
@@ -22,7 +22,14 @@ from server.api.studio.cookie import is_at_machine, read_cookie, require_own_pag
 from server.auth.owner import SESSION_PREFIX as OWNER_PREFIX
 from server.auth.owner import end_session, spend_key
 from server.config.model import Settings
-from server.errors import BadRequestError, ForbiddenError, NotFoundError, UnavailableError, ValidationError
+from server.errors import (
+    BadRequestError,
+    ForbiddenError,
+    NotFoundError,
+    UnauthorizedError,
+    UnavailableError,
+    ValidationError,
+)
 from server.service.cache_tags import tag_of_bytes
 from server.site.site import Site
 
@@ -46,7 +53,10 @@ IMPORT = re.compile(r'(?:^|[;}])(?:import|export)\b[^"();]*?"(\.{1,2}/[^"]+\.js)
 SHEET = "page.css"
 _SHEETS = re.compile(rb'^@import "\./([^"]+\.css)";\n', re.MULTILINE)
 _COMMENT = re.compile(rb"^[ \t]*/\*\*(?:(?!\*/).)*\*/[ \t]*$", re.MULTILINE | re.DOTALL)
-USED_KEY_MESSAGE = "This key has already been used, or is more than an hour old"
+USED_KEY_MESSAGE = (
+    "This key has already been used, or is more than an hour old. For a new key, stop the server with Ctrl-C "
+    "and start it again"
+)
 OTHER_MACHINE_MESSAGE = "A key can only be used on the machine where the server runs"
 
 
@@ -92,9 +102,19 @@ def bind(handles: Handlers, site: Site, identities: Identities) -> None:
             session = spend_key(site.root, key) if isinstance(key, str) else None
         except OSError as error:
             raise UnavailableError() from error
-        if session is None:
+        # Somebody who is signed in opens the address again: the browser would log an error for a 400.
+        if session is None and not (session := current_session()):
             raise ValidationError(USED_KEY_MESSAGE)
         return session
+
+    def current_session() -> str:
+        """Return the value of the request's cookie if it belongs to a valid session, otherwise ""."""
+        value = read_cookie(request.environ)
+        try:
+            identities.identify(f"{COOKIE_SCHEME} {value}", state_of(request).settings)
+        except UnauthorizedError:
+            return ""
+        return value
 
     def by_password(body: object) -> str:
         require_permission(request, "auth", "callback")

@@ -18,7 +18,7 @@ export function SignIn({ model, done }) {
     ${model.allows("auth", "callback") ? html`<${PasswordForm} done=${done} />` : ""}
     <p class="hint">
       On the machine that runs the server, open the address that <code>bifolio serve</code> prints. It contains
-      a key that signs you in.
+      a key that signs you in once. For a new key, stop the server with Ctrl-C and start it again.
     </p>
   </main>`;
 }
