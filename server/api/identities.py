@@ -1,6 +1,7 @@
 """Identification of a request's sender: an API token, a user, the owner or the public."""
 
 import logging
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("bifolio")
 
+_NO_EMAIL = re.compile(r"[<>@]")
 NO_SCHEME_MESSAGE = "Write Bearer before the token: Authorization: Bearer bifolio_…"
 # authorization scheme that `server.api.studio.cookie` uses for the studio's token
 COOKIE_SCHEME = "Studio"
@@ -147,7 +149,8 @@ class Identities:
         if actor is OWNER:
             return "", ""
         user = self.users.known(actor.user_id) if actor.user_id is not None else None
-        return (user.username, user.email) if user else (actor.name.removeprefix("token:"), "")
+        # The names of tokens from older releases can contain any characters.
+        return (user.username, user.email) if user else (_NO_EMAIL.sub("", actor.name[len("token:") :]), "")
 
     def identify(
         self, authorization: str, settings: Settings, *, ended: bool = False, waits: bool = True
@@ -181,6 +184,10 @@ class Identities:
         token = accounts.find_token(text, waits=waits)
         if token is None:
             raise UnauthorizedError()
+        if token.maker_id is not None:
+            maker = self.users.known(token.maker_id, waits=waits)
+            if maker is None or maker.blocked:
+                raise UnauthorizedError()
         accounts.last_uses.note(f"token {token.name}")
         return token.actor()
 

@@ -31,7 +31,7 @@ log = logging.getLogger("bifolio")
 
 KINDS = ("full-access", "read-only", "custom")
 NAME = "the accounts database"
-_COLUMNS = "name, kind, permissions, created_at, expires_at, branch_only"
+_COLUMNS = "name, kind, permissions, created_at, expires_at, branch_only, maker"
 # Maximum number of connections in each process. It is lower for a database server, because PostgreSQL limits
 # the total number of connections from all workers and machines.
 MAX_CONNECTIONS, MAX_CONNECTIONS_TO_SERVER = 64, 15
@@ -41,7 +41,8 @@ MAX_CONNECTIONS, MAX_CONNECTIONS_TO_SERVER = 64, 15
 class Token:
     """An API token, without its secret string.
 
-    `branch_only`: whether it may write only to branches other than the served one.
+    - `branch_only`: whether it may write only to branches other than the served one
+    - `maker`: the name of the actor who created it, such as `user:3`, or None if it was created by a command
     """
 
     name: str
@@ -50,6 +51,13 @@ class Token:
     created_at: str
     expires_at: str | None
     branch_only: bool = False
+    maker: str | None = None
+
+    @property
+    def maker_id(self) -> int | None:
+        """Return the id of the user who created the token, or None if it was not a user."""
+        kind, _, key = (self.maker or "").partition(":")
+        return int(key) if kind == "user" else None
 
     @property
     def expired(self) -> bool:
@@ -97,15 +105,26 @@ class Accounts:
         expires: timedelta | None = None,
         *,
         branch_only: bool = False,
+        maker: str | None = None,
+        ends_by: str | None = None,
     ) -> str:
-        """Create a token and return its secret string. Raises SetupError if the name is taken."""
+        """Create a token and return its secret string. It expires at `ends_by` at the latest.
+
+        Raises SetupError if another token has the name, with small or capital letters.
+        """
         # The string can't be read again, because the database stores only its SHA-256 hash.
         token = TOKEN_PREFIX + secrets.token_hex(32)
         ends = from_datetime(datetime.now(UTC) + expires) if expires else None
-        row = (_hash(token), name, kind, " ".join(sorted(set(permissions))), now(), ends, branch_only)
+        ends = min(filter(None, (ends, ends_by)), default=None)
+        allowed = " ".join(sorted(set(permissions)))
+        row = (_hash(token), name, kind, allowed, now(), ends, branch_only, maker)
+        marks = ", ".join("?" * len(row))
         try:
             with self.engine.writing() as connection:
-                connection.execute(f"INSERT INTO tokens (hash, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+                found = connection.execute("SELECT name FROM tokens WHERE lower(name) = ?", (name.lower(),))
+                if found.fetchone():
+                    raise DuplicateError(name)
+                connection.execute(f"INSERT INTO tokens (hash, {_COLUMNS}) VALUES ({marks})", row)
         except DuplicateError as error:
             fix = f"run `bifolio token revoke {name}`, or choose another name"
             raise SetupError("token", None, f'a token named "{name}" already exists', fix) from error
@@ -199,5 +218,5 @@ def _hash(token: str) -> str:
 
 
 def _token(row: Any) -> Token:
-    name, kind, permissions, created_at, expires_at, branch_only = row
-    return Token(name, kind, tuple(permissions.split()), created_at, expires_at, bool(branch_only))
+    name, kind, permissions, created_at, expires_at, branch_only, maker = row
+    return Token(name, kind, tuple(permissions.split()), created_at, expires_at, bool(branch_only), maker)

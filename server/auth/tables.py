@@ -40,13 +40,14 @@ CREATE INDEX IF NOT EXISTS ix_logins_user_id ON logins (user_id);
 CREATE INDEX IF NOT EXISTS ix_attempts_until ON attempts (until);
 CREATE UNIQUE INDEX IF NOT EXISTS users_name_key ON users (name_key);
 CREATE INDEX IF NOT EXISTS users_version ON users (version);
-CREATE INDEX IF NOT EXISTS tokens_branch_only ON tokens (branch_only)
+CREATE INDEX IF NOT EXISTS tokens_branch_only ON tokens (branch_only);
+CREATE INDEX IF NOT EXISTS tokens_maker ON tokens (maker)
 """
 # Columns that were added after the first release, by table. `complete` adds them to both old and new tables.
 # Each column has an index, because `complete` is called only if a table or an index is missing.
 ADDED_COLUMNS = {
     "users": {"name_key": "VARCHAR(200)", "version": "INTEGER NOT NULL DEFAULT 0"},
-    "tokens": {"branch_only": "BOOLEAN NOT NULL DEFAULT FALSE"},
+    "tokens": {"branch_only": "BOOLEAN NOT NULL DEFAULT FALSE", "maker": "VARCHAR(220)"},
 }
 
 

@@ -17,7 +17,7 @@ from server.config.values import read_duration
 from server.errors import ApiError, SetupError
 from server.schema.load import read_content_types
 from server.schema.spelling import suggestion
-from server.service.tokens import check_permissions
+from server.service.tokens import NAME_RULE, check_permissions, is_token_name
 from server.tools.terminal import check_site, one_line_errors, site_option
 
 
@@ -71,6 +71,8 @@ def create_token(
 ) -> None:
     """Create a token and print it. Only its hash is stored, so it can't be shown again."""
     check_site(root)
+    if not is_token_name(name):
+        raise SetupError("NAME", None, f'{NAME_RULE} (found "{name}")', "choose another name")
     check_permissions(kind, permissions, read_content_types(root))
     try:
         span = read_duration(expires) if expires else None

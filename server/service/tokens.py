@@ -1,9 +1,10 @@
 """Management of API tokens: which permissions they can have, and who may create or revoke them."""
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from server.auth.accounts import KINDS, Accounts, Token
 from server.auth.last_uses import token_key
@@ -15,18 +16,24 @@ from server.schema.model import Schema
 from server.schema.spelling import suggestion
 from server.service.read import Caller
 
-MAX_NAME_CHARS = 100
+MAX_NAME_CHARS = 64
+_NAME = re.compile(rf"(?!\.+$)[A-Za-z0-9_.-]{{1,{MAX_NAME_CHARS}}}")
+NAME_RULE = f"must be 1 to {MAX_NAME_CHARS} letters, digits, -, _ or ., and not only dots"
+if TYPE_CHECKING:
+    from server.auth.directory import Directory
+
 _FIELDS = ("name", "type", "permissions", "expires", "branchOnly")
 TOO_MUCH_MESSAGE = "You can't create or revoke a token that can do more than you"
 
 
 @dataclass(frozen=True, slots=True)
 class ListedToken:
-    """An API token, when it was last used, and whether the caller is allowed to revoke it."""
+    """An API token, when it was last used, whether the caller is allowed to revoke it, and its maker."""
 
     token: Token
     last_used: str | None
     changeable: bool
+    maker: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +47,32 @@ class NewToken:
     branch_only: bool
 
 
-def list_tokens(accounts: Accounts, caller: Caller) -> list[ListedToken]:
+def list_tokens(directory: "Directory", caller: Caller) -> list[ListedToken]:
     """Return all tokens, without their secret strings. Raises ForbiddenError."""
     require_of_site(caller.actor, TOKEN, "read", caller.state.schema)
-    used = accounts.last_uses.all()
+    used, tokens = directory.accounts.last_uses.all(), directory.accounts.tokens()
+    caller.budget.spend(len(tokens))
     return [
-        ListedToken(token, used.get(token_key(token.name)), may_manage(caller.actor, token))
-        for token in accounts.tokens()
+        ListedToken(
+            token,
+            used.get(token_key(token.name)),
+            may_manage(caller.actor, token),
+            _maker(directory, caller.actor, token),
+        )
+        for token in tokens
     ]
 
 
-def create_token(accounts: Accounts, caller: Caller, data: object) -> tuple[ListedToken, str]:
+def _maker(directory: "Directory", actor: Actor, token: Token) -> Mapping[str, Any] | None:
+    # The names of users are visible only to callers who may list users.
+    kind, _, name = (token.maker or "").partition(":")
+    if token.maker_id is None:
+        return {"kind": kind, "name": name} if kind else None
+    user = directory.users.known(token.maker_id) if actor.may("user", "find") else None
+    return {"kind": kind, "name": user.username if user else ""}
+
+
+def create_token(directory: "Directory", caller: Caller, data: object) -> tuple[ListedToken, str]:
     """Create a token. Return the token and its secret string.
 
     Raises ForbiddenError, ValidationError, or ConflictError if the name is taken.
@@ -59,13 +81,30 @@ def create_token(accounts: Accounts, caller: Caller, data: object) -> tuple[List
     new = _read(data, caller.state.schema)
     if not _covers_kind(caller.actor, new.kind, new.permissions):
         raise ForbiddenError(TOO_MUCH_MESSAGE, actor=caller.actor.name)
-    if any(token.name == new.name for token in accounts.tokens()):
-        raise ConflictError(f'A token named "{new.name}" already exists; choose another name')
-    secret = accounts.create_token(
-        new.name, new.kind, new.permissions, new.lifetime, branch_only=new.branch_only
-    )
-    made = next(token for token in accounts.tokens() if token.name == new.name)
-    return ListedToken(made, None, True), secret
+    accounts, maker = directory.accounts, _token_of(directory.accounts, caller.actor)
+    try:
+        secret = accounts.create_token(
+            new.name,
+            new.kind,
+            new.permissions,
+            new.lifetime,
+            branch_only=new.branch_only,
+            # A user is also the maker of tokens that the user's tokens create.
+            maker=maker.maker if maker and maker.maker_id is not None else caller.actor.name,
+            ends_by=maker.expires_at if maker else None,
+        )
+    except SetupError as error:
+        raise ConflictError(f'A token named "{new.name}" already exists; choose another name') from error
+    made = accounts.find_token(secret)
+    if made is None:
+        raise ConflictError("The token has been revoked or has expired already")
+    return ListedToken(made, None, True, _maker(directory, caller.actor, made)), secret
+
+
+def _token_of(accounts: Accounts, actor: Actor) -> Token | None:
+    kind, _, name = actor.name.partition(":")
+    tokens = accounts.tokens() if kind == "token" else []
+    return next((token for token in tokens if token.name == name), None)
 
 
 def revoke_token(accounts: Accounts, caller: Caller, name: str) -> None:
@@ -89,6 +128,11 @@ def _covers_kind(actor: Actor, kind: str, permissions: Iterable[str]) -> bool:
     if kind == "read-only":
         return actor.everything or actor.reading
     return covers(actor, permissions)
+
+
+def is_token_name(name: str) -> bool:
+    """Return whether a new token can have this name, which also names the author of its commits."""
+    return _NAME.fullmatch(name) is not None
 
 
 def check_permissions(kind: str, permissions: Sequence[str], schema: Schema) -> None:
@@ -121,8 +165,8 @@ def _read(data: Any, schema: Schema) -> NewToken:
             raise _invalid(str(name)[:100], f"is not one of {', '.join(_FIELDS)}")
     name, kind = data.get("name"), data.get("type")
     permissions = data.get("permissions") or []
-    if not isinstance(name, str) or not 0 < len(name.strip()) <= MAX_NAME_CHARS or not name.isprintable():
-        raise _invalid("name", f"must be a text of 1 to {MAX_NAME_CHARS} characters")
+    if not isinstance(name, str) or not is_token_name(name):
+        raise _invalid("name", NAME_RULE)
     if kind not in KINDS:
         raise _invalid("type", f"must be one of {', '.join(KINDS)}")
     if not isinstance(permissions, list) or not all(isinstance(one, str) for one in permissions):
@@ -134,7 +178,7 @@ def _read(data: Any, schema: Schema) -> NewToken:
     except SetupError as error:
         raise _invalid("permissions", f"are not valid: {error.message}") from error
     return NewToken(
-        name.strip(), kind, tuple(permissions), _lifetime(data.get("expires")), data.get("branchOnly", False)
+        name, kind, tuple(permissions), _lifetime(data.get("expires")), data.get("branchOnly", False)
     )
 
 

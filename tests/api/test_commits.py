@@ -90,6 +90,15 @@ def sound(root: Path) -> None:
     assert "refs/bifolio" not in git(root, "for-each-ref")
 
 
+def test_a_token_does_not_sign_commits_with_an_email_address(made: Callable[..., Api]) -> None:
+    api, name = made(), "Boss <boss@example.org>"
+    api.tokens[name] = api.accounts.create_token(name, "full-access")
+    assert api.put("/api/articles/walk", {"title": "Spring tide walk"}, name).status == 200
+    assert (
+        git(api.root, "log", "-1", "--format=%an <%ae>").strip() == "Boss bossexample.org <site@example.org>"
+    )
+
+
 def test_off(made: Callable[..., Api]) -> None:
     api = made({"site.yaml": ""})
     before = head(api.root)

@@ -1,8 +1,11 @@
 """Tests of `/users` and `/tokens`, with which administrators manage users, sessions and API tokens."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -272,10 +275,79 @@ def test_a_token_of_the_same_name_does_not_inherit_the_last_use(api: Api) -> Non
         api.ask("DELETE", "/tokens/news")
 
 
+def make_token(api: Api, name: str, who: str, **more: Any) -> Answer:
+    return api.post("/tokens", {"name": name, "type": "custom", "permissions": ["note.find"], **more}, who)
+
+
+def test_a_token_does_not_outlive_the_token_that_created_it(api: Api) -> None:
+    may = ("token.create", "token.read", "note.find")
+    api.tokens["brief"] = api.accounts.create_token("brief", "custom", may, timedelta(days=1))
+    ends = next(token.expires_at for token in api.accounts.tokens() if token.name == "brief")
+    assert make_token(api, "a", "brief").data["expiresAt"] == ends
+    assert make_token(api, "b", "brief", expires="1y").data["expiresAt"] == ends
+    assert make_token(api, "c", "brief", expires="1h").data["expiresAt"] < ends
+    assert make_token(api, "d", "full").data["expiresAt"] is None
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_the_tokens_of_a_blocked_or_deleted_user_stop_working(api: Api, is_deleted: bool) -> None:
+    may = ["token.create", "note.find"]
+    first = make_token(api, "first", "cleo", permissions=may).body["meta"]["secret"]
+    second = make_token(api, "second", first).body["meta"]["secret"]
+    makers = {token["name"]: token["maker"] for token in api.get("/tokens").data}
+    assert makers["first"] == makers["second"] == {"kind": "user", "name": "cleo"}
+    assert makers["full"] is None
+    api.token("reader", may=("token.read",))
+    assert {"kind": "user", "name": ""} in [token["maker"] for token in api.get("/tokens", "reader").data]
+    assert api.get("/api/notes", second).status == 200
+    if is_deleted:
+        assert api.ask("DELETE", f"/users/{number(api, 'cleo')}").status == 204
+    else:
+        assert change(api, "cleo", {"blocked": True}).status == 200
+    assert [api.get("/api/notes", secret).status for secret in (first, second)] == [401, 401]
+    if not is_deleted:
+        assert change(api, "cleo", {"blocked": False}).status == 200
+        assert api.get("/api/notes", second).status == 200
+
+
+def test_names_of_tokens_differ_in_more_than_case(api: Api) -> None:
+    assert make_token(api, "News", "full").status == 201
+    assert make_token(api, "news", "full").status == 409
+
+
+def test_a_token_that_is_created_twice_at_once_is_a_conflict(api: Api) -> None:
+    with ThreadPoolExecutor(8) as clients:
+        made = [answer.status for answer in clients.map(lambda _: make_token(api, "n", "full"), range(8))]
+    assert sorted(made) == [201, *[409] * 7]
+
+
+def test_a_token_with_a_name_from_an_older_release_can_be_revoked(api: Api) -> None:
+    api.accounts.create_token("Boss <boss@example.org> 1/2", "read-only")
+    path = "/tokens/" + quote("Boss <boss@example.org> 1/2", safe="")
+    assert api.ask("DELETE", path).status == 204
+    assert api.ask("DELETE", path).status == 404
+
+
+def test_tokens_are_listed_in_pages(api: Api) -> None:
+    names = [token["name"] for token in api.get("/tokens").data]
+    api.token("zoe")
+    answer = api.get("/tokens?page=2&pageSize=1")
+    assert [token["name"] for token in answer.data] == [sorted([*names, "zoe"])[1]]
+    assert answer.body["meta"]["pagination"]["total"] == len(names) + 1
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({"name": "", "type": "custom"}, "name must be a text of 1 to 100 characters"),
+        (
+            {"name": "", "type": "custom"},
+            "name must be 1 to 64 letters, digits, -, _ or ., and not only dots",
+        ),
+        ({"name": "..", "type": "read-only"}, "name must be"),
+        ({"name": "a/b", "type": "read-only"}, "name must be"),
+        ({"name": "Boss Person <boss@example.org>", "type": "read-only"}, "name must be"),
+        ({"name": "a" * 65, "type": "read-only"}, "name must be"),
+        ({"name": "\u0430", "type": "read-only"}, "name must be"),  # Cyrillic
         ({"name": "a", "type": "any"}, "type must be one of full-access, read-only, custom"),
         ({"name": "a", "type": "custom"}, "a custom token requires at least one permission"),
         ({"name": "a", "type": "custom", "permissions": ["none.find"]}, 'unknown content type "none"'),

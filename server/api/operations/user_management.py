@@ -76,6 +76,10 @@ _TOKEN = object_of(
         "expired": FLAG,
         "lastUsed": {**or_null(TIMESTAMP), "description": "When the token was last used, to five minutes."},
         "branchOnly": FLAG,
+        "maker": {
+            **or_null(object_of({"kind": TEXT, "name": TEXT})),
+            "description": "The user or token that created the token; null if it was the command line.",
+        },
         "changeable": {**FLAG, "description": "Whether the caller may revoke the token."},
     }
 )
@@ -238,7 +242,16 @@ USERS = Area(
             may(TOKEN, "read"),
             Docs(
                 "List API tokens",
-                {200: answer("The tokens.", object_of({"data": list_of(_TOKEN)}))},
+                {
+                    200: answer(
+                        "The tokens, by name. Without `page` and `pageSize`, all of them.",
+                        object_of(
+                            {"data": list_of(_TOKEN), "meta": object_of({"pagination": ref("Pagination")})},
+                            optional=("meta",),
+                        ),
+                    )
+                },
+                PAGES,
                 errors=(*READ, 503),
             ),
         ),
@@ -262,7 +275,7 @@ USERS = Area(
         Operation(
             "revokeToken",
             "DELETE",
-            "/tokens/{name}",
+            "/tokens/{name:path}",
             may(TOKEN, "revoke"),
             Docs("Revoke an API token", _DONE, [in_path("name", "The name of a token.")], errors=_ERRORS),
         ),

@@ -104,13 +104,21 @@ def bind_tokens(handles: Handlers, identities: Identities) -> None:
     @handles("listTokens")
     def find_tokens() -> Response:
         caller = caller_of(request)
-        rows = [token_json(token) for token in list_tokens(identities.directory().accounts, caller)]
-        return answer_within(request, {"data": rows}, PRIVATE_REVALIDATE)
+        params, settings = parameters(request), state_of(request).settings
+        found = list_tokens(identities.directory(), caller)
+        paging = {name: params[name] for name in ("page", "pageSize") if name in params}
+        if not paging:
+            rows = [token_json(token) for token in found]
+            return answer_within(request, {"data": rows}, PRIVATE_REVALIDATE)
+        page = read_page(paging, settings)
+        rows = [token_json(token) for token in found[page.start : page.start + page.limit]]
+        meta = {"pagination": pagination(page, len(found))}
+        return answer_within(request, {"data": rows, "meta": meta}, PRIVATE_REVALIDATE)
 
     @handles("createToken")
     def new_token() -> Response:
         caller, data = caller_of(request), data_of(read_body(request))
-        token, secret = create_token(identities.directory().accounts, caller, data)
+        token, secret = create_token(identities.directory(), caller, data)
         return answer(dumps({"data": token_json(token), "meta": {"secret": secret}}), 201, NO_STORE)
 
     @handles("revokeToken")
@@ -155,6 +163,7 @@ def token_json(listed: ListedToken) -> dict[str, Any]:
         "expired": token.expired,
         "lastUsed": listed.last_used,
         "branchOnly": token.branch_only,
+        "maker": listed.maker,
         "changeable": listed.changeable,
     }
 
