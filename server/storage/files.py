@@ -134,6 +134,12 @@ def link_mark(path: Path) -> FileMark | None:
         return None
 
 
+# Windows reserves these names for devices, even with a file extension.
+DEVICE_NAMES = frozenset(
+    ["con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))]
+)
+
+
 def ignored(name: str) -> bool:
     """Return True if files with this name are ignored, such as hidden files and editor backups."""
     return name.startswith((".", "#")) or name.endswith(("~", ".swp", ".tmp")) or name in SKIPPED_FOLDERS

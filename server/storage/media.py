@@ -4,6 +4,7 @@ such as `photo.jpg.yaml` override values from the media file.
 
 import mimetypes
 import posixpath
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from server.formats.tree import Tree
 from server.paths import UPLOADS, UPLOADS_URL
 from server.schema.model import FILE_FIELDS, PLACEHOLDER, Type
 from server.storage.bucket.stored import DESCRIPTION_KEY, StoredFile, StoredObject, object_of
-from server.storage.files import ignored
+from server.storage.files import DEVICE_NAMES, ignored
 from server.storage.images.kinds import MEASURED_ENDINGS, ImageSize, is_text, kilobytes, sniff
 from server.storage.images.variants import Placeholder, describe_variants, split_variant_path
 
@@ -51,6 +52,7 @@ _EXTRA_TYPES = {
     "application/vnd.oasis.opendocument.spreadsheet": "ods",
     "application/vnd.oasis.opendocument.presentation": "odp",
 }  # fmt: skip
+_NOT_PORTABLE = re.compile(r'[\\:*?"<>|]')
 _UNKNOWN_TYPE = "application/octet-stream"
 _TYPES = mimetypes.MimeTypes()
 _TYPES.encodings_map, _TYPES.suffix_map = {}, {}  # Emptied, so that x.tar.gz is application/gzip.
@@ -94,9 +96,17 @@ def media_key(path: str) -> str | None:
 
 
 def is_media_name(name: str) -> bool:
-    """Return whether a path inside content/uploads/ can be the name of a media file or folder."""
-    parts = name.split("/")
-    return name.isprintable() and all(part and not ignored(part) and len(part) < 250 for part in parts)
+    """Return whether a path inside content/uploads/ can be the name of a new media file or folder.
+
+    The name must be valid on every operating system.
+    """
+    return name.isprintable() and not _NOT_PORTABLE.search(name) and all(map(_is_part, name.split("/")))
+
+
+def _is_part(part: str) -> bool:
+    is_device = part.partition(".")[0].strip().lower() in DEVICE_NAMES
+    is_trimmed = part == part.strip().rstrip(".")
+    return bool(part) and is_trimmed and not is_device and not ignored(part) and len(part) < 250
 
 
 def read_media(

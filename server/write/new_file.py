@@ -8,7 +8,7 @@ from server.documents.file_keys import draft_key_value, file_name_for
 from server.documents.path_rules import ENDINGS, PathClaim, is_partial
 from server.errors import ConflictError
 from server.storage.document_text import new_text
-from server.storage.files import ignored
+from server.storage.files import DEVICE_NAMES, ignored
 from server.write.context import Context, Values
 from server.write.request import Address
 from server.write.write_timestamps import timestamps_of_new_file
@@ -16,10 +16,6 @@ from server.write.write_timestamps import timestamps_of_new_file
 MAX_NAME_BYTES = 120
 _ENDINGS: Mapping[str, str] = {"md": ".md", "json": ".json", "yaml": ".yaml", "toml": ".toml"}
 _NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.~-]*[A-Za-z0-9_-])?")
-# Windows reserves these names for devices, even with a file extension.
-_DEVICE_NAMES = frozenset(
-    ["con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))]
-)
 
 
 def write_new(context: Context, address: Address, document_id: str, values: Values, path: str) -> None:
@@ -84,7 +80,7 @@ def _is_name(text: str) -> bool:
     return (
         len(text) <= MAX_NAME_BYTES
         and _NAME.fullmatch(text) is not None
-        and text.partition(".")[0].lower() not in _DEVICE_NAMES
+        and text.partition(".")[0].lower() not in DEVICE_NAMES
         and not ignored(text)
         and not is_partial(text)
     )

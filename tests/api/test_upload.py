@@ -13,6 +13,7 @@ import zlib
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from PIL import Image
@@ -147,8 +148,39 @@ def test_a_new_file_can_be_stored_in_a_folder_under_an_id_of_the_client(api: Api
     for wrong in ({"folder": "../x"}, {"folder": "a//b"}, {"folder": ".git"}, {"documentId": "short"}):
         assert upload(api, (b"text", "f.txt"), fileInfo=json.dumps(wrong)).status == 400
     assert upload(api, (b"text", "f.txt"), fileInfo='{"folder": 3}').status == 201  # of a client of Strapi
-    moved = upload(api, query=f"?id={id_}", fileInfo='{"folder": "x", "documentId": "x"}').body
-    assert (moved["url"], moved["documentId"]) == (file["url"], id_)
+    same = upload(api, query=f"?id={id_}", fileInfo='{"folder": 3, "documentId": "x"}').body
+    assert (same["url"], same["documentId"]) == (file["url"], id_)
+    moved = upload(api, query=f"?id={id_}", fileInfo='{"folder": "x"}')
+    assert (moved.status, "use POST /api/upload/files/ID/move" in moved.error["message"]) == (400, True)
+
+
+@pytest.mark.parametrize(
+    "folder",
+    ["CON", "nul", "a/COM1.png", "aux.d/x", "a:b", "a\\b", "ships.", "ships /x", " ships", "a*"],
+)
+def test_a_folder_has_a_name_that_every_system_allows(api: Api, folder: str) -> None:
+    answer = upload(api, (b"text", "f.txt"), fileInfo=json.dumps({"folder": folder}))
+    assert (answer.status, "must be the path of a folder" in answer.error["message"]) == (400, True)
+
+
+def test_folders_differ_in_more_than_case(api: Api) -> None:
+    """On file systems that ignore case, or that store names in another Unicode form, they would be one."""
+    nfc, nfd = "Caf\u00e9", "Cafe\u0301"
+    for folder, status, stored in (
+        ("Ships/Old", 201, "Ships/Old"),
+        ("ships", 409, ""),
+        ("Ships/old/1", 409, ""),
+        ("Ships/New", 201, "Ships/New"),
+        (nfd, 201, nfc),
+        (nfc, 201, nfc),
+    ):
+        answer = upload(api, (b"text", "f.txt"), fileInfo=json.dumps({"folder": folder}))
+        assert answer.status == status, folder
+        if stored:
+            assert unquote(answer.body[0]["url"]).startswith(f"/uploads/{stored}/f_")
+    both = [json.dumps({"folder": folder}) for folder in ("Port", "port")]
+    answer = upload(api, (b"a", "a.txt"), (b"b", "b.txt"), fileInfo=f"[{','.join(both)}]")
+    assert answer.status == 409
 
 
 @pytest.mark.parametrize(

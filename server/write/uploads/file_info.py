@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from server.documents.ids import to_nfc
 from server.errors import ValidationError
 from server.formats.json import read_json
 from server.formats.text_positions import KeyPath
@@ -50,7 +51,7 @@ def _folder(value: Any, path: KeyPath, faults: list[Fault]) -> str | None:
     # In Strapi, a folder has a number. Strapi's REST API ignores it, too.
     if not isinstance(value, str):
         return None
-    folder = value.strip("/")
+    folder = to_nfc(value.strip("/"))
     if folder and (len(folder) > MAX_NAME_CHARS or not is_media_name(folder)):
         faults.append(Fault(path, "must be the path of a folder, such as ships/2024"))
     return folder
@@ -121,6 +122,8 @@ def _info(item: Any, known: Mapping[str, Reader], path: KeyPath, faults: list[Fa
     if not isinstance(item, dict):
         faults.append(Fault(path, "must be an object"))
         return {}
+    if "folder" not in known and isinstance(item.get("folder"), str):
+        faults.append(Fault((*path, "folder"), "can't be changed here; use POST /api/upload/files/ID/move"))
     readers = {key: (read, item[key]) for key, read in known.items() if key in item}
     return {
         key: None if value is None else read(value, (*path, key), faults)

@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
+from posixpath import dirname
 from typing import Any
 
 from slugify import slugify
@@ -19,7 +20,15 @@ from server.paths import UPLOADS
 from server.schema.model import UPLOAD
 from server.storage.bucket.stored import DESCRIPTION_KEY, StoredFile
 from server.storage.document_text import change_text, new_text
-from server.storage.media import REPLACED_KEY, SIDECAR_SUFFIX, ending_of, media_key, mime_type, true_ending
+from server.storage.media import (
+    REPLACED_KEY,
+    SIDECAR_SUFFIX,
+    ending_of,
+    media_key,
+    mime_type,
+    true_ending,
+    upload_path,
+)
 from server.write.context import Context, syntax_errors_as_conflicts
 from server.write.uploads.attach import Attachment, attach
 from server.write.uploads.file_info import CONTROL_CHARS, INFO_READERS, MAX_NAME_CHARS
@@ -81,9 +90,14 @@ def find_file(snapshot: Snapshot, locale: str, key: str, error_message: str = "f
 
 
 def upload(request: Upload, context: Context) -> tuple[str, ...]:
-    """Store the files, and return their paths. Raises ConflictError if a requested documentId is in use."""
+    """Store the files, and return their paths.
+
+    Raises ConflictError if a requested documentId is in use, or if a requested folder differs from another
+    folder only in case.
+    """
     _refuse_used_ids(request, context)
-    paths = tuple(_add(context, file) for file in request.files)
+    folders = _folders(context.snapshot) if any(file.info.get("folder") for file in request.files) else {}
+    paths = tuple(_add(context, file, folders) for file in request.files)
     if request.attachment:
         media_keys = [media_key(path) or path for path in paths]
         attach(context, request.actor, request.attachment, media_keys)
@@ -122,9 +136,36 @@ def remove(key: str, context: Context) -> str:
     return path
 
 
-def _add(context: Context, incoming: ReceivedFile) -> str:
+def _folders(snapshot: Snapshot) -> dict[str, str]:
+    """Return the folders in content/uploads/, by their name in lower case and Unicode NFC."""
+    found: dict[str, str] = {}
+    for path in {dirname(file.path) for file in snapshot.media.values()}:
+        folder = upload_path(path) or ""
+        while folder and found.get(_folded(folder)) != folder:
+            found[_folded(folder)] = folder
+            folder = dirname(folder)
+    return found
+
+
+def _folded(name: str) -> str:
+    return to_nfc(to_nfc(name).casefold())
+
+
+def _existing_folder(requested: str, folders: dict[str, str]) -> str:
+    """Return the folder as it is written on the disk. A new folder is added to `folders`."""
+    # Some file systems ignore case, and some store names in Unicode NFD.
+    folder = ""
+    for part in filter(None, requested.split("/")):
+        wanted = f"{folder}/{part}".lstrip("/")
+        folder = folders.setdefault(_folded(wanted), wanted)
+        if to_nfc(folder) != to_nfc(wanted):
+            raise ConflictError(f'The folder "{wanted}" differs from "{folder}" only in case; use "{folder}"')
+    return folder
+
+
+def _add(context: Context, incoming: ReceivedFile, folders: dict[str, str]) -> str:
     name = _name(incoming)
-    folder = f"{UPLOADS}/{incoming.info.get('folder') or ''}".rstrip("/")
+    folder = f"{UPLOADS}/{_existing_folder(incoming.info.get('folder') or '', folders)}".rstrip("/")
     path = f"{folder}/{_file_name(context, incoming, name, folder)}"
     described = {key: incoming.info[key] for key in INFO_READERS if incoming.info.get(key) is not None}
     document_id = incoming.info.get("documentId") or new_document_id()
