@@ -85,6 +85,10 @@ def test_an_image_shrinks_until_it_fits(api: Api) -> None:
         ({"type": "upload", "documentId": "terms.pdf", "image": True}, "is not an image (application/pdf)"),
         ({"type": "upload", "documentId": "terms.pdf", "status": "draft"}, "with the type upload"),
         ({"type": "upload"}, '"documentId" is missing'),
+        (
+            {"type": "upload", "documentId": "terms.pfd"},
+            '"terms.pfd"; did you mean "terms.pdf"?',
+        ),
         ({"type": "tag", "documentId": "sea", "image": True}, "without the type upload"),
     ],
 )

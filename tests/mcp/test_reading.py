@@ -141,9 +141,9 @@ def test_search_finds_documents_of_some_types(agent: Agent) -> None:
         ("find", {"type": "article", "filters": {"titel": "a"}}, 400, "titel"),
         ("find", {"type": "home"}, 400, "home is a single type; use get"),
         ("get", {"type": "article"}, 404, '"documentId" is missing'),
-        ("get", {"type": "article", "documentId": "none"}, 404, "Not Found"),
-        ("get", {"type": "article", "documentId": "fog/../tide"}, 404, "Not Found"),
-        ("get", {"type": "article", "documentId": "fog%2F"}, 404, "Not Found"),
+        ("get", {"type": "article", "documentId": "none"}, 404, "find lists the documents"),
+        ("get", {"type": "article", "documentId": "fog/../tide"}, 404, "There is no article"),
+        ("get", {"type": "article", "documentId": "fog%2F"}, 404, 'did you mean "fog"?'),
         ("search", {}, 400, '"q" is missing'),
     ],
 )

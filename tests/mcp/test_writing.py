@@ -315,7 +315,11 @@ def test_new_problems_are_in_the_answer(agent: Agent) -> None:
         ({"action": "create", "type": "tag", "status": "draft", "data": {}}, "type tag has no drafts"),
         ({"action": "update", "type": "home", "status": "draft"}, "when the branch is merged. Omit"),
         ({"action": "publish", "type": "article", "documentId": "fog", "data": {}}, 'has no "data"'),
-        ({"action": "update", "type": "article", "documentId": "none", "data": {"title": "a"}}, "Not Found"),
+        (
+            {"action": "update", "type": "article", "documentId": "none", "data": {"title": "a"}},
+            'no article "none"',
+        ),
+        ({"action": "update", "type": "article", "documentId": "fgo"}, 'did you mean "fog"?'),
         ({"action": "delete", "type": "tag", "documentId": "x", "where": 1}, 'unknown key "where"'),
         (
             {"action": "update", "type": "article", "documentId": "fog", "data": {"titel": "a"}},

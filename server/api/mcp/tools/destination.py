@@ -225,6 +225,12 @@ def query_of(destination: Destination, *, dry_run: bool) -> Json:
     return {**branch, **({"dryRun": "true"} if dry_run else {})}
 
 
+def branch_of(destination: Destination) -> Json:
+    """Return the query parameter of a read from the branch to which writes go, if it exists."""
+    is_read = destination.branch and destination.exists
+    return {"at": destination.branch} if is_read else {}
+
+
 def body_of_write(reply: Reply, destination: Destination) -> Any:
     """Return the body of a successful write. Raises RestRequestError or PreconditionError.
 

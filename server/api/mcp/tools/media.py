@@ -2,10 +2,12 @@
 
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import unquote
 
 from server.api.mcp.json_rpc import Json
+from server.api.mcp.tools.missing import missing_file
 from server.api.mcp.tools.tool import Call, Image, Result, body_of, list_summary, listing
 from server.errors import LimitError, NotFoundError, ValidationError
 
@@ -49,6 +51,8 @@ def get_file(call: Call) -> Result:
         raise NotFoundError('"documentId" is missing')
     query = call.values("populate", "at")
     reply = call.gateway.send("GET", f"/api/upload/files/{key.replace('/', '%2F')}", query)
+    if reply.status == HTTPStatus.NOT_FOUND:
+        raise missing_file(call, call.values("at"))
     file = body_of(reply)
     content = {"data": _shown(file, call)}
     image = _image(file, call) if call.arguments.get("image") else None

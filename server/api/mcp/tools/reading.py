@@ -1,12 +1,14 @@
 """Tools that read content: site_info, get_schema, find, get and search."""
 
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 
 from server.api.mcp.gateway import content_path
 from server.api.mcp.json_rpc import Json
 from server.api.mcp.tools.destination import destination_of
 from server.api.mcp.tools.media import MEDIA, find_files, get_file, is_media
+from server.api.mcp.tools.missing import missing_document
 from server.api.mcp.tools.schemas import (
     AT,
     ID,
@@ -203,6 +205,8 @@ def get(call: Call) -> Result:
     type_ = type_of(call)
     query = call.values("fields", "populate", "status", "locale", "at")
     reply = call.gateway.send("GET", content_path(type_, required_id(call, type_)), query)
+    if reply.status == HTTPStatus.NOT_FOUND:
+        raise missing_document(call, type_, call.values("at"))
     document = body_of(reply)["data"]
     tag = {"etag": reply.headers["etag"]} if "etag" in reply.headers else {}
     shown = type_.singular if type_.kind == "singleType" else f"{type_.singular} {document['documentId']}"

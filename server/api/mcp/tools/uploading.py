@@ -5,6 +5,7 @@ import secrets
 from base64 import b64decode
 from binascii import Error as Base64Error
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from importlib import import_module
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
@@ -13,11 +14,13 @@ from server.api.mcp.gateway import Upload
 from server.api.mcp.json_rpc import Json, encode
 from server.api.mcp.tools.destination import (
     about_write,
+    branch_of,
     destination_of_write,
     new_branch,
     query_of,
 )
 from server.api.mcp.tools.media import SHOWN
+from server.api.mcp.tools.missing import missing_file
 from server.api.mcp.tools.schemas import BRANCH, OBJECT, TEXT, WRITTEN
 from server.api.mcp.tools.tool import Call, Result, Tool, body_of
 from server.errors import ForbiddenError, ValidationError
@@ -52,6 +55,8 @@ def upload(call: Call) -> Result:
         query["id"] = call.text("documentId")
     with new_branch(call, destination):
         reply = call.gateway.send("POST", "/api/upload", query, _form(file, info))
+        if reply.status == HTTPStatus.NOT_FOUND and not file:
+            raise missing_file(call, branch_of(destination))
         made = body_of(reply)
     [made] = made if isinstance(made, list) else [made]
     content = {

@@ -1,6 +1,9 @@
 """Tools that write documents: write and restore."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
+from http import HTTPStatus
 from typing import Any
 
 from server.api.mcp.gateway import Reply, content_path, quoted
@@ -10,6 +13,7 @@ from server.api.mcp.tools.destination import (
     Destination,
     about_write,
     body_of_write,
+    branch_of,
     destination_of_write,
     may_read_sources,
     new_branch,
@@ -17,6 +21,7 @@ from server.api.mcp.tools.destination import (
 )
 from server.api.mcp.tools.drafts import drafts_to_publish
 from server.api.mcp.tools.history import history_path
+from server.api.mcp.tools.missing import missing_document
 from server.api.mcp.tools.schemas import (
     BRANCH,
     DRY_RUN,
@@ -33,6 +38,7 @@ from server.api.mcp.tools.schemas import (
 )
 from server.api.mcp.tools.tool import (
     Call,
+    RestRequestError,
     Result,
     Tool,
     body_of,
@@ -66,11 +72,12 @@ def write(call: Call) -> Result:
         return call.gateway.send("POST", "/batch", query_of(destination, dry_run=True), body)
 
     if call.arguments.get("dryRun"):
-        files = body_of(dry_run())["data"]["files"]
+        with _naming_missing(call, destination):
+            files = body_of(dry_run())["data"]["files"]
         return Result(_line_of_dry_run(files), cut_lists({"documents": [], "files": files}, call))
     before, drafts = problems_before(call, destination), drafts_to_publish(call, destination)
     query = query_of(destination, dry_run=False) | ({DIFF: "true"} if may_read_sources(call) else {})
-    with new_branch(call, destination, dry_run):
+    with _naming_missing(call, destination), new_branch(call, destination, dry_run):
         reply = call.gateway.send("POST", "/batch", query, body)
         done = body_of_write(reply, destination)
     content = {
@@ -103,6 +110,22 @@ def _operation(call: Call, number: int, wanted: Json) -> Json:
     body = {} if action == "delete" else {"body": {"data": wanted.get("data", {})}}
     found = {"method": method, "path": f"{path}?{query_string(query)}" if query else path, **body}
     return found | inner.values("ifMatch")
+
+
+@contextmanager
+def _naming_missing(call: Call, destination: Destination) -> Iterator[None]:
+    """Context manager: say what exists instead of a document that an operation did not find."""
+    try:
+        yield
+    except RestRequestError as error:
+        details = error.reply.body["error"]["details"]
+        if error.reply.status != HTTPStatus.NOT_FOUND or "operation" not in details:
+            raise
+        wanted = call.arguments["operations"][details["operation"]]
+        if "{{" in str(wanted.get("documentId", "")):
+            raise
+        one = Call(wanted, call.gateway, call.settings)
+        raise missing_document(one, type_of(one), branch_of(destination), details) from error
 
 
 def _refuse_draft(call: Call, type_: Type) -> None:

@@ -1,0 +1,55 @@
+"""Messages for documents and media files that do not exist: what exists instead, as the caller may see it."""
+
+from typing import Any
+
+from server.api.mcp.gateway import content_path
+from server.api.mcp.json_rpc import Json
+from server.api.mcp.tools.tool import Call
+from server.errors import NotFoundError
+from server.schema.model import Type
+from server.schema.spelling import suggestion
+
+_MAX_IDS = 100
+_MAX_NAME_CHARS = 100
+
+
+def missing_document(call: Call, type_: Type, at: Json, details: Json | None = None) -> NotFoundError:
+    """Return the error for a document that the REST API did not find, on a branch or as served.
+
+    `call` has the arguments `documentId`, `locale` and `status`. The error names the locales in which the
+    document exists, or a similar id.
+    """
+    document_id, locale = call.text("documentId"), call.text("locale")
+    if type_.kind == "singleType" or not document_id:
+        return NotFoundError(details=details)
+    name = f'{type_.singular} "{document_id[:_MAX_NAME_CHARS]}"'
+    own = {"filters": {"documentId": document_id}, "locale": "*", "fields": ["locale"], **at}
+    status = call.values("status")
+    if locales := _values(call, type_, "locale", {**own, **status}):
+        found = ", ".join(sorted({*locales}))
+        return NotFoundError(f'The {name} does not exist in the locale "{locale}", but in {found}', details)
+    if type_.draft_publish and not status and _values(call, type_, "locale", {**own, "status": "draft"}):
+        return NotFoundError(f'The {name} is not published; to read its draft, use status "draft"', details)
+    near = {"fields": ["documentId"], "filters": {"documentId": {"$startsWithi": document_id[0]}}, **at}
+    ids = _values(call, type_, "documentId", near | ({"status": "draft"} if type_.draft_publish else {}))
+    others = [one for one in ids if one != document_id]
+    hint = suggestion(document_id[:_MAX_NAME_CHARS], others) or "find lists the documents"
+    return NotFoundError(f"There is no {name}; {hint}", details)
+
+
+def missing_file(call: Call, at: Json) -> NotFoundError:
+    """Return the error for a media file that the REST API did not find."""
+    document_id = call.text("documentId")
+    query = {"fields": ["documentId"], "pagination": {"pageSize": _MAX_IDS}, **at}
+    query["filters"] = {"documentId": {"$startsWithi": document_id[:1]}}
+    reply = call.gateway.send("GET", "/api/upload/files/page", query)
+    ids = [] if reply.is_error else [file["documentId"] for file in reply.body["data"]]
+    hint = suggestion(document_id[:_MAX_NAME_CHARS], ids) or "find with the type upload lists them"
+    return NotFoundError(f'There is no media file "{document_id[:_MAX_NAME_CHARS]}"; {hint}')
+
+
+def _values(call: Call, type_: Type, name: str, query: dict[str, Any]) -> list[str]:
+    """Return an attribute of documents that the caller may find."""
+    paged = {**query, "pagination": {"pageSize": _MAX_IDS}}
+    reply = call.gateway.send("GET", content_path(type_), paged)
+    return [] if reply.is_error else [str(one[name]) for one in reply.body["data"] if one.get(name)]

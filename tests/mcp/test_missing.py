@@ -1,0 +1,52 @@
+"""Tests of the errors for documents that do not exist: they name what exists, if the caller may see it."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.mcp.agents import Agent
+from tests.sites import Api, collection, documents, make, translated
+
+SETTINGS = """
+locales: {default: en, available: [en, fr, nl]}
+mcp: {enabled: true}
+roles: {public: {note: [find, findOne]}}
+"""
+FILES = {
+    "site.yaml": SETTINGS,
+    **collection("note", {"title": translated({"type": "string"})}, drafts=True, localized=True),
+    **documents("notes", fog={"title": "Fog"}),
+    "content/notes/fog.nl.json": '{"title": "Mist"}',
+    "content/notes/tide.draft.json": '{"title": "Tide"}',
+}
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    api = make(tmp_path_factory.mktemp("site"), FILES)
+    yield api
+    api.accounts.close()
+
+
+@pytest.mark.parametrize(
+    ("who", "arguments", "says"),
+    [
+        ("full", {"documentId": "fog", "locale": "fr"}, 'not exist in the locale "fr", but in en, nl'),
+        ("public", {"documentId": "fog", "locale": "fr"}, 'not exist in the locale "fr", but in en, nl'),
+        (
+            "full",
+            {"documentId": "tide"},
+            'is not published; to read its draft, use status "draft"',
+        ),
+        ("public", {"documentId": "tide"}, 'There is no note "tide"; find lists the documents'),
+        ("full", {"documentId": "tied"}, 'There is no note "tied"; did you mean "tide"?'),
+        ("public", {"documentId": "tied"}, 'There is no note "tied"; find lists the documents'),
+        ("full", {"documentId": "fgo", "status": "draft"}, 'did you mean "fog"?'),
+    ],
+)
+def test_a_missing_document_is_told_from_what_exists(
+    api: Api, who: str, arguments: dict[str, str], says: str
+) -> None:
+    called = Agent(api, who).call("get", type="note", **arguments)
+    assert called.error["status"] == 404
+    assert says in called.line
