@@ -10,14 +10,17 @@ from typing import Any
 from server.documents.ids import to_nfc
 from server.documents.readers import READERS, InvalidValue
 from server.documents.timestamps import read_partial_timestamp, read_timestamp
-from server.errors import ValidationError, invalid_key
+from server.errors import SUGGESTION, ValidationError, invalid_key
 from server.query import qs
 from server.query.ast import NO_FILTER, And, Compare, EmptyAttribute, Filter, Or, RelatedMatch
 from server.query.operators import LOGIC, OPERATORS, text_of
 from server.query.qs import DeferredErrors, read_boolean
 from server.query.queryable_attributes import AttributePath, find_attribute, target_of
 from server.schema.model import UPLOAD, Attribute, Schema, Type
+from server.schema.spelling import Suggestions
 
+_MAX_NAME_CHARS = 100
+_MIN_SIMILARITY = 0.8  # names of operators are short: $like is not $lte
 _DIGITS = re.compile(r"[0-9]{1,18}")
 
 
@@ -94,7 +97,11 @@ class _FilterParser:
         if key not in OPERATORS:
             # `id` and `documentId` are not attributes, so they are not part of the path in the error.
             named = path[:-1] if attribute.name in ("id", "documentId") else path
-            raise invalid_key(key, ".".join(named) or None, self.param)
+            error = invalid_key(key, ".".join(named) or None, self.param)
+            operator = f"${key[:_MAX_NAME_CHARS].lstrip('$')}"  # The $ is often forgotten.
+            if near := Suggestions().nearest(operator, OPERATORS, _MIN_SIMILARITY):
+                error.details[SUGGESTION] = near
+            raise error
         return self.compare(attribute, at, key, value, path, negated)
 
     def compare(

@@ -139,6 +139,18 @@ def test_search_finds_documents_of_some_types(agent: Agent) -> None:
         ("find", {"type": "artcle"}, 404, 'did you mean "article"?'),
         ("find", {"type": "zzz"}, 404, "the types are article, home, tag"),
         ("find", {"type": "article", "filters": {"titel": "a"}}, 400, "titel"),
+        (
+            "find",
+            {"type": "article", "filters": {"title": {"contains": "a"}}},
+            400,
+            'did you mean "$contains"?',
+        ),
+        (
+            "find",
+            {"type": "article", "filters": {"title": {"$contain": "a"}}},
+            400,
+            'did you mean "$contains"?',
+        ),
         ("find", {"type": "home"}, 400, "home is a single type; use get"),
         ("get", {"type": "article"}, 404, '"documentId" is missing'),
         ("get", {"type": "article", "documentId": "none"}, 404, "find lists the documents"),

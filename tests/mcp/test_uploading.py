@@ -76,6 +76,14 @@ def test_a_private_address_needs_webhooks_allow(make_site: Make, images: str) ->
     assert "not a public address" in agent.call("upload", url=f"{images}/fog.gif").line
 
 
+def test_a_data_url_is_accepted(agent: Agent) -> None:
+    data = f"data:image/gif;base64,{b64encode(GIF).decode()}"
+    made = valid("upload", agent.call("upload", data=data, name="buoy.gif"))
+    assert (made.data["name"], made.data["mime"]) == ("buoy.gif", "image/gif")
+    wrong = data.replace("gif", "png")
+    assert agent.call("upload", data=wrong, name="buoy").data["name"] == "buoy.gif"
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

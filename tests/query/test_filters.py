@@ -411,7 +411,8 @@ def test_unknown_keys_are_named_in_errors(
 ) -> None:
     error = things.get(f"/api/things?{query}").error
     assert (error["status"], error["name"], error["message"]) == (400, "ValidationError", message)
-    assert error["details"] == {"key": key, "path": path, "source": "query", "param": "filters"}
+    details = {"key": key, "path": path, "source": "query", "param": "filters"}
+    assert {name: value for name, value in error["details"].items() if name != "suggestion"} == details
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from server.storage.media import ending_of, mime_type, true_ending
 from server.write.uploads.uploading import ENDING
 
 _DESCRIPTION = ("name", "alternativeText", "caption", "focalPoint")
+_DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w.=-]+)*;base64,", re.ASCII)
 _BINARY = "application/octet-stream"
 
 
@@ -92,7 +93,8 @@ def _file(call: Call) -> _File:
             raise ValidationError('"name" is missing; it needs an extension such as .jpg')
         _check_name(name)
         try:
-            return _named(_File(b64decode(data, validate=True), name, _BINARY))
+            kind, content = _data_url(data)
+            return _named(_File(b64decode(content, validate=True), name, kind))
         except (Base64Error, ValueError) as error:
             raise ValidationError('"data" is not base64') from error
     _check_name(name)
@@ -103,6 +105,12 @@ def _file(call: Call) -> _File:
     )
     name = name or unquote(urlsplit(url).path).rpartition("/")[2] or "file"
     return _named(_File(found, name, media_type or _BINARY))
+
+
+def _data_url(data: str) -> tuple[str, str]:
+    """Return the media type and the base64 of a data URL, or of base64 without a prefix."""
+    found = _DATA_URL.match(data)
+    return (found[1] or _BINARY, data[found.end() :]) if found else (_BINARY, data)
 
 
 def _check_name(name: str) -> None:
