@@ -25,6 +25,13 @@ def api(make_site: Make) -> Api:
     return api
 
 
+def test_a_publication_without_a_draft_says_so(api: Api) -> None:
+    called = write(Agent(api), {"action": "publish", "type": "article", "documentId": "tide"})
+    assert called.content["note"].startswith("Nothing to publish")
+    called = write(Agent(api), {"action": "publish", "type": "article", "documentId": "fog"})
+    assert "note" not in called.content
+
+
 def test_an_update_that_publishes_drafts_says_so(api: Api) -> None:
     agent = Agent(api)
     body: dict[str, Any] = {"action": "update", "type": "article", "data": {"rating": 5}}

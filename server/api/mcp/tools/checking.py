@@ -92,7 +92,7 @@ TOOLS = (
         "check",
         "Check for problems",
         "Problems such as dangling relations and broken links, in the served content or "
-        "in what a branch changed.",
+        "in a branch's changes.",
         {
             "branch": {**BRANCH, "description": "Default: the served content"},
             "paths": {**PATHS, "items": TEXT, "minItems": 1, "maxItems": MAX_PATHS},

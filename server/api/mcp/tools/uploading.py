@@ -156,7 +156,7 @@ TOOLS = (
         "upload",
         "Upload a file",
         "Add a file to the media library, from base64 or a URL of an allowed host. With documentId: "
-        "change the name, alternativeText, caption or focalPoint of that file.",
+        "change that file's name, texts or focalPoint.",
         {
             "data": {"type": "string", "description": "Base64"},
             "url": TEXT,

@@ -85,7 +85,7 @@ def write(call: Call) -> Result:
         "files": done.get("files"),
         "problems": new_problems(call, destination, before),
         **about_write(call, destination, reply.headers.get("bifolio-commit", "")),
-        **({"note": _note_of_drafts(drafts)} if drafts else {}),
+        **({"note": note} if (note := _note(call, drafts, done.get("files"))) else {}),
     }
     return Result(_line_of_write(content, destination), cut_lists(content, call))
 
@@ -137,6 +137,13 @@ def _refuse_draft(call: Call, type_: Type) -> None:
         f"The content type {type_.singular} has no drafts; the change would be published {when}. "
         'Omit "status"'
     )
+
+
+def _note(call: Call, drafts: list[str], files: list[Any] | None) -> str:
+    """Return what a write did that the agent may not expect, or ""."""
+    if files == [] and all(one["action"] == "publish" for one in call.arguments["operations"]):
+        return "Nothing to publish: no draft differs from what is published."
+    return _note_of_drafts(drafts) if drafts else ""
 
 
 def _note_of_drafts(drafts: list[str]) -> str:
