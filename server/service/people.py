@@ -19,7 +19,7 @@ from server.schema.model import ROLE, USER, Schema
 from server.service.forms import field_error, field_errors, form_error
 from server.service.read import Params, Reader
 from server.service.render import Renderer, dumps
-from server.service.user_management import require_role
+from server.service.user_management import require_role, require_takeover
 from server.write.faults import UNSAID
 
 USER_FIELDS = (
@@ -88,7 +88,7 @@ class People:
     def update(self, user_id: int, body: object, params: Params) -> bytes:
         query = self._query_of_write(params, populate="role")
         values = _read(body, self.reader.state.settings, creating=False)
-        self._require_role_of(user_id)
+        self._require_role_of(user_id, is_takeover="password" in values or "email" in values)
         if "role" in values:
             require_role(self.reader.actor, self.reader.state.settings, values["role"])
         return self._show(query, self.users.update(user_id, values))
@@ -112,11 +112,15 @@ class People:
         self._require_role_of(user_id)
         return self._show(query, self.users.delete(user_id), before)
 
-    def _require_role_of(self, user_id: int) -> None:
-        """Raise ForbiddenError if the user can do more than the caller."""
+    def _require_role_of(self, user_id: int, *, is_takeover: bool = False) -> None:
+        """Raise ForbiddenError if the user can do more than the caller.
+
+        `is_takeover`: whether the change would allow the caller to sign in as the user.
+        """
         user = self.users.get(user_id)
         if user is not None:
-            require_role(self.reader.actor, self.reader.state.settings, user.role)
+            check = require_takeover if is_takeover else require_role
+            check(self.reader.actor, self.reader.state.settings, user.role)
 
     def _query(self, params: Params) -> Query:
         query = self.reader.query(params, many=True)

@@ -49,6 +49,25 @@ from server.write.precondition import version_of_text
 MAX_CHANGES = 200  # for one request
 BUILT_IN_ROLES = frozenset(DEFAULTS.roles)
 NEW_ROLE = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,49}")
+# YAML reads some of these words as another value, and objects in JavaScript have members with the others.
+_NO_ROLES = frozenset(
+    [
+        "null",
+        "true",
+        "false",
+        "yes",
+        "no",
+        "on",
+        "off",
+        "y",
+        "n",
+        "constructor",
+        "prototype",
+        "tostring",
+        "valueof",
+        "hasownproperty",
+    ]
+)
 _FOUND = re.compile(r" \(found .*\)", re.DOTALL)
 _MORE = re.compile(r" \(\[more\]\([^)]*\)\)")
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
@@ -248,8 +267,13 @@ def role_change(caller: Caller, settings: Settings, if_match: str, role: str, da
         raise ValidationError(
             'The request body must look like {"data": {"permissions": {"article": ["find"]}}}'
         )
-    if role not in settings.roles and not NEW_ROLE.fullmatch(role):
+    if role not in settings.roles and (not NEW_ROLE.fullmatch(role) or role.lower() in _NO_ROLES):
         raise ValidationError("A role's name must be letters, digits, - and _, beginning with a letter")
+    if not covers(caller.actor, settings.roles.get(role, frozenset())):
+        raise ForbiddenError(
+            f"You can't change the role {role}, because it has permissions that you don't have",
+            actor=caller.actor.name,
+        )
     known = grantable_actions(caller.state.schema)
     values: dict[Path, Any] = {} if role in settings.roles else {("roles", role): {}}
     for subject, actions in permissions.items():

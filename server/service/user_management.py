@@ -81,9 +81,8 @@ class UserManagement:
 
     def sessions(self, key: str) -> Sequence[Login]:
         """Return a user's sessions, the last used first. Raises ForbiddenError or NotFoundError."""
-        if not self._is_own(key):
-            self._require("update")
-        return self.directory.logins.of_user(self._user(key).id)
+        user = self._user(key) if self._is_own(key) else self._user_to_change(key)
+        return self.directory.logins.of_user(user.id)
 
     def assignable_roles(self) -> Mapping[str, bool]:
         """Return the roles that users can have, and for each whether the caller can give it."""
@@ -115,6 +114,8 @@ class UserManagement:
         Raises ForbiddenError or NotFoundError.
         """
         user = self._user_to_change(key)
+        if user.id not in self.directory.users.invited():
+            require_takeover(self.caller.actor, self.settings, user.role)
         return self._listed([user])[0], self.directory.users.invitation_code(user)
 
     def update(self, key: str, data: object, if_match: str) -> ListedUser:
@@ -128,6 +129,8 @@ class UserManagement:
         values = self._read(data, creating=False)
         if "role" in values:
             require_role(self.caller.actor, self.settings, values["role"])
+        if "email" in values and user.id != self.caller.actor.user_id:
+            require_takeover(self.caller.actor, self.settings, user.role)
         if user.id == self.caller.actor.user_id and values.get("blocked"):
             raise ValidationError("You can't block yourself")
         expected = user.updated_at if if_match.strip() == "*" else if_match.strip().strip('"')
@@ -230,6 +233,16 @@ def may_assign(actor: Actor, settings: Settings, role: str) -> bool:
 
 def require_role(actor: Actor, settings: Settings, role: str) -> None:
     if not may_assign(actor, settings, role):
+        raise ForbiddenError(TOO_MUCH_MESSAGE, actor=actor.name)
+
+
+def require_takeover(actor: Actor, settings: Settings, role: str) -> None:
+    """Raise ForbiddenError unless the actor can do all that a role can.
+
+    With a new password, invitation or email address, the actor could sign in as the user. Unlike for other
+    changes, this also applies to the role DEFAULT_ROLE.
+    """
+    if not covers(actor, settings.roles.get(role, frozenset())):
         raise ForbiddenError(TOO_MUCH_MESSAGE, actor=actor.name)
 
 

@@ -251,6 +251,19 @@ def test_a_role_is_changed_created_and_deleted(api: Api) -> None:
     assert change(api, "/roles/none", None, method="DELETE").status == 404
 
 
+@pytest.mark.parametrize("name", ["null", "True", "constructor", "1a", "a b"])
+def test_a_new_role_has_a_name_that_programs_can_use(api: Api, name: str) -> None:
+    answer = change(api, f"/roles/{name}", {"permissions": {"note": ["find"]}})
+    assert (answer.status, "A role's name must be" in answer.error["message"]) == (400, True)
+
+
+def test_nobody_changes_a_role_that_can_do_more(api: Api) -> None:
+    api.token("weak", may=("role.find", "role.update", "user.find"))
+    answer = change(api, "/roles/editor", {"permissions": {"user": ["find"]}}, "weak")
+    assert (answer.status, "permissions that you don't have" in answer.error["message"]) == (403, True)
+    assert api.read("site.yaml") == SITE
+
+
 def test_nobody_grants_or_revokes_a_permission_that_they_lack(api: Api) -> None:
     for role, permissions in (
         ("chief", {"source": ["read"]}),

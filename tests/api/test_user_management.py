@@ -167,6 +167,25 @@ def test_a_blocked_user_is_signed_out(api: Api) -> None:
     assert change(api, "cleo", {"blocked": True}, "cleo").error["message"] == "You can't block yourself"
 
 
+def test_only_callers_who_can_do_the_same_can_sign_in_as_an_existing_user(api: Api) -> None:
+    """Everybody may manage users with the role of new users, but not read what only these users can read."""
+    key, new = number(api, "ann"), {"username": "nell", "email": "nell@example.org"}
+    api.token("desk", may=("user.find", "user.create", "user.update", "token.read"))
+    made = api.post("/users", new, "desk")
+    assert api.ask("POST", f"/users/{made.data['id']}/invitation", "desk").status == 201
+    assert api.ask("POST", f"/users/{key}/invitation", "desk").status == 403
+    assert change(api, "ann", {"email": "mine@example.org"}, "desk").status == 403
+    for data in ({"email": "mine@example.org"}, {"password": "mine mine"}):
+        assert api.ask("PUT", f"/api/users/{key}", "desk", json=data).status == 403
+    assert change(api, "ann", {"blocked": True}, "desk").status == 200
+    assert api.ask("POST", f"/users/{key}/invitation", "cleo").status == 201
+
+
+def test_sessions_of_users_who_can_do_more_are_not_listed(api: Api) -> None:
+    assert api.get(f"/users/{number(api, 'edd')}/sessions", "cleo").status == 403
+    assert len(api.get("/users/me/sessions", "edd").data) == 1
+
+
 def test_an_invitation_does_not_outlast_a_new_role_or_blocking(api: Api) -> None:
     """The user manager who invited somebody must not sign in as that user after a promotion."""
     made = api.post("/users", {"username": "nell", "email": "nell@example.org"}, "cleo")
