@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 from server.api.identities import ROLE_MARK
 from server.api.response import NO_STORE, READ_METHODS, Environ, Representation, without
-from server.errors import ForbiddenError
+from server.errors import ForbiddenError, ValidationError
 
 HEADER = "HTTP_BIFOLIO_ROLE"
 _CREDENTIALS = "HTTP_AUTHORIZATION"
@@ -15,11 +15,13 @@ READ_ONLY_MESSAGE = "Requests with the header Bifolio-Role can only read"
 
 
 def narrow_to_role(environ: Environ) -> None:
-    """Narrow a request to the role in its header. Raises ForbiddenError for writes."""
+    """Narrow a request to the role in its header. Raises ForbiddenError for writes, or ValidationError."""
     if environ["REQUEST_METHOD"] not in READ_METHODS:
         raise ForbiddenError(READ_ONLY_MESSAGE)
     # The header is removed, because the request can be handled again on another thread.
     role = unquote(environ.pop(HEADER))
+    if not role.strip():
+        raise ValidationError("The header Bifolio-Role is empty; it must contain the name of a role")
     environ[_CREDENTIALS] = f"{environ.get(_CREDENTIALS, '')}{ROLE_MARK}{role}"
 
 

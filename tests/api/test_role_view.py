@@ -58,6 +58,13 @@ def test_a_read_as_a_role_shows_no_more_than_the_caller_may_see(api: Api) -> Non
     assert ask(api, "/api/notes", "none").error["message"] == 'unknown role "none" in the header Bifolio-Role'
 
 
+@pytest.mark.parametrize("role", ["", " ", "%20"])
+def test_an_empty_role_is_refused(api: Api, role: str) -> None:
+    """Otherwise, a client with an empty variable would show everything that the caller may see."""
+    answer = ask(api, "/api/notes", role)
+    assert (answer.status, "Bifolio-Role is empty" in answer.error["message"]) == (400, True)
+
+
 def test_a_write_as_a_role_is_refused(api: Api) -> None:
     for method, path in (("PUT", "/api/notes/a"), ("POST", "/users"), ("DELETE", "/api/notes/a")):
         answer = ask(api, path, "editor", method=method, json={"data": {"title": "C"}})
