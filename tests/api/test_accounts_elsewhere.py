@@ -172,8 +172,13 @@ def test_what_is_taken_away_at_one_machine_is_refused_by_all_within_a_second(
             for role in sent("GET", "/api/users-permissions/roles")["roles"]
             if role["type"] == "editor"
         )
-        everywhere("/api/users", jwt, 200, lambda: sent("PUT", user, {"role": editor}))
-        everywhere("/api/users", jwt, 403, lambda: sent("PUT", user, {"role": 1}))
+        # A new role ends the sessions.
+        everywhere("/api/users", jwt, 401, lambda: sent("PUT", user, {"role": editor}))
+        jwt = logged_in("secret12")
+        assert status(others[0], "/api/users", jwt) == 200
+        everywhere("/api/users", jwt, 401, lambda: sent("PUT", user, {"role": 1}))
+        jwt = logged_in("secret12")
+        assert status(others[0], "/api/users", jwt) == 403
         change = {"currentPassword": "secret12", "password": "secret34", "passwordConfirmation": "secret34"}
         everywhere("/api/notes", jwt, 401, lambda: sent("POST", "/api/auth/change-password", change, jwt))
         jwt = logged_in("secret34")
