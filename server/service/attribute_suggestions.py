@@ -8,6 +8,8 @@ from server.schema.model import UPLOAD, Attribute, Schema, Type
 from server.schema.spelling import Suggestions
 
 _MAX_NAME_CHARS = 100
+# Attributes that Strapi has and Bifolio does not: a client that sends them has not mistyped another name.
+_CREATORS = frozenset({"createdBy", "updatedBy"})
 
 
 def suggest_attribute(error: KeyNameError, actor: Actor, schema: Schema) -> None:
@@ -16,7 +18,7 @@ def suggest_attribute(error: KeyNameError, actor: Actor, schema: Schema) -> None
     The message stays as Strapi words it.
     """
     type_, key = schema.types.get(error.inside), str(error.details["key"])[:_MAX_NAME_CHARS]
-    if type_ is None or not _is_seen(type_, actor, schema):
+    if type_ is None or key in type_.columns or key in _CREATORS or not _is_seen(type_, actor, schema):
         return
     usable = (a for a in type_.columns.values() if a.selectable or error.details["param"] != "fields")
     near = Suggestions().nearest(key, [a.name for a in usable if _is_usable(a, actor)])

@@ -478,7 +478,7 @@ def test_a_disk_that_is_full_of_media(tmp_path: Path) -> None:
     staging.mkdir(parents=True)
     for name in members():
         (staging / hashlib.sha256(name.encode()).hexdigest()).symlink_to("/dev/full")
-    with pytest.raises(SetupError, match=r"can't be written: No space left on device.*Free some space"):
+    with pytest.raises(SetupError, match=r"can't be written: No space left on device.*Free some disk space"):
         imported(tmp_path / "site")
     assert texts(tmp_path / "site") == {}
 
