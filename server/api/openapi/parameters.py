@@ -115,6 +115,13 @@ def _headers() -> Iterator[tuple[str, JsonSchema]]:
         in_header("If-Match", "`ETag` of the version to change; 412 if the document has another."),
     )
     yield (
+        "requiredIfMatch",
+        {
+            **in_header("If-Match", "`ETag` of the version to change; 412 if it is outdated."),
+            "required": True,
+        },
+    )
+    yield (
         "prefer",
         in_header(
             "Prefer",

@@ -59,7 +59,12 @@ _MOVE: JsonSchema = {
     "type": "object",
     "properties": {
         "folder": {**TEXT, "description": "The new folder in `content/uploads`; empty for the top."},
-        "fileName": {**TEXT, "description": "The new name of the file. The type must stay the same."},
+        "fileName": {
+            **TEXT,
+            "minLength": 1,
+            "pattern": "^[^/]+$",
+            "description": "The new name of the file. The type must stay the same.",
+        },
     },
     "minProperties": 1,
 }

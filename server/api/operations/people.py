@@ -71,7 +71,7 @@ def part_of(items: str) -> list[JsonSchema]:
     ]
 
 
-def _text_of(name: str, least: int) -> JsonSchema:
+def text_of(name: str, least: int) -> JsonSchema:
     longest = MAX_CHARS.get(name, DEFAULT_MAX_CHARS)
     pattern = _NO_INVISIBLE if name == "username" else _NO_CONTROL
     found = {**TEXT, "minLength": least, "maxLength": longest, "pattern": pattern}
@@ -81,7 +81,7 @@ def _text_of(name: str, least: int) -> JsonSchema:
 
 def _form(fields: Mapping[str, int]) -> JsonSchema:
     """Return the JSON Schema of a form's body. `fields` maps each required field to its minimum length."""
-    properties = {name: _text_of(name, least) for name, least in fields.items()}
+    properties = {name: text_of(name, least) for name, least in fields.items()}
     schema: JsonSchema = {"type": "object", "properties": properties, "required": list(fields)}
     if fields is REGISTER:
         schema["additionalProperties"] = False
@@ -95,7 +95,7 @@ def _optional(**properties: Any) -> JsonSchema:
 def _user(names: tuple[str, ...] = SETTABLE_FIELDS, *, whole: bool = False) -> JsonSchema:
     """Return a user's request body definition. If `whole` is set, required fields must be present."""
     texts = {"username": MIN_NAME_CHARS, "email": 1, "password": MIN_PASSWORD_CHARS}
-    properties: JsonSchema = {name: _text_of(name, least) for name, least in texts.items() if name in names}
+    properties: JsonSchema = {name: text_of(name, least) for name, least in texts.items() if name in names}
     properties |= {name: FLAG for name in ("confirmed", "blocked") if name in names}
     if "role" in names:
         kinds = {"type": ["integer", "string", "object"]}

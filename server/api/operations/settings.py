@@ -53,7 +53,7 @@ _ROLES = object_of(
 )
 _ROLE_BODY = object_of({"data": object_of({"permissions": _ACTIONS})})
 _IN_PATH = in_path("role", "The name of a role.")
-_IF_MATCH = shared_parameters("ifMatch")
+_IF_MATCH = shared_parameters("requiredIfMatch")
 _SHOWN = "after the write; with `dryRun=true`, the change in `site.yaml`."
 _ERRORS = (*WRITE, 404, 412)
 

@@ -22,9 +22,11 @@ from server.api.operations.json_schema import (
     shared_parameters,
 )
 from server.api.operations.operation import Area, Docs, Operation, Tag
+from server.api.operations.people import text_of
 from server.api.operations.permission import anyone, may
 from server.auth.accounts import KINDS
 from server.auth.permissions import TOKEN
+from server.auth.user import MIN_NAME_CHARS, MIN_PASSWORD_CHARS
 
 MANAGEMENT = Tag("Management", "Users, their sessions and API tokens.")
 
@@ -83,12 +85,15 @@ _TOKEN = object_of(
         "changeable": {**FLAG, "description": "Whether the caller may revoke the token."},
     }
 )
+_USERNAME, _EMAIL = text_of("username", MIN_NAME_CHARS), text_of("email", 1)
+_PASSWORD = text_of("password", MIN_PASSWORD_CHARS)
+_DURATION = {"type": ["string", "null"], "pattern": "^[1-9][0-9]{0,2}[smhdw]$"}
 _NEW_TOKEN = object_of(
     {
-        "name": TEXT,
+        "name": {**TEXT, "pattern": "^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}$"},
         "type": {"enum": list(KINDS)},
-        "permissions": list_of(TEXT),
-        "expires": {**TEXT_OR_NULL, "description": "A duration such as `30d`; null for a token that lasts."},
+        "permissions": {**list_of(TEXT), "description": "Required for the type `custom`, and only for it."},
+        "expires": {**_DURATION, "description": "A duration such as `30d`; null for a token that lasts."},
         "branchOnly": FLAG,
     },
     optional=("permissions", "expires", "branchOnly"),
@@ -140,7 +145,7 @@ USERS = Area(
             Docs(
                 "Invite a user, who then chooses a password",
                 {201: answer("The user, and the link of the invitation.", _INVITED)},
-                body=_body("username", "email", username=TEXT, email=TEXT, role=TEXT),
+                body=_body("username", "email", username=_USERNAME, email=_EMAIL, role=TEXT),
                 errors=(*READ, 413, 503),
             ),
         ),
@@ -156,7 +161,7 @@ USERS = Area(
                         "The name to sign in with.", object_of({"data": object_of({"username": TEXT})})
                     )
                 },
-                body=body_of(object_of({"code": TEXT, "password": TEXT})),
+                body=body_of(object_of({"code": text_of("code", 1), "password": _PASSWORD})),
                 errors=(*READ, 413, 503),
             ),
         ),
@@ -180,8 +185,8 @@ USERS = Area(
             Docs(
                 "Change a user's name, e-mail address or role, or block the user",
                 {200: answer("The user.", _ONE, tagged=True)},
-                [_NUMBER, *shared_parameters("ifMatch")],
-                _body(username=TEXT, email=TEXT, role=TEXT, blocked=FLAG),
+                [_NUMBER, *shared_parameters("requiredIfMatch")],
+                _body(username=_USERNAME, email=_EMAIL, role=TEXT, blocked=FLAG),
                 (*_ERRORS, 412),
             ),
         ),
