@@ -16,7 +16,7 @@ from tests.studio.browser_form import told
 from tests.studio.browser_loading import MOST_MOVED, WATCH
 from tests.studio.browser_pages import SHOWN, SIZES, picture
 from tests.studio.browser_sign_in import add_user
-from tests.studio.conftest import Page, Studio, expect, sign_in
+from tests.studio.conftest import Page, Studio, expect, signed_in_users
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 
@@ -95,16 +95,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
 @pytest.fixture(scope="module")
 def sessions(site: Studio, browser: Any) -> dict[str, Any]:
     """The browser state in which the role's user is signed in, by role."""
-    found = {}
-    for role in USERS:
-        context = browser.new_context()
-        page = context.new_page()
-        page.goto(site.url)
-        sign_in(page, f"a-{role}")
-        page.get_by_role("heading", level=1, name="Recently changed").wait_for()
-        found[role] = context.storage_state()
-        context.close()
-    return found
+    return signed_in_users(site, browser, USERS)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from tests.servers import start, stop, wait
 from tests.sites import Files, collection, documents, write
 from tests.studio.browser_pages import SHOWN, SIZES, is_shown, picture
 from tests.studio.browser_sign_in import add_user
-from tests.studio.conftest import Page, Studio, expect, sign_in, signed_in_at
+from tests.studio.conftest import Page, Studio, expect, signed_in_at, signed_in_users
 from tests.waiting import until
 
 NAMES = (
@@ -89,16 +89,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
 @pytest.fixture(scope="module")
 def sessions(site: Studio, browser: Any) -> dict[str, Any]:
     """The browser state in which the role's user is signed in, by role."""
-    found = {"owner": signed_in_at(site, browser)}
-    for role in ROLES:
-        context = browser.new_context()
-        page = context.new_page()
-        page.goto(site.url)
-        sign_in(page, f"a-{role}")
-        page.get_by_role("heading", level=1, name="Recently changed").wait_for()
-        found[role] = context.storage_state()
-        context.close()
-    return found
+    return {"owner": signed_in_at(site, browser), **signed_in_users(site, browser, ROLES)}
 
 
 @pytest.fixture

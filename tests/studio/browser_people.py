@@ -10,7 +10,7 @@ from tests.servers import stop
 from tests.sites import schema
 from tests.studio.browser_pages import SHOWN, SIZES, picture
 from tests.studio.browser_sign_in import add_user
-from tests.studio.conftest import Page, Studio, expect, sign_in
+from tests.studio.conftest import Page, Studio, expect, sign_in, signed_in_users
 
 SITE = """\
 name: Harbour  # the town
@@ -55,16 +55,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
 @pytest.fixture(scope="module")
 def sessions(site: Studio, browser: Any) -> dict[str, Any]:
     """The browser state in which each user is signed in, by name."""
-    found = {}
-    for name in USERS:
-        context = browser.new_context()
-        page = context.new_page()
-        page.goto(site.url)
-        sign_in(page, f"a-{name}")
-        page.get_by_role("heading", level=1, name="Recently changed").wait_for()
-        found[name] = context.storage_state()
-        context.close()
-    return found
+    return signed_in_users(site, browser, USERS)
 
 
 @pytest.fixture

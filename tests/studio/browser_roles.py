@@ -11,7 +11,7 @@ from tests.servers import stop
 from tests.sites import schema, write
 from tests.studio.browser_form import told
 from tests.studio.browser_sign_in import add_user
-from tests.studio.conftest import Page, Studio, expect, sign_in
+from tests.studio.conftest import Page, Studio, expect, signed_in_users
 
 FILES = {
     "content-types/paper.json": schema("paper", {"title": "string", "text": "text"}, drafts=True),
@@ -85,16 +85,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
 @pytest.fixture(scope="module")
 def sessions(site: Studio, browser: Any) -> dict[str, Any]:
     """The browser state in which the role's user is signed in, by role."""
-    found = {}
-    for role in ROLES:
-        context = browser.new_context()
-        page = context.new_page()
-        page.goto(site.url)
-        sign_in(page, f"a-{role}")
-        page.get_by_role("heading", level=1, name="Recently changed").wait_for()
-        found[role] = context.storage_state()
-        context.close()
-    return found
+    return signed_in_users(site, browser, ROLES)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -150,6 +150,20 @@ def sign_in(page: Page, name: str) -> None:
     page.get_by_label("E-mail address or user name").fill(name)
     page.get_by_label("Password").fill("slack water")
     page.keyboard.press("Enter")
+
+
+def signed_in_users(studio: Studio, browser: Any, names: Iterable[str]) -> dict[str, Any]:
+    """Sign in as the users `a-NAME`, and return the browser state of each, by name."""
+    found = {}
+    for name in names:
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(studio.url)
+        sign_in(page, f"a-{name}")
+        page.get_by_role("heading", level=1, name="Recently changed").wait_for()
+        found[name] = context.storage_state()
+        context.close()
+    return found
 
 
 def signed_in_at(studio: Studio, browser: Any) -> Any:
