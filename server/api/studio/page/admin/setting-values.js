@@ -21,37 +21,25 @@ const CHOICES = /** @type {Record<string, string[]>} */ ({
  */
 
 /**
- * Return the fields for all settings that can be changed. Previews have one field for each content type.
+ * Return the fields for all settings that can be changed.
  * @param {any[]} settings
- * @param {import("../model.js").Model} model
  * @returns {Field[]}
  */
-export function fieldsOf(settings, model) {
-  return settings.filter(({ editable }) => editable).flatMap((setting) => {
-    if (setting.key !== "preview") {
-      const hint = `${setting.description}${setting.restart ? " A change requires a restart of the server." : ""}`;
-      return [fieldOf(setting.key, labelFor(setting.key), setting, setting.value, hint)];
-    }
-    return model.types.map(({ name, plural }) => {
-      const hint = "The address of the page that shows a document, with placeholders such as {slug}.";
-      return fieldOf(`preview.${name}`, plural, setting, setting.value?.[name] ?? null, hint);
-    });
-  });
+export function fieldsOf(settings) {
+  return settings.filter(({ editable }) => editable).map(fieldOf);
 }
 
 /**
- * @param {string} key
- * @param {string} label
  * @param {any} setting
- * @param {any} value
- * @param {string} hint
  * @returns {Field}
  */
-function fieldOf(key, label, setting, value, hint) {
+function fieldOf(setting) {
+  const { key, value, type } = setting;
+  const hint = `${setting.description}${setting.restart ? " A change requires a restart of the server." : ""}`;
   const isList = Array.isArray(value);
   const isFixed = value !== null && typeof value === "object" && !isList;
-  const text = value === null ? "" : isList ? value.join(", ") : isFixed ? value.url ?? "" : String(value);
-  return { key, label, setting, text, hint, choices: CHOICES[setting.type] ?? [], isFixed };
+  const text = value === null || isFixed ? "" : isList ? value.join(", ") : String(value);
+  return { key, label: labelFor(key), setting, text, hint, choices: CHOICES[type] ?? [], isFixed };
 }
 
 /**

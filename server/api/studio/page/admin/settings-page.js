@@ -15,7 +15,6 @@ import { CHANGED_MEANWHILE, ReviewDialog } from "./site-file.js";
 
 const GROUPS = [
   { title: "Site", keys: /^(name$|locales\.)/ },
-  { title: "Preview", keys: /^preview/ },
   { title: "API", keys: /^api\./ },
   { title: "Sessions", keys: /^auth\./ },
   { title: "Events and branches", keys: /^(events|branches)\./ },
@@ -48,7 +47,7 @@ function Forms({ settings, etag, reload }) {
   const [wrong, setWrong] = useState(/** @type {Record<string, string>} */ ({}));
   const [reviewing, setReviewing] = useState(false);
   const mayWrite = model.maySite("settings", "write");
-  const fields = fieldsOf(settings, model);
+  const fields = fieldsOf(settings);
   const changed = fields.filter(({ key, text }) => key in edits && edits[key] !== text);
   const data = Object.fromEntries(changed.map((field) => [field.key, parsedValue(field, edits[field.key])]));
   const restart = changed.filter(({ setting }) => setting.restart).map(({ label }) => label);
