@@ -27,7 +27,8 @@ ABOUT_OTHERS = re.compile(
     r"|Invalid key [^\"]* at (pics?|near)"  # the target has no such attribute
     # In a batch: wrong paths, or references to other operations.
     r"|A batch can't write to|refers to an operation"
-    r"|file type must stay the same|the folder for media files|invitation has been used"
+    r"|file type must stay the same|valid name for a media file|the folder for media files"
+    r"|invitation has been used"
     r"|role.connect is a required"
     r"|If-Match header is missing"  # The hook below leaves this header out.
     r"|permissions are not valid"  # They must be ones that exist, and only for tokens of the type custom.

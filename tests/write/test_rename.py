@@ -224,6 +224,7 @@ def test_a_media_file(tmp_path: Path) -> None:
         ("content/uploads/none.png", "content/uploads/x.png", "content/uploads/none.png does not exist"),
         ("content/uploads/a.txt", "content/x.txt", "content/x.txt is not inside content/uploads"),
         ("content/uploads/a.txt", "content/uploads/../x.txt", "is not inside content/uploads"),
+        ("content/uploads/a.txt", "content/uploads/nul.txt", "is not a valid name for a media file on every"),
         ("content/uploads/a.txt", "content/uploads/a.png", "would be image/png, and"),
         ("content/uploads/a.txt", "content/uploads/b.txt", "content/uploads/b.txt already exists"),
     ],

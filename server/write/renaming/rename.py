@@ -71,8 +71,10 @@ def _rename_media(request: RenameRequest, context: Context) -> RenameResult:
     if before not in media:
         raise NotFoundError(f"{old} does not exist{_hint(before, media, f'{UPLOADS}/')}")
     old = media[before].path
-    if after is None or not is_media_name(after):
+    if after is None or ".." in after.split("/"):
         raise ValidationError(f"{new} is not inside {UPLOADS}, the folder for media files")
+    if not is_media_name(after):
+        raise ValidationError(f"{new} is not a valid name for a media file on every operating system")
     if mime_type(new) != mime_type(old):
         raise ValidationError(
             f"The file type must stay the same, but {new} would be {mime_type(new)}, and {old} is "
