@@ -188,7 +188,7 @@ class Identities:
             maker = self.users.known(token.maker_id, waits=waits)
             if maker is None or maker.blocked:
                 raise UnauthorizedError()
-        accounts.last_uses.note(f"token {token.name}")
+        accounts.last_uses.note_token(token.name)
         return token.actor()
 
     def _user_of(self, scheme: str, text: str, settings: Settings, *, ended: bool, waits: bool) -> Actor:
@@ -209,7 +209,7 @@ class Identities:
                 break
             usable = not user.blocked and (user.confirmed or not settings.auth.confirm_email)
             if usable and (user.sessions == claims[1] or ended):
-                self.directory().accounts.last_uses.note(f"user {user.id}")
+                self.directory().accounts.last_uses.note_user(user.id)
                 return Actor(f"user:{user.id}", settings.roles.get(user.role, frozenset()), user_id=user.id)
         raise UnauthorizedError()
 

@@ -33,7 +33,13 @@ class LastUses:
         self._lock = threading.Lock()
         self._writer: tuple[int, threading.Timer] | None = None  # with the process that started the thread
 
-    def note(self, key: str) -> None:
+    def note_token(self, name: str) -> None:
+        self._note(token_key(name))
+
+    def note_user(self, user_id: int) -> None:
+        self._note(user_key(user_id))
+
+    def _note(self, key: str) -> None:
         """Note that a caller is active now."""
         noted = self._noted.get(key)
         if noted is not None and monotonic() - noted[0] < NOTE_INTERVAL_S:

@@ -9,7 +9,6 @@ import pytest
 
 from server.auth.accounts import Accounts
 from server.auth.directory import differs_from_last
-from server.auth.last_uses import user_key
 from server.auth.logins import Logins
 from server.auth.users import Users
 from server.database.postgres import connect_to
@@ -45,7 +44,7 @@ def test_tokens_and_users_live_there(url: str, tmp_path: Path) -> None:
     assert Users(there).update(user.id, {"password": "secret34"}) is not None
     assert Users(here).with_password("ann", "secret12") is None
     for _ in range(2):
-        here.last_uses.note(user_key(user.id))
+        here.last_uses.note_user(user.id)
         here.last_uses.save()
     assert there.last_uses.all() == here.last_uses.all() != {}
     assert Users(there).count_by_role() == {"authenticated": 1}
