@@ -19,7 +19,7 @@ from server.schema.model import ROLE, USER, Schema
 from server.service.forms import field_error, field_errors, form_error
 from server.service.read import Params, Reader
 from server.service.render import Renderer, dumps
-from server.service.user_management import require_role, require_takeover
+from server.service.user_management import require_assignable, require_takeover
 from server.write.faults import UNSAID
 
 USER_FIELDS = (
@@ -74,7 +74,7 @@ class People:
         query = self._query_of_write(params, populate="role")
         settings = self.reader.state.settings
         values = _read(body, settings, creating=True)
-        require_role(self.reader.actor, settings, values["role"])
+        require_assignable(self.reader.actor, settings, values["role"])
         user = self.users.create(
             values["username"],
             values["email"],
@@ -90,7 +90,7 @@ class People:
         values = _read(body, self.reader.state.settings, creating=False)
         self._require_role_of(user_id, is_takeover="password" in values or "email" in values)
         if "role" in values:
-            require_role(self.reader.actor, self.reader.state.settings, values["role"])
+            require_assignable(self.reader.actor, self.reader.state.settings, values["role"])
         return self._show(query, self.users.update(user_id, values))
 
     def update_own(self, body: object, params: Params) -> bytes:
@@ -119,7 +119,7 @@ class People:
         """
         user = self.users.get(user_id)
         if user is not None:
-            check = require_takeover if is_takeover else require_role
+            check = require_takeover if is_takeover else require_assignable
             check(self.reader.actor, self.reader.state.settings, user.role)
 
     def _query(self, params: Params) -> Query:

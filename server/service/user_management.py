@@ -102,7 +102,7 @@ class UserManagement:
         self._require("create")
         values = self._read(data, creating=True)
         role = values.get("role", DEFAULT_ROLE)
-        require_role(self.caller.actor, self.settings, role)
+        require_assignable(self.caller.actor, self.settings, role)
         user = self.directory.users.create(
             values["username"], values["email"], None, role=role, confirmed=True
         )
@@ -128,7 +128,7 @@ class UserManagement:
             raise ValidationError("The If-Match header is missing; it must contain the user's version")
         values = self._read(data, creating=False)
         if "role" in values:
-            require_role(self.caller.actor, self.settings, values["role"])
+            require_assignable(self.caller.actor, self.settings, values["role"])
         if "email" in values and user.id != self.caller.actor.user_id:
             require_takeover(self.caller.actor, self.settings, user.role)
         if user.id == self.caller.actor.user_id and values.get("blocked"):
@@ -183,7 +183,7 @@ class UserManagement:
     def _user_to_change(self, key: str, action: str = "update") -> User:
         self._require(action)
         user = self._user(key)
-        require_role(self.caller.actor, self.settings, user.role)
+        require_assignable(self.caller.actor, self.settings, user.role)
         return user
 
     def _listed(self, users: Sequence[User]) -> Sequence[ListedUser]:
@@ -231,7 +231,7 @@ def may_assign(actor: Actor, settings: Settings, role: str) -> bool:
     return role == DEFAULT_ROLE or covers(actor, settings.roles.get(role, frozenset()))
 
 
-def require_role(actor: Actor, settings: Settings, role: str) -> None:
+def require_assignable(actor: Actor, settings: Settings, role: str) -> None:
     if not may_assign(actor, settings, role):
         raise ForbiddenError(TOO_MUCH_MESSAGE, actor=actor.name)
 
