@@ -17,9 +17,18 @@ from server.schema.model import Schema, Type
 
 # --- pagination -----------------------------------------------------------------------------------
 
+PAGE_PARAMETERS = frozenset({"page", "pageSize"})
 _NUMBER = re.compile(r"-?[0-9]{1,18}")
 _WHOLE_NUMBER = re.compile(r"[0-9]{1,9}")
 _MAX_LIMIT = 10**9
+
+
+def read_page_parameters(params: Mapping[str, Any], settings: Settings) -> Page:
+    """Parse `page` and `pageSize` in the query of an endpoint that has no `pagination` parameter.
+
+    Raises ValidationError.
+    """
+    return read_page({name: params[name] for name in PAGE_PARAMETERS & params.keys()}, settings)
 
 
 def read_page(value: Any, settings: Settings) -> Page:
@@ -29,7 +38,7 @@ def read_page(value: Any, settings: Settings) -> Page:
     requested.
     """
     value = value if isinstance(value, dict) else {}
-    by_page, by_offset = {"page", "pageSize"} & value.keys(), {"start", "limit"} & value.keys()
+    by_page, by_offset = PAGE_PARAMETERS & value.keys(), {"start", "limit"} & value.keys()
     if by_page and by_offset:
         raise PaginationError("Cannot use both page & offset pagination in the same query")
     with_count = _with_count(value.get("withCount"))

@@ -51,10 +51,12 @@ def require_match(if_match: str | None, document: Document | None, *, include_ve
 
 
 def is_named(if_match: str, document: Document) -> bool:
-    # "*" matches every version.
-    if if_match.strip() == "*":
-        return True
-    return version_of(document) in _versions_of(if_match)
+    return names_version(if_match, version_of(document))
+
+
+def names_version(if_match: str, version: str) -> bool:
+    """Return whether an `If-Match` header matches a version. `*` matches every version."""
+    return if_match.strip() == "*" or version in _versions_of(if_match)
 
 
 # The cache saves 0.6 of the 14 µs for each version that a merge compares, or 47 of 60 µs if the header has

@@ -26,7 +26,7 @@ from server.errors import ValidationError
 from server.history.branching import DocumentChange, MediaChange
 from server.history.merging.conflicts import Resolution, read_resolution
 from server.index.budget import Budget
-from server.query.parse import pagination, read_page
+from server.query.parse import pagination, read_page_parameters
 from server.schema.spelling import suggestion
 from server.service.branches import HEAD, SiteBranches
 from server.service.problems import read_paths
@@ -36,7 +36,6 @@ from server.storage.git.branches import Branch
 
 _KEYS = ("name", "from")
 _MERGE_KEYS = ("into", "message", "resolve")
-_PAGE_KEYS = ("page", "pageSize")
 
 
 def bind(handles: Handlers, branches: SiteBranches) -> None:
@@ -75,7 +74,7 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
     @handles("findBranchChanges")
     def changes(name: str) -> Response:
         caller, params = permitted("find"), parameters(request)
-        page = read_page({key: params[key] for key in _PAGE_KEYS if key in params}, caller.state.settings)
+        page = read_page_parameters(params, caller.state.settings)
         found = branches.changes(caller, name)
         part = found.documents[page.start : page.start + page.limit]
         caller.budget.spend(len(part) * 20)
@@ -92,7 +91,7 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
     @handles("findBranchProblems")
     def problems(name: str) -> Response:
         caller, params = permitted("find"), parameters(request)
-        page = read_page({key: params[key] for key in _PAGE_KEYS if key in params}, caller.state.settings)
+        page = read_page_parameters(params, caller.state.settings)
         since = params.get("since", "")
         if not isinstance(since, str):
             raise ValidationError('"since" must be a single commit id')

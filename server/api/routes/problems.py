@@ -11,7 +11,7 @@ from server.api.response import PRIVATE_REVALIDATE
 from server.api.routes.handlers import Handlers
 from server.api.routes.write_requests import message_of
 from server.errors import ValidationError
-from server.query.parse import pagination, read_page
+from server.query.parse import pagination, read_page_parameters
 from server.schema.model import Schema, key_of
 from server.service.problems import ProblemFilter, Problems, ProblemViewer, fix_message
 from server.service.render import dumps
@@ -35,7 +35,7 @@ def bind(handles: Handlers, site: Site, identities: Identities, writes: Writes) 
         viewer, params = ProblemViewer.of(caller_of(request), "find"), parameters(request)
         settings, schema = viewer.caller.state.settings, viewer.caller.state.schema
         wanted = ProblemFilter.of(params)
-        page = read_page({n: params[n] for n in ("page", "pageSize") if n in params}, settings)
+        page = read_page_parameters(params, settings)
         told = problems.find(viewer, wanted, CHECK_TIMEOUT_S)
         part = told.found[page.start : page.start + page.limit]
         errors = sum(one.problem.severity == "error" for one in told.seen)

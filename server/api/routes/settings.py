@@ -8,10 +8,16 @@ from server.api.identities import Identities
 from server.api.request import answer, caller_of, read_body, tell_commit
 from server.api.response import PRIVATE_REVALIDATE
 from server.api.routes.handlers import Handlers
-from server.api.routes.write_requests import answer_files, data_of, is_dry_run, message_of
+from server.api.routes.write_requests import (
+    answer_files,
+    data_of,
+    is_dry_run,
+    message_of,
+    required_if_match,
+)
 from server.auth.permissions import SETTINGS, may_of_site
 from server.auth.roles import roles_of
-from server.errors import ConflictError, ValidationError
+from server.errors import ConflictError
 from server.service.cache_tags import tag_of, tag_of_bytes
 from server.service.read import Caller
 from server.service.render import dumps
@@ -47,7 +53,7 @@ def bind(handles: Handlers, identities: Identities, writes: Writes) -> None:
     def update_settings() -> Response:
         caller = caller_of(request)
         require_settings(caller, "read", "write")
-        change = settings_change(caller, _if_match(), data_of(read_body(request)))
+        change = settings_change(caller, required_if_match(), data_of(read_body(request)))
         names = ", ".join(dict.fromkeys(".".join(path) for path in change.values))
         return apply(caller, change, f"Change settings: {names}", show_settings)
 
@@ -62,7 +68,7 @@ def bind(handles: Handlers, identities: Identities, writes: Writes) -> None:
         caller = caller_of(request)
         require_role(caller, "find", "update")
         settings, data = read_settings_file(writes).settings, data_of(read_body(request))
-        change = role_change(caller, settings, _if_match(), role, data)
+        change = role_change(caller, settings, required_if_match(), role, data)
         return apply(caller, change, f"Change the role {role}", show_roles)
 
     @handles("removeRole")
@@ -70,7 +76,7 @@ def bind(handles: Handlers, identities: Identities, writes: Writes) -> None:
         caller = caller_of(request)
         require_role(caller, "find", "update")
         users = identities.users.count_by_role().get(role, 0)
-        change = role_removal(caller, read_settings_file(writes).settings, _if_match(), role, users)
+        change = role_removal(caller, read_settings_file(writes).settings, required_if_match(), role, users)
         return apply(caller, change, f"Delete the role {role}", show_roles)
 
     def apply(caller: Caller, change: SettingsChange, message: str, show: Any) -> Response:
@@ -103,15 +109,6 @@ def bind(handles: Handlers, identities: Identities, writes: Writes) -> None:
         meta = {"actions": grantable_actions(caller.state.schema)}
         may_write = caller.actor.may("role", "update")
         return _tagged(file, {"data": rows, "meta": meta}, may_write=may_write)
-
-
-def _if_match() -> str:
-    if_match = request.headers.get("If-Match")
-    if not if_match:
-        raise ValidationError(
-            "The If-Match header is missing; it must contain the ETag of the version that you edited"
-        )
-    return if_match
 
 
 def _setting_json(setting: Setting) -> dict[str, Any]:

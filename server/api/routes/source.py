@@ -8,7 +8,7 @@ from flask import Response, request
 from server.api.request import answer, budget_of, caller_of, commit_of, parameters, read_body, tell_commit
 from server.api.response import PRIVATE_REVALIDATE
 from server.api.routes.handlers import Handlers
-from server.api.routes.write_requests import DRY_RUN, answer_files, is_dry_run, message_of
+from server.api.routes.write_requests import DRY_RUN, answer_files, is_dry_run, message_of, required_if_match
 from server.errors import ValidationError
 from server.service.cache_tags import tag_of
 from server.service.render import dumps
@@ -47,7 +47,7 @@ def bind(handles: Handlers, site: Site, writes: Writes) -> None:
 
     def replace(api_id: str, document_id: str) -> Response:
         file = find(api_id, document_id, to_write=True)
-        new = _new_source(read_body(request), request.headers.get("If-Match"))
+        new = _new_source(read_body(request))
         if is_dry_run():
             return answer_files(try_source(writes, file, new))
         file, commit = replace_source(writes, file, new, message_of(request))
@@ -86,7 +86,7 @@ def _require_known(names: Iterable[str], known: Sequence[str]) -> None:
             raise ValidationError(f'Unknown parameter "{name[:100]}"; use {" or ".join(known)}')
 
 
-def _new_source(body: Any, if_match: str | None) -> NewSource:
+def _new_source(body: Any) -> NewSource:
     data = body.get("data") if isinstance(body, dict) else None
     if not isinstance(data, dict) or len(data) != 1 or not {"text", "otherKeys"} >= data.keys():
         raise ValidationError(
@@ -95,8 +95,5 @@ def _new_source(body: Any, if_match: str | None) -> NewSource:
     [(name, text)] = data.items()
     if not isinstance(text, str):
         raise ValidationError(f'"{name}" must be a string')
-    if not if_match:
-        raise ValidationError(
-            "The If-Match header is missing; it must contain the ETag of the version that you edited"
-        )
+    if_match = required_if_match()
     return NewSource(if_match, text=text) if name == "text" else NewSource(if_match, other_keys=text)

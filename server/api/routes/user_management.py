@@ -14,7 +14,7 @@ from server.auth.login_record import Login
 from server.auth.user import User
 from server.config.model import Settings
 from server.errors import ValidationError
-from server.query.parse import pagination, read_page
+from server.query.parse import PAGE_PARAMETERS, pagination, read_page_parameters
 from server.service.render import dumps
 from server.service.tokens import ListedToken, create_token, list_tokens, revoke_token
 from server.service.user_management import (
@@ -38,7 +38,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
     @handles("listUsers")
     def list_users() -> Response:
         managed, params = users(), parameters(request)
-        page = read_page({n: params[n] for n in ("page", "pageSize") if n in params}, managed.settings)
+        page = read_page_parameters(params, managed.settings)
         found = managed.list(UserFilter(_text(params, "q"), _text(params, "role")))
         meta = {
             "pagination": pagination(page, len(found)),
@@ -106,11 +106,10 @@ def bind_tokens(handles: Handlers, identities: Identities) -> None:
         caller = caller_of(request)
         params, settings = parameters(request), state_of(request).settings
         found = list_tokens(identities.directory(), caller)
-        paging = {name: params[name] for name in ("page", "pageSize") if name in params}
-        if not paging:
+        if not PAGE_PARAMETERS & params.keys():
             rows = [token_json(token) for token in found]
             return answer_within(request, {"data": rows}, PRIVATE_REVALIDATE)
-        page = read_page(paging, settings)
+        page = read_page_parameters(params, settings)
         rows = [token_json(token) for token in found[page.start : page.start + page.limit]]
         meta = {"pagination": pagination(page, len(found))}
         return answer_within(request, {"data": rows, "meta": meta}, PRIVATE_REVALIDATE)

@@ -105,6 +105,16 @@ def message_of(request: Request, otherwise: str = "") -> str:
     return said
 
 
+def required_if_match() -> str:
+    """Return the request's `If-Match` header. Raises ValidationError if it is missing."""
+    if_match = request.headers.get("If-Match")
+    if not if_match:
+        raise ValidationError(
+            "The If-Match header is missing; it must contain the ETag of the version that you edited"
+        )
+    return if_match
+
+
 def data_of(body: Any) -> Any:
     return body.get("data") if isinstance(body, dict) else None
 

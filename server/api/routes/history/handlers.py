@@ -19,7 +19,7 @@ from server.history.differences import values_of
 from server.history.past import PastStates
 from server.history.versions import Deleted, Version
 from server.history.viewer import Viewer
-from server.query.parse import pagination, read_page
+from server.query.parse import pagination, read_page_parameters
 from server.schema.model import Attribute
 from server.service.history import CommittedDocument, DocumentHistory, Histories, require_history
 from server.service.read import Caller
@@ -146,7 +146,7 @@ def _is_single(api_id: str) -> bool:
 def _page(
     found: Sequence[Any], params: Mapping[str, Any], state: State, rendered: Callable[[Any], list[Any]]
 ) -> Response:
-    page = read_page({name: params[name] for name in ("page", "pageSize") if name in params}, state.settings)
+    page = read_page_parameters(params, state.settings)
     part = found[page.start : page.start + page.limit]
     budget_of(request).spend(len(part) * 20)
     meta = {"pagination": pagination(page, len(found))}

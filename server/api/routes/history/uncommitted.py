@@ -15,7 +15,7 @@ from server.errors import ValidationError
 from server.history.past import PastStates
 from server.history.uncommitted import MAX_FILES, ChangedFile
 from server.history.versions import date_of
-from server.query.parse import pagination, read_page
+from server.query.parse import pagination, read_page_parameters
 from server.schema.model import key_of, title_of
 from server.service.read import Caller
 from server.service.render import dumps
@@ -29,7 +29,7 @@ from server.storage.git.repository import operation_in_progress
 def listed(site: Site, past: PastStates, caller: Caller) -> Response:
     """Respond with the list of uncommitted files, and the attributes changed in each."""
     state, params = caller.state, parameters(request)
-    page = read_page({n: params[n] for n in ("page", "pageSize") if n in params}, state.settings)
+    page = read_page_parameters(params, state.settings)
     found = list_uncommitted(site, past, caller, page)
     meta = {
         "head": found.head,
