@@ -45,12 +45,12 @@ def measure(folder: Path) -> None:
     phases: dict[bool, list[Phase]] = {False: [], True: []}
     load = os.getloadavg()[0]
     with bifolio(folder) as serving, _requesting(serving.port, names) as (request_images, results):
-        _read(serving, reads)
+        _read(serving, reads, PHASE_S)
         for turn in range(ROUNDS):
             for is_beside in (False, True) if turn % 2 else (True, False):
                 request_images(is_beside)
-                time.sleep(SETTLING_S)
-                phases[is_beside].append(_read(serving, reads))
+                _read(serving, reads, SETTLING_S)
+                phases[is_beside].append(_read(serving, reads, PHASE_S))
         statuses = results()
     _show(phases, statuses, load)
 
@@ -79,8 +79,8 @@ def _make_pictures(uploads: Path) -> Sequence[str]:
     return [*(pictures[number % 2].name for number in range(9)), "cut.jpg"]
 
 
-def _read(serving: Serving, reads: Iterator[str]) -> Phase:
-    taken, connection, end = list[float](), serving.connect(), time.monotonic() + PHASE_S
+def _read(serving: Serving, reads: Iterator[str], duration_s: float) -> Phase:
+    taken, connection, end = list[float](), serving.connect(), time.monotonic() + duration_s
     while time.monotonic() < end:
         path, began = f"{next(reads)}&n={time.monotonic_ns()}", time.perf_counter()
         fetch(connection, path)

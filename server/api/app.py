@@ -123,7 +123,9 @@ def _make(site: Site, identities: Identities, past: PastStates, watched: Watched
     content.bind(handles, writes)
     batch.bind(handles, writes)
     undo.bind(handles, writes)
-    uploads.bind(handles, MediaFiles(site, past, bucket), watched.transformations)
+    uploads.bind(
+        handles, MediaFiles(site, past, bucket), watched.transformations, watched.counts.is_answering
+    )
     openapi.bind(handles)
     search.bind(handles, site)
     overview.bind(handles)

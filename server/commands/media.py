@@ -1,6 +1,7 @@
 """`bifolio media`, which moves media files to or from a bucket, deletes unused objects, and signs URLs."""
 
 import sys
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -8,8 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from server.config.reader import read_settings
 from server.errors import SetupError
 from server.service.authorship import caller_of_command, writes_of_command
+from server.service.image_parameters import problem_of_url
 from server.service.image_signatures import sign_url
 from server.service.media_moves import Moved, pull, push
 from server.service.opening import Mode, OpenSite, open_site
@@ -45,10 +48,14 @@ def media() -> None:
 def sign_command(root: Path, url: str) -> None:
     """Print the URL of a transformed image with its signature.
 
-    Sites that set media.transform.sign transform images only for signed URLs.
+    Sites that set media.transform.sign transform images only for signed URLs. If the server would reject the
+    signed URL, a line on stderr says why.
     """
     check_site(root)
     click.echo(sign_url(root, url))
+    with suppress(SetupError):  # The server reports an error in site.yaml when it starts.
+        if problem := problem_of_url(root, read_settings(root).media, url):
+            click.echo(f"Note: {printable(problem)}", err=True)
 
 
 @media.command("push")

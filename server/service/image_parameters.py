@@ -1,11 +1,14 @@
 """Reads the parameters of image URLs, and applies the limits that a site sets for them (docs/images.md)."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from server.config.media import MediaSettings, TransformSettings
 from server.config.transformation import (
     AUTO,
+    MAX_SIDE_PIXELS,
     PARAMETERS,
     PRESET,
     Transformation,
@@ -13,8 +16,12 @@ from server.config.transformation import (
     read_transformation,
 )
 from server.errors import ValidationError
+from server.paths import UPLOADS, UPLOADS_URL
 from server.service.image_signatures import SIGNATURE
+from server.storage.images.variants import split_variant_path
+from server.storage.media import SIDECAR_SUFFIX
 
+_SIDES = frozenset({"width", "w", "height", "h"})
 _WIDTHS = ("width", "w", "min-w", "max-w")  # parameters that set or limit the width
 
 
@@ -58,7 +65,10 @@ def read_parameters(requested: Mapping[str, Any], media: MediaSettings) -> Trans
     try:
         transformation = read_transformation(requested, {**settings.presets, **media.formats})
     except TransformationError as error:
-        raise ValidationError(str(error)) from error
+        message = str(error)
+        if error.name in _SIDES:  # For these, the syntax allows more than the site.
+            message = message.replace(f"to {MAX_SIDE_PIXELS}", f"to {settings.max_edge}")
+        raise ValidationError(message) from error
     assert transformation is not None  # `requested` is not empty
     if requested.keys() == {PRESET}:
         return transformation  # Whoever wrote the preset chose its values.
@@ -84,3 +94,24 @@ def check_sides(
             times = f" times dpr {transformation.dpr:g}" if transformation.dpr != 1 else ""
             limit = f"{max_edge}, the value of media.transform.max_edge"
             raise ValidationError(f"{name}{times} must be at most {limit} (found {pixels})")
+
+
+def problem_of_url(root: Path, media: MediaSettings, url: str) -> str:
+    """Return why the server would reject an image URL, or "" if nothing is wrong with it."""
+    parts = urlsplit(url)
+    requested = {name: value for name, value in parse_qsl(parts.query) if name in PARAMETERS}
+    if not media.transform.enabled:
+        return "media.transform.enabled is false in site.yaml, so the server ignores the parameters"
+    try:
+        transformation = read_parameters(requested, media)
+        if nearest_width(transformation, requested, media.transform) is None:
+            check_sides(transformation, requested, media.transform)
+    except ValidationError as error:
+        return str(error)
+    path = unquote(parts.path.partition(UPLOADS_URL)[2])
+    variant = split_variant_path(path)
+    names = [path, *([variant[1]] if variant else [])]
+    # A media file in a bucket has only a description file on disk.
+    if not any((root / UPLOADS / f"{name}{end}").is_file() for name in names for end in ("", SIDECAR_SUFFIX)):
+        return f'there is no media file "{path}"'
+    return ""

@@ -97,9 +97,15 @@ class ClientRequest:
 class Images:
     """Transformed images of a site's media files."""
 
-    def __init__(self, files: MediaFiles, concurrency: int, download_timeout_s: float) -> None:
+    def __init__(
+        self,
+        files: MediaFiles,
+        concurrency: int,
+        download_timeout_s: float,
+        is_answering: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._files, self._shared = files, SharedImages()
-        self._derivatives = Derivatives(files.site.root, concurrency, download_timeout_s)
+        self._derivatives = Derivatives(files.site.root, concurrency, download_timeout_s, is_answering)
         # Saves hashing and measuring the original, 2 ms for 3 MB.
         self._facts: Cache[_FileIdentity, _ImageFacts] = Cache(MAX_CACHE_ENTRIES, lambda identity, facts: 1)
         # Requests for the same file share one measurement.

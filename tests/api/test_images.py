@@ -160,7 +160,7 @@ def test_an_odd_focal_point_is_ignored(tmp_path_factory: pytest.TempPathFactory,
 
 
 REFUSED = {
-    "a.png?width=0": 'width must be a whole number from 1 to 32767 (found "0")',
+    "a.png?width=0": 'width must be a whole number from 1 to 950 (found "0")',
     "a.png?width=951": "width must be at most 950, the value of media.transform.max_edge (found 951)",
     "a.png?w=500&dpr=2": "width times dpr 2 must be at most 950, the value of media.transform.max_edge",
     "a.png?w=1&w=2": '"w" must have exactly one value',

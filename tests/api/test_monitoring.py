@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from server.api.monitoring.request_counts import BUCKET_BOUNDS_S, RequestCounts
+from server.api.monitoring.request_counts import ANSWERING_NS, BUCKET_BOUNDS_S, RequestCounts
 from server.api.monitoring.request_log import JsonHandler, request_id, tell
 from server.api.operations.table import OPERATIONS, ROUTES, route_of
 from tests.conftest import MakeApi
@@ -113,6 +113,19 @@ def test_a_path_is_counted_as_its_route(path: str, route: str) -> None:
 
 def test_every_operation_is_counted_by_a_name() -> None:
     assert {o.id for o in OPERATIONS if ROUTES[route_of(o.path)] == "other"} == set()
+
+
+def test_a_server_answers_requests_for_a_moment_after_each_response(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = RequestCounts()
+    counts.enter(1)
+    counts.count("/uploads/a.png", "GET", 200, 0.003)
+    assert not counts.is_answering()
+    counts.count("/api/notes", "GET", 200, 0.003)
+    now = time.monotonic_ns()
+    monkeypatch.setattr(time, "monotonic_ns", lambda: now)
+    assert counts.is_answering()
+    monkeypatch.setattr(time, "monotonic_ns", lambda: now + ANSWERING_NS)
+    assert not counts.is_answering()
 
 
 def test_counts_of_all_workers_are_one_and_outlast_them() -> None:

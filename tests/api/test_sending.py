@@ -1,6 +1,7 @@
 """Tests of large responses: how much memory and disk space clients that read slowly can occupy."""
 
 import asyncio
+import io
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from server.api.serving.file_body import PART_BYTES, FileBody
 from server.api.serving.sending import LargeBodies
 from tests.api import test_pipelining as pipelining
 from tests.servers import free_port, start, stop, wait, workers
@@ -174,3 +176,20 @@ def is_whole(client: socket.socket) -> bool:
         return len(read(client)) > SIZE
     except ConnectionResetError:
         return False
+
+
+def test_a_file_is_read_from_memory_or_from_disk(tmp_path: Path) -> None:
+    data = bytes(range(256)) * (PART_BYTES // 100)
+    (tmp_path / "a").write_bytes(data)
+    body = FileBody((tmp_path / "a").open("rb"))
+    first, rest = body.read_cached(), iter(body)
+    second = next(rest)
+    assert (len(first), first + second) == (PART_BYTES, data[: 2 * PART_BYTES])
+    assert first + second + body.read_cached() == data
+    assert (body.read_cached(), [*rest]) == (b"", [])
+    body.close()
+
+
+def test_what_is_not_a_file_on_disk_is_not_read_on_the_event_loop() -> None:
+    body = FileBody(io.BytesIO(b"abc"))
+    assert (body.read_cached(), [*body]) == (b"", [b"abc"])

@@ -88,3 +88,23 @@ def test_only_signed_urls_are_transformed(tmp_path: Path) -> None:
     assert shown(fetch(api, printed.output.strip())) == ((40, 20), "WEBP")
     assert fetch(api, "/uploads/a.png").status == 200
     api.accounts.close()
+
+
+@pytest.mark.parametrize(
+    ("url", "note"),
+    [
+        ("/uploads/a.png?w=abc", 'Note: w must be a whole number from 1 to 3840 (found "abc")'),
+        ("/uploads/a.png?w=4000", "Note: width must be at most 3840, the value of media.transform.max_edge"),
+        ("/uploads/none.png?w=40", 'Note: there is no media file "none.png"'),
+        ("/uploads/small_a.png?w=40", ""),
+        ("/uploads/stored.png?w=40", ""),
+    ],
+)
+def test_a_url_that_the_server_would_reject_is_signed_with_a_note(
+    tmp_path: Path, url: str, note: str
+) -> None:
+    stored = {"content/uploads/stored.png.yaml": "provider: bucket\n"}
+    write(tmp_path, {**FILES, **UPLOADS, **stored, "site.yaml": "media: {transform: {sign: true}}\n"})
+    printed = CliRunner().invoke(main, ["media", "sign", "--site", str(tmp_path), url])
+    assert (printed.exit_code, printed.stdout.count("&s=")) == (0, 1)
+    assert printed.stderr.startswith(note) if note else not printed.stderr

@@ -21,6 +21,7 @@ from server.events.presence import PresenceTable
 from server.events.recorder import Recorder
 from server.events.stream import StreamCounts, is_alive
 from server.jobs.table import JobTable
+from server.paths import UPLOADS_URL
 
 METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "other")
 STATUSES = (
@@ -34,7 +35,9 @@ BUCKET_BOUNDS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0
 MAX_WORKERS = 64  # Workers with higher numbers share a slot with another worker.
 _METHOD = {method: number for number, method in enumerate(METHODS)}
 _STATUS = {status: number for number, status in enumerate(STATUSES)}
-_PROCESS, _CACHED, _HEAD = 0, 1, 2  # positions in a slot
+_PROCESS, _CACHED, _LAST_NS, _HEAD = 0, 1, 2, 3  # positions in a slot
+ANSWERING_NS = 100_000_000  # for how long a server counts as answering requests after a response
+_MEDIA_FILES = route_of(f"{UPLOADS_URL}image.jpg")
 _BUCKETS = len(BUCKET_BOUNDS_S) + 1
 # After the counts, a slot contains a histogram of durations and their sum in microseconds for each route.
 _TIMES = _HEAD + len(ROUTES) * len(METHODS) * len(STATUSES)
@@ -71,12 +74,19 @@ class RequestCounts:
         route = route_of(path)
         cell = (route * len(METHODS) + _METHOD.get(method, len(METHODS) - 1)) * len(STATUSES)
         cell += self._place + _HEAD + _STATUS.get(status, len(STATUSES) - 1)
+        if route != _MEDIA_FILES:
+            self._numbers[self._place + _LAST_NS] = time.monotonic_ns()
         with self._lock:
             self._numbers[cell] += 1
             if seconds is not None:
                 times = self._place + _TIMES + route * (_BUCKETS + 1)
                 self._numbers[times + bisect_left(BUCKET_BOUNDS_S, seconds)] += 1
                 self._numbers[times + _BUCKETS] += int(seconds * 1e6)
+
+    def is_answering(self) -> bool:
+        """Return whether a worker has just answered a request that was not for a media file."""
+        earliest = time.monotonic_ns() - ANSWERING_NS
+        return any(self._numbers[place + _LAST_NS] > earliest for place in self._taken_slots())
 
     def keep(self, cached: int) -> None:
         self._numbers[self._place + _CACHED] = cached

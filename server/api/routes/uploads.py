@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from urllib.parse import quote, urlencode
 
@@ -37,9 +37,13 @@ SEARCHES_PER_IMAGE = 10
 _MINUTE_S = 60.0
 
 
-def bind(handles: Handlers, files: MediaFiles, counts: CountTable) -> None:
-    """Register the handler. `counts` counts each client's transformations that were not cached."""
-    images = Images(files, cores(), DOWNLOAD_TIMEOUT_S)
+def bind(handles: Handlers, files: MediaFiles, counts: CountTable, is_answering: Callable[[], bool]) -> None:
+    """Register the handler.
+
+    - `counts`: counts each client's transformations that were not cached.
+    - `is_answering`: whether the server is answering requests other than for media files.
+    """
+    images = Images(files, cores(), DOWNLOAD_TIMEOUT_S, is_answering)
 
     @handles("download")
     def download(path: str) -> Response:

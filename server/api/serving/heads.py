@@ -12,6 +12,7 @@ from urllib.parse import unquote_to_bytes
 from server.api.environ import REFUSED
 from server.api.error_response import envelope
 from server.api.response import Environ, Header
+from server.api.serving.file_body import FileBody
 from server.errors import ApiError, BadRequestError, UnauthorizedError
 
 _TARGET = re.compile(rb"[\x21-\x7e\x80-\xff]+")
@@ -43,6 +44,7 @@ _ENVIRON: Environ = {
     "SCRIPT_NAME": "",
     "SERVER_SOFTWARE": "bifolio",
     "wsgi.errors": sys.stderr,
+    "wsgi.file_wrapper": FileBody,
     "wsgi.input": BytesIO(),
     "wsgi.input_terminated": True,
     "wsgi.multiprocess": True,

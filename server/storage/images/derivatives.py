@@ -40,7 +40,7 @@ USE_INTERVAL_S = 3600.0  # The time of the last use is updated at most this ofte
 MAX_LATER = 100  # transformations without a waiting client, in each process
 RETRY_LATER_S = 60.0  # after such a transformation failed
 IMAGE_LOCKS = 64
-POLL_INTERVAL_S = 0.002  # between attempts to take a slot
+POLL_INTERVAL_S = 0.005  # between attempts to take a slot
 MAX_ATTEMPTS = 3  # to store an image while another program deletes the folder
 MAX_CACHE_ENTRIES = 10_000  # verified files and images that can't be transformed, kept in memory
 _BUSY = "Too many images are being transformed; try again"
@@ -106,11 +106,19 @@ class Request:
 class Derivatives:
     """Cache of transformed images for the site at `root`. Safe for use by several threads and processes.
 
-    All processes together transform at most `concurrency` images at the same time.
+    All processes together transform at most `concurrency` images at the same time, and one less while
+    `is_answering` returns that the server answers other requests.
     """
 
-    def __init__(self, root: Path, concurrency: int, download_timeout_s: float = QUEUE_TIMEOUT_S) -> None:
+    def __init__(
+        self,
+        root: Path,
+        concurrency: int,
+        download_timeout_s: float = QUEUE_TIMEOUT_S,
+        is_answering: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.root, self.folder, self._concurrency = root, root / IMAGES_FOLDER, concurrency
+        self._is_answering = is_answering
         self._download_timeout_s = download_timeout_s
         self._files = BoundedFolder(self.folder)
         self._slots = threading.BoundedSemaphore(concurrency)
@@ -265,7 +273,8 @@ class Derivatives:
         with self._new_file() as result:
             if format_ := request.bucket_copy.fetch(result):
                 result.flush()
-                self._keep(request, Path(result.name), format_)
+                result.seek(0)
+                self._keep(request, Path(result.name), format_, _digest_of(result))
 
     def _make(self, request: Request) -> None:
         # An image in a bucket may have to be downloaded first, which must not delay others.
@@ -315,7 +324,7 @@ class Derivatives:
     def _shared_slot(self, deadline: float) -> Iterator[None]:
         """Context manager that holds one of the slots that all processes share. Raises BusyError."""
         locks = [FileLock(self.folder / f"place-{number}.lock") for number in range(self._concurrency)]
-        while not (held := next((lock for lock in locks if lock.acquire()), None)):
+        while not (held := next((lock for lock in self._allowed(locks) if lock.acquire()), None)):
             if time.monotonic() >= deadline:
                 raise BusyError(_BUSY)
             time.sleep(POLL_INTERVAL_S)
@@ -324,14 +333,19 @@ class Derivatives:
         finally:
             held.release()
 
+    def _allowed(self, locks: list[FileLock]) -> list[FileLock]:
+        # With a decoder on each core, a thread that receives a request often waits up to 4 ms: Linux ends a
+        # decoder's turn only at its next clock tick, whatever its priority.
+        return locks[:-1] if len(locks) > 1 and self._is_answering() else locks
+
     def _transform(self, request: Request, image: IO[bytes]) -> None:
+        job = replace(request.job, avif_threads=1) if self._is_answering() else request.job
         with self._new_file() as result:
             try:
-                format_ = image_processes().run(request.job, image, result).format
-                image.seek(0)
-                if request.digest and not request.digest.startswith(_digest_of(image)):
+                made = image_processes().run(job, image, result)
+                if request.digest and request.digest != made.source_digest:
                     raise BusyError("The image was replaced while it was transformed; try again")
-                self._keep(request, Path(result.name), format_)
+                self._keep(request, Path(result.name), made.format, made.digest[:DIGEST_DIGITS])
             except UntransformableError as error:
                 self._unusable.put(request.key, str(error))
                 raise
@@ -347,11 +361,8 @@ class Derivatives:
             finally:
                 Path(file.name).unlink(missing_ok=True)
 
-    def _keep(self, request: Request, result: Path, format_: str) -> None:
-        with result.open("rb") as file:
-            digest = _digest_of(file)
-            status = os.fstat(file.fileno())
-        key = request.key
+    def _keep(self, request: Request, result: Path, format_: str, digest: str) -> None:
+        key, status = request.key, result.stat()
         target = self.folder / key[:2] / f"{key}-{digest}.{format_}"
         target.parent.mkdir(exist_ok=True)
         os.replace(result, target)

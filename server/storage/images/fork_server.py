@@ -17,6 +17,7 @@ takes 10 ms for each image.
 
 import errno
 import gc
+import hashlib
 import json
 import math
 import os
@@ -28,9 +29,10 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from io import BufferedIOBase
 from typing import Any, NoReturn
 
-from PIL import Image
+from PIL import AvifImagePlugin, Image
 
 from server.config.transformation import Transformation
 from server.storage.helper_processes import end_with_parent
@@ -165,16 +167,18 @@ def _serve(connection: socket.socket) -> NoReturn:
 
 def _work(message: bytes, source: int, target: int) -> Mapping[str, object]:
     try:
-        with open(source, "rb") as image, open(target, "wb") as result:
+        with open(source, "rb") as image, open(target, "w+b") as result:
             job = json.loads(message)
             fields: dict[str, Any] = job["transformation"]
             # JSON has lists instead of tuples.
             tuples = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
             transformation = Transformation(**fields | tuples)
             image.seek(0)
+            AvifImagePlugin.DEFAULT_MAX_THREADS = job["avif_threads"]
             alternatives = job["alternative_formats"]
             made = transform(image, result, transformation, job["format"], job["max_pixels"], alternatives)
-        return {"width": made.size.width, "height": made.size.height, "format": made.format}
+            digests = {"digest": _digest_of(result), "source_digest": _digest_of(image)}
+        return {"width": made.size.width, "height": made.size.height, "format": made.format, **digests}
     except MemoryError:
         return {"error": "takes too much memory to decode"}
     except Exception as error:  # Pillow may raise any exception for a damaged file.
@@ -185,6 +189,11 @@ def _work(message: bytes, source: int, target: int) -> Mapping[str, object]:
         if isinstance(error, UntransformableError):
             return {"error": str(error)}
         return {"error": "is damaged, or is not an image in a supported format"}
+
+
+def _digest_of(file: BufferedIOBase) -> str:
+    file.seek(0)
+    return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _limit_process() -> None:

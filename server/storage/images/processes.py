@@ -22,7 +22,7 @@ from typing import IO, Any
 from server.config.transformation import Transformation
 from server.storage.helper_processes import forget_helper, require_running, start_helper
 from server.storage.images.errors import LostProcessError, UntransformableError
-from server.storage.images.kinds import ImageSize, MadeImage
+from server.storage.images.kinds import ImageSize
 
 JOB_BYTES = 1024
 TIMEOUT_S = 30.0  # limit on elapsed time for each image; the limit on its processor time is lower
@@ -45,12 +45,27 @@ class Job:
     """A transformation of one image.
 
     The result has the format `format`, or one of `alternative_formats` if the file is smaller then.
+    `avif_threads` limits the threads that decode or encode AVIF; 0 means one for each core.
     """
 
     transformation: Transformation
     format: str
     max_pixels: int
     alternative_formats: tuple[str, ...] = ()
+    avif_threads: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class JobResult:
+    """What a decoder made: the image's size and format, and the SHA-256 digests of the image and its source.
+
+    The decoder computes the digests, because it has a lower priority than the threads that handle requests.
+    """
+
+    size: ImageSize
+    format: str
+    digest: str
+    source_digest: str
 
 
 class ImageProcesses:
@@ -63,7 +78,7 @@ class ImageProcesses:
         self._decoders: set[socket.socket] = set()
         self._idle: list[socket.socket] = []
 
-    def run(self, job: Job, source: IO[bytes], target: IO[bytes]) -> MadeImage:
+    def run(self, job: Job, source: IO[bytes], target: IO[bytes]) -> JobResult:
         """Transform the image in `source`, and write it to `target`.
 
         Raises UntransformableError, LostProcessError, and OSError, for example if the disk is full.
@@ -74,7 +89,7 @@ class ImageProcesses:
         if number := reply.get("errno"):
             raise OSError(number, os.strerror(number))
         size = ImageSize(int(reply["width"]), int(reply["height"]))
-        return MadeImage(size, str(reply["format"]))
+        return JobResult(size, str(reply["format"]), str(reply["digest"]), str(reply["source_digest"]))
 
     def _reply(self, job: Job, source: IO[bytes], target: IO[bytes]) -> Mapping[str, Any]:
         message = json.dumps(asdict(job)).encode().ljust(JOB_BYTES)

@@ -26,7 +26,7 @@ from server.storage.images import derivatives as module
 from server.storage.images import processes
 from server.storage.images.derivatives import Derivatives, Request
 from server.storage.images.errors import UntransformableError
-from server.storage.images.processes import Job, image_processes
+from server.storage.images.processes import ImageProcesses, Job, JobResult, image_processes
 from tests.api.test_upload import picture
 from tests.servers import children
 from tests.sites import write
@@ -370,6 +370,34 @@ def test_a_request_waits_only_so_long_while_its_image_is_made(
     release.set()
     until(lambda: files(images) != [])
     assert made(images, wanted)
+
+
+@pytest.mark.parametrize(("is_answering", "at_once"), [(True, 1), (False, 2)])
+def test_one_image_less_is_transformed_while_other_requests_are_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_answering: bool, at_once: int
+) -> None:
+    images = Derivatives(tmp_path, 2, is_answering=lambda: is_answering)
+    lock, running, most, jobs = threading.Lock(), 0, 0, list[Job]()
+    run = ImageProcesses.run
+
+    def observed(self: ImageProcesses, job: Job, *files: IO[bytes]) -> JobResult:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+            jobs.append(job)
+        until(lambda: most >= at_once)
+        time.sleep(0.05)  # Others may begin meanwhile.
+        try:
+            return run(self, job, *files)
+        finally:
+            with lock:
+                running -= 1
+
+    monkeypatch.setattr(ImageProcesses, "run", observed)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda number: made(images, request(key=f"{number:08x}" + "0" * 24)), range(4)))
+    assert (most, {job.avif_threads for job in jobs}) == (at_once, {int(is_answering)})
 
 
 def test_an_image_that_was_replaced_meanwhile_is_not_cached(images: Derivatives) -> None:
