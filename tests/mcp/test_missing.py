@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.mcp.agents import Agent
+from tests.mcp.conftest import Make
 from tests.sites import Api, collection, documents, make, translated
 
 SETTINGS = """
@@ -50,3 +51,11 @@ def test_a_missing_document_is_told_from_what_exists(
     called = Agent(api, who).call("get", type="note", **arguments)
     assert called.error["status"] == 404
     assert says in called.line
+
+
+@pytest.mark.parametrize("tool", ["history", "diff", "restore"])
+def test_the_history_of_a_missing_document_names_a_similar_one(make_site: Make, tool: str) -> None:
+    arguments = {"version": "HEAD"} if tool == "restore" else {}
+    called = Agent(make_site(), "full").call(tool, type="article", documentId="fgo", **arguments)
+    assert called.error["status"] == 404
+    assert 'There is no article "fgo"; did you mean "fog"?' in called.line

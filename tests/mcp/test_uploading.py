@@ -153,6 +153,14 @@ def test_the_description_of_a_file_is_changed_on_the_branch(agent: Agent, api: A
     assert (cleared.data["alternativeText"], cleared.data.get("caption", "")) == ("A pier", "")
 
 
+def test_an_error_names_the_argument_of_the_tool(agent: Agent) -> None:
+    focus = {"x": 500, "y": 1}
+    called = agent.call("upload", data=b64encode(GIF).decode(), name="fog.gif", focalPoint=focus)
+    assert called.error["status"] == 400
+    assert "focalPoint" in called.line
+    assert "fileInfo" not in str(called)
+
+
 def test_a_rejected_upload_leaves_no_branch(agent: Agent, api: Api) -> None:
     assert agent.call("upload", documentId="none", caption="x").error["status"] == 404
     assert agent.call("upload", data="", name="a.gif").is_error

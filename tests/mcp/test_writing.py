@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from server.api.entrance import Entrance
-from server.api.mcp.gateway import Gateway
+from server.api.mcp.rest_client import RestClient
 from server.api.mcp.tools.destination import branch_name
 from server.index.budget import turns
 from server.service import branches
@@ -283,14 +283,14 @@ def test_an_etag_keeps_an_agent_from_overwriting_others(agent: Agent) -> None:
 def test_a_branch_that_another_call_has_just_created_is_used(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    send = Gateway.send
+    send = RestClient.send
 
-    def raced(self: Gateway, method: str, path: str, *arguments: Any, **more: Any) -> Any:
+    def raced(self: RestClient, method: str, path: str, *arguments: Any, **more: Any) -> Any:
         if (method, path) == ("POST", "/branches"):
             git(api.root, "branch", "agent/full", "main")
         return send(self, method, path, *arguments, **more)
 
-    monkeypatch.setattr(Gateway, "send", raced)
+    monkeypatch.setattr(RestClient, "send", raced)
     assert write(Agent(api), retitle("Mist")).content["branch"] == "agent/full"
     assert "Mist" in git(api.root, "show", "agent/full:content/articles/fog.json")
 

@@ -26,7 +26,7 @@ def call_tool(request: Request) -> Json:
     if not isinstance(arguments, dict):
         raise RpcError(INVALID_PARAMS, '"arguments" must be an object')
     is_text = not request.version.has_structured_content
-    call = Call(arguments, request.gateway, request.settings, json_as_text=is_text)
+    call = Call(arguments, request.rest, request.settings, json_as_text=is_text)
     result = run_tool(tool, call)
     if not result.is_error and (size := _size(result, call)) > call.settings.mcp.max_bytes:
         result = _failure(too_large(size), call)

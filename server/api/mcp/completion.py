@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from server.api.mcp.gateway import content_path, require_success
 from server.api.mcp.json_rpc import INVALID_PARAMS, Json, RpcError
 from server.api.mcp.prompting import prompt_named
 from server.api.mcp.request import Request
 from server.api.mcp.resources import TEMPLATES
+from server.api.mcp.rest_client import content_path, require_success
 from server.api.mcp.uris import DOCUMENT_TEMPLATE, SCHEMA_TEMPLATE, VERSION_KEYS
 
 MAX_VALUES = 100  # as the protocol specifies
@@ -69,7 +69,7 @@ def _matching(names: Sequence[str], typed: str) -> _Found:
 
 
 def _access(request: Request) -> Json:
-    found: Json = require_success(request.gateway.send("GET", "/access")).body["data"]
+    found: Json = require_success(request.rest.send("GET", "/access")).body["data"]
     return found
 
 
@@ -81,7 +81,7 @@ def _types(request: Request, typed: str, chosen: Json) -> _Found:
 def _documents(request: Request, typed: str, chosen: Json) -> _Found:
     """Return ids of documents of the chosen type, or nothing if no type has been chosen."""
     name = chosen.get("type")
-    type_ = request.gateway.type_named(name) if isinstance(name, str) else None
+    type_ = request.rest.type_named(name) if isinstance(name, str) else None
     if type_ is None or type_.kind == "singleType":
         return [], 0
     query = {
@@ -90,7 +90,7 @@ def _documents(request: Request, typed: str, chosen: Json) -> _Found:
         "pagination": {"start": 0, "limit": MAX_VALUES},
         **({"filters": {"documentId": {"$startsWithi": typed}}} if typed else {}),
     }
-    reply = request.gateway.send("GET", content_path(type_), query)
+    reply = request.rest.send("GET", content_path(type_), query)
     if reply.is_error:
         return [], 0
     ids = [item["documentId"] for item in reply.body["data"]]
@@ -106,7 +106,7 @@ def _statuses(request: Request, typed: str, chosen: Json) -> _Found:
 
 
 def _branches(request: Request, typed: str, chosen: Json) -> _Found:
-    reply = request.gateway.send("GET", "/branches")
+    reply = request.rest.send("GET", "/branches")
     return ([], 0) if reply.is_error else _matching([each["name"] for each in reply.body["data"]], typed)
 
 

@@ -4,7 +4,6 @@ import logging
 from collections.abc import Mapping
 
 from server.api.mcp import calling, completion, lifecycle, prompting, resources
-from server.api.mcp.gateway import Gateway
 from server.api.mcp.json_rpc import (
     INTERNAL_ERROR,
     METHOD_NOT_FOUND,
@@ -15,6 +14,7 @@ from server.api.mcp.json_rpc import (
 )
 from server.api.mcp.protocol import INITIALIZE, SERVER_KEY, Version, server_info
 from server.api.mcp.request import Method, Request
+from server.api.mcp.rest_client import RestClient
 from server.api.mcp.subscription import Subscription, Watched
 from server.config.model import Settings
 from server.errors import ClientGone
@@ -42,7 +42,7 @@ METHODS: Mapping[str, Method] = {
 def respond(
     message: Message,
     version: Version,
-    gateway: Gateway,
+    rest: RestClient,
     settings: Settings,
     subscribed: dict[str, Watched] | None = None,
 ) -> Json | Subscription | None:
@@ -58,7 +58,7 @@ def respond(
     if method is None or not method.exists_in(version):
         raise RpcError(METHOD_NOT_FOUND, f"Unknown method: {message.method[:100]}", id_=message.id)
     try:
-        result = method.run(Request(message.id, message.params, version, gateway, settings, subscribed))
+        result = method.run(Request(message.id, message.params, version, rest, settings, subscribed))
     except RpcError as error:
         raise RpcError(error.code, error.message, error.data, message.id) from error
     except ClientGone:

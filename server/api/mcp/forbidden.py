@@ -10,14 +10,14 @@ def explain_forbidden(call: Call, error: Json) -> str:
 
     It contains only what the error's details and `GET /access` tell this caller.
     """
-    reply = call.gateway.send("GET", "/access")
+    reply = call.rest.send("GET", "/access")
     if reply.is_error or reply.body["data"]["caller"]["kind"] == "public":
         return ""
     access = reply.body["data"]
     who, permission = describe_caller(access["caller"]), error["details"].get("permission")
     if permission:
         return f"The {who} does not have the permission {permission}. "
-    named = call.gateway.type_named(call.text("type"))
+    named = call.rest.type_named(call.text("type"))
     if named is not None and named.singular not in access["permissions"]:
         return f"The {who} has no permission for the content type {call.text('type')}. "
     types = [each["schema"]["singularName"] for each in access["contentTypes"]]

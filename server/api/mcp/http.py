@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 from server.api.entrance import Entrance
 from server.api.environ import is_loopback
 from server.api.mcp.dispatcher import respond
-from server.api.mcp.gateway import Gateway
 from server.api.mcp.json_rpc import (
     HEADER_MISMATCH,
     INVALID_REQUEST,
@@ -30,6 +29,7 @@ from server.api.mcp.protocol import (
     require_supported,
     version_of,
 )
+from server.api.mcp.rest_client import RestClient
 from server.api.mcp.subscription import Subscription, SubscriptionFrames
 from server.config.model import Settings
 
@@ -60,7 +60,7 @@ def answer(
     except RpcError as error:
         return 403 if isinstance(error, ForeignOriginError) else 400, encode(error_of(error))
     try:
-        response = respond(message, version, Gateway(app, environ), settings)
+        response = respond(message, version, RestClient(app, environ), settings)
     except RpcError as error:
         status = version.unknown_method_status if error.code == METHOD_NOT_FOUND else 200
         return status, encode(error_of(error))

@@ -88,7 +88,7 @@ def get_prompt(request: Request) -> Json:
     prompt = prompt_named(request.params.get("name"))
     arguments = _arguments(prompt, request.params.get("arguments", {}))
     max_bytes = request.settings.mcp.max_bytes
-    template = _text(prompt, request.gateway.root)
+    template = _text(prompt, request.rest.root)
     _require_size(prompt, template, max_bytes)  # before the arguments make it longer
     text = _PLACEHOLDER.sub(lambda found: arguments.get(found[1], found[0]), template)
     _require_size(prompt, text, max_bytes)

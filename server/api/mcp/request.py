@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-from server.api.mcp.gateway import Gateway, rpc_error
 from server.api.mcp.json_rpc import Json, RequestId, RpcError
 from server.api.mcp.protocol import CACHE_MS, Version
+from server.api.mcp.rest_client import RestClient, rpc_error
 from server.api.mcp.subscription import Subscription, Watched
 from server.config.model import Settings
 
@@ -25,7 +25,7 @@ class Request:
     id: RequestId
     params: Mapping[str, Any]
     version: Version
-    gateway: Gateway
+    rest: RestClient
     settings: Settings
     subscribed: dict[str, Watched] | None = None
 

@@ -7,9 +7,9 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote
 
 from server.api.mcp.calling import run_tool
-from server.api.mcp.gateway import content_path, require_success
 from server.api.mcp.json_rpc import INVALID_PARAMS, METHOD_NOT_FOUND, Json, RpcError, encode
 from server.api.mcp.request import NOT_FOUND, Request, cached, private, resource_error
+from server.api.mcp.rest_client import content_path, require_success
 from server.api.mcp.subscription import (
     MAX_URIS,
     Subscription,
@@ -98,7 +98,7 @@ class _Position:
 def list_resources(request: Request) -> Json:
     """Return a page of the schemas and published documents that the caller is allowed to see."""
     position = _Position.of(request.params.get("cursor"))
-    types = require_success(request.gateway.send("GET", "/access")).body["data"]["contentTypes"]
+    types = require_success(request.rest.send("GET", "/access")).body["data"]["contentTypes"]
     found: list[Json] = []
     end = min(len(types), position.type_number + PAGE_TYPES)
     while position.type_number < end and (room := PAGE_RESOURCES - len(found)):
@@ -113,7 +113,7 @@ def list_resources(request: Request) -> Json:
 
 def _resources(request: Request, described: Json, start: int, limit: int) -> tuple[list[Json], int]:
     """Return some resources of a content type, and the number of all its resources."""
-    type_ = request.gateway.type_named(described["uid"])
+    type_ = request.rest.type_named(described["uid"])
     if type_ is None:  # It has been removed in the meantime.
         return [], 0
     listed = [] if start else [_schema(type_, described["schema"]["displayName"])]
@@ -123,7 +123,7 @@ def _resources(request: Request, described: Json, start: int, limit: int) -> tup
     is_single = type_.kind == "singleType"
     if not is_single:
         query["pagination"] = {"start": max(start - 1, 0), "limit": max(limit - len(listed), 1)}
-    reply = request.gateway.send("GET", content_path(type_), query)
+    reply = request.rest.send("GET", content_path(type_), query)
     if reply.is_error:  # The caller may only write documents of this type, or there are none.
         return listed, len(listed)
     data: list[Json] = [reply.body["data"]] if is_single else reply.body["data"]
@@ -158,7 +158,7 @@ def _short(title: str) -> str:
 def read_resource(request: Request) -> Json:
     """Return the text of a resource. Raises RpcError."""
     uri = request.params.get("uri")
-    match read_uri(uri, request.gateway):
+    match read_uri(uri, request.rest):
         case DocumentUri() as document:
             media_type, text = _text_of_document(request, document)
         case SchemaUri(type_name):
@@ -182,7 +182,7 @@ def _text_of_document(request: Request, document: DocumentUri) -> tuple[str, str
     If the caller may not read files, return what the REST API returns for the document as Markdown.
     """
     path = content_path(document.type, document.document_id)
-    send, query = request.gateway.send, document.version
+    send, query = request.rest.send, document.version
     source = send("GET", path.replace("/api/", "/source/", 1), query)
     if not source.is_error:
         found = source.body["data"]
@@ -197,7 +197,7 @@ def _text_of_document(request: Request, document: DocumentUri) -> tuple[str, str
 
 def _text_of_schema(request: Request, type_name: str) -> str:
     """Return the result of the tool get_schema. Raises RpcError."""
-    call = Call({"type": type_name}, request.gateway, request.settings)
+    call = Call({"type": type_name}, request.rest, request.settings)
     result = run_tool(tool_named("get_schema"), call)
     if result.is_error:
         raise resource_error(result.content, request)
@@ -210,7 +210,7 @@ def _text_of_schema(request: Request, type_name: str) -> str:
 def listen(request: Request) -> Subscription:
     """Return what a client of a stateless version wants to know. Raises RpcError."""
     requested = request.params.get("notifications")
-    return read_subscription(request.id, requested, request.gateway, request.settings)
+    return read_subscription(request.id, requested, request.rest, request.settings)
 
 
 def subscribe(request: Request) -> Json:
@@ -220,8 +220,8 @@ def subscribe(request: Request) -> Json:
         raise RpcError(
             INVALID_PARAMS, f"The client has subscribed to {MAX_URIS} resources, which is the limit"
         )
-    found = watched_of(request.params.get("uri"), request.gateway, request.settings)
-    if found is None or found.uid not in visible_types(request.gateway):
+    found = watched_of(request.params.get("uri"), request.rest, request.settings)
+    if found is None or found.uid not in visible_types(request.rest):
         raise resource_error(NOT_FOUND, request)
     connection[found.uri] = found
     return {}

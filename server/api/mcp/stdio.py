@@ -9,7 +9,6 @@ from server.api.entrance import Entrance
 from server.api.environ import ADMITTED
 from server.api.mcp.changes import Changes
 from server.api.mcp.dispatcher import respond
-from server.api.mcp.gateway import Gateway
 from server.api.mcp.json_rpc import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
@@ -22,6 +21,7 @@ from server.api.mcp.json_rpc import (
     parse,
 )
 from server.api.mcp.protocol import INITIALIZE, LATEST_WITH_HANDSHAKE, version_of
+from server.api.mcp.rest_client import RestClient
 from server.api.mcp.subscription import MAX_SUBSCRIPTIONS, Subscription, Watched
 from server.api.serving.bodies import MAX_BODY_BYTES
 from server.errors import ApiError
@@ -53,7 +53,7 @@ class _Connection:
 
     def __init__(self, app: Entrance, authorization: str, database: EventDatabase, target: BinaryIO) -> None:
         environ = {ADMITTED: (True, ()), **({"HTTP_AUTHORIZATION": authorization} if authorization else {})}
-        self._app, self._gateway, self._target = app, Gateway(app, environ), target
+        self._app, self._rest, self._target = app, RestClient(app, environ), target
         self._default = LATEST_WITH_HANDSHAKE
         self._changes = Changes(app, authorization, database)
         self._listening: dict[RequestId, Subscription] = {}
@@ -89,7 +89,7 @@ class _Connection:
         version = version_of(message, self._default)
         if message.method in _SUBSCRIBING:
             self._notify()  # A new subscription begins after the changes until now.
-        response = respond(message, version, self._gateway, settings, self._subscribed)
+        response = respond(message, version, self._rest, settings, self._subscribed)
         if message.method == INITIALIZE:
             self._default = version
         if isinstance(response, Subscription):

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from server.api.mcp.gateway import Gateway, require_success
 from server.api.mcp.json_rpc import (
     INVALID_PARAMS,
     Json,
@@ -14,6 +13,7 @@ from server.api.mcp.json_rpc import (
     result_of,
 )
 from server.api.mcp.protocol import SERVER_KEY, SUBSCRIPTION_KEY, server_info
+from server.api.mcp.rest_client import RestClient, require_success
 from server.api.mcp.uris import DocumentUri, read_uri
 from server.auth.permissions import Actor
 from server.config.model import Settings
@@ -135,7 +135,7 @@ def _frame(message: Json) -> bytes:
 # --- requests -------------------------------------------------------------------------------------
 
 
-def read_subscription(id_: RequestId, wanted: Any, gateway: Gateway, settings: Settings) -> Subscription:
+def read_subscription(id_: RequestId, wanted: Any, rest: RestClient, settings: Settings) -> Subscription:
     """Parse the parameter `notifications` of `subscriptions/listen`. Raises RpcError.
 
     Ignores kinds of notifications that the server does not send, URIs of resources that can't exist, and
@@ -149,25 +149,25 @@ def read_subscription(id_: RequestId, wanted: Any, gateway: Gateway, settings: S
         raise RpcError(INVALID_PARAMS, '"resourcesListChanged" must be true or false')
     if not isinstance(uris, list) or len(uris) > MAX_URIS or not all(isinstance(uri, str) for uri in uris):
         raise RpcError(INVALID_PARAMS, f'"resourceSubscriptions" must be a list of at most {MAX_URIS} URIs')
-    visible = visible_types(gateway)
-    found = (watched_of(uri, gateway, settings) for uri in dict.fromkeys(uris))
+    visible = visible_types(rest)
+    found = (watched_of(uri, rest, settings) for uri in dict.fromkeys(uris))
     watched = tuple(one for one in found if one and one.uid in visible)
     return Subscription(id_, watched, watches_list)
 
 
-def watched_of(uri: object, gateway: Gateway, settings: Settings) -> Watched | None:
+def watched_of(uri: object, rest: RestClient, settings: Settings) -> Watched | None:
     """Return the resource to watch, or None if there can't be such a resource. Raises RpcError."""
-    found = read_uri(uri, gateway)
+    found = read_uri(uri, rest)
     if found is None:
         return None
     if isinstance(found, DocumentUri):
         locale = found.version.get("locale") or settings.locales.default
         return Watched(str(uri), found.type.uid, found.document_id, locale)
-    type_ = gateway.type_named(found.type_name)
+    type_ = rest.type_named(found.type_name)
     return Watched(str(uri), type_.uid, is_schema=True) if type_ else None
 
 
-def visible_types(gateway: Gateway) -> set[str]:
+def visible_types(rest: RestClient) -> set[str]:
     """Return the uids of the content types that the caller can see. Raises RpcError."""
-    access = require_success(gateway.send("GET", "/access")).body["data"]
+    access = require_success(rest.send("GET", "/access")).body["data"]
     return {each["uid"] for each in access["contentTypes"]}

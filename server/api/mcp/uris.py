@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, unquote
 
-from server.api.mcp.gateway import Gateway
 from server.api.mcp.json_rpc import INVALID_PARAMS, RpcError
+from server.api.mcp.rest_client import RestClient
 from server.schema.model import Type
 
 SCHEME = "bifolio://"
@@ -32,7 +32,7 @@ class SchemaUri:
     type_name: str
 
 
-def read_uri(uri: object, gateway: Gateway) -> DocumentUri | SchemaUri | None:
+def read_uri(uri: object, rest: RestClient) -> DocumentUri | SchemaUri | None:
     """Parse the URI of a resource. Returns None if there can't be such a resource.
 
     Raises RpcError if `uri` is not a string, or its query is invalid.
@@ -45,7 +45,7 @@ def read_uri(uri: object, gateway: Gateway) -> DocumentUri | SchemaUri | None:
         return None
     if name == SCHEMA:
         return SchemaUri(unquote(document_id))
-    type_ = gateway.type_named(unquote(name))
+    type_ = rest.type_named(unquote(name))
     if type_ is None or (type_.kind == "singleType") != (document_id == ""):
         return None
     version = dict(parse_qsl(query, keep_blank_values=True))

@@ -1,10 +1,12 @@
 """The tool check, and the problems that a write causes."""
 
+import time
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 
-from server.api.mcp.gateway import Reply
 from server.api.mcp.json_rpc import Json
+from server.api.mcp.rest_client import Reply
 from server.api.mcp.tools.destination import Destination
 from server.api.mcp.tools.schemas import BRANCH, COUNT, LISTED, PAGES, PATHS, TEXT
 from server.api.mcp.tools.tool import Call, Result, Tool, body_of, list_summary, listing
@@ -26,6 +28,7 @@ _KEYS = (
     "new",
 )
 PAGE_PROBLEMS = 100
+FIRST_CHECK_TIMEOUT_S = 30.0  # Clients often end a call after 60 s.
 
 
 def check(call: Call) -> Result:
@@ -37,12 +40,21 @@ def check(call: Call) -> Result:
     if call.arguments.get("paths"):
         query["path"] = call.arguments["paths"]
     path = f"/branches/{branch}/problems" if branch else "/problems"
-    body = body_of(call.gateway.send("GET", path, query))
+    body = body_of(_reply_when_checked(call, path, query))
     meta = body["meta"]["pagination"]
     offset = (meta["page"] - 1) * meta["pageSize"]
     found = [_short(one) for one in body["data"]]
     listed = listing(found, meta["total"], offset, meta["pageSize"], call.max_bytes)
     return Result(list_summary(listed, f"problems on {branch or 'the served branch'}"), listed)
+
+
+def _reply_when_checked(call: Call, path: str, query: Json) -> Reply:
+    """Return the response, after waiting for the first check of a site that has just been opened."""
+    deadline = time.monotonic() + FIRST_CHECK_TIMEOUT_S
+    while True:
+        reply = call.rest.send("GET", path, query)  # waits 3 s for a check
+        if reply.status != HTTPStatus.SERVICE_UNAVAILABLE or time.monotonic() > deadline:
+            return reply
 
 
 def _short(problem: Mapping[str, Any]) -> Json:
@@ -72,7 +84,7 @@ def new_problems(call: Call, destination: Destination, before: frozenset[_Key] |
     else:
         since = {"since": destination.commit} if destination.commit else {}
         path = f"/branches/{destination.branch}/problems"
-        reply = call.gateway.send("GET", path, {**since, "pageSize": PAGE_PROBLEMS})
+        reply = call.rest.send("GET", path, {**since, "pageSize": PAGE_PROBLEMS})
         if reply.is_error:
             return None
         found = [one for one in reply.body["data"] if one["new"]]
@@ -80,7 +92,7 @@ def new_problems(call: Call, destination: Destination, before: frozenset[_Key] |
 
 
 def _problems(call: Call) -> Reply:
-    return call.gateway.send("GET", "/problems", {"pageSize": PAGE_PROBLEMS})
+    return call.rest.send("GET", "/problems", {"pageSize": PAGE_PROBLEMS})
 
 
 def _key_of(problem: Mapping[str, Any]) -> _Key:

@@ -12,8 +12,8 @@ from typing import Any
 from urllib.parse import quote
 
 from server.api.mcp.forbidden import describe_caller
-from server.api.mcp.gateway import Reply
 from server.api.mcp.json_rpc import Json
+from server.api.mcp.rest_client import Reply
 from server.api.mcp.tools.tool import Call, RestRequestError, body_of
 from server.config.mcp import CALLER_PLACEHOLDER, WriteMode
 from server.errors import ApiError, ForbiddenError, NotAllowedBySettingError, PreconditionError
@@ -84,13 +84,13 @@ def destination_of(call: Call) -> Destination:
 
 
 def _caller(call: Call) -> Json:
-    caller: Json = body_of(call.gateway.send("GET", "/access"))["data"]["caller"]
+    caller: Json = body_of(call.rest.send("GET", "/access"))["data"]["caller"]
     return caller
 
 
 def _lacking_permissions(call: Call) -> str:
     """Return which permissions for branches the caller lacks."""
-    access = body_of(call.gateway.send("GET", "/access"))["data"]
+    access = body_of(call.rest.send("GET", "/access"))["data"]
     allowed = access["permissions"].get("branch", ())
     lacking = ", ".join(action for action in _BRANCH_ACTIONS if action not in allowed)
     if access["caller"]["kind"] == "public":
@@ -99,7 +99,7 @@ def _lacking_permissions(call: Call) -> str:
 
 
 def _branches(call: Call) -> Mapping[str, Json]:
-    listed = body_of(call.gateway.send("GET", "/branches"))["data"]
+    listed = body_of(call.rest.send("GET", "/branches"))["data"]
     return {branch["name"]: branch for branch in listed}
 
 
@@ -202,19 +202,19 @@ def new_branch(
         return
     if dry_run and may_read_sources(call):
         body_of(dry_run())
-    reply = call.gateway.send("POST", "/branches", body={"name": destination.branch})
+    reply = call.rest.send("POST", "/branches", body={"name": destination.branch})
     if reply.is_error and destination.branch not in _branches(call):  # unless another call created it
         body_of(reply)
     try:
         yield
     except (ApiError, RestRequestError):
         if not reply.is_error:
-            call.gateway.delete_new_branch(destination.branch, reply.body["data"]["commit"])
+            call.rest.delete_new_branch(destination.branch, reply.body["data"]["commit"])
         raise
 
 
 def may_read_sources(call: Call) -> bool:
-    permissions = body_of(call.gateway.send("GET", "/access"))["data"]["permissions"]
+    permissions = body_of(call.rest.send("GET", "/access"))["data"]["permissions"]
     return "read" in permissions.get("source", ())
 
 
@@ -253,12 +253,12 @@ def about_write(call: Call, destination: Destination, commit: str) -> Json:
     name = destination.branch
     review = {"mergeCommand": f"git merge {shlex.quote(commit or name)}"}
     page = f"/studio/site/-/branches/{quote(name)}"
-    if call.gateway.origin:
-        review["url"] = f"{call.gateway.origin}{page}"
+    if call.rest.origin:
+        review["url"] = f"{call.rest.origin}{page}"
     else:
         # Whether a server is running, and at which address, is unknown to a local agent.
         review |= {
-            "startServer": f"bifolio serve --site {shlex.quote(str(call.gateway.root.resolve()))}",
+            "startServer": f"bifolio serve --site {shlex.quote(str(call.rest.root.resolve()))}",
             "path": page,
         }
     return {**found, "branch": name, "review": review}

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from server.api.mcp.gateway import content_path
 from server.api.mcp.json_rpc import Json
+from server.api.mcp.rest_client import content_path
 from server.api.mcp.tools.destination import Destination
 from server.api.mcp.tools.tool import Call
 
@@ -25,13 +25,13 @@ def drafts_to_publish(call: Call, destination: Destination) -> list[str]:
 
 
 def _named_draft(call: Call, wanted: Json, at: Json) -> list[str]:
-    type_ = call.gateway.type_named(wanted["type"])
+    type_ = call.rest.type_named(wanted["type"])
     document_id = str(wanted.get("documentId", ""))
     if type_ is None or not type_.draft_publish or "{{" in document_id:
         return []
     query: dict[str, Any] = {"fields": "documentId", "status": "draft", "publicationStatus": "true", **at}
     query |= {"locale": wanted["locale"]} if wanted.get("locale") else {}
-    reply = call.gateway.send("GET", content_path(type_, document_id), query)
+    reply = call.rest.send("GET", content_path(type_, document_id), query)
     if reply.is_error or reply.body["meta"].get("publicationStatus") not in _UNPUBLISHED:
         return []
     name = "/".join(filter(None, (type_.singular, document_id)))

@@ -1,7 +1,11 @@
 """Tools that compare and list versions: diff and history."""
 
+from http import HTTPStatus
+
 from server.api.mcp.json_rpc import Json
+from server.api.mcp.rest_client import Reply
 from server.api.mcp.tools.destination import destination_of
+from server.api.mcp.tools.missing import missing_document
 from server.api.mcp.tools.schemas import COUNT, ID, LIST, LISTED, OBJECT, PAGES, STATUS, TEXT, TYPE
 from server.api.mcp.tools.tool import (
     Call,
@@ -15,7 +19,7 @@ from server.api.mcp.tools.tool import (
     required_id,
     type_of,
 )
-from server.errors import ValidationError
+from server.errors import NotFoundError, ValidationError
 from server.schema.model import Type
 
 
@@ -29,7 +33,7 @@ def diff(call: Call) -> Result:
     if not branch:
         raise ValidationError('Name a "branch", or a "type" and "documentId"')
     pages = call.values("page", "pageSize")
-    body = body_of(call.gateway.send("GET", f"/branches/{branch}/changes", pages))
+    body = body_of(call.rest.send("GET", f"/branches/{branch}/changes", pages))
     media = body["meta"]["media"]
     listed = _listed(body, call, call.max_bytes * 3 // 4 if media else call.max_bytes)
     line = list_summary(listed, f"changed documents on {branch}")
@@ -41,7 +45,7 @@ def diff(call: Call) -> Result:
 def _diff_of_document(call: Call) -> Result:
     type_ = type_of(call)
     query = call.values("from", "to", "locale", "status")
-    body = body_of(call.gateway.send("GET", f"{history_path(call, type_)}/diff", query))
+    body = history_body(call, type_, call.rest.send("GET", f"{history_path(call, type_)}/diff", query))
     changed = body["data"]
     content = {"attributes": changed, "from": body["meta"]["from"], "to": body["meta"]["to"]}
     return Result(f"{plural(len(changed), 'changed attribute')}: {', '.join(changed) or 'none'}.", content)
@@ -54,16 +58,29 @@ def history_path(call: Call, type_: Type) -> str:
     return "/".join(filter(None, ("/history", name, document_id)))
 
 
+def history_body(call: Call, type_: Type, reply: Reply, at: Json | None = None) -> Json:
+    """Return the body of a response about a document's history.
+
+    `at` contains the branch, if the request was about one. Raises NotFoundError with a hint if the document
+    has never existed, and RestRequestError.
+    """
+    if reply.status == HTTPStatus.NOT_FOUND and reply.body["error"]["message"] == NotFoundError.default:
+        raise missing_document(call, type_, at or {})
+    body: Json = body_of(reply)
+    return body
+
+
 def history(call: Call) -> Result:
     """Run the tool history."""
     pages = call.values("page", "pageSize")
     query = {"pagination": pages} if pages else {}
-    path = "/history"
     if call.text("type"):
         type_ = type_of(call)
         query |= call.values("locale", "status")
-        path = history_path(call, type_)
-    body = body_of(call.gateway.send("GET", path, query))
+        reply = call.rest.send("GET", history_path(call, type_), query)
+        body = history_body(call, type_, reply)
+    else:
+        body = body_of(call.rest.send("GET", "/history", query))
     listed = _listed(body, call, call.max_bytes)
     return Result(list_summary(listed, "commits"), listed)
 

@@ -26,7 +26,7 @@ _ACCEPTED = ("image/jpeg", "image/png", "image/webp", "image/gif")
 
 def is_media(call: Call) -> bool:
     """Return whether the argument `type` means media files, and not a content type of this name."""
-    return call.text("type") == MEDIA and call.gateway.type_named(MEDIA) is None
+    return call.text("type") == MEDIA and call.rest.type_named(MEDIA) is None
 
 
 def find_files(call: Call) -> Result:
@@ -35,7 +35,7 @@ def find_files(call: Call) -> Result:
     query = call.values("filters", "fields", "populate", "sort", "at")
     if pages := call.values("page", "pageSize"):
         query["pagination"] = pages
-    body = body_of(call.gateway.send("GET", "/api/upload/files/page", query))
+    body = body_of(call.rest.send("GET", "/api/upload/files/page", query))
     meta = body["meta"]["pagination"]
     offset = (meta["page"] - 1) * meta["pageSize"]
     found = [_shown(file, call) for file in body["data"]]
@@ -50,7 +50,7 @@ def get_file(call: Call) -> Result:
     if not key:
         raise NotFoundError('"documentId" is missing')
     query = call.values("populate", "at")
-    reply = call.gateway.send("GET", f"/api/upload/files/{key.replace('/', '%2F')}", query)
+    reply = call.rest.send("GET", f"/api/upload/files/{key.replace('/', '%2F')}", query)
     if reply.status == HTTPStatus.NOT_FOUND:
         raise missing_file(call, call.values("at"))
     file = body_of(reply)
@@ -76,7 +76,7 @@ def _image(file: Mapping[str, Any], call: Call) -> Image:
     is_found = False
     for url, query in _sources(file):
         path = unquote(url)
-        reply = call.gateway.send("GET", path, query | at) if path.startswith("/") else None
+        reply = call.rest.send("GET", path, query | at) if path.startswith("/") else None
         kind = reply.headers.get("content-type", "") if reply else ""
         if reply is None or reply.status != 200 or kind not in _ACCEPTED:
             continue

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from server.api.mcp.gateway import content_path
 from server.api.mcp.json_rpc import Json
+from server.api.mcp.rest_client import content_path
 from server.api.mcp.tools.tool import Call
 from server.errors import NotFoundError
 from server.schema.model import Type
@@ -42,7 +42,7 @@ def missing_file(call: Call, at: Json) -> NotFoundError:
     document_id = call.text("documentId")
     query = {"fields": ["documentId"], "pagination": {"pageSize": _MAX_IDS}, **at}
     query["filters"] = {"documentId": {"$startsWithi": document_id[:1]}}
-    reply = call.gateway.send("GET", "/api/upload/files/page", query)
+    reply = call.rest.send("GET", "/api/upload/files/page", query)
     ids = [] if reply.is_error else [file["documentId"] for file in reply.body["data"]]
     hint = suggestion(document_id[:_MAX_NAME_CHARS], ids) or "find with the type upload lists them"
     return NotFoundError(f'There is no media file "{document_id[:_MAX_NAME_CHARS]}"; {hint}')
@@ -51,5 +51,5 @@ def missing_file(call: Call, at: Json) -> NotFoundError:
 def _values(call: Call, type_: Type, name: str, query: dict[str, Any]) -> list[str]:
     """Return an attribute of documents that the caller may find."""
     paged = {**query, "pagination": {"pageSize": _MAX_IDS}}
-    reply = call.gateway.send("GET", content_path(type_), paged)
+    reply = call.rest.send("GET", content_path(type_), paged)
     return [] if reply.is_error else [str(one[name]) for one in reply.body["data"] if one.get(name)]

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
-from server.api.mcp.gateway import content_path
 from server.api.mcp.json_rpc import Json
+from server.api.mcp.rest_client import content_path
 from server.api.mcp.tools.destination import destination_of
 from server.api.mcp.tools.media import MEDIA, find_files, get_file, is_media
 from server.api.mcp.tools.missing import missing_document
@@ -43,8 +43,8 @@ PAGE_TYPES = 200
 
 def site_info(call: Call) -> Result:
     """Run the tool site_info. Raises ApiError, as all tools do."""
-    access = body_of(call.gateway.send("GET", "/access"))["data"]
-    overview = call.gateway.send("GET", "/overview", {"limit": "1"})
+    access = body_of(call.rest.send("GET", "/access"))["data"]
+    overview = call.rest.send("GET", "/overview", {"limit": "1"})
     counts = {} if overview.is_error else overview.body["meta"]["counts"]
     types = [_summary(each, access["permissions"], counts) for each in access["contentTypes"]]
     names = {each["name"] for each in types}
@@ -98,7 +98,7 @@ def _page(items: list[Json], call: Call) -> Json:
 def get_schema(call: Call) -> Result:
     """Run the tool get_schema, which takes the schemas from the OpenAPI document."""
     type_ = type_of(call)
-    document = body_of(call.gateway.send("GET", "/openapi.json"))
+    document = body_of(call.rest.send("GET", "/openapi.json"))
     path = content_path(type_)
     operations = {
         **document["paths"].get(f"{path}/{{documentId}}", {}),
@@ -190,7 +190,7 @@ def find(call: Call) -> Result:
     pages = call.values("page", "pageSize")
     if pages:
         query["pagination"] = pages
-    body = body_of(call.gateway.send("GET", content_path(type_), query))
+    body = body_of(call.rest.send("GET", content_path(type_), query))
     meta = body["meta"]["pagination"]
     offset = (meta["page"] - 1) * meta["pageSize"]
     listed = listing(body["data"], meta["total"], offset, meta["pageSize"], call.max_bytes)
@@ -204,7 +204,7 @@ def get(call: Call) -> Result:
     call.refuse(f"without the type {MEDIA}", "image")
     type_ = type_of(call)
     query = call.values("fields", "populate", "status", "locale", "at")
-    reply = call.gateway.send("GET", content_path(type_, required_id(call, type_)), query)
+    reply = call.rest.send("GET", content_path(type_, required_id(call, type_)), query)
     if reply.status == HTTPStatus.NOT_FOUND:
         raise missing_document(call, type_, call.values("at"))
     document = body_of(reply)["data"]
@@ -220,7 +220,7 @@ def search(call: Call) -> Result:
         query["type"] = ",".join(map(str, query["type"]))
     if "pageSize" in call.arguments:
         query["limit"] = call.arguments["pageSize"]
-    body = body_of(call.gateway.send("GET", "/search", query))
+    body = body_of(call.rest.send("GET", "/search", query))
     meta = body["meta"]["pagination"]
     offset = (meta["page"] - 1) * meta["pageSize"]
     listed = listing(body["data"], meta["total"], offset, meta["pageSize"], call.max_bytes)

@@ -1,7 +1,7 @@
 """Tools for the text of documents' files: read_file and write_file."""
 
-from server.api.mcp.gateway import DocumentVersion, Reply, content_path
 from server.api.mcp.json_rpc import Json
+from server.api.mcp.rest_client import DocumentVersion, Reply, content_path
 from server.api.mcp.tools.checking import new_problems, problems_before
 from server.api.mcp.tools.destination import (
     about_write,
@@ -30,7 +30,7 @@ def read_file(call: Call) -> Result:
     branch = call.text("at")
     address = _address(call, branch)
     query = _query(address) | ({"at": branch} if branch else {})
-    reply = call.gateway.send("GET", _path(address), query)
+    reply = call.rest.send("GET", _path(address), query)
     source = body_of(reply)["data"]
     lines = [f"{line}\n" for line in source["text"].split("\n")]
     lines[-1] = lines[-1][:-1]
@@ -57,7 +57,7 @@ def write_file(call: Call) -> Result:
 
     def send(*, dry_run: bool) -> Reply:
         query = _query(address) | query_of(destination, dry_run=dry_run)
-        return call.gateway.send("PUT", _path(address), query, body, headers)
+        return call.rest.send("PUT", _path(address), query, body, headers)
 
     changed = body_of_write(send(dry_run=True), destination)["data"]["files"]
     if dry_run:
@@ -79,7 +79,7 @@ def write_file(call: Call) -> Result:
 
 def _address(call: Call, branch: str, *, to_write: bool = False) -> DocumentVersion:
     path = call.text("path")
-    found = call.gateway.address_of(path, branch, to_write=to_write)
+    found = call.rest.address_of(path, branch, to_write=to_write)
     if found is None:
         raise NotFoundError(f'"{path[:200]}" is not the path of a document\'s file')
     return found

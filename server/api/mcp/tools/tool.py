@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from server.api.mcp.gateway import Gateway, Reply
 from server.api.mcp.json_rpc import Json, encode
+from server.api.mcp.rest_client import Reply, RestClient
 from server.config.model import Settings
 from server.errors import BifolioError, LimitError, NotFoundError, ValidationError
 from server.schema.model import Type
@@ -26,7 +26,7 @@ class Call:
     """
 
     arguments: Mapping[str, Any]
-    gateway: Gateway
+    rest: RestClient
     settings: Settings
     json_as_text: bool = False
 
@@ -137,9 +137,9 @@ def type_of(call: Call) -> Type:
     Raises NotFoundError, which lists the types that the caller can see.
     """
     name = call.text("type")
-    found = call.gateway.type_named(name)
+    found = call.rest.type_named(name)
     if found is None:
-        access = body_of(call.gateway.send("GET", "/access"))["data"]
+        access = body_of(call.rest.send("GET", "/access"))["data"]
         names = [each["schema"]["singularName"] for each in access["contentTypes"]]
         hint = suggestion(name[:_MAX_NAME_CHARS], names) or f"the types are {', '.join(names) or '(none)'}"
         raise NotFoundError(f'There is no content type "{name[:_MAX_NAME_CHARS]}"; {hint}')

@@ -10,8 +10,8 @@ from importlib import import_module
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
-from server.api.mcp.gateway import Upload
 from server.api.mcp.json_rpc import Json, encode
+from server.api.mcp.rest_client import Reply, Upload
 from server.api.mcp.tools.destination import (
     about_write,
     branch_of,
@@ -45,7 +45,7 @@ class _File:
 def upload(call: Call) -> Result:
     """Run the tool upload, which adds a file or, with `documentId`, changes the description of one."""
     destination = destination_of_write(call)
-    access = body_of(call.gateway.send("GET", "/access"))["data"]
+    access = body_of(call.rest.send("GET", "/access"))["data"]
     if "upload" not in access["permissions"].get("upload", ()):  # before a branch is made or a URL fetched
         is_public = access["caller"]["kind"] == "public"
         raise ForbiddenError(details={} if is_public else {"permission": "upload.upload"})
@@ -55,10 +55,10 @@ def upload(call: Call) -> Result:
     if not file:
         query["id"] = call.text("documentId")
     with new_branch(call, destination):
-        reply = call.gateway.send("POST", "/api/upload", query, _form(file, info))
+        reply = call.rest.send("POST", "/api/upload", query, _form(file, info))
         if reply.status == HTTPStatus.NOT_FOUND and not file:
             raise missing_file(call, branch_of(destination))
-        made = body_of(reply)
+        made = body_of(_in_terms_of_arguments(reply))
     [made] = made if isinstance(made, list) else [made]
     content = {
         "data": {key: made[key] for key in SHOWN if made.get(key) is not None},
@@ -67,6 +67,28 @@ def upload(call: Call) -> Result:
     }
     line = f"{made['name']} has the documentId {made['documentId']}."
     return Result(f"{line} {content['note']}" if "note" in content else line, content)
+
+
+def _in_terms_of_arguments(reply: Reply) -> Reply:
+    """Return a reply whose error names the tool's arguments, without the form field that contained them."""
+    if reply.status != HTTPStatus.BAD_REQUEST:
+        return reply
+    error = reply.body["error"]
+    told = {**error, "message": error["message"].replace("fileInfo.", "")}
+    faults = (error["details"] or {}).get("errors")
+    if faults:
+        told["details"] = {
+            **error["details"],
+            "errors": [
+                {
+                    **fault,
+                    "path": [key for key in fault["path"] if key != "fileInfo"],
+                    "message": fault["message"].replace("fileInfo.", ""),
+                }
+                for fault in faults
+            ],
+        }
+    return replace(reply, body={**reply.body, "error": told})
 
 
 def _description(call: Call) -> Json:

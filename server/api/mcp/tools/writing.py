@@ -6,8 +6,8 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any
 
-from server.api.mcp.gateway import Reply, content_path, quoted
 from server.api.mcp.json_rpc import Json
+from server.api.mcp.rest_client import Reply, content_path, quoted
 from server.api.mcp.tools.checking import new_problems, problems_before
 from server.api.mcp.tools.destination import (
     Destination,
@@ -20,7 +20,7 @@ from server.api.mcp.tools.destination import (
     query_of,
 )
 from server.api.mcp.tools.drafts import drafts_to_publish
-from server.api.mcp.tools.history import history_path
+from server.api.mcp.tools.history import history_body, history_path
 from server.api.mcp.tools.missing import missing_document
 from server.api.mcp.tools.schemas import (
     BRANCH,
@@ -69,7 +69,7 @@ def write(call: Call) -> Result:
     destination = destination_of_write(call)
 
     def dry_run() -> Reply:
-        return call.gateway.send("POST", "/batch", query_of(destination, dry_run=True), body)
+        return call.rest.send("POST", "/batch", query_of(destination, dry_run=True), body)
 
     if call.arguments.get("dryRun"):
         with _naming_missing(call, destination):
@@ -78,7 +78,7 @@ def write(call: Call) -> Result:
     before, drafts = problems_before(call, destination), drafts_to_publish(call, destination)
     query = query_of(destination, dry_run=False) | ({DIFF: "true"} if may_read_sources(call) else {})
     with _naming_missing(call, destination), new_branch(call, destination, dry_run):
-        reply = call.gateway.send("POST", "/batch", query, body)
+        reply = call.rest.send("POST", "/batch", query, body)
         done = body_of_write(reply, destination)
     content = {
         "documents": [_document(result) for result in done["data"]],
@@ -93,7 +93,7 @@ def write(call: Call) -> Result:
 def _operation(call: Call, number: int, wanted: Json) -> Json:
     """Return an operation as POST /batch expects it. Raises ValidationError or NotFoundError."""
     with of_operation(number):
-        action, inner = wanted["action"], Call(wanted, call.gateway, call.settings)
+        action, inner = wanted["action"], Call(wanted, call.rest, call.settings)
         type_ = type_of(inner)
         document_id = "" if action == "create" else required_id(inner, type_)
         if action == "create" and type_.kind == "singleType":
@@ -124,7 +124,7 @@ def _naming_missing(call: Call, destination: Destination) -> Iterator[None]:
         wanted = call.arguments["operations"][details["operation"]]
         if "{{" in str(wanted.get("documentId", "")):
             raise
-        one = Call(wanted, call.gateway, call.settings)
+        one = Call(wanted, call.rest, call.settings)
         raise missing_document(one, type_of(one), branch_of(destination), details) from error
 
 
@@ -187,14 +187,18 @@ def restore(call: Call) -> Result:
 
     def send(*, dry_run: bool) -> Reply:
         query = query_of(destination, dry_run=dry_run) | call.values("locale", "status")
-        return call.gateway.send("POST", path, query, body, headers)
+        return call.rest.send("POST", path, query, body, headers)
 
     if dry_run:
-        files = body_of(send(dry_run=True))["data"]["files"]
+        files = history_body(call, type_, send(dry_run=True), branch_of(destination))["data"]["files"]
         return Result(_line_of_dry_run(files), cut_lists({"files": files}, call))
-    with new_branch(call, destination, partial(send, dry_run=True)):
-        reply = send(dry_run=False)
-        done = body_of(reply)
+    try:
+        with new_branch(call, destination, partial(send, dry_run=True)):
+            reply = send(dry_run=False)
+            done = body_of(reply)
+    except RestRequestError as error:
+        history_body(call, type_, error.reply, branch_of(destination))
+        raise
     where = destination.branch or "the served branch"
     content = about_write(call, destination, reply.headers.get("bifolio-commit", ""))
     data = {key: done["data"].get(key) for key in ("documentId", "locale")}

@@ -67,7 +67,7 @@ class DocumentVersion:
     status: str
 
 
-class Gateway:
+class RestClient:
     """Sender of requests to the app, on behalf of one caller."""
 
     def __init__(self, app: Entrance, environ: Mapping[str, Any]) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import cast
 
 from server.api.entrance import Entrance
-from server.api.mcp.gateway import Gateway
+from server.api.mcp.rest_client import RestClient
 from tests.git import commit_all, git
 from tests.mcp.sites import FILES
 from tests.sites import Api, opened, write
@@ -17,10 +17,10 @@ def test_a_request_does_not_inherit_the_branch_of_another(tmp_path: Path) -> Non
     api = Api.of(opened(tmp_path))
     environ = {"HTTP_AUTHORIZATION": f"Bearer {api.tokens['full']}"}
     with api.app.test_request_context("/mcp"):  # as in the handler of POST /mcp
-        gateway = Gateway(cast(Entrance, api.app.wsgi_app), environ)
+        rest = RestClient(cast(Entrance, api.app.wsgi_app), environ)
         for query, title in (({"branch": "next"}, "There"), ({}, "Here")):
             sent = {"data": {"title": title}}
-            assert gateway.send("PUT", "/api/articles/fog", query, sent).status == 200
+            assert rest.send("PUT", "/api/articles/fog", query, sent).status == 200
     assert api.get("/api/articles/fog").data["title"] == "Here"
     assert api.get("/api/articles/fog?at=next").data["title"] == "There"
     api.accounts.close()
@@ -31,9 +31,9 @@ def test_a_request_has_the_identity_of_the_one_that_it_serves_and_no_cookies(tmp
     app = cast(Entrance, api.app.wsgi_app)
     cookies = {"HTTP_COOKIE": "bifolio_studio=owner_x", "HTTP_BIFOLIO_STUDIO": "1"}
     for environ, name in (({}, "public"), ({"HTTP_AUTHORIZATION": f"Bearer {api.tokens['full']}"}, "token")):
-        caller = Gateway(app, {**environ, **cookies}).send("GET", "/access").body["data"]["caller"]
+        caller = RestClient(app, {**environ, **cookies}).send("GET", "/access").body["data"]["caller"]
         assert caller["kind"] == name
-    assert Gateway(app, {"HTTP_AUTHORIZATION": "Studio owner_x"}).send("GET", "/access").status == 200
+    assert RestClient(app, {"HTTP_AUTHORIZATION": "Studio owner_x"}).send("GET", "/access").status == 200
     api.accounts.close()
 
 
