@@ -119,7 +119,7 @@ def _make(site: Site, identities: Identities, past: PastStates, watched: Watched
     users.bind(handles, identities)
     settings.bind(handles, identities, writes)
     user_management.bind(handles, identities)
-    schema.bind(handles, site)
+    schema.bind(handles, site, writes)
     content.bind(handles, writes)
     batch.bind(handles, writes)
     undo.bind(handles, writes)

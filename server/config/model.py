@@ -579,7 +579,7 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
     "source": ("read", "write"),
     "problems": ("find", "fix"),
     "redirects": ("read",),
-    "content-type": ("find", "findOne"),
+    "content-type": ("find", "findOne", "write"),
     "settings": ("read", "write"),
     "token": ("read", "create", "revoke"),
 }  # fmt: skip

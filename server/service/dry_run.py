@@ -35,14 +35,14 @@ def file_changes(writes: Iterable[Write], caller: Caller) -> Iterator[FileChange
         if claim is not None and _may_see(caller, claim):
             lines = _lines(write, claim, caller.state, caller.budget)
             caller.budget.allow(sum(map(len, lines)))
-            yield FileChange(write.path, _action(write), lines)
+            yield FileChange(write.path, action_of(write), lines)
 
 
 def _may_see(caller: Caller, claim: PathClaim) -> bool:
     return may_read_source_of(caller.actor, claim.type, caller.state.schema, draft=claim.draft)
 
 
-def _action(write: Write) -> str:
+def action_of(write: Write) -> str:
     if write.before is None:
         return "create"
     return "delete" if write.deletes else "update"

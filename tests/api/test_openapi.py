@@ -331,7 +331,7 @@ def test_writes_say_that_they_become_commits_where_they_do(make_api: MakeApi) ->
     tag = {"/api/articles": {"post"}, "/api/articles/{documentId}": {"put", "delete"}, "/batch": {"post"}}
     files = {"/api/upload": {"post"}, "/api/upload/files/{id}": {"delete"}}
     restored = {"/history/{type}/restore": {"post"}, "/history/{type}/{documentId}/restore": {"post"}}
-    merged = {"/branches/{name}/merge": {"post"}}
+    merged = {"/branches/{name}/merge": {"post"}, "/api/content-type-builder/changes": {"post"}}
     sources = {"/source/{type}": {"put"}, "/source/{type}/{documentId}": {"put"}}
     branched = {(p, m) for p, ms in {**tag, **files, **restored, **merged, **sources}.items() for m in ms}
     # These writes always go to the served branch.

@@ -357,6 +357,16 @@ def _of_people() -> Iterator[Case]:
     name = {"data": {"name": "<name>"}}
     yield _send("updateSettings", "/settings", name, _site_name, headers=_ANY)
     yield _send("updateSettings", "/settings?dryRun=true", name, _site_name, headers=_ANY)
+    options = {"operation": "options", "attribute": "tag.name", "options": {"maxLength": 90}}
+    moved = {"operation": "rename", "attribute": "article.title", "to": "headline"}
+    lost = {"operation": "drop", "attribute": "article.secret"}
+    builder = "/api/content-type-builder/changes"
+    for change in (options, moved, lost):
+        body = {"data": {"changes": [change]}}
+        yield _send("changeContentTypes", f"{builder}?dryRun=true", body)
+    body = {"data": {"changes": [options]}}
+    yield _send("changeContentTypes", builder, body, headers=_ANY)
+    yield _send("changeContentTypes", builder, {"data": {"changes": [lost]}}, headers=_ANY)
     yield from _of("listRoles", "/roles")
     role = {"data": {"permissions": {"tag": ["find", "findOne"]}}}
     yield _send("putRole", "/roles/<role>", role, _new_role, headers=_ANY)

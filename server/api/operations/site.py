@@ -9,6 +9,7 @@ from server.api.operations.json_schema import (
     READ_ONE,
     TEXT,
     TIMESTAMP,
+    WRITE,
     JsonSchema,
     answer,
     body_of,
@@ -17,10 +18,12 @@ from server.api.operations.json_schema import (
     list_of,
     object_of,
     or_null,
+    shared_parameters,
 )
 from server.api.operations.operation import Area, Docs, Operation, Tag
 from server.api.operations.permission import anyone, may
 from server.api.serving.bodies import MEDIUM_BODY_BYTES
+from server.site.migrations.schema_changes import CHANGES, MAX_CHANGES
 
 SITE = Tag("Site", "Information about the site and its server.")
 _PAGE = "A page for people, or a part of one."
@@ -53,6 +56,48 @@ LOCALES = Area(
 
 _DESCRIBED: JsonSchema = {"type": "object", "required": ["uid", "schema"]}
 
+_LINES = list_of(TEXT)
+_CHANGE = object_of(
+    {
+        "change": {**TEXT, "description": "The operation and its arguments."},
+        "documents": {**COUNT, "description": "Number of document files that change."},
+        "files": {**_LINES, "description": "Paths of the other files that change."},
+        "notes": {**_LINES, "description": "Effects that are easily missed."},
+        "warnings": {**_LINES, "description": "Problems that the site has afterwards."},
+        "losses": {**_LINES, "description": "The first values that are lost, with file and line."},
+        "lost": {**COUNT, "description": "Number of values that are lost."},
+    }
+)
+_FILE = object_of({"path": TEXT, "action": {"enum": ["create", "update", "delete"]}, "lines": _LINES})
+_CHANGED = object_of(
+    {
+        "data": object_of(
+            {
+                "changes": list_of(_CHANGE),
+                "files": {**list_of(_FILE), "description": "The first files, as unified diffs."},
+                "total": {**COUNT, "description": "Number of all files that change."},
+            },
+            optional=("files", "total"),
+        )
+    }
+)
+_ONE_CHANGE: JsonSchema = {
+    "type": "object",
+    "required": ["operation"],
+    "properties": {"operation": {"enum": list(CHANGES)}},
+}
+_CHANGES_BODY = object_of(
+    {
+        "data": object_of(
+            {
+                "changes": list_of(_ONE_CHANGE, minItems=1, maxItems=MAX_CHANGES),
+                "lossy": {**FLAG, "description": "Whether values may be lost."},
+            },
+            optional=("lossy",),
+        )
+    }
+)
+
 
 def _describe_operations(kind: str, path: str, items: str) -> tuple[Operation, Operation]:
     many = {200: answer("Their schemas.", object_of({"data": list_of(_DESCRIBED)}))}
@@ -76,10 +121,27 @@ SCHEMA = Area(
     takes_at=True,
     varies_by_commit=True,
     operations=(
+        Operation(
+            "changeContentTypes", "POST", "/api/content-type-builder/changes", may("content-type", "write"),
+            Docs(
+                "Change content types and components, with all documents",
+                {
+                    200: answer(
+                        "What the changes do; with `dryRun=true`, what they would do, and the files.",
+                        _CHANGED,
+                        tagged=True,
+                    )
+                },
+                shared_parameters("requiredIfMatch"),
+                body_of(_CHANGES_BODY),
+                (*WRITE, 412),
+            ),
+            branch=True, dry_run=True, commits="maybe",
+        ),
         *_describe_operations("ContentType", "/api/content-type-builder/content-types", "content types"),
         *_describe_operations("Component", "/api/content-type-builder/components", "components"),
     ),
-)
+)  # fmt: skip
 
 _ACCESS = object_of(
     {

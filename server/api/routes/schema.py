@@ -1,22 +1,60 @@
 """Handlers for /api/content-type-builder and /api/i18n: content types, components and locales."""
 
 import os
+from dataclasses import replace
+from typing import Any
 
 from flask import Response, request
 
-from server.api.request import answer, parameters, require_permission, state_of
+from server.api.request import (
+    answer,
+    answer_within,
+    caller_of,
+    parameters,
+    read_body,
+    require_permission,
+    state_of,
+    tell_commit,
+)
 from server.api.routes.handlers import Handlers
+from server.api.routes.write_requests import data_of, files_json, is_dry_run, message_of, required_if_match
 from server.config.model import FILE
 from server.documents.locale_names import describe
 from server.errors import NotFoundError, ValidationError
 from server.schema.describe import describe_component, describe_types, describe_visible_type
 from server.schema.model import Schema
 from server.service.render import dumps
+from server.service.schema_changes import (
+    change_request,
+    describe_change,
+    make_change,
+    plan_change,
+    require_schema_write,
+)
+from server.service.write import Writes
+from server.site.migrations.plan import Plan
 from server.site.site import Site
 
 
-def bind(handles: Handlers, site: Site) -> None:
+def bind(handles: Handlers, site: Site, writes: Writes) -> None:
     """Register the handlers."""
+
+    @handles("changeContentTypes")
+    def change_content_types() -> Response:
+        caller = caller_of(request)
+        require_schema_write(caller)
+        wanted = change_request(caller, data_of(read_body(request)))
+        if is_dry_run():
+            plan = plan_change(writes, caller, wanted)
+            files = {"files": files_json(plan.files), "total": plan.total}
+            response = answer_within(request, {"data": {"changes": _steps_json(plan.plan), **files}})
+            response.headers["ETag"] = f'"{plan.version}"'
+            return response
+        wanted = replace(wanted, if_match=required_if_match())
+        message = message_of(request, describe_change(wanted.changes))
+        outcome = make_change(writes, caller, wanted, message)
+        # This is not counted against `api.limits`, because the write is not undone if it fails here.
+        return tell_commit(answer(dumps({"data": {"changes": _steps_json(outcome.made)}})), outcome.commit)
 
     def allowed(action: str) -> Schema:
         require_permission(request, "content-type", action)
@@ -55,6 +93,21 @@ def bind(handles: Handlers, site: Site) -> None:
         settings = state_of(request).settings
         timestamps = _timestamps(site)
         return answer(dumps([describe(code, settings, timestamps) for code in settings.locales.available]))
+
+
+def _steps_json(plan: Plan) -> list[dict[str, Any]]:
+    return [
+        {
+            "change": str(step.migration),
+            "documents": len(step.documents),
+            "files": step.files,
+            "notes": step.notes,
+            "warnings": step.warnings,
+            "losses": step.losses,
+            "lost": step.lost,
+        }
+        for step in plan.steps
+    ]
 
 
 def _kind(value: object) -> str:

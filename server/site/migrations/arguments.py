@@ -66,6 +66,8 @@ LOCALE_CODE = ArgumentForm("be a locale code, such as en or pt-BR", LOCALE)
 FILE_NAME = ArgumentForm(
     "be a file name without a folder, such as names.py", re.compile(r"[^/\\\x00-\x1f\x7f]+")
 )
+KIND = ArgumentForm("be collectionType or singleType", re.compile("collectionType|singleType"))
+TITLE = ArgumentForm("be text of one line", re.compile(r"[^\x00-\x1f\x7f]*\S[^\x00-\x1f\x7f]*"))
 CODE = ArgumentForm("be Python code", re.compile(".*", re.DOTALL), max_chars=None)
 
 

@@ -74,6 +74,8 @@ class Draft:
     losses: list[Finding] = field(default_factory=list)
     documents: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
+    # problems that the documents or the site have after the migration
+    warnings: list[str] = field(default_factory=list)
     # Arguments kept in the migration's file in addition to those of the command.
     more_arguments: dict[str, Any] = field(default_factory=dict)
     # All files, in order.

@@ -17,7 +17,7 @@ from server.site.migrations.draft import MIGRATIONS
 
 _NAME = re.compile(rf"{MIGRATIONS}/([0-9]{{4,9}})-([a-z0-9-]+)\.yaml")
 # These arguments are not part of the command.
-_HIDDEN = ("from", "from-plural", "code")
+HIDDEN_ARGUMENTS = ("from", "from-plural", "code")
 _NOT_SLUG = re.compile(r"[^a-z0-9]+")
 
 
@@ -30,7 +30,7 @@ class Migration:
     path: str = ""
 
     def __str__(self) -> str:
-        shown = ((key, value) for key, value in self.arguments.items() if key not in _HIDDEN)
+        shown = ((key, value) for key, value in self.arguments.items() if key not in HIDDEN_ARGUMENTS)
         return " ".join((self.operation, *(_shown(key, value) for key, value in shown)))
 
     @property

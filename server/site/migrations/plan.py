@@ -21,7 +21,7 @@ from server.site.migrations.arguments import (
     TYPE_ID,
     Arguments,
 )
-from server.site.migrations.draft import MIGRATIONS, Draft
+from server.site.migrations.draft import MAX_SHOWN, MIGRATIONS, Draft
 from server.site.migrations.migration import (
     Migration,
     migration_paths,
@@ -119,12 +119,19 @@ class ApplyMigrations:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One migration, and the paths of the documents and other files that it changes."""
+    """One migration, and the paths of the documents and other files that it changes.
+
+    - `losses`: the first values that are lost, one line for each; `lost` is the number of all
+    - `warnings`: problems that the site has afterwards
+    """
 
     migration: Migration
     documents: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    losses: tuple[str, ...] = ()
+    lost: int = 0
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +158,20 @@ def plan_new_migration(request: NewMigration, context: Context) -> Plan:
     path = new_migration_path(draft.paths, migration, str(migration.arguments[operation.names_file]))
     kept = replace(migration, arguments={**migration.arguments, **draft.more_arguments})
     draft.put(path, migration_text(kept))
-    files = [each for each in draft.changed if each not in draft.documents]
-    return Plan((Step(migration, tuple(sorted(draft.documents)), tuple(files), tuple(draft.notes)),))
+    return Plan((step_of(draft, migration),))
+
+
+def step_of(draft: Draft, migration: Migration) -> Step:
+    """Return the step that a complete draft stands for."""
+    return Step(
+        migration,
+        documents=tuple(sorted(draft.documents)),
+        files=tuple(each for each in draft.changed if each not in draft.documents),
+        notes=tuple(draft.notes),
+        losses=tuple(draft.describe_findings(draft.losses[:MAX_SHOWN])),
+        lost=len(draft.losses),
+        warnings=tuple(draft.warnings),
+    )
 
 
 def plan_unapplied(request: ApplyMigrations, context: Context) -> Plan:

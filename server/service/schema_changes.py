@@ -1,0 +1,173 @@
+"""Changes to content types and components over the API: permissions, plan, and write."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+from server.auth.draft_visibility import may_read_source_of, require_source_of
+from server.auth.permissions import SETTINGS, Actor, forbidden, may_of_site, require_source
+from server.config.model import FILE
+from server.config.settings_file import mask_settings_text
+from server.errors import PreconditionError, ValidationError
+from server.history.differences import diff_lines
+from server.paths import TYPES
+from server.service.dry_run import FileChange, action_of, file_changes, split_lines
+from server.service.read import Caller
+from server.service.write import Outcome, Writes
+from server.site.migrations.draft import MIGRATIONS
+from server.site.migrations.plan import Plan
+from server.site.migrations.schema_changes import SchemaChange, plan_schema_changes, read_schema_changes
+from server.storage.intent import Write
+from server.write.context import Context
+from server.write.precondition import names_version, version_of_text
+
+SUBJECT = "content-type"
+MAX_DIFFS = 60  # files whose changes a plan shows; the others are counted
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRequest:
+    """Changes to make. `if_match` names the plan that the caller has seen, or is "" to make a plan."""
+
+    actor: Actor
+    changes: Sequence[SchemaChange]
+    lossy: bool = False
+    if_match: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaPlan:
+    """What changes do. `version` identifies the plan: the text of every file before and after.
+
+    `files` contains the changes of the first files, the schemas first. `total` is the number of all files.
+    """
+
+    plan: Plan
+    version: str
+    files: Sequence[FileChange] = ()
+    total: int = 0
+
+
+def change_request(caller: Caller, data: object) -> ChangeRequest:
+    """Parse a request. Raises ForbiddenError or ValidationError."""
+    require_schema_write(caller)
+    if not isinstance(data, dict):
+        raise ValidationError('The request body must look like {"data": {"changes": [{"operation": "…"}]}}')
+    for key in data:
+        if key not in ("changes", "lossy"):
+            raise ValidationError(f'data can only contain "changes" and "lossy" (found "{str(key)[:100]}")')
+    lossy = data.get("lossy", False)
+    if not isinstance(lossy, bool):
+        raise ValidationError("lossy must be true or false")
+    return ChangeRequest(caller.actor, read_schema_changes(data.get("changes")), lossy)
+
+
+def require_schema_write(caller: Caller) -> None:
+    """Raise ForbiddenError unless the caller may change content types and see the source of documents."""
+    if not caller.actor.may(SUBJECT, "write"):
+        raise forbidden(caller.actor, SUBJECT, "write", is_type=False)
+    require_source(caller.actor, "read", caller.state.schema)
+
+
+def _require_readable(actor: Actor, context: Context) -> None:
+    """Raise ForbiddenError if the site has documents that the actor may not read.
+
+    A plan and its errors show values of documents, so nothing in documents may be hidden from the caller.
+    """
+    layout = context.layout
+    hidden = {
+        type_.uid
+        for type_ in layout.schema.content_types
+        if not may_read_source_of(actor, type_, layout.schema, draft=True)
+    }
+    for path in context.changeset.listed(layout.roots) if hidden else ():
+        claim = layout.claim(path)
+        if claim and claim.type.uid in hidden:
+            require_source_of(actor, claim.type, layout.schema, draft=True)
+
+
+def plan_change(writes: Writes, caller: Caller, request: ChangeRequest) -> SchemaPlan:
+    """Return what a request would change. Raises the same errors as `make_change`, except for losses."""
+    found, (plan, version) = writes.files_of(caller, _planned, request)
+    ordered = sorted(found, key=lambda write: (not write.path.startswith(f"{TYPES}/"), write.path))
+    return SchemaPlan(plan, version, list(_shown(ordered[:MAX_DIFFS], caller)), len(ordered))
+
+
+def make_change(writes: Writes, caller: Caller, request: ChangeRequest, message: str) -> Outcome[Plan]:
+    """Apply the changes in one write.
+
+    Raises PreconditionError if the plan is not the one in `if_match`, and ValidationError if the changes
+    are impossible, or would lose values and `lossy` is not set.
+    """
+    outcome = writes.make(caller, _accepted, request, message=message)
+    if not caller.branch:
+        # In a large site, a write does not read the configuration again by itself.
+        writes.site.refresh(tuple(path for path in outcome.made.paths if path.startswith((TYPES, FILE))))
+    return outcome
+
+
+def describe_change(changes: Iterable[SchemaChange]) -> str:
+    """Return the commit message for changes."""
+    names = []
+    for change in changes:
+        target = next((change.arguments[key] for key in ("attribute", "type", "component")
+                       if key in change.arguments), "")  # fmt: skip
+        names.append(f"{change.operation} {target}")
+    return f"Change content types: {', '.join(names)}"
+
+
+def _planned(request: ChangeRequest, context: Context) -> tuple[Plan, str]:
+    _require_readable(request.actor, context)
+    plan = plan_schema_changes(request.changes, context)
+    return plan, _version(context.changeset.writes())
+
+
+def _accepted(request: ChangeRequest, context: Context) -> Plan:
+    plan, version = _planned(request, context)
+    if not names_version(request.if_match, version):
+        what = "Content types or documents have changed since the plan was made; make a new plan"
+        raise PreconditionError(what, {"version": version})
+    if any(step.lost for step in plan.steps) and not request.lossy:
+        lines = "\n".join(f"  {line}" for step in plan.steps for line in step.losses)
+        raise ValidationError(f'The change would lose values (allow this with "lossy": true):\n{lines}')
+    return plan
+
+
+def _version(writes: Iterable[Write]) -> str:
+    def digest(data: bytes | None) -> str:
+        return "" if data is None else sha256(data).hexdigest()
+
+    rows = sorted((write.path, digest(write.read), digest(write.data)) for write in writes)
+    return version_of_text(json.dumps(rows))
+
+
+def _shown(writes: Sequence[Write], caller: Caller) -> Iterator[FileChange]:
+    documents = {change.path: change for change in file_changes(writes, caller)}
+    for write in writes:
+        if change := documents.get(write.path):
+            yield change
+        elif write.path.startswith((f"{TYPES}/", f"{MIGRATIONS}/")):
+            yield _diff(write, caller)
+        elif write.path == FILE and may_of_site(caller.actor, SETTINGS, "read", caller.state.schema):
+            # Without unchanged lines, because comments in them can be secret.
+            yield _diff(write, caller, _masked_settings, context=0)
+        else:  # Only the path, because the text can contain passwords.
+            yield FileChange(write.path, action_of(write), [])
+
+
+def _text(data: bytes | None) -> str:
+    return (data or b"").decode()
+
+
+def _masked_settings(data: bytes | None) -> str:
+    return mask_settings_text(_text(data))
+
+
+def _diff(
+    write: Write, caller: Caller, read: Callable[[bytes | None], str] = _text, context: int = 3
+) -> FileChange:
+    lines = diff_lines(split_lines(read(write.read)), split_lines(read(write.data)), context)
+    shown = [part for line in lines for part in line.split("\n")]
+    caller.budget.allow(sum(map(len, shown)))
+    return FileChange(write.path, action_of(write), shown)

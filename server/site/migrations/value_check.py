@@ -1,0 +1,54 @@
+"""Check of documents against an attribute that becomes stricter."""
+
+from collections import Counter
+from collections.abc import Hashable
+from typing import Any
+
+from server.documents.constraints import Limits, option_errors
+from server.documents.readers import READERS, InvalidValue
+from server.formats.tree import is_null
+from server.site.configure import Configuration
+from server.site.migrations.draft import MAX_SHOWN, AttributeMapping, Draft, Finding
+from server.site.migrations.edits import Edits
+
+
+def describe_invalid_values(
+    draft: Draft, before: Configuration, after: Configuration, uid: str, name: str
+) -> list[str]:
+    """Return a line for each document whose value the new definition of an attribute does not allow.
+
+    The lines after the first MAX_SHOWN are replaced with their number.
+    """
+    attribute = after.schema.types[uid].attributes[name]
+    found: list[Finding] = []
+    seen: Counter[Hashable] = Counter()
+
+    def check(place: AttributeMapping) -> Edits:
+        at = (*place.key_path, name)
+        for message in _errors(place):
+            found.append(Finding(place.path, at if name in place.values else (), f'"{name}" {message}'))
+        return Edits()
+
+    def _errors(place: AttributeMapping) -> list[str]:
+        tree, limits = place.values.get(name), Limits(is_draft=place.claim.draft)
+        if is_null(tree):
+            return option_errors(attribute, None, limits)
+        if attribute.type not in READERS:
+            return []
+        try:
+            value: Any = READERS[attribute.type](tree, attribute)
+        except InvalidValue as error:
+            return [f"must be {error.expected}"]
+        wrong = option_errors(attribute, value, limits)
+        if attribute.unique and not place.key_path and not place.claim.draft and isinstance(value, Hashable):
+            key = (place.claim.locale, value)
+            seen[key] += 1
+            wrong += ["is not unique"] if seen[key] > 1 else []
+        return wrong
+
+    # Files that can't be parsed are not part of this change, so they don't prevent it.
+    probe = Draft(draft.context)
+    keywords = () if attribute.required else (name,)
+    probe.edit_documents(before, after, uid, check, keywords)
+    lines = list(probe.describe_findings(found[:MAX_SHOWN]))
+    return lines + ([f"… and {len(found) - MAX_SHOWN:,} more"] if len(found) > MAX_SHOWN else [])

@@ -1,0 +1,338 @@
+"""Tests of `POST /api/content-type-builder/changes`, which changes content types with their documents."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.site.migrations.schema_changes import CHANGES, MAX_CHANGES
+from tests.git import commit_all, git
+from tests.sites import INTEGER, STRING, Answer, Api, collection, component, documents, make, relation, write
+
+PATH = "/api/content-type-builder/changes"
+NOTE = """\
+# Notes of the town.
+kind: collectionType
+info: {singularName: note, pluralName: notes, displayName: Note}
+options: {draftAndPublish: true}
+attributes:
+  # The heading.
+  title: {type: string}
+  count:
+    type: string  # of pages
+  tag: {type: relation, relation: manyToOne, target: api::tag.tag, inversedBy: notes}
+"""
+FILES: dict[str, str] = {
+    "site.yaml": "# ours\nsearch: {weights: {note.title: 3}}\nroles: {public: {note: [find]}}\n",
+    "content-types/note.yaml": NOTE,
+    **collection("tag", {"name": STRING, "notes": relation("oneToMany", "note", mappedBy="tag")}),
+    **collection("empty", {"name": STRING}),
+    **component("shared.seo", {"title": STRING}),
+    "content/notes/a.yaml": "title: A  # first\ncount: '1'\ntag: red\n",
+    "content/notes/b.yaml": "title: B\ncount: many\n",
+    "content/notes/c.draft.yaml": "count: '3'\n",
+    **documents("tags", red={"name": "Red"}),
+}
+ALL = [
+    f"{type_}.{action}" for type_ in ("note", "tag", "empty") for action in ("find", "findOne", "readDraft")
+]
+EDITOR = [*ALL, "content-type.find", "content-type.write", "source.read"]
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Api:
+    api = make(tmp_path, FILES)
+    api.token("editor", may=EDITOR)
+    return api
+
+
+def plan(api: Api, *changes: dict[str, Any], who: str = "editor", **more: Any) -> Answer:
+    before = files_of(api)
+    answer = api.post(f"{PATH}?dryRun=true", {"changes": list(changes), **more}, who)
+    assert files_of(api) == before
+    return answer
+
+
+def change(api: Api, *changes: dict[str, Any], tag: str = "*", **more: Any) -> Answer:
+    data = {"changes": list(changes), **more}
+    return api.post(PATH, data, "editor", headers={"If-Match": tag})
+
+
+def files_of(api: Api) -> dict[str, bytes]:
+    roots = ("content", "content-types", "migrations", "site.yaml")
+    found = [path for root in roots for path in (api.root / root, *(api.root / root).rglob("*"))]
+    return {path.relative_to(api.root).as_posix(): path.read_bytes() for path in found if path.is_file()}
+
+
+RENAME = {"operation": "rename", "attribute": "note.title", "to": "headline"}
+DROP = {"operation": "drop", "attribute": "note.count"}
+RETYPE = {"operation": "retype", "attribute": "note.count", "type": "integer"}
+
+
+def test_a_plan_shows_the_diffs_of_schemas_settings_and_documents(api: Api) -> None:
+    answer = plan(api, RENAME)
+    [step] = answer.data["changes"]
+    assert step == {
+        "change": "rename note.title headline",
+        "documents": 2,
+        "files": ["content-types/note.yaml", "migrations/0001-rename-headline.yaml", "site.yaml"],
+        "notes": [],
+        "warnings": [],
+        "losses": [],
+        "lost": 0,
+    }
+    files = {file["path"]: file for file in answer.data["files"]}
+    assert answer.data["total"] == len(files) == 5
+    assert next(iter(files)) == "content-types/note.yaml"
+    lines = files["content-types/note.yaml"]["lines"]
+    assert [line for line in lines if line[0] in "+-"] == [
+        "-  title: {type: string}",
+        "+  headline: {type: string}",
+    ]
+    assert "+headline: A  # first" in files["content/notes/a.yaml"]["lines"]
+    assert files["migrations/0001-rename-headline.yaml"]["action"] == "create"
+    # The role may not read settings.
+    assert files["site.yaml"]["lines"] == []
+    shown = {file["path"]: file["lines"] for file in plan(api, RENAME, who="full").data["files"]}
+    assert shown["site.yaml"] == [
+        "@@ -2 +2 @@",
+        "-search: {weights: {note.title: 3}}",
+        "+search: {weights: {note.headline: 3}}",
+    ]
+
+
+def test_changes_are_applied_as_one_commit_and_served_at_once(api: Api) -> None:
+    (api.root / ".gitignore").write_text(".bifolio/\n")
+    write(api.root, {"site.yaml": FILES["site.yaml"] + "git: {commit: each}\n"})
+    commit_all(api.root)
+    api.site.refresh()
+    added = {
+        "operation": "add",
+        "attribute": "note.subtitle",
+        "definition": {"type": "string", "maxLength": 80},
+        "before": "count",
+    }
+    wanted = (
+        RENAME,
+        added,
+        {"operation": "options", "attribute": "note.headline", "options": {"maxLength": 9}},
+    )
+    tag = plan(api, *wanted).headers["ETag"]
+    answer = change(api, *wanted, tag=tag)
+    assert answer.status == 200, answer.text
+    assert [step["change"] for step in answer.data["changes"]] == [
+        "rename note.title headline",
+        "add note.subtitle",
+        "options note.headline",
+    ]
+    note = api.get("/api/notes/a", "full").data
+    assert (note["headline"], note["subtitle"]) == ("A", None)
+    assert api.read("content-types/note.yaml") == NOTE.replace(
+        "  title: {type: string}\n",
+        "  headline: {type: string, maxLength: 9}\n  subtitle:\n    maxLength: 80\n    type: string\n",
+    )
+    head = git(api.root, "log", "-2", "--format=%H %s").splitlines()
+    assert head[0] == (
+        f"{answer.headers['Bifolio-Commit']} "
+        "Change content types: rename note.title, add note.subtitle, options note.headline"
+    )
+    assert len(head) == 2
+    assert git(api.root, "status", "--porcelain") == ""
+
+
+def test_a_branch_is_changed_without_the_served_files(api: Api) -> None:
+    (api.root / ".gitignore").write_text(".bifolio/\n")
+    commit_all(api.root)
+    git(api.root, "branch", "rework")
+    api.token("brancher", may=[*EDITOR, "branch.update"])
+    before = files_of(api)
+    answer = api.post(f"{PATH}?branch=rework", {"changes": [RENAME]}, "brancher", headers={"If-Match": "*"})
+    assert answer.status == 200, answer.text
+    assert files_of(api) == before
+    assert "headline" in git(api.root, "show", "rework:content-types/note.yaml")
+    assert "headline: B" in git(api.root, "show", "rework:content/notes/b.yaml")
+
+
+def test_a_change_after_the_plan_is_not_overwritten(api: Api) -> None:
+    tag = plan(api, DROP).headers["ETag"]
+    write(api.root, {"content/notes/b.yaml": "title: B\ncount: 2\n"})
+    answer = change(api, DROP, tag=tag, lossy=True)
+    assert (answer.status, answer.error["name"]) == (412, "PreconditionFailedError")
+    assert answer.error["details"]["version"] == plan(api, DROP).headers["ETag"].strip('"')
+    # Another file does not matter.
+    tag = plan(api, DROP).headers["ETag"]
+    write(api.root, {"content/tags/blue.json": '{"name": "Blue"}'})
+    assert change(api, DROP, tag=tag, lossy=True).status == 200
+    assert api.read("content/notes/b.yaml") == "title: B\n"
+
+
+def test_a_write_needs_the_version_of_a_plan(api: Api) -> None:
+    answer = api.post(PATH, {"changes": [RENAME]}, "editor")
+    assert (answer.status, "If-Match" in answer.error["message"]) == (400, True)
+
+
+def test_lost_values_are_listed_and_must_be_allowed(api: Api) -> None:
+    [step] = plan(api, RETYPE).data["changes"]
+    assert step["lost"] == 1
+    assert step["losses"] == ['content/notes/b.yaml:2:8: the value of "count" can\'t be converted to integer']
+    before = files_of(api)
+    refused = change(api, RETYPE)
+    assert refused.status == 400
+    assert "content/notes/b.yaml:2:8" in refused.error["message"]
+    assert files_of(api) == before
+    assert change(api, RETYPE, lossy=True).status == 200
+    assert api.get("/api/notes/a", "full").data["count"] == 1
+
+
+def test_all_changes_are_made_or_none(api: Api) -> None:
+    before = files_of(api)
+    answer = change(api, RENAME, {**DROP, "attribute": "note.cuont"})
+    assert answer.status == 400
+    assert answer.error["message"] == 'api::note.note has no attribute "cuont"; did you mean "count"?'
+    assert answer.error["details"]["change"] == 1
+    assert files_of(api) == before
+
+
+def test_a_relation_gets_its_other_side(api: Api) -> None:
+    raw = {"type": "relation", "relation": "manyToMany", "target": "api::tag.tag", "inversedBy": "related"}
+    answer = change(api, {"operation": "add", "attribute": "note.topics", "definition": raw})
+    assert answer.data["changes"][0]["notes"] == [
+        "api::tag.tag gets the attribute related, the other side of this relation"
+    ]
+    assert json.loads(api.read("content-types/tag.json"))["attributes"]["related"] == {
+        "type": "relation",
+        "relation": "manyToMany",
+        "target": "api::note.note",
+        "mappedBy": "topics",
+    }
+
+
+def test_documents_that_would_become_invalid_are_named(api: Api) -> None:
+    options = {"required": True, "unique": True, "maxLength": 3}
+    write(api.root, {"content/notes/d.yaml": "title: A\ncount: '1'\n"})
+    api.site.refresh()
+    required = {"operation": "options", "attribute": "note.count", "options": options}
+    [step] = plan(api, required).data["changes"]
+    assert step["warnings"] == [
+        'content/notes/b.yaml:2:8: "count" must be at most 3 characters',
+        'content/notes/d.yaml:2:8: "count" is not unique',
+    ]
+    added = {"operation": "add", "attribute": "note.text", "definition": {"type": "text", "required": True}}
+    [step] = plan(api, added).data["changes"]
+    # Drafts may lack required values.
+    assert step["warnings"] == [f'content/notes/{name}.yaml: "text" is required' for name in "abd"]
+
+
+def test_types_and_components_are_created_and_deleted(api: Api) -> None:
+    story = {
+        "operation": "add-type",
+        "type": "story",
+        "plural": "stories",
+        "display": "Story",
+        "drafts": True,
+    }
+    seo = {"operation": "add-component", "component": "shared.hero", "display": "Hero"}
+    raw = {"type": "component", "component": "shared.hero"}
+    added = {"operation": "add", "attribute": "story.hero", "definition": raw}
+    answer = change(api, story, seo, added, {"operation": "delete-type", "type": "empty"})
+    assert answer.status == 200, answer.text
+    described = {one["uid"]: one["schema"] for one in api.get("/api/content-type-builder/content-types").data}
+    assert described["api::story.story"]["attributes"] == {"hero": raw}
+    assert described["api::story.story"]["draftAndPublish"] is True
+    assert "api::empty.empty" not in described
+    assert not (api.root / "content-types/empty.json").exists()
+    refused = change(api, {"operation": "delete-component", "component": "shared.hero"})
+    assert refused.status == 400
+    assert "content-types/story.json:12:5: attributes.hero uses shared.hero" in refused.error["message"]
+    dropped = {"operation": "drop", "attribute": "story.hero"}
+    assert change(api, dropped, {"operation": "delete-component", "component": "shared.hero"}).status == 200
+
+
+def test_attributes_are_reordered_with_their_comments(api: Api) -> None:
+    order = {"operation": "reorder", "type": "note", "attributes": ["tag", "count", "title"]}
+    assert change(api, order).status == 200
+    assert api.read("content-types/note.yaml").partition("attributes:\n")[2] == (
+        "  tag: {type: relation, relation: manyToOne, target: api::tag.tag, inversedBy: notes}\n"
+        "  count:\n    type: string  # of pages\n"
+        "  # The heading.\n  title: {type: string}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ({"operation": "split"}, "changes[0]: operation must be one of add, options"),
+        ({"operation": "renam"}, 'did you mean "rename"?'),
+        ({"operation": "add", "attribute": "note.x"}, "changes[0]: definition must be an object"),
+        ({**RENAME, "code": "x"}, "changes[0]: code is unknown"),
+        ({**RENAME, "to": "../x"}, "changes[0]: to must be the name of an attribute"),
+        ({**RENAME, "to": "id"}, "an attribute can't be named \"id\""),
+        ({**RENAME, "to": "count"}, 'already has an attribute "count"'),
+        ({**RENAME, "attribute": "user.email"}, 'unknown type "user"'),
+        ({"operation": "add", "attribute": "note.title", "definition": {"type": "text"}}, "already has"),
+        ({"operation": "add", "attribute": "note.x", "definition": {"type": "strng"}},
+         'Did you mean "string"?'),
+        ({"operation": "add", "attribute": "note.x", "definition": {"type": "text", "requird": True}},
+         'unknown option "requird"; did you mean "required"?'),
+        ({"operation": "options", "attribute": "note.count", "options": {"type": "integer"}}, "use retype"),
+        ({"operation": "options", "attribute": "note.count", "options": {"maxLength": "x"}},
+         "a whole number"),
+        ({"operation": "reorder", "type": "note", "attributes": ["title"]}, "must name each attribute"),
+        ({"operation": "add-type", "type": "Note", "plural": "noted"}, 'The API id "Note" is used in'),
+        ({"operation": "add-type", "type": "user", "plural": "people"}, 'The API id "user" is reserved'),
+        ({"operation": "add-type", "type": "source", "plural": "sources"}, "would no longer work"),
+        ({"operation": "rename-type", "type": "tag", "to": "Branch", "plural": "bs"}, "would no longer work"),
+        ({"operation": "add-type", "type": "x", "plural": "xs", "drafts": 3}, "drafts must be true or false"),
+        ({"operation": "add-type", "type": "x", "plural": "xs", "files": "{name}.yaml"}, "files is unknown"),
+        ({"operation": "add-component", "component": "shared.SEO"}, "shared.SEO already exists"),
+        ({"operation": "delete-type", "type": "note"}, "has 3 document files, such as content/notes/a.yaml"),
+        ({"operation": "delete-type", "type": "shared.seo"}, "use delete-component"),
+        ({"operation": "drop", "attribute": "note.tag"}, "api::tag.tag.notes shows the other side"),
+    ],
+)  # fmt: skip
+def test_an_impossible_change_says_why(api: Api, wanted: dict[str, Any], said: str) -> None:
+    answer = plan(api, wanted)
+    assert answer.status == 400
+    assert said in answer.error["message"]
+    assert answer.error["details"]["change"] == 0
+
+
+def test_the_list_of_changes_is_bounded(api: Api) -> None:
+    for data in ([], [RENAME] * (MAX_CHANGES + 1), "rename"):
+        answer = api.post(f"{PATH}?dryRun=true", {"changes": data}, "editor")
+        assert (answer.status, "must be a list of 1 to" in answer.error["message"]) == (400, True)
+    assert "split" not in CHANGES
+    assert "script" not in CHANGES
+
+
+def test_long_plans_show_the_first_files_and_count_the_others(api: Api) -> None:
+    write(api.root, {f"content/notes/n{i}.yaml": "title: N\ncount: 2\n" for i in range(100)})
+    api.site.refresh()
+    answer = plan(api, DROP)
+    assert answer.data["total"] == 105
+    assert len(answer.data["files"]) == 60
+    assert answer.data["changes"][0]["lost"] == 103
+    assert len(answer.data["changes"][0]["losses"]) == 20
+
+
+@pytest.mark.parametrize("missing", ["content-type.write", "source.read", "tag.findOne", "note.readDraft"])
+def test_changes_need_permission_to_read_all_documents(api: Api, missing: str) -> None:
+    api.token("other", may=[each for each in EDITOR if each != missing])
+    for query in ("", "?dryRun=true"):
+        answer = api.post(f"{PATH}{query}", {"changes": [RENAME]}, "other", headers={"If-Match": "*"})
+        assert answer.status == 403
+        assert answer.error["details"] == {"permission": missing}
+
+
+def test_passwords_are_not_shown(tmp_path: Path) -> None:
+    api = make(tmp_path, {
+        **collection("member", {"name": STRING, "key": {"type": "password"}, "age": INTEGER}),
+        **documents("members", a={"name": "A", "key": "$argon2id$hunter2", "age": 3}),
+    })  # fmt: skip
+    moved = {"operation": "wrap", "type": "member", "attributes": ["key", "age"], "component": "shared.box"}
+    renamed = {"operation": "rename-type", "type": "member", "to": "person", "plural": "people"}
+    for wanted in (moved, renamed, {"operation": "drop", "attribute": "member.key"}):
+        answer = plan(api, wanted, who="full")
+        assert answer.status == 200, answer.text
+        assert "hunter2" not in answer.text
