@@ -204,12 +204,12 @@ def _prompts() -> str:
         [f"`{one.name}`", " ".join(f"`{argument.name}`" for argument in one.arguments), f"{one.description}."]
         for one in PROMPTS.values()
     )
-    return _table(["prompt", "arguments", "what the agent does"], rows)
+    return _table(["prompt", "arguments", "task"], rows)
 
 
 def _tools() -> str:
     rows = ([f"`{tool.name}`", _arguments(tool), tool.description] for tool in TOOLS)
-    return _table(["tool", "arguments", "what it does"], rows)
+    return _table(["tool", "arguments", "description"], rows)
 
 
 def _arguments(tool: Tool) -> str:

@@ -118,8 +118,11 @@ def _report(site: Site, options: ExportOptions, target: Path, done: ExportResult
         what = f"no resized variants could be created for {images}"
         _warn(what, "check whether the images are damaged, and check the permissions of .bifolio/")
     if done.failed_images:
-        images = f"{done.failed_images} image{'s' * (done.failed_images != 1)}"
-        what = f"{images} of media.formats could not be created, so their URLs do not work"
+        urls = "its URL does" if done.failed_images == 1 else "their URLs do"
+        what = (
+            f"{done.failed_images} of the images that media.formats defines could not be created, "
+            f"so {urls} not work"
+        )
         _warn(what, "check whether the images are damaged, and check the permissions of .bifolio/")
     if done.alias_problems:
         aliases = f"{done.alias_problems} alias{'es' * (done.alias_problems != 1)}"

@@ -23,7 +23,10 @@ from server.write.precondition import use_key
 @click.command("mcp")
 @site_option
 @click.option(
-    "--token-env", "variable", metavar="NAME", help="The environment variable that contains an API token."
+    "--token-env",
+    "token_variable",
+    metavar="NAME",
+    help="The environment variable that contains an API token.",
 )
 @click.option(
     "--as",
@@ -32,14 +35,14 @@ from server.write.precondition import use_key
     help="A role in site.yaml, or full-access or read-only. No token is needed.",
 )
 @one_line_errors
-def mcp(root: Path, variable: str | None, role: str | None) -> None:
+def mcp(root: Path, token_variable: str | None, role: str | None) -> None:
     """Let an agent read and write the site, with the Model Context Protocol on standard input and output.
 
     An agent's program starts this command (docs/agents.md). No server is needed, but one may be running.
     Without --token-env or --as, the agent has the permissions of the role `public`.
     """
     check_site(root)
-    authorization = _authorization(variable, role)
+    authorization = _authorization(token_variable, role)
     source, target = _streams()
     opened = open_site(root, Mode.COMMAND)
     site, key = opened.site, session_key(root)
@@ -49,29 +52,35 @@ def mcp(root: Path, variable: str | None, role: str | None) -> None:
         _check_role(role, site.state.settings)
         identities = RoleIdentities(role, site.folder, site.state.settings, key=key)
     app = make_app(site, key, opened.past, identities=identities)
-    if variable is not None:
-        _check_token(variable, authorization, app)
+    if token_variable is not None:
+        _check_token(token_variable, authorization, app)
     serve(app, authorization, opened.recorder.database, source, target)
 
 
-def _authorization(variable: str | None, role: str | None) -> str:
-    """Return the Authorization header for the agent's requests. Raises SetupError."""
-    if variable is None:
+def _authorization(token_variable: str | None, role: str | None) -> str:
+    """Return the Authorization header for the agent's requests, with the token in an environment variable.
+
+    Without a token, it is "": the agent then has the permissions of `role` or, without a role, of `public`.
+
+    Raises SetupError if the variable is not set, or if both arguments are given.
+    """
+    if token_variable is None:
         return ""
     if role is not None:
-        raise SetupError("--token-env", None, "--token-env and --as exclude each other", "use one of them")
-    token = os.environ.get(variable, "").strip()
+        problem = "--token-env and --as can't be used together"
+        raise SetupError("--token-env", None, problem, "use only one of them")
+    token = os.environ.get(token_variable, "").strip()
     if not token:
         fix = "create a token with `bifolio token create NAME` and set the variable to it"
-        raise SetupError("--token-env", None, f"the environment variable {variable} is not set", fix)
+        raise SetupError("--token-env", None, f"the environment variable {token_variable} is not set", fix)
     return f"Bearer {token}"
 
 
-def _check_token(variable: str, authorization: str, app: Entrance) -> None:
+def _check_token(token_variable: str, authorization: str, app: Entrance) -> None:
     try:
         app.identities.identify(authorization, app.site.state.settings)
     except UnauthorizedError as error:
-        problem = f"the environment variable {variable} does not contain a valid token of this site"
+        problem = f"the environment variable {token_variable} does not contain a valid token of this site"
         fix = "`bifolio token list` lists the tokens; create a new one with `bifolio token create NAME`"
         raise SetupError("--token-env", None, problem, fix) from error
 

@@ -306,7 +306,7 @@ def _check_git(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
         if value and not settings.git.remote:
             yield file.refuse(
                 f"git.{key} requires git.remote, which is not set",
-                'add "remote: origin" to the section git',
+                'add "remote: origin" to the `git` section',
                 "git",
                 key,
             )

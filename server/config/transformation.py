@@ -54,11 +54,14 @@ _FORMAT_NAMES: Mapping[str, str] = {name: name for name in (AUTO, *MEDIA_TYPES)}
 
 
 class TransformationError(ValueError):
-    """An invalid value of a parameter. `str()` returns the sentence `PARAMETER must be … (found …)`."""
+    """An invalid value of a parameter. `str()` returns the sentence `PARAMETER must be … (found …)`.
 
-    def __init__(self, name: str, expected: str, found: object) -> None:
+    If another parameter or setting rules out any value, `found` is None, and the sentence omits it.
+    """
+
+    def __init__(self, name: str, expected: str, found: str | None) -> None:
         self.name, self.expected = name, expected
-        super().__init__(f'{name} must be {expected} (found "{found}")')
+        super().__init__(f"{name} must be {expected}" + (f' (found "{found}")' if found is not None else ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,10 @@ class Transformation:
 
     @property
     def uses_focal_point(self) -> bool:
-        """Whether the result depends on the focal point that the image's description sets or may set."""
+        """Whether the result depends on the focal point in the image's description.
+
+        This does not depend on whether the description sets one.
+        """
         if self.fit != COVER or self.keeps_detail or (self.focus and None not in self.focus):
             return False
         has_both_sides = self.width is not None and self.height is not None
@@ -275,13 +281,13 @@ def read_transformation(
         if name in parameters:
             long_name = _LONG_NAMES[name]
             if long_name in asked:
-                raise TransformationError(name, f"left out if {asked[long_name][0]} is set", parameters[name])
+                raise TransformationError(name, f"left out if {asked[long_name][0]} is set", None)
             asked[long_name] = name, parameters[name]
     if not asked:
         return None
     wanted = Transformation()
     if PRESET in asked:
-        wanted = _one_of(PRESET, asked[PRESET][1], presets) if presets else _no_preset(asked[PRESET][1])
+        wanted = _one_of(PRESET, asked[PRESET][1], presets) if presets else _no_preset()
     if "auto" in asked and "format" in asked["auto"][1]:
         wanted = replace(wanted, format="")  # `auto=format` overrides the format of a preset.
     for long_name, read in _READERS.items():
@@ -320,9 +326,9 @@ def _clamp(side: int | None, limits: tuple[int, int] | None) -> int | None:
     return side if side is None or limits is None else max(limits[0], min(side, limits[1]))
 
 
-def _no_preset(found: str) -> Transformation:
+def _no_preset() -> Transformation:
     expected = "left out, because media.transform.presets and media.formats are not set"
-    raise TransformationError(PRESET, expected, found)
+    raise TransformationError(PRESET, expected, None)
 
 
 def canonical(wanted: Transformation) -> str:

@@ -72,9 +72,9 @@ def source_of(alias: Any, address: str, *, from_root: bool = False) -> Source:
     return origin, source
 
 
-def normalized(path: str) -> str:
-    """Return a decoded path in percent-encoded form, without `.`, `..` or a trailing slash."""
-    return quote(normpath("/" + path.lstrip("/")), safe="/")
+def normalized(decoded_path: str) -> str:
+    """Percent-encode a path, and remove `.`, `..` and any trailing slash."""
+    return quote(normpath("/" + decoded_path.lstrip("/")), safe="/")
 
 
 def encode_query(query: str) -> str:

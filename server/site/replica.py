@@ -225,7 +225,10 @@ class Replica:
         return records
 
     def _apply(self, records: list[Record]) -> list[Document]:
-        """Apply records, then serve the result as one new state. Return the removed and added documents."""
+        """Apply records and switch to the resulting state atomically.
+
+        Return all documents that were removed or added.
+        """
         snapshot, whole = self.state.snapshot, records[0].whole
         is_large = whole or sum(len(record.entries) for record in records) >= MIN_LARGE_FILES
         removed, added = (

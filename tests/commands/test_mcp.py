@@ -93,7 +93,7 @@ def test_a_write_without_a_server_tells_how_to_review_it(tmp_path: Path) -> None
         (("--as", "editr"), 'there is no role "editr". Did you mean "editor"?'),
         (("--token-env", "NO_SUCH"), "the environment variable NO_SUCH is not set"),
         (("--token-env", "PATH"), "the environment variable PATH does not contain a valid token"),
-        (("--token-env", "NO_SUCH", "--as", "editor"), "--token-env and --as exclude each other"),
+        (("--token-env", "NO_SUCH", "--as", "editor"), "--token-env and --as can't be used together"),
     ],
 )
 def test_wrong_options_are_told_in_one_line(root: Path, options: tuple[str, ...], says: str) -> None:

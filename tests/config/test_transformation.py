@@ -90,10 +90,8 @@ REFUSED = {
     "rect=0,0,0,9": 'rect must be left,top,width,height in pixels, such as 0,0,400,300 (found "0,0,0,9")',
     "max-w=0": 'max-w must be a whole number from 1 to 32767 (found "0")',
     "withoutEnlargement=maybe": 'withoutEnlargement must be one of true, 1, false, 0 (found "maybe")',
-    "w=1&width=2": 'w must be left out if width is set (found "1")',
-    "key=hero": (
-        'key must be left out, because media.transform.presets and media.formats are not set (found "hero")'
-    ),
+    "w=1&width=2": "w must be left out if width is set",
+    "key=hero": ("key must be left out, because media.transform.presets and media.formats are not set"),
 }
 
 

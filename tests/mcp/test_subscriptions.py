@@ -15,7 +15,7 @@ from mcp.shared.subscriptions import ResourceUpdated
 from mcp_types import ResourceUpdatedNotification, TextResourceContents
 
 from server.api.mcp import changes
-from server.api.mcp.changes import Changes, NewEvents
+from server.api.mcp.changes import EventCursor, NewEvents
 from server.api.mcp.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from server.api.mcp.protocol import SUBSCRIPTION_KEY
 from server.api.mcp.role_identities import RoleIdentities
@@ -156,7 +156,7 @@ def test_a_local_agent_is_told_only_what_it_may_see(root: Path, monkeypatch: pyt
     token = accounts.create_token("agent", "full-access")
     opened = open_site(root, Mode.COMMAND)
     app, database = make_app(opened.site, session_key(root), opened.past), opened.recorder.database
-    full, public = Changes(app, f"Bearer {token}", database), Changes(app, "", database)
+    full, public = EventCursor(app, f"Bearer {token}", database), EventCursor(app, "", database)
     assert full.read() == public.read() == NewEvents()
     edit(root, "fog", "Mist")
     told, untold = full.read(), public.read()
@@ -176,7 +176,7 @@ def test_subscriptions_end_if_the_role_is_removed(root: Path) -> None:
     site, key = opened.site, session_key(root)
     identities = RoleIdentities("editor", site.folder, site.state.settings, key=key)
     app = make_app(site, key, opened.past, identities=identities)
-    told = Changes(app, "", opened.recorder.database)
+    told = EventCursor(app, "", opened.recorder.database)
     assert told.read() == NewEvents()
     (root / "site.yaml").write_text(SETTINGS.replace("  editor:", "  writer:"))
     assert told.read() is None
@@ -244,7 +244,7 @@ def test_a_local_subscription_ends_with_a_last_update_if_the_token_is_revoked(ro
 def test_a_missing_folder_is_logged_once(root: Path, caplog: pytest.LogCaptureFixture) -> None:
     opened = open_site(root, Mode.COMMAND)
     app = make_app(opened.site, session_key(root), opened.past)
-    told, away = Changes(app, "", opened.recorder.database), root.with_name("away")
+    told, away = EventCursor(app, "", opened.recorder.database), root.with_name("away")
     for _ in range(2):
         assert told.read() == NewEvents()
         root.rename(away)

@@ -95,7 +95,10 @@ def test_a_damaged_image_is_left_out_with_a_warning(root: Path, tmp_path: Path) 
     write(root, {"content/uploads/b/a c.png": picture(600, 400)[:300]})
     done = run(root, tmp_path / "out", "--images")
     assert done.exit_code == 0
-    assert "2 images of media.formats could not be created, so their URLs do not work" in done.output
+    assert (
+        "2 of the images that media.formats defines could not be created, so their URLs do not work"
+        in done.output
+    )
     assert CARD not in files_of(tmp_path / "out")
 
 

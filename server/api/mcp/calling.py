@@ -8,7 +8,7 @@ from server.api.error_response import failure
 from server.api.mcp.arguments import check_arguments
 from server.api.mcp.forbidden import explain_forbidden
 from server.api.mcp.json_rpc import INVALID_PARAMS, Json, RpcError, encode
-from server.api.mcp.request import Request, cached
+from server.api.mcp.request import Request, with_cache_hints
 from server.api.mcp.tools.table import DESCRIBED, tool_named
 from server.api.mcp.tools.tool import RESPONSE_BYTES, Call, Image, RestRequestError, Result, Tool, too_large
 from server.config.mcp import ResultText
@@ -16,7 +16,7 @@ from server.errors import SUGGESTION, ApiError
 
 
 def list_tools(request: Request) -> Json:
-    return cached({"tools": list(DESCRIBED)}, request.version)
+    return with_cache_hints({"tools": list(DESCRIBED)}, request.version)
 
 
 def call_tool(request: Request) -> Json:
@@ -30,7 +30,7 @@ def call_tool(request: Request) -> Json:
     result = run_tool(tool, call)
     if not result.is_error and (size := _size(result, call)) > call.settings.mcp.max_bytes:
         result = _failure(too_large(size), call)
-    return _shown(result, call)
+    return _encode_result(result, call)
 
 
 def run_tool(tool: Tool, call: Call) -> Result:
@@ -44,11 +44,11 @@ def run_tool(tool: Tool, call: Call) -> Result:
         return _failure(error, call)
 
 
-def _shown(result: Result, call: Call) -> Json:
-    """Return a result as the client's version of the protocol has it.
+def _encode_result(result: Result, call: Call) -> Json:
+    """Return a result in the format of the client's protocol version.
 
     An error has no structured content: clients would check it against the tool's output schema, which
-    describes no errors, and show the agent their own message instead.
+    does not cover errors, and show the agent their own message instead.
     """
     image = [_image(result.image)] if result.image else []
     if not result.is_error and not call.json_as_text:

@@ -1,4 +1,4 @@
-"""Reading of new events from the event log, for the subscriptions of a local agent."""
+"""Reads new events from the event log, for the subscriptions of a local agent."""
 
 import logging
 import time
@@ -31,8 +31,11 @@ class NewEvents:
     is_incomplete: bool = False
 
 
-class Changes:
-    """A position in the event log. Another process may write to the log."""
+class EventCursor:
+    """A position in the event log, from which new events are read.
+
+    Other processes may append to the log meanwhile.
+    """
 
     def __init__(self, app: Entrance, authorization: str, database: EventDatabase) -> None:
         self._app, self._authorization, self._database = app, authorization, database

@@ -1,4 +1,4 @@
-"""The method completion/complete, which suggests values for arguments of prompts and resource templates."""
+"""The `completion/complete` method, which suggests values for arguments of prompts and resource templates."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -2,7 +2,7 @@
 
 from server.api.mcp.json_rpc import Json
 from server.api.mcp.protocol import VERSIONS, server_info
-from server.api.mcp.request import Request, cached
+from server.api.mcp.request import Request, with_cache_hints
 
 INSTRUCTIONS = (
     "Tools for one site whose documents are files in git. Call site_info first, then get_schema for a type. "
@@ -25,7 +25,7 @@ def discover(request: Request) -> Json:
         "capabilities": _capabilities(request),
         "instructions": INSTRUCTIONS,
     }
-    return cached(found, request.version)
+    return with_cache_hints(found, request.version)
 
 
 def initialize(request: Request) -> Json:

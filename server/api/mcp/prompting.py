@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from server.api.mcp.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, Json, RpcError, encode
-from server.api.mcp.request import Request, cached
+from server.api.mcp.request import Request, with_cache_hints
 from server.formats.tree import SyntaxProblem
 from server.storage.files import MISSING_FILE_ERRORS
 from server.storage.read import decode, read_bytes
@@ -80,7 +80,7 @@ PROMPTS: Mapping[str, Prompt] = {
 
 
 def list_prompts(request: Request) -> Json:
-    return cached({"prompts": [prompt.describe() for prompt in PROMPTS.values()]}, request.version)
+    return with_cache_hints({"prompts": [prompt.describe() for prompt in PROMPTS.values()]}, request.version)
 
 
 def get_prompt(request: Request) -> Json:

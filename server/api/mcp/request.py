@@ -1,4 +1,4 @@
-"""A request as the functions of the methods receive it."""
+"""The request object that is passed to method handlers."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -45,13 +45,16 @@ class Method:
         return self.stateless if version.is_stateless else self.with_handshake
 
 
-def cached(result: Json, version: Version) -> Json:
-    """Add the cache hints that stateless versions require. The result must be the same for all callers."""
+def with_cache_hints(result: Json, version: Version) -> Json:
+    """Return a new result with cache hints, which stateless versions of the protocol require.
+
+    For other versions, return `result` itself. The result must be the same for all callers.
+    """
     return {**result, "ttlMs": CACHE_MS, "cacheScope": "public"} if version.is_stateless else result
 
 
-def private(result: Json, version: Version) -> Json:
-    """Add the cache hints for a result that depends on the caller, and must be requested each time."""
+def with_private_cache_hints(result: Json, version: Version) -> Json:
+    """Do the same for a result that depends on the caller. Clients must then request it each time."""
     return {**result, "ttlMs": 0, "cacheScope": "private"} if version.is_stateless else result
 
 

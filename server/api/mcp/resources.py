@@ -8,7 +8,13 @@ from urllib.parse import unquote
 
 from server.api.mcp.calling import run_tool
 from server.api.mcp.json_rpc import INVALID_PARAMS, METHOD_NOT_FOUND, Json, RpcError, encode
-from server.api.mcp.request import NOT_FOUND, Request, cached, private, resource_error
+from server.api.mcp.request import (
+    NOT_FOUND,
+    Request,
+    resource_error,
+    with_cache_hints,
+    with_private_cache_hints,
+)
 from server.api.mcp.rest_client import content_path, require_success
 from server.api.mcp.subscription import (
     MAX_URIS,
@@ -64,7 +70,7 @@ TEMPLATES: Sequence[Json] = (
 
 
 def list_templates(request: Request) -> Json:
-    return cached({"resourceTemplates": list(TEMPLATES)}, request.version)
+    return with_cache_hints({"resourceTemplates": list(TEMPLATES)}, request.version)
 
 
 # --- resources/list -------------------------------------------------------------------------------
@@ -108,7 +114,7 @@ def list_resources(request: Request) -> Json:
         has_more = listed and start < total
         position = _Position(position.type_number, start) if has_more else _Position(position.type_number + 1)
     more = {"nextCursor": position.cursor} if position.type_number < len(types) else {}
-    return private({"resources": found, **more}, request.version)
+    return with_private_cache_hints({"resources": found, **more}, request.version)
 
 
 def _resources(request: Request, described: Json, start: int, limit: int) -> tuple[list[Json], int]:
@@ -173,7 +179,7 @@ def read_resource(request: Request) -> Json:
             f"The response would have {size:,} bytes, more than mcp.max_bytes allows ({most:,}); use a tool "
             "to read a part of the resource",
         )
-    return private({"contents": contents}, request.version)
+    return with_private_cache_hints({"contents": contents}, request.version)
 
 
 def _text_of_document(request: Request, document: DocumentUri) -> tuple[str, str]:
@@ -196,7 +202,7 @@ def _text_of_document(request: Request, document: DocumentUri) -> tuple[str, str
 
 
 def _text_of_schema(request: Request, type_name: str) -> str:
-    """Return the result of the tool get_schema. Raises RpcError."""
+    """Return the result of the `get_schema` tool. Raises RpcError."""
     call = Call({"type": type_name}, request.rest, request.settings)
     result = run_tool(tool_named("get_schema"), call)
     if result.is_error:

@@ -1,4 +1,4 @@
-"""Requests to the REST API in the same process, with the identity of the request that they serve."""
+"""In-process requests to the REST API, made with the identity of the MCP caller."""
 
 import json
 import logging
@@ -110,7 +110,8 @@ class RestClient:
     def delete_new_branch(self, name: str, commit: str) -> None:
         """Delete a branch that the caller has just created at `commit`, unless it has been written to.
 
-        The caller needs no permission to delete branches, because this only takes back its own request.
+        No permission to delete branches is needed, because this only undoes the caller's own creation of the
+        branch.
         """
         try:
             remove_new_branch(self._app.site.root, name, commit)

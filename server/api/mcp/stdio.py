@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 from server.api.entrance import Entrance
 from server.api.environ import ADMITTED
-from server.api.mcp.changes import Changes
+from server.api.mcp.changes import EventCursor
 from server.api.mcp.dispatcher import respond
 from server.api.mcp.json_rpc import (
     INTERNAL_ERROR,
@@ -55,7 +55,7 @@ class _Connection:
         environ = {ADMITTED: (True, ()), **({"HTTP_AUTHORIZATION": authorization} if authorization else {})}
         self._app, self._rest, self._target = app, RestClient(app, environ), target
         self._default = LATEST_WITH_HANDSHAKE
-        self._changes = Changes(app, authorization, database)
+        self._changes = EventCursor(app, authorization, database)
         self._listening: dict[RequestId, Subscription] = {}
         self._subscribed: dict[str, Watched] = {}  # with resources/subscribe
         # Held while a message is processed, and while notifications are sent.

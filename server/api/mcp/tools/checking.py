@@ -1,4 +1,4 @@
-"""The tool check, and the problems that a write causes."""
+"""The `check` tool, and the problems that a write causes."""
 
 import time
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ FIRST_CHECK_TIMEOUT_S = 30.0  # Clients often end a call after 60 s.
 
 
 def check(call: Call) -> Result:
-    """Run the tool check."""
+    """Run the `check` tool."""
     branch = call.text("branch")
     if branch:
         call.refuse("with a branch", "severity")

@@ -109,7 +109,7 @@ def _own_branch(name: str, branches: Mapping[str, Json]) -> Destination:
     Git can't create a branch if its name is a folder of other branches: agent/a beside agent/a/b.
     """
     served = next((one["commit"] for one in branches.values() if one["served"]), "")
-    folders = {folder for each in branches for folder in _folders(each)}
+    folders = {folder for each in branches for folder in _parent_names(each)}
     last = ""
     for each in _names(name):
         if each in folders:
@@ -123,9 +123,9 @@ def _own_branch(name: str, branches: Mapping[str, Json]) -> Destination:
     return Destination(WriteMode.BRANCH, each, commit=served)
 
 
-def _folders(branch: str) -> Iterator[str]:
-    """Yield the folders of a branch: a and a/b for a/b/c."""
-    return accumulate(branch.split("/")[:-1], "{}/{}".format)
+def _parent_names(branch_name: str) -> Iterator[str]:
+    """Yield the parents of a branch name: a and a/b for a/b/c."""
+    return accumulate(branch_name.split("/")[:-1], "{}/{}".format)
 
 
 def _names(name: str) -> Iterator[str]:
@@ -142,7 +142,8 @@ def _is_own(branch: str, name: str) -> bool:
 def branch_name(pattern: str, caller: Mapping[str, Any]) -> str:
     """Return the name of a caller's branch. Different callers get different names.
 
-    `{caller}` in the pattern stands for the name of the token, or for the kind and name of another caller.
+    `{caller}` in the pattern is replaced by the token's name or, for a caller without a token, by its kind
+    and name.
     """
     name = str(caller["name"])
     safe = _UNSAFE.sub("-", name).strip("-")[:_MAX_NAME_CHARS]

@@ -10,11 +10,11 @@ from server.api.mcp.tools.tool import Call
 _UNPUBLISHED = ("draft", "modified")
 
 
-def drafts_to_publish(call: Call, destination: Destination) -> list[str]:
+def documents_whose_draft_is_published(call: Call, destination: Destination) -> list[str]:
     """Return the documents, such as article/fog, whose draft an `update` would publish with its own changes.
 
-    The action `publish` is not reported, because it says what it does. Drafts that the caller may not read
-    are not published either.
+    The `publish` action is ignored, because its purpose is to publish. Drafts that the caller may not read
+    are omitted, because an `update` does not publish them.
     """
     at = {"at": destination.branch} if destination.branch and destination.exists else {}
     found: list[str] = []

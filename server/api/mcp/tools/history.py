@@ -24,7 +24,7 @@ from server.schema.model import Type
 
 
 def diff(call: Call) -> Result:
-    """Run the tool diff."""
+    """Run the `diff` tool."""
     if call.text("type"):
         call.refuse("with a type", "branch", "page", "pageSize")
         return _diff_of_document(call)
@@ -71,7 +71,7 @@ def history_body(call: Call, type_: Type, reply: Reply, at: Json | None = None) 
 
 
 def history(call: Call) -> Result:
-    """Run the tool history."""
+    """Run the `history` tool."""
     pages = call.values("page", "pageSize")
     query = {"pagination": pages} if pages else {}
     if call.text("type"):

@@ -30,7 +30,7 @@ def is_media(call: Call) -> bool:
 
 
 def find_files(call: Call) -> Result:
-    """Run the tool find for media files."""
+    """Run the `find` tool for media files."""
     call.refuse(f"with the type {MEDIA}", "status", "locale", "q")
     query = call.values("filters", "fields", "populate", "sort", "at")
     if pages := call.values("page", "pageSize"):
@@ -44,7 +44,7 @@ def find_files(call: Call) -> Result:
 
 
 def get_file(call: Call) -> Result:
-    """Run the tool get for a media file. With the argument `image`, the result contains the image."""
+    """Run the `get` tool for a media file. With the `image` argument, the result contains the image."""
     call.refuse(f"with the type {MEDIA}", "status", "locale")
     key = call.text("documentId")
     if not key:

@@ -42,7 +42,7 @@ PAGE_TYPES = 200
 
 
 def site_info(call: Call) -> Result:
-    """Run the tool site_info. Raises ApiError, as all tools do."""
+    """Run the `site_info` tool. Raises ApiError, as all tools do."""
     access = body_of(call.rest.send("GET", "/access"))["data"]
     overview = call.rest.send("GET", "/overview", {"limit": "1"})
     counts = {} if overview.is_error else overview.body["meta"]["counts"]
@@ -96,7 +96,7 @@ def _page(items: list[Json], call: Call) -> Json:
 
 
 def get_schema(call: Call) -> Result:
-    """Run the tool get_schema, which takes the schemas from the OpenAPI document."""
+    """Run the `get_schema` tool, which takes the schemas from the OpenAPI document."""
     type_ = type_of(call)
     document = body_of(call.rest.send("GET", "/openapi.json"))
     path = content_path(type_)
@@ -113,8 +113,8 @@ def get_schema(call: Call) -> Result:
     found: Json = {"$schema": METASCHEMA, "contentType": type_.singular, "path": path}
     found |= {name: {"$ref": f"#/$defs/{schema}"} for name, schema in wanted.items() if schema}
     whole = {name for name in schemas if f"{name}Answer" in schemas and name != read}
-    found["$defs"] = _closure([name for name in wanted.values() if name], schemas, whole)
-    found["example"] = _example(operations)
+    found["$defs"] = _with_dependencies([name for name in wanted.values() if name], schemas, whole)
+    found["example"] = _example_data(operations)
     note = (
         "For an update, every attribute is optional" if create else "Attributes not named keep their values"
     )
@@ -137,14 +137,18 @@ def _json_body(operation: Json) -> Json:
     return found
 
 
-def _example(operations: Json) -> Any:
-    """Return the data of a write, made from a document that the public can read, or None."""
+def _example_data(operations: Json) -> Any:
+    """Return example data for a write, taken from a publicly readable document, or None."""
     bodies = (_json_body(operations.get(method, {})) for method in ("post", "put"))
     return next((body["example"]["data"] for body in bodies if "example" in body), None)
 
 
-def _closure(names: list[str], schemas: Json, types: set[str]) -> Json:
-    """Return the schemas with these names and all that they refer to. Related types are only named."""
+def _with_dependencies(names: list[str], all_schemas: Json, types: set[str]) -> Json:
+    """Return the schemas with these names, and all schemas that they refer to, directly or indirectly.
+
+    `types` contains the names of other content types' schemas. Each of these is replaced by a schema that
+    accepts any object.
+    """
     found: Json = {}
     waiting = list(names)
     while waiting:
@@ -152,9 +156,9 @@ def _closure(names: list[str], schemas: Json, types: set[str]) -> Json:
         if name in found:
             continue
         if name in types:
-            found[name] = {"type": "object", "description": f"{schemas[name].get('description', name)}"}
+            found[name] = {"type": "object", "description": f"{all_schemas[name].get('description', name)}"}
             continue
-        found[name] = _with_local_references(schemas[name], waiting)
+        found[name] = _with_local_references(all_schemas[name], waiting)
     return dict(sorted(found.items()))
 
 
@@ -178,7 +182,7 @@ def _with_local_references(value: Any, referenced: list[str]) -> Any:
 
 
 def find(call: Call) -> Result:
-    """Run the tool find."""
+    """Run the `find` tool."""
     if is_media(call):
         return find_files(call)
     type_ = type_of(call)
@@ -198,7 +202,7 @@ def find(call: Call) -> Result:
 
 
 def get(call: Call) -> Result:
-    """Run the tool get."""
+    """Run the `get` tool."""
     if is_media(call):
         return get_file(call)
     call.refuse(f"without the type {MEDIA}", "image")
@@ -214,7 +218,7 @@ def get(call: Call) -> Result:
 
 
 def search(call: Call) -> Result:
-    """Run the tool search."""
+    """Run the `search` tool."""
     query = call.values("q", "type", "locale", "status", "at", "page")
     if isinstance(query.get("type"), list):
         query["type"] = ",".join(map(str, query["type"]))

@@ -26,7 +26,7 @@ from server.errors import NotFoundError
 
 
 def read_file(call: Call) -> Result:
-    """Run the tool read_file."""
+    """Run the `read_file` tool."""
     branch = call.text("at")
     address = _address(call, branch)
     query = _query(address) | ({"at": branch} if branch else {})
@@ -47,7 +47,7 @@ def read_file(call: Call) -> Result:
 
 
 def write_file(call: Call) -> Result:
-    """Run the tool write_file."""
+    """Run the `write_file` tool."""
     destination = destination_of_write(call)
     address = _address(call, destination.branch if destination.exists else "", to_write=True)
     dry_run = bool(call.arguments.get("dryRun"))

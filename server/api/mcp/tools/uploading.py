@@ -1,4 +1,4 @@
-"""The tool upload, which adds a file to the media library."""
+"""The `upload` tool, which adds a file to the media library."""
 
 import re
 import secrets
@@ -43,7 +43,7 @@ class _File:
 
 
 def upload(call: Call) -> Result:
-    """Run the tool upload, which adds a file or, with `documentId`, changes the description of one."""
+    """Run the `upload` tool, which adds a file or, with `documentId`, changes the description of one."""
     destination = destination_of_write(call)
     access = body_of(call.rest.send("GET", "/access"))["data"]
     if "upload" not in access["permissions"].get("upload", ()):  # before a branch is made or a URL fetched
@@ -92,7 +92,7 @@ def _in_terms_of_arguments(reply: Reply) -> Reply:
 
 
 def _description(call: Call) -> Json:
-    """Return the description of the file, as `fileInfo` has it. An empty text clears a value."""
+    """Return the file's description in the format of `fileInfo`. An empty string clears a value."""
     info = {key: call.arguments[key] for key in _DESCRIPTION if key in call.arguments}
     if not call.text("documentId"):
         return {key: value for key, value in info.items() if value is not None}

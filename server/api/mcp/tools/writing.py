@@ -19,7 +19,7 @@ from server.api.mcp.tools.destination import (
     new_branch,
     query_of,
 )
-from server.api.mcp.tools.drafts import drafts_to_publish
+from server.api.mcp.tools.drafts import documents_whose_draft_is_published
 from server.api.mcp.tools.history import history_body, history_path
 from server.api.mcp.tools.missing import missing_document
 from server.api.mcp.tools.schemas import (
@@ -63,7 +63,7 @@ _METHODS = {"create": "POST", "update": "PUT", "publish": "PUT", "delete": "DELE
 
 
 def write(call: Call) -> Result:
-    """Run the tool write, which sends one batch."""
+    """Run the `write` tool, which sends one batch."""
     operations = [_operation(call, number, one) for number, one in enumerate(call.arguments["operations"])]
     body = {"operations": operations, **call.values("message")}
     destination = destination_of_write(call)
@@ -75,7 +75,7 @@ def write(call: Call) -> Result:
         with _naming_missing(call, destination):
             files = body_of(dry_run())["data"]["files"]
         return Result(_line_of_dry_run(files), cut_lists({"documents": [], "files": files}, call))
-    before, drafts = problems_before(call, destination), drafts_to_publish(call, destination)
+    before, drafts = problems_before(call, destination), documents_whose_draft_is_published(call, destination)
     query = query_of(destination, dry_run=False) | ({DIFF: "true"} if may_read_sources(call) else {})
     with _naming_missing(call, destination), new_branch(call, destination, dry_run):
         reply = call.rest.send("POST", "/batch", query, body)
@@ -174,7 +174,7 @@ def _line_of_write(content: Json, destination: Destination) -> str:
 
 
 def restore(call: Call) -> Result:
-    """Run the tool restore."""
+    """Run the `restore` tool."""
     type_ = type_of(call)
     _refuse_draft(call, type_)
     path = f"{history_path(call, type_)}/restore"
