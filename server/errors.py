@@ -228,8 +228,8 @@ class RateLimitError(ApiError):
 
     status, name, default = 429, "RateLimitError", "Too many requests, please try again later."
 
-    def __init__(self, retry_s: int = 0) -> None:
-        super().__init__()
+    def __init__(self, retry_s: int = 0, message: str = "") -> None:
+        super().__init__(message)
         self.retry_s = retry_s
 
 

@@ -91,9 +91,9 @@ class Hints:
             )
         elif kind == "user":
             who, fix = f"the role of user {name}", "to grant it, edit roles in site.yaml; see docs/access.md"
-        else:
-            who, fix = f"the role {kind}", "to grant it, edit roles in site.yaml; see docs/access.md"
-        key = f"{actor if kind == 'token' else kind} {permission}"
+        else:  # `public`, or a role that the caller chose, such as `agent:editor`
+            who, fix = f"the role {name or kind}", "to grant it, edit roles in site.yaml; see docs/access.md"
+        key = f"{kind if kind == 'user' else actor} {permission}"
         what = f"{who} does not have the permission {permission} ({fix})"
         self.permissions.warn(key, lambda: f"a request was rejected (logged only once): {what}")
 

@@ -89,7 +89,8 @@ def _permissions(actor: Actor, schema: Schema, *, read_only: bool) -> Iterator[t
     for subject in dict.fromkeys((*schema.subjects, *filter(None, ACTIONS))):
         type_ = schema.subjects.get(subject)
         excluded = CHANGING_ACTIONS if read_only and subject not in ACCOUNT_SUBJECTS else ()
-        actions = (action for action in known_actions(subject) if action not in excluded)
+        known = known_actions(subject) if type_ is not None else ACTIONS[subject]
+        actions = (action for action in known if action not in excluded)
         permitted = [action for action in actions if _is_permitted(actor, subject, action, type_, schema)]
         if permitted:
             yield subject, permitted

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from server.config.model import ACTIONS
 from tests.sites import Api, Files, collection, component, relation
 
 FILES = {
@@ -34,6 +35,7 @@ def test_access_shows_what_its_caller_may_do_and_nothing_else(make_api: Callable
     assert [c["uid"] for c in full["components"]] == ["shared.seo"]
     assert "readDraft" not in full["permissions"]["author"]  # The content type has no drafts.
     assert full["permissions"]["history"] == ["read", "restore", "commit"]
+    assert full["permissions"]["source"] == [*ACTIONS["source"]]  # only actions that exist
 
 
 @pytest.mark.parametrize("setting", ["enabled: false", "sign: true"])

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from server.api.hints import OTHER_NAMES, WITH_EFFECT, OnceLog
+from server.api.hints import OTHER_NAMES, WITH_EFFECT, Hints, OnceLog
+from server.errors import ForbiddenError
 from tests.servers import free_port, get, serving
 from tests.sites import STRING, Api, collection, load, relation, write
 
@@ -65,6 +66,11 @@ def test_a_refusal_names_the_permission_in_the_log_and_not_in_the_response(
         "site.yaml; see docs/access.md)",
     ]
     api.accounts.close()
+
+
+def test_the_log_names_the_role_that_an_agent_was_started_with(caplog: pytest.LogCaptureFixture) -> None:
+    Hints().note_error(ForbiddenError(actor="agent:editor", permission="page.create"))
+    assert "the role editor does not have the permission page.create" in caplog.text
 
 
 def test_a_token_without_bearer_is_refused_with_what_to_write(api: Api) -> None:

@@ -339,7 +339,9 @@ def test_a_client_can_only_request_so_many_new_images_per_minute(other: Api) -> 
     small(other, per_minute="2")
     statuses = [fetch(other, f"/uploads/a.png?width={width}").status for width in (10, 11, 12, 10, 11)]
     assert statuses == [200, 200, 429, 200, 200]
-    assert int(fetch(other, "/uploads/a.png?width=13").headers["Retry-After"]) > 0
+    refused = fetch(other, "/uploads/a.png?width=13")
+    assert int(refused.headers["Retry-After"]) > 0
+    assert "media.transform.per_minute" in refused.error["message"]
 
 
 def test_transformations_can_be_turned_off(other: Api) -> None:

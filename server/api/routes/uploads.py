@@ -35,6 +35,10 @@ IMAGE_REDIRECT_MAX_AGE_S = 60
 # How often a client can search the bucket for an image, for each image that it can have transformed.
 SEARCHES_PER_IMAGE = 10
 _MINUTE_S = 60.0
+TOO_MANY_MESSAGE = (
+    "Too many new images in the last minute (media.transform.per_minute); "
+    "images that have been made before are still sent"
+)
 
 
 def bind(handles: Handlers, files: MediaFiles, counts: CountTable, is_answering: Callable[[], bool]) -> None:
@@ -99,7 +103,7 @@ def _accepted(request: Request) -> Collection[str]:
 def _admit(counts: CountTable, address: str, kind: str, most: int) -> None:
     made, end = counts.add(id_of(f"{kind} {network_of(address)}"), _MINUTE_S)
     if made > most:
-        raise RateLimitError(max(1, int(end - time.time())))
+        raise RateLimitError(max(1, int(end - time.time())), TOO_MANY_MESSAGE)
 
 
 def _redirect(url: str, max_age_s: int = REDIRECT_MAX_AGE_S) -> Response:

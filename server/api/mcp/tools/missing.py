@@ -4,6 +4,7 @@ from typing import Any
 
 from server.api.mcp.json_rpc import Json
 from server.api.mcp.rest_client import content_path
+from server.api.mcp.tools.destination import destination_of
 from server.api.mcp.tools.tool import Call
 from server.errors import NotFoundError
 from server.schema.model import Type
@@ -27,14 +28,19 @@ def missing_document(call: Call, type_: Type, at: Json, details: Json | None = N
     status = call.values("status")
     if locales := _values(call, type_, "locale", {**own, **status}):
         found = ", ".join(sorted({*locales}))
-        return NotFoundError(f'The {name} does not exist in the locale "{locale}", but in {found}', details)
+        message = f'The {name} does not exist in the locale "{locale}", but in {found}{_of_branch(call)}'
+        return NotFoundError(message, details)
     if type_.draft_publish and not status and _values(call, type_, "locale", {**own, "status": "draft"}):
         return NotFoundError(f'The {name} is not published; to read its draft, use status "draft"', details)
-    near = {"fields": ["documentId"], "filters": {"documentId": {"$startsWithi": document_id[0]}}, **at}
-    ids = _values(call, type_, "documentId", near | ({"status": "draft"} if type_.draft_publish else {}))
-    others = [one for one in ids if one != document_id]
-    hint = suggestion(document_id[:_MAX_NAME_CHARS], others) or "find lists the documents"
-    return NotFoundError(f"There is no {name}; {hint}", details)
+    drafts = {"status": "draft"} if type_.draft_publish else {}
+    hint = ""
+    for wanted in ({"$eqi": document_id}, {"$startsWithi": document_id[0]}):  # a difference in case first
+        near = {"fields": ["documentId"], "filters": {"documentId": wanted}, **drafts, **at}
+        ids = _values(call, type_, "documentId", near)
+        hint = hint or suggestion(document_id[:_MAX_NAME_CHARS], [one for one in ids if one != document_id])
+    return NotFoundError(
+        f"There is no {name}; {hint or 'find lists the documents'}{_of_branch(call)}", details
+    )
 
 
 def missing_file(call: Call, at: Json) -> NotFoundError:
@@ -45,7 +51,15 @@ def missing_file(call: Call, at: Json) -> NotFoundError:
     reply = call.rest.send("GET", "/api/upload/files/page", query)
     ids = [] if reply.is_error else [file["documentId"] for file in reply.body["data"]]
     hint = suggestion(document_id[:_MAX_NAME_CHARS], ids) or "find with the type upload lists them"
-    return NotFoundError(f'There is no media file "{document_id[:_MAX_NAME_CHARS]}"; {hint}')
+    name = document_id[:_MAX_NAME_CHARS]
+    return NotFoundError(f'There is no media file "{name}"; {hint}{_of_branch(call)}')
+
+
+def _of_branch(call: Call) -> str:
+    """Return the hint that the caller's own branch exists, if a read did not name a branch."""
+    own = destination_of(call)
+    is_of_branch = own.branch and own.exists and not call.text("at") and not call.text("branch")
+    return f'. To read your own branch, use at: "{own.branch}"' if is_of_branch else ""
 
 
 def _values(call: Call, type_: Type, name: str, query: dict[str, Any]) -> list[str]:

@@ -1,6 +1,6 @@
 """Tools that read content: site_info, get_schema, find, get and search."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -29,10 +29,12 @@ from server.api.mcp.tools.tool import (
     body_of,
     list_summary,
     listing,
+    refuse_locale,
     required_id,
     type_of,
 )
 from server.errors import NotFoundError, ValidationError
+from server.schema.model import Type
 
 METASCHEMA = "https://json-schema.org/draft/2020-12/schema"
 _REFERENCE = "#/components/schemas/"
@@ -118,7 +120,26 @@ def get_schema(call: Call) -> Result:
     note = (
         "For an update, every attribute is optional" if create else "Attributes not named keep their values"
     )
-    return Result(f"Schema of {type_.singular}. {note}; null clears an attribute.", found)
+    line = f"Schema of {type_.singular}. {note}; null clears an attribute."
+    if type_.localized:
+        found |= _by_locale(type_, {key for name in wanted.values() for key in _properties(schemas, name)})
+        shared = ", ".join(found["sharedByAllLocales"]) or "none"
+        line += f" Attributes with the same value in all locales: {shared}."
+    return Result(line, found)
+
+
+def _properties(schemas: Json, name: str) -> Json:
+    found: Json = schemas.get(name, {}).get("properties", {})
+    return found
+
+
+def _by_locale(type_: Type, visible: Collection[str]) -> Json:
+    """Return the attributes that have a value for each locale, and those whose value all locales share."""
+    attributes = [each for each in type_.attributes.values() if each.name in visible]
+    return {
+        "localized": [each.name for each in attributes if each.localized],
+        "sharedByAllLocales": [each.name for each in attributes if not each.localized],
+    }
 
 
 def _read_name(operation: Json) -> str:
@@ -188,6 +209,7 @@ def find(call: Call) -> Result:
     type_ = type_of(call)
     if type_.kind == "singleType":
         raise ValidationError(f"{type_.singular} is a single type; use get")
+    refuse_locale(call, type_)
     query = call.values("filters", "fields", "populate", "sort", "status", "locale", "at")
     if call.text("q"):
         query["_q"] = call.text("q")
@@ -207,6 +229,7 @@ def get(call: Call) -> Result:
         return get_file(call)
     call.refuse(f"without the type {MEDIA}", "image")
     type_ = type_of(call)
+    refuse_locale(call, type_)
     query = call.values("fields", "populate", "status", "locale", "at")
     reply = call.rest.send("GET", content_path(type_, required_id(call, type_)), query)
     if reply.status == HTTPStatus.NOT_FOUND:

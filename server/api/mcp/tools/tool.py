@@ -146,6 +146,19 @@ def type_of(call: Call) -> Type:
     return found
 
 
+def refuse_locale(call: Call, type_: Type) -> None:
+    """Raise ValidationError if the call names a locale, but documents of the content type have none.
+
+    The REST API ignores the locale, as Strapi does. An agent would take the only text for a translation.
+    """
+    locale = call.text("locale")
+    if not type_.localized and locale not in ("", "*", "all", call.settings.locales.default):
+        raise ValidationError(
+            f'Documents of the content type {type_.singular} have no translations; omit "locale" '
+            f'(found "{locale[:_MAX_NAME_CHARS]}")'
+        )
+
+
 def count_that_fits(items: Sequence[Any], max_bytes: int) -> int:
     """Return how many of the first items fit into `max_bytes` bytes of JSON.
 

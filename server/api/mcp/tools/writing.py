@@ -44,6 +44,7 @@ from server.api.mcp.tools.tool import (
     body_of,
     cut_lists,
     plural,
+    refuse_locale,
     required_id,
     type_of,
 )
@@ -102,6 +103,7 @@ def _operation(call: Call, number: int, wanted: Json) -> Json:
             raise ValidationError(_CHOSEN_ID)
         if action in ("create", "update"):
             _refuse_draft(inner, type_)
+        refuse_locale(inner, type_)
         if "data" in wanted and action not in ("create", "update"):
             raise ValidationError(f'The action {action} has no "data"')
         method = _METHODS.get(action, "POST")
@@ -143,7 +145,22 @@ def _note(call: Call, drafts: list[str], files: list[Any] | None) -> str:
     """Return what a write did that the agent may not expect, or ""."""
     if files == [] and all(one["action"] == "publish" for one in call.arguments["operations"]):
         return "Nothing to publish: no draft differs from what is published."
-    return _note_of_drafts(drafts) if drafts else ""
+    return " ".join(filter(None, (_note_of_drafts(drafts) if drafts else "", _note_of_locales(call))))
+
+
+def _note_of_locales(call: Call) -> str:
+    """Return a warning that names the attributes that a write for one locale has changed in all of them."""
+    shared = list[str]()
+    for wanted in call.arguments["operations"]:
+        one = Call(wanted, call.rest, call.settings)
+        if one.text("locale") in ("", call.settings.locales.default) or not wanted.get("data"):
+            continue
+        type_ = type_of(one)
+        attributes = (type_.attributes.get(name) for name in wanted["data"])
+        shared += [f"{type_.singular}.{each.name}" for each in attributes if each and not each.localized]
+    if not shared:
+        return ""
+    return f"All locales share {', '.join(dict.fromkeys(shared))}, so this changed the other locales, too."
 
 
 def _note_of_drafts(drafts: list[str]) -> str:
@@ -177,6 +194,7 @@ def restore(call: Call) -> Result:
     """Run the `restore` tool."""
     type_ = type_of(call)
     _refuse_draft(call, type_)
+    refuse_locale(call, type_)
     path = f"{history_path(call, type_)}/restore"
     destination = destination_of_write(call)
     dry_run = bool(call.arguments.get("dryRun"))
