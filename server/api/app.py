@@ -43,6 +43,7 @@ from server.api.routes import (
     uploads,
     user_management,
     users,
+    webhooks,
 )
 from server.api.routes.handlers import Handlers
 from server.api.routes.history import handlers as history
@@ -137,6 +138,7 @@ def _make(site: Site, identities: Identities, past: PastStates, watched: Watched
     problems.bind(handles, site, identities, writes)
     studio.bind(handles, site, identities)
     events.bind(handles, watched.recorder.database)
+    webhooks.bind(handles, site, watched.recorder.database)
     git_hook.bind(handles, site, watched.notices)
     presence.bind(handles, watched.presence)
     agents.bind(handles, watched.recorder.database)

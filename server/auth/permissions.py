@@ -14,8 +14,8 @@ WRITE_ACTIONS = ("create", "update", "delete", "updateDraft")
 DRAFT_ACTIONS = ("create", "update")
 READ_ACTIONS = ("find", "findOne", "readDraft")
 # Subjects that are not content types. A content type can have the same name (see `may_of_site`).
-SITE_SUBJECTS = BRANCH, SOURCE, PROBLEMS, REDIRECTS, SETTINGS, TOKEN = (
-    "branch", "source", "problems", "redirects", "settings", "token",
+SITE_SUBJECTS = BRANCH, SOURCE, PROBLEMS, REDIRECTS, SETTINGS, TOKEN, WEBHOOK = (
+    "branch", "source", "problems", "redirects", "settings", "token", "webhook",
 )  # fmt: skip
 
 

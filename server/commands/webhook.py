@@ -3,7 +3,6 @@
 Running servers send all webhook requests, except the one that `bifolio webhook test` sends.
 """
 
-import json
 import os
 import sys
 import time
@@ -17,19 +16,19 @@ from server.config.model import FILE, Settings
 from server.config.reader import read_settings
 from server.config.webhooks import Webhook, resolve_environment
 from server.database.engine import Connection
-from server.documents.timestamps import from_seconds, now
+from server.documents.timestamps import from_seconds
 from server.errors import SetupError
 from server.events.database import EventDatabase
 from server.events.model import Event
 from server.events.tables import DELIVERED, FAILED
 from server.events.webhooks.delivery_table import MAX_DONE_DELIVERIES, Delivery, newest, webhook_status
-from server.events.webhooks.http_client import brief, new_id, post
+from server.events.webhooks.http_client import brief
 from server.events.webhooks.queue import enable, replay_one, requeue_since, update_webhooks
+from server.events.webhooks.sample import send_sample
 from server.events.webhooks.secret_files import OVERLAP_S, rotate, secrets_of
 from server.schema.spelling import suggestion
 from server.tools.terminal import Part, check_site, one_line_errors, printable, show, site_option
 
-TEST_EVENT = "trigger-test"  # Strapi's test button sends the same event.
 _BATCH_EVENTS = 1000
 
 
@@ -107,17 +106,7 @@ def _outcome(delivery: Delivery) -> str:
 def test(root: Path, name: str) -> None:
     """Send a sample event to a webhook and print the response status."""
     settings = _settings(root)
-    one = resolve_environment(_find_webhook(settings, name), os.environ)
-    said = Event(TEST_EVENT, "", at=now()).shown()
-    body = {
-        "event": TEST_EVENT,
-        "createdAt": said["createdAt"],
-        "bifolio": {"seq": None, "source": "api", "tags": []},
-    }
-    data = json.dumps(body, separators=(",", ":")).encode()
-    outcome = post(
-        one, secrets_of(root, one), new_id(), TEST_EVENT, data, time.time(), settings.webhooks_allow
-    )
+    outcome = send_sample(root, settings, _find_webhook(settings, name))
     seconds = f"{outcome.seconds:.2f} s"
     if outcome.succeeded:
         show([[("✓ ", {"fg": "green"}), (f"{outcome.status} in {seconds}", {})]])

@@ -44,6 +44,10 @@ CREATE INDEX IF NOT EXISTS deliveries_timed ON deliveries (webhook, due, number)
 CREATE INDEX IF NOT EXISTS deliveries_open ON deliveries (webhook, document, number) WHERE {OPEN};
 CREATE INDEX IF NOT EXISTS deliveries_done ON deliveries (webhook, number) WHERE {DONE};
 CREATE INDEX IF NOT EXISTS deliveries_tried ON deliveries (webhook, tried);
+CREATE TABLE IF NOT EXISTS exchanges (
+    delivery INTEGER PRIMARY KEY, body BLOB NOT NULL, size INTEGER NOT NULL, response TEXT NOT NULL,
+    seconds REAL NOT NULL
+);
 CREATE TABLE IF NOT EXISTS commits (
     number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE
 );

@@ -29,6 +29,8 @@ CHANGING_ACTIONS = {
     "commit",
     "merge",
     "fix",
+    "send",
+    "rotate",
 }
 # Actions on these subjects change only accounts, so they are always possible.
 ACCOUNT_SUBJECTS = {"auth", "user", "token"}

@@ -12,6 +12,10 @@ from typing import Any
 from server.api.operations.table import OPERATIONS
 from server.auth.users import Users
 from server.config.mcp import WriteMode
+from server.events.database import EventDatabase
+from server.events.model import Event
+from server.events.tables import FAILED, WAITING
+from server.events.webhooks.delivery_table import begin, finish, keep_exchange, newest, note, put
 from tests.matrix import agents
 from tests.matrix.probes import reads
 from tests.matrix.requests import GUESSES, KNOWN_TAG, Request
@@ -454,6 +458,13 @@ def _of_site() -> Iterator[Case]:
     yield _send("findEvents", "/events", None, _event_id, headers={**stream, "Last-Event-ID": "<event>"})
     yield from _of("findTagsOfAddress", *(f"/events/tags?of={u}" for u in ("/api/articles/a1", "/api/tags")))
     yield from _of("reloadScript", "/events/reload.js")
+    yield from _of("listWebhooks", "/webhooks")
+    yield _send("listDeliveries", "/webhooks/hook/deliveries", None, _delivery)
+    yield _send("getDelivery", "/webhooks/hook/deliveries/<delivery>", None, _delivery)
+    yield _send("replayDelivery", "/webhooks/hook/deliveries/<delivery>/replay", None, _delivery)
+    yield _send("testWebhook", "/webhooks/local/test")
+    yield _send("enableWebhook", "/webhooks/hook/enable")
+    yield _send("rotateSecret", "/webhooks/hook/secret")
     yield _send("putPresence", "/presence/tab-1", {"type": "article", "documentId": "a1", "field": "title"})
     yield _send("findPresence", "/presence", None, present)
     yield _send("deletePresence", "/presence/tab-1", None, present)
@@ -471,6 +482,23 @@ def _of_site() -> Iterator[Case]:
     yield from _of("studioPage", "/studio")
     yield from _of("studioPlace", "/studio/articles/a1")
     yield from _of("studioFile", "/studio/-/x/main.js")
+
+
+def _delivery(twin: Twin, identity: Identity, number: int) -> Prepared:
+    """Store a delivery that has failed, with a response that repeats the content of a hidden document."""
+    database, at = EventDatabase(twin.api.root), 1_704_067_200.0
+    event = Event("entry.create", "api::vault.vault", "v1", "en", "published")
+    hidden = twin.secrets.text(Group.HIDDEN, "v1")
+    with database.writing() as transaction:
+        connection = transaction.connection
+        put(connection, "hook", "", event, WAITING, at, at)
+        (made,) = newest(connection, ["hook"], 1)
+        begin(connection, made, hidden.encode(), at)
+        keep_exchange(connection, made, hidden, 0.1)
+        note(connection, made, 500, hidden)
+        finish(connection, made, FAILED)
+    database.close()
+    return {"delivery": made.id}
 
 
 def _event_id(twin: Twin, identity: Identity, number: int) -> Prepared:

@@ -22,6 +22,7 @@ _OWN = (
     (re.compile(r"\b20(2[6-9]|[3-9]\d)-\d\d-\d\dT[\d:.]+Z"), "<now>"),
     (re.compile(r"\beyJ[\w-]+\.[\w-]+\.[\w-]+"), "<jwt>"),
     (re.compile(r"\bq[0-9a-z]{23}\b"), "<new id>"),
+    (re.compile(r"\b(msg|whsec)_[\w+/=-]+"), "<delivery or secret>"),
     (re.compile(r"(?<![\w-])[\w-]{32}(?![\w-])"), "<random>"),
     (re.compile(r"invitation#[\w-]+\.\d+"), "<invitation>"),
     (re.compile(r"\bbifolio_[0-9a-f]{64}"), "<token>"),

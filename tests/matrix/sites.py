@@ -89,6 +89,7 @@ ROLES: Mapping[str, Mapping[str, list[str]]] = {
         "auth": ["changePassword", "refresh", "logout", "getSessions", "revokeSession"],
     },
     "clerk": {
+        "webhook": ["read", "send"],
         "article": ["find", "findOne", "create", "update", "delete"],
         "tag": ["find", "findOne", "create", "update"],
         "home": ["find", "update", "delete"],
@@ -221,7 +222,8 @@ def served(s: Secrets) -> dict[str, str]:
         "auth": {"refresh": True, "access_token": "30d"},
         "locales": {"default": "en", "available": ["en", "fr"]},
         "mail": {"host": "localhost", "user": s.text(Group.NEVER, "mail")},
-        "webhooks": [webhook],
+        # Nothing is sent to a private address.
+        "webhooks": [webhook, {"name": "local", "url": "http://127.0.0.1/", "enabled": False}],
         "roles": ROLES,
         "mcp": {"enabled": True, "write": "direct"},
     }

@@ -19,6 +19,7 @@ from server.api.operations import (
     site,
     source,
     user_management,
+    webhooks,
 )
 from server.api.operations.content import CONTENT
 from server.api.operations.operation import Area, Operation
@@ -52,6 +53,7 @@ AREAS = (
     branches.OF_REPOSITORY,
     events.EVENTS,
     events.PRESENCE,
+    webhooks.WEBHOOKS,
     source.PROBLEMS_OF_FILES,
     agents.MCP,
     site.OPENAPI,

@@ -21,6 +21,7 @@ MAX_DONE_DELIVERIES, RETENTION_S = (
     1000,
     7 * 86_400.0,
 )  # limits per webhook, for completed deliveries
+MAX_KEPT_BODY_BYTES = 8192  # of a request's body, after the delivery is done
 _SELECT = (
     "SELECT number, webhook, id, document, event, first, last, state, made, due, tries, step, body, tried,"
     " status, error FROM deliveries"
@@ -66,6 +67,20 @@ class WebhookStatus:
     waiting: int
     disabled: float | None
     last_attempted: Delivery | None
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """The request and the response of a delivery's last attempt, both shortened.
+
+    - `size`: the number of bytes in the whole request body
+    - `seconds`: the time until the response
+    """
+
+    body: bytes
+    size: int
+    response: str
+    seconds: float
 
 
 def put(
@@ -132,6 +147,24 @@ def note(connection: Connection, delivery: Delivery, status: int, error: str) ->
     connection.execute(statement, (status, error, delivery.number))
 
 
+def keep_exchange(connection: Connection, delivery: Delivery, response: str, seconds: float) -> None:
+    """Store the beginning of the request's body and the response, in place of those of an earlier attempt."""
+    statement = (
+        "INSERT INTO exchanges (delivery, body, size, response, seconds)"
+        " SELECT number, substr(body, 1, ?), length(body), ?, ? FROM deliveries"
+        " WHERE number = ? AND body IS NOT NULL"
+        " ON CONFLICT (delivery) DO UPDATE SET body = excluded.body, size = excluded.size,"
+        " response = excluded.response, seconds = excluded.seconds"
+    )
+    connection.execute(statement, (MAX_KEPT_BODY_BYTES, response, seconds, delivery.number))
+
+
+def exchange_of(connection: Connection, delivery: Delivery) -> Exchange | None:
+    statement = "SELECT body, size, response, seconds FROM exchanges WHERE delivery = ?"
+    row = connection.execute(statement, (delivery.number,)).fetchone()
+    return Exchange(bytes(row[0]), *row[1:]) if row else None
+
+
 def finish(connection: Connection, delivery: Delivery, state: str) -> None:
     """Mark a delivery as delivered or failed, and release the next delivery for the same document."""
     statement = f"UPDATE deliveries SET state = ?, body = NULL WHERE number = ? AND {OPEN}"
@@ -176,6 +209,24 @@ def forget(connection: Connection, at: float) -> None:
         if row:
             statement = f"DELETE FROM deliveries WHERE webhook = ? AND {DONE} AND number <= ?"
             connection.execute(statement, (name, row[0]))
+    connection.execute("DELETE FROM exchanges WHERE delivery NOT IN (SELECT number FROM deliveries)")
+
+
+def page_of(
+    connection: Connection, name: str, limit: int, before: int | None, states: Sequence[str]
+) -> list[Delivery]:
+    """Return up to `limit` of a webhook's deliveries, newest first.
+
+    `before` selects those with a lower number. Unless `states` is empty, it selects those in these states.
+    """
+    conditions, values = ["webhook = ?"], list[str | int]([name])
+    if before is not None:
+        conditions, values = [*conditions, "number < ?"], [*values, before]
+    if states:
+        conditions.append(f"state IN ({','.join('?' * len(states))})")
+    where = " AND ".join(conditions)
+    statement = f"{_SELECT} WHERE {where} ORDER BY number DESC LIMIT ?"
+    return [delivery_of(row) for row in connection.execute(statement, (*values, *states, limit))]
 
 
 def newest(connection: Connection, names: Sequence[str], limit: int) -> list[Delivery]:

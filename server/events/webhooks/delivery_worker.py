@@ -27,6 +27,7 @@ from server.events.webhooks.delivery_table import (
     finish,
     first_due,
     forget,
+    keep_exchange,
     next_due,
     note,
     try_again,
@@ -245,6 +246,7 @@ class Deliverer(Job):
             delivery = attempt.delivery
             self._track_failure(delivery.webhook, outcome)
             note(connection, delivery, outcome.status, outcome.error)
+            keep_exchange(connection, delivery, outcome.response, outcome.seconds)
             if outcome.succeeded:
                 finish(connection, delivery, DELIVERED)
                 continue

@@ -8,7 +8,7 @@ import ssl
 import threading
 import time
 from base64 import b64decode, b64encode
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ from functools import lru_cache
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import cast
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from server import __version__
 from server.config.webhooks import SECRET_PREFIX, Webhook
@@ -171,17 +171,22 @@ def _lookup(host: str, port: int, deadline: float) -> list[str]:
 TIMEOUT_S = 15.0
 MAX_RESPONSE_BYTES = 65_536  # the rest is not read
 MAX_EXCERPT_CHARS, MAX_BRIEF_CHARS = 1000, 160  # limits for a stored error and for a line in the log
+MAX_RESPONSE_CHARS = 4000  # limit for a stored response
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a request. `status` is 0 if there was no response. `retry_after` is in seconds."""
+    """The outcome of a request. `status` is 0 if there was no response. `retry_after` is in seconds.
+
+    `response` is the beginning of the response's body.
+    """
 
     status: int
     error: str = ""
     retry_after: float | None = None
     seconds: float = 0.0
+    response: str = ""
 
     @property
     def succeeded(self) -> bool:
@@ -194,10 +199,12 @@ def send(
     body: bytes,
     allowed: Collection[str] = (),
     timeout: float = TIMEOUT_S,
+    mask: Callable[[str], str] = str,
 ) -> Outcome:
     """Send a POST request without following redirects.
 
-    Network errors are returned, not raised. Check the URL with `config.webhooks.check_url` first.
+    Network errors are returned, not raised. Check the URL with `config.webhooks.check_url` first. `mask`
+    removes secrets from the texts of the outcome.
     """
     began = time.monotonic()
     try:
@@ -208,12 +215,17 @@ def send(
         outcome = Outcome(0, f"the certificate can't be trusted: {error.verify_message}")
     except (OSError, HTTPException, ValueError) as error:
         outcome = Outcome(0, _reason_of(error))
-    message = _on_one_line(outcome.error)
-    return Outcome(outcome.status, message, outcome.retry_after, time.monotonic() - began)
+    message = _on_one_line(mask(outcome.error))
+    response = _printable(mask(outcome.response))[:MAX_RESPONSE_CHARS]
+    return Outcome(outcome.status, message, outcome.retry_after, time.monotonic() - began, response)
 
 
 def _on_one_line(text: str) -> str:
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:MAX_EXCERPT_CHARS]
+    return " ".join(_printable(text).split())[:MAX_EXCERPT_CHARS]
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() or c == "\n" else " " for c in text)
 
 
 def _reason_of(error: Exception) -> str:
@@ -277,14 +289,15 @@ def _read(response: HTTPResponse, url: str) -> Outcome:
     with suppress(OSError, HTTPException, ValueError):
         text = response.read(MAX_RESPONSE_BYTES)
     status = response.status
+    shown = text[: 4 * MAX_RESPONSE_CHARS].decode("utf-8", "replace").strip()
     if 200 <= status < 300:
-        return Outcome(status)
+        return Outcome(status, response=shown)
     status_line = f"{status} {response.reason}".strip()
     if 300 <= status < 400:
         status_line += f", a redirect to {response.getheader('Location', 'nowhere')}, which is not followed"
     excerpt = text[: 4 * MAX_EXCERPT_CHARS].decode("utf-8", "replace").strip()
     error = f"{status_line}: {excerpt}" if excerpt else status_line
-    return Outcome(status, error, _seconds(response.getheader("Retry-After")))
+    return Outcome(status, error, _seconds(response.getheader("Retry-After")), response=shown)
 
 
 def _seconds(retry_after: str | None) -> float | None:
@@ -354,4 +367,30 @@ def post(
         "X-Strapi-Event": event,
         **sign(secrets, webhook_id, int(at), body),
     }
-    return send(webhook.url, headers, body, allowed, timeout)
+    hidden = _secrets_in(webhook, secrets)
+    return send(webhook.url, headers, body, allowed, timeout, lambda text: _masked(text, hidden))
+
+
+MASK = "•••"
+_MIN_SECRET_CHARS = 8  # Shorter values are not masked, because they also occur in other words.
+_MIN_SEGMENT_CHARS = 16  # of a URL's path
+
+
+def _secrets_in(webhook: Webhook, secrets: Iterable[str]) -> list[str]:
+    """Return what a receiver could repeat and others must not see, the longest values first.
+
+    Header values count as a whole and by word, as in `Bearer SECRET`. Of the URL, the values in the query and
+    the long segments of the path count.
+    """
+    parts = urlsplit(webhook.url)
+    values = {*secrets, *webhook.headers.values(), *(value for _, value in parse_qsl(parts.query))}
+    words = {word for value in values for word in (value, *value.split())}
+    segments = {segment for segment in parts.path.split("/") if len(segment) >= _MIN_SEGMENT_CHARS}
+    found = {word for word in words if len(word) >= _MIN_SECRET_CHARS} | segments
+    return sorted(found, key=len, reverse=True)
+
+
+def _masked(text: str, hidden: Iterable[str]) -> str:
+    for value in hidden:
+        text = text.replace(value, MASK)
+    return text

@@ -29,6 +29,17 @@ def secrets_of(root: Path, webhook: Webhook, now: float | None = None) -> tuple[
     return (found[0][0], *(secret for secret, until in found[1:] if now < until < now + 2 * OVERLAP_S))
 
 
+def overlap_until(root: Path, webhook: Webhook, now: float) -> float | None:
+    """Return until when requests are also signed with the previous secret, or None if there is none.
+
+    Raises SetupError if the secret file can't be used.
+    """
+    if webhook.secrets or not _path(root, webhook.name).exists():
+        return None
+    later = [until for _, until in _read(root, webhook.name)[1:] if now < until < now + 2 * OVERLAP_S]
+    return later[0] if later else None
+
+
 def rotate(root: Path, webhook: Webhook) -> str:
     """Generate a new secret for a webhook. The old secret stays valid for OVERLAP_S seconds.
 

@@ -1,0 +1,132 @@
+"""Handlers for `/webhooks`, with which callers watch, test and replay webhooks."""
+
+from typing import Any
+
+from flask import Response, request
+
+from server.api.operations.webhooks import DEFAULT_LIMIT, MAX_LIMIT
+from server.api.request import answer, answer_within, caller_of, parameters
+from server.api.response import NO_STORE, PRIVATE_REVALIDATE
+from server.api.routes.handlers import Handlers
+from server.documents.timestamps import from_seconds
+from server.errors import ValidationError
+from server.events.database import EventDatabase
+from server.events.reading import read_number
+from server.events.webhooks.delivery_table import Delivery, Exchange
+from server.events.webhooks.http_client import Outcome
+from server.service.render import dumps
+from server.service.webhooks import STATE_OF, STATES, ListedWebhook, Webhooks, request_headers
+from server.site.site import Site
+
+
+def bind(handles: Handlers, site: Site, database: EventDatabase) -> None:
+    """Register the handlers."""
+
+    def webhooks() -> Webhooks:
+        return Webhooks(site.root, database, caller_of(request))
+
+    @handles("listWebhooks")
+    def list_webhooks() -> Response:
+        rows = [_webhook_json(webhook) for webhook in webhooks().find_all()]
+        return answer_within(request, {"data": rows}, PRIVATE_REVALIDATE)
+
+    @handles("listDeliveries")
+    def list_deliveries(name: str) -> Response:
+        params = parameters(request)
+        limit = read_number(params, "limit", DEFAULT_LIMIT, MAX_LIMIT)
+        before = read_number(params, "before", 0) if params.get("before") else None
+        found, more = webhooks().deliveries(name, limit, before, _state(params))
+        body = {"data": [_json(one) for one in found], "meta": {"more": more}}
+        return answer_within(request, body, PRIVATE_REVALIDATE)
+
+    @handles("getDelivery")
+    def get_delivery(name: str, delivery: str) -> Response:
+        used = webhooks()
+        return show(used, name, *used.delivery(name, delivery))
+
+    @handles("testWebhook")
+    def send_test(name: str) -> Response:
+        return answer(dumps({"data": _outcome_json(webhooks().test(name))}), cache_control=NO_STORE)
+
+    @handles("replayDelivery")
+    def replay(name: str, delivery: str) -> Response:
+        used = webhooks()
+        return show(used, name, *used.replay(name, delivery))
+
+    @handles("enableWebhook")
+    def enable(name: str) -> Response:
+        return answer(dumps({"data": _webhook_json(webhooks().enable(name))}), cache_control=NO_STORE)
+
+    @handles("rotateSecret")
+    def rotate(name: str) -> Response:
+        secret, webhook = webhooks().rotate(name)
+        body = {"data": _webhook_json(webhook), "meta": {"secret": secret}}
+        return answer(dumps(body), 201, NO_STORE)
+
+    def show(used: Webhooks, name: str, found: Delivery, exchange: Exchange | None) -> Response:
+        body = _json(found)
+        body["request"] = body["response"] = None
+        if exchange:
+            headers = request_headers(found, used.get(name).webhook)
+            text = exchange.body.decode("utf-8", "replace")
+            body["request"] = {"headers": headers, "body": text, "size": exchange.size}
+            body["response"] = {"body": exchange.response, "seconds": round(exchange.seconds, 3)}
+        return answer_within(request, {"data": body}, PRIVATE_REVALIDATE)
+
+
+def _state(params: dict[str, object]) -> str:
+    state = params.get("state", "")
+    if state and state not in STATES:
+        raise ValidationError(f'"state" must be one of {", ".join(STATES)}')
+    return str(state)
+
+
+def _webhook_json(listed: ListedWebhook) -> dict[str, Any]:
+    webhook, status = listed.webhook, listed.status
+    return {
+        "name": webhook.name,
+        "url": listed.url,
+        "events": webhook.events,
+        "types": webhook.types,
+        "locales": webhook.locales,
+        "status": webhook.status,
+        "debounce": webhook.debounce.total_seconds(),
+        "headers": list(webhook.headers),
+        "enabled": webhook.enabled,
+        "disabledAt": _time(listed.disabled_at),
+        "problem": listed.problem or None,
+        "waiting": status.waiting if status else None,
+        "last": _json(status.last_attempted) if status and status.last_attempted else None,
+        "secretIn": "settings" if webhook.secrets else "generated",
+        "previousSecretUntil": _time(listed.previous_until),
+    }
+
+
+def _json(delivery: Delivery) -> dict[str, Any]:
+    state = STATE_OF[delivery.state]
+    return {
+        "id": delivery.id,
+        "number": delivery.number,
+        "state": state,
+        "createdAt": from_seconds(delivery.created_at),
+        "attempts": delivery.attempts,
+        "attemptedAt": _time(delivery.attempted_at),
+        "nextAttemptAt": from_seconds(delivery.due) if state == "waiting" else None,
+        "status": delivery.status or None,
+        "error": (delivery.error or None) if state != "delivered" else None,
+        "event": delivery.event.shown(),
+    }
+
+
+def _outcome_json(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "succeeded": outcome.succeeded,
+        "status": outcome.status or None,
+        "error": outcome.error or None,
+        "response": outcome.response,
+        "seconds": round(outcome.seconds, 3),
+    }
+
+
+def _time(seconds: float | None) -> str | None:
+    return None if seconds is None else from_seconds(seconds)

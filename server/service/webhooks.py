@@ -1,0 +1,224 @@
+"""Webhooks over the API: status, deliveries, test requests, replays and secrets (docs/webhooks.md)."""
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from server.auth.draft_visibility import has_draft_permission
+from server.auth.permissions import WEBHOOK, Actor, may_find, require_of_site
+from server.config.webhooks import Webhook, resolve_environment
+from server.database.engine import Connection
+from server.errors import BusyError, ConflictError, ForbiddenError, NotFoundError, SetupError
+from server.events.database import EventDatabase
+from server.events.tables import BEHIND, DELIVERED, FAILED, GATHERING, WAITING
+from server.events.webhooks.delivery_table import (
+    Delivery,
+    Exchange,
+    WebhookStatus,
+    by_id,
+    exchange_of,
+    page_of,
+    webhook_status,
+)
+from server.events.webhooks.http_client import MASK, Outcome
+from server.events.webhooks.queue import enable, replay_one
+from server.events.webhooks.sample import send_sample
+from server.events.webhooks.secret_files import OVERLAP_S, overlap_until, rotate
+from server.paths import state_folder
+from server.schema.model import UPLOAD, Schema
+from server.service.read import Caller
+from server.storage.file_lock import FileLock
+
+ROTATION_TIMEOUT_S = 5.0  # how long a rotation waits for another one
+# States of a delivery in the API, and the states in the database that they stand for.
+STATES: Mapping[str, Sequence[str]] = {
+    "waiting": (WAITING, BEHIND, GATHERING),
+    "delivered": (DELIVERED,),
+    "failed": (FAILED,),
+}
+STATE_OF = {stored: state for state, all_stored in STATES.items() for stored in all_stored}
+
+
+@dataclass(frozen=True, slots=True)
+class ListedWebhook:
+    """A webhook without its secrets.
+
+    - `status`: None if the caller may not see deliveries
+    - `previous_until`: until when requests are also signed with the previous secret, or None
+    - `problem`: why the webhook can't send requests, or ""
+    """
+
+    webhook: Webhook
+    status: WebhookStatus | None
+    disabled_at: float | None
+    previous_until: float | None
+    problem: str
+
+    @property
+    def url(self) -> str:
+        """The URL up to its host. The rest can contain a secret."""
+        written = self.webhook.url
+        if written.startswith("env:"):
+            return written
+        parts = urlsplit(written)
+        is_whole = parts.path in ("", "/") and not parts.query
+        return f"{parts.scheme}://{parts.netloc}/{'' if is_whole else '…'}"
+
+
+def may_read_sent(actor: Actor, schema: Schema) -> bool:
+    """Return whether an actor may read all that webhooks can send: documents, drafts, media and commits."""
+    may_files = may_find(actor, UPLOAD) and actor.may("history", "read")
+    return may_files and all(
+        may_find(actor, type_.uid) and (not type_.draft_publish or has_draft_permission(actor, type_.uid))
+        for type_ in schema.content_types
+    )
+
+
+class Webhooks:
+    """A site's webhooks, as one caller may use them. `database` is the site's event log."""
+
+    def __init__(self, root: Path, database: EventDatabase, caller: Caller) -> None:
+        self._root, self._database, self._caller = root, database, caller
+        self._settings, self._schema = caller.state.settings, caller.state.schema
+        self._sees_sent = may_read_sent(caller.actor, self._schema)
+
+    def find_all(self) -> list[ListedWebhook]:
+        """Return all webhooks in the order of site.yaml. Raises ForbiddenError or StorageError."""
+        self._require("read")
+        return [self._listed(webhook) for webhook in self._settings.webhooks]
+
+    def get(self, name: str) -> ListedWebhook:
+        """Return a webhook. Raises ForbiddenError, NotFoundError or StorageError."""
+        self._require("read")
+        return self._listed(self._find(name))
+
+    def deliveries(
+        self, name: str, limit: int, before: int | None, state: str
+    ) -> tuple[list[Delivery], bool]:
+        """Return a page of deliveries, newest first, and whether there are more.
+
+        `before` selects those with a lower number. `state` is one of `STATES`, or "" for all. Raises
+        ForbiddenError, NotFoundError or StorageError.
+        """
+        self._require_sent()
+        webhook, states = self._find(name), STATES.get(state, ())
+        found = self._database.query(lambda c: page_of(c, webhook.name, limit + 1, before, states))
+        self._caller.budget.spend(len(found))
+        return found[:limit], len(found) > limit
+
+    def delivery(self, name: str, webhook_id: str) -> tuple[Delivery, Exchange | None]:
+        """Return a delivery with its last request and response. Raises ForbiddenError or NotFoundError."""
+        self._require_sent()
+        webhook = self._find(name)
+        found = self._database.query(lambda c: _with_exchange(c, webhook, webhook_id))
+        if found is None:
+            raise NotFoundError("Delivery not found")
+        return found
+
+    def test(self, name: str) -> Outcome:
+        """Send a sample request, and wait for the response. Raises ForbiddenError or ConflictError."""
+        self._require("read", "send")
+        try:
+            return send_sample(self._root, self._settings, self._find(name))
+        except SetupError as error:
+            raise ConflictError(str(error)) from error
+
+    def replay(self, name: str, webhook_id: str) -> tuple[Delivery, Exchange | None]:
+        """Queue a delivery again. Raises ForbiddenError, NotFoundError or ConflictError."""
+        self._require("send")
+        self._require_sent()
+        self._require_active(self._find(name))
+        with self._database.writing() as transaction:
+            if replay_one(transaction.connection, name, webhook_id, time.time()) is None:
+                raise NotFoundError("Delivery not found")
+        return self.delivery(name, webhook_id)
+
+    def enable(self, name: str) -> ListedWebhook:
+        """Enable a webhook that a 410 response has disabled. Raises ForbiddenError or NotFoundError."""
+        self._require("read", "send")
+        webhook, last = self._find(name), self._database.bounds().last
+        with self._database.writing() as transaction:
+            enable(transaction.connection, webhook.name, last)
+        return self._listed(webhook)
+
+    def rotate(self, name: str) -> tuple[str, ListedWebhook]:
+        """Generate a new secret, and return it. The old one stays valid for OVERLAP_S seconds.
+
+        Raises ForbiddenError, NotFoundError or ConflictError.
+        """
+        self._require("read", "rotate")
+        webhook = self._find(name)
+        if webhook.secrets:
+            raise ConflictError(
+                "The secret of this webhook is in site.yaml; change it there: secret: [NEW, OLD]"
+            )
+        lock = FileLock(state_folder(self._root) / "rotation-lock")
+        try:
+            with lock.held(ROTATION_TIMEOUT_S) as is_held:
+                if not is_held:
+                    raise BusyError
+                return self._rotated(webhook)
+        except SetupError as error:
+            raise ConflictError(str(error)) from error
+
+    def _rotated(self, webhook: Webhook) -> tuple[str, ListedWebhook]:
+        # Another rotation would end the overlap: receivers with the first secret would fail.
+        if overlap_until(self._root, webhook, time.time()) is not None:
+            hours = f"{OVERLAP_S / 3600:.0f} hours"
+            raise ConflictError(f"The secret was rotated less than {hours} ago; wait until the old one ends")
+        return rotate(self._root, webhook), self._listed(webhook)
+
+    def _require(self, *actions: str) -> None:
+        for action in actions:
+            require_of_site(self._caller.actor, WEBHOOK, action, self._schema)
+
+    def _require_sent(self) -> None:
+        self._require("read")
+        if not self._sees_sent:
+            raise ForbiddenError("Deliveries contain all content; your role or token can't read all of it")
+
+    def _find(self, name: str) -> Webhook:
+        for webhook in self._settings.webhooks:
+            if webhook.name == name:
+                return webhook
+        raise NotFoundError("Webhook not found")
+
+    def _require_active(self, webhook: Webhook) -> None:
+        if not webhook.enabled:
+            raise ConflictError('The webhook is disabled; set "enabled: true" in site.yaml')
+        if self._database.query(lambda c: webhook_status(c, webhook.name)).disabled is not None:
+            raise ConflictError("The webhook was disabled by a 410 response; enable it first")
+
+    def _listed(self, webhook: Webhook) -> ListedWebhook:
+        status, problem = self._database.query(lambda c: webhook_status(c, webhook.name)), ""
+        until = None
+        try:
+            until = overlap_until(self._root, webhook, time.time())
+            if webhook.enabled:
+                resolve_environment(webhook, os.environ)
+        except SetupError as error:
+            problem = str(error)
+        shown = status if self._sees_sent else None
+        return ListedWebhook(webhook, shown, status.disabled, until, problem)
+
+
+def _with_exchange(
+    connection: Connection, webhook: Webhook, webhook_id: str
+) -> tuple[Delivery, Exchange | None] | None:
+    found = by_id(connection, webhook.name, webhook_id)
+    return (found, exchange_of(connection, found)) if found else None
+
+
+def request_headers(delivery: Delivery, webhook: Webhook) -> dict[str, str]:
+    """Return the headers of a delivery's requests. Signatures and the values from site.yaml are masked."""
+    return {
+        "Content-Type": "application/json",
+        "X-Strapi-Event": delivery.event.kind,
+        "webhook-id": delivery.id,
+        "webhook-timestamp": str(int(delivery.attempted_at or 0)),
+        "webhook-signature": f"v1,{MASK}",
+        **dict.fromkeys(webhook.headers, MASK),
+    }
