@@ -108,7 +108,7 @@ def _visible_kinds(counts: Mapping[str, int], type_: Type | None, actor: Actor) 
 MAX_INTEGER = 2**53  # JavaScript represents integers exactly up to this one
 DEFAULT_LIMIT, MAX_LIMIT = 100, 1000  # number of events in a response
 STATUSES = ("published", "draft")
-PARAMETERS = ("since", "types", "events", "locales", "status", "limit", "presence")
+PARAMETERS = ("since", "newest", "types", "events", "locales", "status", "limit", "presence")
 _EVENT_PATTERNS = (
     *KINDS,
     *dict.fromkeys(f"{kind.partition('.')[0]}.*" for kind in KINDS),

@@ -308,6 +308,16 @@ SELECTIONS: Mapping[str, list[str]] = {
 
 
 @IN_BOTH_DATABASES
+def test_the_newest_events_can_be_asked_for(api: Api) -> None:
+    make_all(api)
+    events = api.get("/events").body["data"]
+    assert api.get("/events?newest=2").body["data"] == events[-2:]
+    assert api.get("/events?newest=1000").body["data"] == events
+    last = events[-1]["seq"]
+    assert api.get(f"/events?newest=3&since={last - 1}").body["data"] == events[-1:]
+    assert api.get("/events?newest=no").status == 400
+
+
 def test_some_events_can_be_asked_for(api: Api) -> None:
     make_all(api)
     assert {query: [event[0] for event in told(api, query)] for query in SELECTIONS} == SELECTIONS

@@ -69,6 +69,11 @@ def _events(audience: Audience) -> Docs:
                 "Number of an event; only later events. Default: all that are kept.",
             ),
             in_query(
+                "newest",
+                {**NUMBER, "minimum": 1, "maximum": MAX_INTEGER},
+                "Only events among this many at the end of the log, by their numbers.",
+            ),
+            in_query(
                 "limit",
                 {**NUMBER, "minimum": 1, "maximum": MAX_LIMIT},
                 f"Maximum number of events; default {DEFAULT_LIMIT}.",

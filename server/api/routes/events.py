@@ -46,13 +46,16 @@ def bind(handles: Handlers, database: EventDatabase) -> None:
         actor, schema = actor_of(request), state_of(request).schema
         subjects, asked = subjects_of(actor, schema), parameters(request)
         selection = read_selection(asked, subjects)
+        newest = read_number(asked, "newest", 0)
         since, limit = read_number(asked, "since", 0), read_number(asked, "limit", DEFAULT_LIMIT, MAX_LIMIT)
         if selection.presence and selection.presence[0] not in types_with_presence(actor, schema):
             raise ForbiddenError()
         if wants_stream(request):
             return stream(request, database, actor, selection, since if asked.get("since") else None)
+        bounds = database.bounds()
+        since = max(since, bounds.first - 1, bounds.last - newest) if newest else since
         part = read_part(database, actor, schema, selection, since, limit, budget_of(request).spend)
-        meta = {"last": part.last, "more": part.more, "log": database.bounds().id}
+        meta = {"last": part.last, "more": part.more, "log": bounds.id}
         response = answer(dumps({"data": [shown(event, actor) for event in part.events], "meta": meta}))
         response.vary.add("Accept")
         return response

@@ -22,14 +22,18 @@ const SHOWN_MS = 3_000; // of the page that is shown, as often as that itself
 export function sitePages(model) {
   const off = model.isServed ? "" : model.version.as ? "Not in this view" : "Live site only";
   const media = model.mayServed("upload", "find") || model.mayServed("upload", "upload");
+  const mayHistory = model.mayServed("history", "read");
+  const mayHooks = model.maySite("webhook", "read");
   return [
     { name: "media", label: "Media", note: "Pictures and files", off: "", may: media },
     { name: "branches", label: "Branches", note: "Prepared changes", off: "", may: model.mayBranch("find") },
     { name: "problems", label: "Problems", note: "Problems in files", off, may: model.mayServed("problems", "find") },
-    { name: "changes", label: "Changes", note: "Uncommitted changes", off, may: model.mayServed("history", "read") },
+    { name: "changes", label: "Changes", note: "Uncommitted changes", off, may: mayHistory },
     ...peoplePages(model).slice(0, 1).map(({ name }) => {
       return { name, label: "People", note: "Users, roles and tokens", off: "", may: true };
     }),
+    { name: "webhooks", label: "Webhooks", note: "Requests to other systems", off, may: mayHooks },
+    { name: "events", label: "Events", note: "Log of changes", off, may: mayHooks || mayHistory },
     { name: "settings", label: "Settings", note: "site.yaml", off: "", may: model.maySite("settings", "read") },
   ].filter((page) => page.may);
 }
@@ -55,7 +59,7 @@ export function SiteLinks({ model, current }) {
   const counts = { problems, changes };
   const people = peoplePages(model);
   const isPeople = people.some(({ name }) => name === current);
-  const shown = current === "branch" ? "branches" : isPeople ? people[0].name : current;
+  const shown = { branch: "branches", webhook: "webhooks" }[current] ?? (isPeople ? people[0].name : current);
   return html`<h2 class="side-label">Site</h2>
     <ul class="side-list">
       ${pages.map(({ name, label, off }) => html`<li key=${name}>

@@ -1,0 +1,56 @@
+/** Webhooks and their deliveries, as returned by the API, and the texts that several pages show about them. */
+
+import { counted } from "../text.js";
+
+/**
+ * @typedef {object} Delivery
+ * @property {string} id
+ * @property {number} number
+ * @property {"waiting" | "delivered" | "failed"} state
+ * @property {string} createdAt
+ * @property {number} attempts
+ * @property {string | null} attemptedAt
+ * @property {string | null} nextAttemptAt
+ * @property {number | null} status
+ * @property {string | null} error
+ * @property {any} event
+ * @property {{headers: Record<string, string>, body: string, size: number} | null} [request]
+ * @property {{body: string, seconds: number} | null} [response]
+ */
+
+/**
+ * @typedef {object} Webhook
+ * @property {string} name
+ * @property {string} url
+ * @property {string[]} events
+ * @property {string[]} types
+ * @property {boolean} enabled
+ * @property {string | null} disabledAt
+ * @property {string | null} problem
+ * @property {number | null} waiting
+ * @property {Delivery | null} last
+ * @property {"generated" | "settings"} secretIn
+ * @property {string | null} previousSecretUntil
+ */
+
+/** Return the API's path for a webhook. @param {string} name */
+export const webhookPath = (name) => `webhooks/${encodeURIComponent(name)}`;
+
+/** Return the state of a webhook: a text, and whether it needs attention. @param {Webhook} webhook */
+export function stateOf({ enabled, disabledAt, problem, waiting, last }) {
+  if (!enabled) return { text: "Off", isBad: false };
+  if (disabledAt) return { text: "Disabled by the receiver", isBad: true };
+  if (problem) return { text: "Can't send requests", isBad: true };
+  if (last?.state === "failed") return { text: "Last delivery failed", isBad: true };
+  if (last && last.state === "waiting" && last.attempts) return { text: "Trying again", isBad: true };
+  if (waiting) return { text: `${counted(waiting)} waiting`, isBad: false };
+  return { text: last ? "Delivered" : "On", isBad: false };
+}
+
+const STATES = { waiting: "Waiting", delivered: "Delivered", failed: "Failed" };
+
+/** Return the result of a delivery, such as "Failed: 500". @param {Delivery} delivery */
+export function resultOf({ state, status, attempts }) {
+  if (state === "waiting" && attempts) return `Trying again${status ? `: ${status}` : ""}`;
+  return status ? `${STATES[state]}: ${status}` : STATES[state];
+}

@@ -1,0 +1,45 @@
+/** The list of webhooks, with the result of the last delivery. */
+
+import { addressTo } from "../addresses.js";
+import { ask } from "../api.js";
+import { useStudio } from "../context.js";
+import { Link } from "../router.js";
+import { useHeading } from "../site/heading.js";
+import { Empty, Failure, Loading } from "../states.js";
+import { useRequest } from "../store/requests.js";
+import { ago } from "../text.js";
+import { html } from "../vendor/preact.js";
+import { stateOf } from "./requests.js";
+
+const EVERY_MS = 5000;
+
+export function WebhooksPage() {
+  const { model } = useStudio();
+  useHeading(model, "Webhooks");
+  const may = model.maySite("webhook", "read");
+  const load = (/** @type {AbortSignal} */ signal) => ask("webhooks", { signal });
+  const { value, error, retry } = useRequest(may ? "webhooks" : "", load, { everyMs: EVERY_MS });
+  const list = /** @type {import("./requests.js").Webhook[] | undefined} */ (value?.data);
+  return html`<div class="page site-page people-page">
+    <header class="page-head"><h1 tabindex="-1">Webhooks</h1></header>
+    ${!may && html`<${Empty} title="Your role can't see webhooks">
+      An administrator can grant it with webhook: [read].<//>`}
+    ${may && !list && error && html`<${Failure} error=${error} again=${retry} />`}
+    ${may && !list && !error && html`<${Loading} />`}
+    ${list?.length === 0 && html`<${Empty} title="No webhooks yet">
+      A webhook sends a request to a URL whenever content changes. Webhooks are defined in site.yaml.<//>`}
+    ${list && list.length > 0 && html`<ul class="account-list">
+      ${list.map((webhook) => {
+        const state = stateOf(webhook);
+        return html`<li key=${webhook.name} class="account-row">
+          <${Link} class="account-name" to=${addressTo("webhook", { name: webhook.name })}>${webhook.name}<//>
+          <span class="account-note">${webhook.url}</span>
+          <span class="account-role">
+            <span class=${`account-flag ${state.isBad ? "is-bad" : ""}`}>${state.text}</span></span>
+          <span class="account-state">${webhook.last?.attemptedAt ? `Sent ${ago(webhook.last.attemptedAt)}` : ""}</span>
+        </li>`;
+      })}
+    </ul>
+    <p class="site-note">Webhooks are defined in site.yaml. They can't be added or changed here.</p>`}
+  </div>`;
+}

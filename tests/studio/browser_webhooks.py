@@ -1,0 +1,182 @@
+"""Webhooks and the log of events in the studio."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.receivers import Receiver, receiving, status
+from tests.servers import stop
+from tests.sites import schema, write
+from tests.studio.browser_pages import SHOWN, SIZES, picture
+from tests.studio.browser_sign_in import add_user
+from tests.studio.conftest import Page, Studio, expect, signed_in_users
+
+SITE = """\
+name: Harbour
+webhooks_allow: [127.0.0.1]
+webhooks:
+  - name: build
+    url: http://127.0.0.1:{port}/a-secret-path
+    headers: {{Authorization: Bearer squeamish}}
+    events: [entry.*]
+roles:
+  public: {{auth: [callback]}}
+  chief:
+    paper: [find, findOne, create, update, delete, readDraft, updateDraft]
+    upload: [find]
+    history: [read]
+    webhook: [read, send, rotate]
+  operator: {{paper: [find, findOne], webhook: [read, send]}}
+  editor: {{paper: [find, findOne, readDraft, create, update], history: [read]}}
+  reader: {{paper: [find, findOne]}}
+"""
+LINKS = {
+    "chief": ["Webhooks", "Events"],
+    "operator": ["Webhooks", "Events"],
+    "editor": ["Events"],
+    "reader": [],
+}
+SHOWN_PAGES = {"webhooks": "webhooks", "webhooks/build": "webhook", "events": "events"}
+
+
+@pytest.fixture(scope="module")
+def receiver() -> Iterator[Receiver]:
+    with receiving() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory, receiver: Receiver) -> Iterator[Studio]:
+    """A server of a site with a webhook and a user in each role."""
+    files = {
+        "content-types/paper.json": schema("paper", {"title": "string", "text": "text"}, drafts=True),
+        "content/papers/tides.yaml": "title: Tides\n",
+        "site.yaml": SITE.format(port=receiver.port),
+    }
+    studio = Studio(tmp_path_factory.mktemp("webhooks"), files=files)
+    for role in LINKS:
+        add_user(studio, f"a-{role}", role)
+    studio.start()
+    yield studio
+    stop(studio.process)
+
+
+@pytest.fixture(scope="module")
+def sessions(site: Studio, browser: Any) -> dict[str, Any]:
+    """The browser state in which each role's user is signed in, by role."""
+    return signed_in_users(site, browser, LINKS)
+
+
+@pytest.fixture
+def enter(site: Studio, sessions: dict[str, Any], new_page: Callable[..., Page]) -> Callable[..., Page]:
+    """A function that opens a page of the studio as a user with a role."""
+
+    def enter(role: str, path: str, **options: Any) -> Page:
+        page = new_page(storage_state=sessions[role], **options)
+        page.goto(f"{site.url}/site/-/{path}")
+        page.locator("main h1").wait_for()
+        return page
+
+    return enter
+
+
+def edit(site: Studio, name: str, title: str) -> None:
+    write(site.root, {f"content/papers/{name}.yaml": f"title: {title}\n"})
+
+
+@pytest.mark.parametrize("role", LINKS)
+def test_each_role_has_the_pages_that_it_may_use(role: str, enter: Callable[..., Page]) -> None:
+    page = enter(role, "webhooks")
+    side = page.get_by_role("navigation", name="Content")
+    for link in ("Webhooks", "Events"):
+        expect(side.get_by_role("link", name=link)).to_have_count(int(link in LINKS[role]))
+    refused = page.get_by_text("Your role can't see webhooks")
+    expect(refused).to_have_count(int("Webhooks" not in LINKS[role]))
+    if role == "operator":
+        page.get_by_role("link", name="build").click()
+        page.get_by_text("Your role can't see deliveries").wait_for()
+        expect(page.get_by_role("button", name="Send test")).to_have_count(1)
+        expect(page.get_by_role("button", name="New secret")).to_have_count(0)
+
+
+def test_a_failed_delivery_is_looked_at_and_sent_again(
+    enter: Callable[..., Page], site: Studio, receiver: Receiver, check_access: Callable[[Page], None]
+) -> None:
+    page = enter("chief", "webhooks/build")
+    receiver.answer = status(204)
+    page.get_by_role("button", name="Send test").press("Enter")
+    page.get_by_text("The receiver responded with 204").wait_for()
+    receiver.answer = status(410, body="gone: Bearer squeamish")
+    edit(site, "fog", "Fog")
+    page.get_by_text("Failed: 410").first.wait_for()
+    page.get_by_role("button", name=re.compile("entry.*410")).first.press("Enter")
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_label("Response")).to_have_text("gone: •••")
+    expect(dialog.get_by_label("Request")).to_contain_text('"title": "Fog"')
+    expect(dialog.get_by_label("Request")).to_contain_text("Authorization: •••")
+    check_access(page)
+    page.set_viewport_size({"width": 320, "height": 640})
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.keyboard.press("Escape")
+    receiver.answer = status(204)
+    page.get_by_role("button", name="Enable").click()
+    page.get_by_text("The webhook is enabled").wait_for()
+    page.get_by_role("button", name=re.compile("entry.*410")).first.click()
+    dialog.get_by_role("button", name="Send again").click()
+    page.get_by_role("button", name=re.compile("entry.*Delivered: 204")).first.wait_for()
+    page.get_by_role("button", name="Failed", exact=True).click()
+    page.wait_for_url("**?state=failed")
+
+
+def test_a_secret_is_generated_and_shown_once(
+    enter: Callable[..., Page], check_access: Callable[[Page], None]
+) -> None:
+    page = enter("chief", "webhooks/build")
+    page.get_by_role("button", name="New secret").click()
+    page.get_by_role("dialog").get_by_role("button", name="Generate").click()
+    secret = page.get_by_role("dialog").get_by_label("Secret")
+    assert secret.input_value().startswith("whsec_")
+    check_access(page)
+    page.get_by_role("button", name="Done").click()
+    page.get_by_text("also signed with the old secret").wait_for()
+    expect(page.get_by_role("button", name="New secret")).to_have_count(0)
+
+
+def test_events_appear_pause_and_continue_after_an_outage(enter: Callable[..., Page], site: Studio) -> None:
+    page = enter("editor", "events")
+    rows = page.get_by_role("list", name="Events").get_by_role("listitem")
+    page.get_by_role("status").get_by_text("Live").wait_for()
+    edit(site, "mist", "Mist")
+    rows.filter(has_text="mist").first.wait_for()
+    count = rows.count()
+    page.get_by_role("button", name="Pause").click()
+    edit(site, "haze", "Haze")
+    page.get_by_text("Paused: 2 new").wait_for()
+    assert rows.count() == count
+    page.get_by_role("button", name="Pause").click()
+    expect(rows).to_have_count(count + 2)
+    stop(site.process)
+    page.get_by_text("Connecting…").wait_for()
+    edit(site, "dew", "Dew")
+    site.start()
+    rows.filter(has_text="dew").first.wait_for(timeout=20_000)
+    page.get_by_label("Event", exact=True).select_option("entry.create")
+    expect(rows.filter(has_text="entry.publish")).to_have_count(0)
+    rows.filter(has_text="dew").get_by_role("link").click()
+    page.get_by_role("heading", level=1, name="Dew").wait_for()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_is_accessible_at_every_size(
+    scheme: str, enter: Callable[..., Page], site: Studio, check_access: Callable[[Page], None]
+) -> None:
+    for path, name in SHOWN_PAGES.items():
+        page = enter("chief", path, color_scheme=scheme)
+        page.locator(".account-list").first.wait_for()
+        for size, (width, height) in SIZES.items():
+            page.set_viewport_size({"width": width, "height": height})
+            check_access(page)
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (path, size)
+            picture(page, f"{name}-{scheme}{SHOWN[size]}")
