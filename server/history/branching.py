@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
+from weakref import WeakValueDictionary
 
 from server.auth.draft_visibility import may_read_drafts
 from server.auth.permissions import Actor, may_find
@@ -34,6 +35,7 @@ from server.storage.git.branches import (
     merge_base,
     merged_branches,
     move_branch,
+    wait_for_branch_lock,
 )
 from server.storage.git.checkout import folders_above
 from server.storage.git.commit import Person
@@ -383,7 +385,8 @@ class BranchWriter:
 
     def __init__(self, past: PastStates, branches: Branches) -> None:
         self.past, self.branches = past, branches
-        self._lock = threading.Lock()  # Concurrent writes to a branch would fail.
+        self._guard = threading.Lock()
+        self._locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
 
     def state(self, name: str, current_settings: Settings) -> State:
         # This fails for a checked-out branch, because a write would not update the files in its working tree.
@@ -400,11 +403,12 @@ class BranchWriter:
         """Prepare a write and commit it to the branch `name`.
 
         Returns the branch's new state, the result of `prepare`, and the commit id. Raises BusyError if other
-        writers keep moving the branch.
+        writers keep moving the branch, and GitBusyError if the branch stays locked.
         """
-        with self._lock:
+        with self._lock_of(name):
             for _ in range(MAX_ATTEMPTS):
                 head = self._head(name)
+                wait_for_branch_lock(self.branches.root, name)
                 writes, result = self._prepare(head, prepare, request, current_settings)
                 if not writes:
                     return self.past.state_for_request(head, current_settings), result, head
@@ -414,6 +418,11 @@ class BranchWriter:
                 if move_branch(self.branches.root, name, commit, head, "write"):
                     return self.past.state_for_request(commit, current_settings), result, commit
         raise BusyError("The branch changed repeatedly while this write was being prepared; try again")
+
+    def _lock_of(self, name: str) -> threading.Lock:
+        # Concurrent writes to one branch would fail. A branch that git has locked must not delay the others.
+        with self._guard:
+            return self._locks.setdefault(name, threading.Lock())
 
     def preview(
         self,

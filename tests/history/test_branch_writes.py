@@ -7,11 +7,13 @@ import tracemalloc
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 
 from server.history import branching as branch_write
+from server.storage.git import branches as git_branches
 from tests.api.test_upload import picture, upload
 from tests.git import commit_all, git
 from tests.sites import STRING, Answer, Api, collection, make, relation, write
@@ -405,6 +407,73 @@ def test_an_overtaken_write_is_repeated(api: Api, monkeypatch: pytest.MonkeyPatc
     assert api.put("/api/notes/one?branch=next", {"title": "Two"}).status == 200
     subjects = git(api.root, "log", "--format=%s", "main..next").split("\n")
     assert subjects == ['Update note "Two"', "other", ""]
+
+
+def test_a_write_does_not_wait_for_writes_to_other_branches(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(api.root, "branch", "other")
+    make_commit, order = branch_write.make_commit, []
+    has_begun, other_is_done = Event(), Event()
+
+    def held(root: Path, *rest: Any) -> str:
+        if not has_begun.is_set():
+            has_begun.set()
+            other_is_done.wait(5)
+        return make_commit(root, *rest)
+
+    def put(branch: str) -> int:
+        status = api.put(f"/api/notes/one?branch={branch}", {"title": "Two"}).status
+        order.append(branch)
+        return status
+
+    monkeypatch.setattr(branch_write, "make_commit", held)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(put, "next")
+        has_begun.wait()
+        assert put("other") == 200
+        other_is_done.set()
+        assert first.result() == 200
+    assert order == ["other", "next"]
+
+
+LOCKED = "git has not released the branch's lock .git/refs/heads/{}.lock; if no git command is running"
+
+
+def test_a_branch_that_stays_locked_is_reported(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: Any) -> str:
+        raise AssertionError("prepared although the branch is locked")
+
+    monkeypatch.setattr(git_branches, "BRANCH_LOCK_TIMEOUT_S", 0.0, raising=False)
+    monkeypatch.setattr(branch_write, "make_commit", never)
+    for name in ("next", "new"):
+        (api.root / f".git/refs/heads/{name}.lock").touch()
+    made = api.ask("POST", "/branches", json={"name": "new"})
+    written = api.put("/api/notes/one?branch=next", {"title": "Two"})
+    for answer, name in ((made, "new"), (written, "next")):
+        assert answer.status == 503
+        assert answer.error["message"].startswith(LOCKED.format(name))
+
+
+def test_a_write_waits_for_the_lock_of_its_branch(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """git locks the branch after the write is prepared, and releases it while the write waits."""
+    make_commit, lock, calls = branch_write.make_commit, api.root / ".git/refs/heads/next.lock", []
+    wait = getattr(git_branches, "wait_for_branch_lock", None)
+
+    def locking(*arguments: Any) -> str:
+        calls.append("prepared")
+        lock.touch()
+        return make_commit(*arguments)
+
+    def releasing(*arguments: Any) -> None:
+        calls.append("waited")
+        lock.unlink()
+        wait(*arguments)
+
+    monkeypatch.setattr(branch_write, "make_commit", locking)
+    monkeypatch.setattr(git_branches, "wait_for_branch_lock", releasing, raising=False)
+    assert api.put("/api/notes/one?branch=next", {"title": "Two"}).status == 200
+    assert calls == ["prepared", "waited"]
 
 
 def test_links_are_not_replaced(api: Api) -> None:

@@ -1,5 +1,6 @@
 """Functions that list, create, move and delete local branches, without changing working trees."""
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,9 @@ from server.storage.git.refs import BRANCH_PREFIX, COMMIT_ID, MAX_NAME_CHARS, br
 from server.storage.git.repository import is_old, location, place_mark
 
 _REF_FIELDS = ("refname", "objectname", "authorname", "authoremail:trim", "authordate:unix", "worktreepath")
+# git holds the lock of a branch for milliseconds, unless a hook runs.
+BRANCH_LOCK_TIMEOUT_S = 2.0
+_POLL_INTERVAL_S = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,34 +121,43 @@ def move_branch(root: Path, name: str, commit: str, before: str, why: str) -> bo
     """Move a branch from `before` to `commit`, or create it if `before` is "".
 
     Return False if another process has moved the branch, or if the name conflicts with another branch. `why`
-    is written to the reflog. Raises GitError.
+    is written to the reflog. Raises GitBusyError if the branch stays locked, and GitError.
     """
     nothing = "0" * len(commit)
     moved = ("-m", f"bifolio: {why}", "--create-reflog", BRANCH_PREFIX + name, commit, before or nothing)
-    try:
-        with storage_errors():
-            git_or_fail(root, "update-ref", *moved)
-    except GitError as error:
-        is_locked = ".lock': File exists" in error.message  # Another process is moving the branch.
-        if is_locked:
-            _refuse_old_lock(root, name)
-        if is_locked or branch_commit(root, name) != before or _is_in_the_way(root, name):
-            return False
-        raise
-    return True
+    deadline = time.monotonic() + BRANCH_LOCK_TIMEOUT_S
+    while True:
+        try:
+            with storage_errors():
+                git_or_fail(root, "update-ref", *moved)
+            return True
+        except GitError as error:
+            is_locked = ".lock': File exists" in error.message  # Another process is moving the branch.
+            if is_locked:
+                wait_for_branch_lock(root, name, deadline)
+            if branch_commit(root, name) != before or _is_in_the_way(root, name):
+                return False
+            if not is_locked or time.monotonic() > deadline:
+                raise
 
 
-def _refuse_old_lock(root: Path, name: str) -> None:
-    """Raise GitBusyError if a branch has been locked for so long that the lock was probably left behind."""
+def wait_for_branch_lock(root: Path, name: str, deadline: float | None = None) -> None:
+    """Wait while a git command holds the lock of a branch.
+
+    Raises GitBusyError after the deadline, or at once if the lock is so old that it was probably left behind.
+    The default deadline is in `BRANCH_LOCK_TIMEOUT_S` seconds.
+    """
     place = location(root)
     lock = place.common / f"{BRANCH_PREFIX}{name}.lock" if place else None
-    mark = lock and file_mark_of(lock)
-    if place and mark and is_old(mark):
-        file = f"{place.common.name}/{BRANCH_PREFIX}{name[:100]}.lock"
-        raise GitBusyError(
-            f"git has not released the branch's lock {file}; if no git command is running in the repository, "
-            "delete this file"
-        )
+    deadline = time.monotonic() + BRANCH_LOCK_TIMEOUT_S if deadline is None else deadline
+    while place and lock and (mark := file_mark_of(lock)):
+        if is_old(mark) or time.monotonic() > deadline:
+            file = f"{place.common.name}/{BRANCH_PREFIX}{name[:100]}.lock"
+            raise GitBusyError(
+                f"git has not released the branch's lock {file}; if no git command is running in the "
+                "repository, delete this file"
+            )
+        time.sleep(_POLL_INTERVAL_S)
 
 
 def _is_in_the_way(root: Path, name: str) -> bool:
