@@ -1,5 +1,6 @@
 """Tests of find and get with the type `upload`: media files, and the images in them."""
 
+import tracemalloc
 from base64 import b64decode
 from collections.abc import Iterator
 from io import BytesIO
@@ -90,12 +91,31 @@ def test_an_image_shrinks_until_it_fits(api: Api) -> None:
             '"terms.pfd"; did you mean "terms.pdf"?',
         ),
         ({"type": "tag", "documentId": "sea", "image": True}, "without the type upload"),
+        ({"type": "upload", "documentId": "page"}, 'no media file "page"'),
+        ({"type": "upload", "documentId": "../folders"}, 'no media file "../folders"'),
+        ({"type": "upload", "documentId": "dot.gif/usage"}, 'no media file "dot.gif/usage"'),
+        ({"type": "upload", "documentId": "dot.gif%2Fusage"}, 'no media file "dot.gif%2Fusage"'),
     ],
 )
 def test_wrong_arguments_for_files_are_named(api: Api, arguments: dict[str, object], says: str) -> None:
     called = Agent(api).call("get", **arguments)
     assert called.is_error
     assert says in called.line
+
+
+def test_an_image_with_too_many_bytes_is_not_read(tmp_path_factory: pytest.TempPathFactory) -> None:
+    settings = SETTINGS + "media: {transform: {enabled: false}}\n"
+    files = {**FILES, "site.yaml": settings, "content/uploads/big.gif": GIF + bytes(20_000_000)}
+    api = make(tmp_path_factory.mktemp("site"), files)
+    [file] = Agent(api).call("find", type="upload").data
+    tracemalloc.start()
+    try:
+        called = Agent(api).call("get", type="upload", documentId=file["documentId"], image=True)
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
+    assert "larger than mcp.max_bytes allows" in called.line
+    api.accounts.close()
 
 
 def test_an_image_is_shown_if_the_site_transforms_no_images(tmp_path_factory: pytest.TempPathFactory) -> None:

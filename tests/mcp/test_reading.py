@@ -232,3 +232,25 @@ def test_the_list_of_types_has_pages(tmp_path_factory: pytest.TempPathFactory) -
     assert (len(first.data), first.content["next"]) == (40, {"page": 2, "pageSize": 40})
     assert len(Agent(api).call("site_info", **first.content["next"]).data) == 20
     api.accounts.close()
+
+
+@pytest.mark.parametrize("name", ["filters", "populate"])
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ({"K" * 3500: [1] * 900}, "more than 32768 characters"),
+        ({"id]=1&locale=fr&x[y": 1}, ""),
+        ({"\u202e": 1}, ""),
+    ],
+)
+@pytest.mark.parametrize("type_", ["article", "upload"])
+def test_keys_that_are_long_or_contain_syntax_are_bad_requests(
+    api: Api, type_: str, name: str, value: dict[str, Any], says: str
+) -> None:
+    called = Agent(api).call("find", type=type_, **{name: value})
+    if type_ == "upload" and name == "populate" and not says:  # Files have no relations.
+        assert not called.is_error or called.error["status"] == 400
+        return
+    assert called.error["status"] == 400
+    assert says in called.line
+    assert "locale" not in called.error["details"]

@@ -1,5 +1,6 @@
 """Tests of the tool upload."""
 
+import tracemalloc
 from base64 import b64encode
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from server.api.mcp.tools.uploading import split_data_url
 from tests.git import git
 from tests.mcp.agents import Agent, valid
 from tests.mcp.sites import EDITOR, GIF, Make
@@ -74,6 +76,16 @@ def test_a_file_is_fetched_from_an_allowed_host_only(make_site: Make, images: st
 def test_a_private_address_needs_webhooks_allow(make_site: Make, images: str) -> None:
     agent = Agent(make_site(", upload_from: [127.0.0.1]"))
     assert "not a public address" in agent.call("upload", url=f"{images}/fog.gif").line
+
+
+def test_the_prefix_of_a_data_url_is_bounded() -> None:
+    data = "data:" + ";a" * 200_000 + ";"
+    tracemalloc.start()
+    try:
+        assert split_data_url(data) == ("application/octet-stream", data)
+        assert tracemalloc.get_traced_memory()[1] < 100_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_data_url_is_accepted(agent: Agent) -> None:

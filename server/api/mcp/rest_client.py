@@ -13,11 +13,12 @@ from urllib.parse import quote
 
 from server.api.entrance import Entrance
 from server.api.environ import ADMITTED, EXACT_ID, GONE
+from server.api.error_response import failure
 from server.api.mcp.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, Json, RpcError, encode
 from server.documents.path_rules import Layout
-from server.errors import GitError
+from server.errors import ApiError, GitError
 from server.formats.tree import Plain
-from server.query.serialize import query_string
+from server.query.serialize import untrusted_query_string
 from server.schema.model import Type
 from server.storage.git.branches import remove_new_branch
 
@@ -38,11 +39,15 @@ _DEFAULTS: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A response of the REST API. Names of headers are in lower case; `body` is parsed JSON or bytes."""
+    """A response of the REST API. Names of headers are in lower case; `body` is parsed JSON or bytes.
+
+    - `is_too_large`: whether the body is b"" because it has more bytes than the caller accepts.
+    """
 
     status: int
     headers: Mapping[str, str]
     body: Any
+    is_too_large: bool = False
 
     @property
     def is_error(self) -> bool:
@@ -82,18 +87,25 @@ class RestClient:
         query: Mapping[str, Any] | None = None,
         body: Any = None,
         headers: Mapping[str, str] | None = None,
+        max_bytes: int | None = None,
     ) -> Reply:
         """Send a request. `path` is not percent-encoded; `query` can be nested; `body` is JSON or an Upload.
 
+        A response with more than `max_bytes` bytes is not read.
+
         Raises ClientGone if the client of the served request has disconnected.
         """
+        try:
+            query_text = untrusted_query_string(query) if query else ""
+        except ApiError as error:
+            return _rejection(error)
         sent = Upload(encode(body), "application/json") if not isinstance(body, Upload) else body
         environ = {
             **self._environ,
             "REQUEST_METHOD": method,
             "SCRIPT_NAME": "",
             "PATH_INFO": path.encode(errors="replace").decode("latin-1"),
-            "QUERY_STRING": query_string(query) if query else "",
+            "QUERY_STRING": query_text,
             "wsgi.input": BytesIO(sent.content if body is not None else b""),
             "wsgi.errors": None,
             "wsgi.version": (1, 0),
@@ -105,7 +117,7 @@ class RestClient:
         if body is not None:
             environ |= {"CONTENT_TYPE": sent.media_type, "CONTENT_LENGTH": str(len(sent.content))}
         # The new context keeps Flask's `g` and `request` of the served request out of the inner one.
-        return Context().run(_send, self._app, environ)
+        return Context().run(_send, self._app, environ, max_bytes)
 
     def delete_new_branch(self, name: str, commit: str) -> None:
         """Delete a branch that the caller has just created at `commit`, unless it has been written to.
@@ -165,7 +177,14 @@ def quoted(path: str) -> str:
     return quote(path, safe="/{}")
 
 
-def _send(app: Callable[..., Iterable[bytes]], environ: dict[str, Any]) -> Reply:
+def _rejection(error: ApiError) -> Reply:
+    """Return the response to a request that can't be sent."""
+    body = failure(error).body
+    assert isinstance(body, bytes)
+    return Reply(error.status, {"content-type": "application/json"}, json.loads(body))
+
+
+def _send(app: Callable[..., Iterable[bytes]], environ: dict[str, Any], max_bytes: int | None) -> Reply:
     started: list[tuple[str, list[tuple[str, str]]]] = []
 
     def start_response(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> None:
@@ -173,17 +192,30 @@ def _send(app: Callable[..., Iterable[bytes]], environ: dict[str, Any]) -> Reply
 
     parts = app(environ, start_response)
     try:
-        content = b"".join(parts)
+        content = _read(parts, max_bytes)
     finally:
         close = getattr(parts, "close", None)
         if close is not None:
             close()
     status, sent = started[-1]
     headers = {name.lower(): value for name, value in sent}
+    if content is None:
+        return Reply(int(status[:3]), headers, b"", is_too_large=True)
     is_json = headers.get("content-type", "").startswith("application/json")
     # Numbers with a fraction keep all their digits.
     body = json.loads(content, parse_float=Plain) if is_json and content else content
     return Reply(int(status[:3]), headers, body)
+
+
+def _read(parts: Iterable[bytes], max_bytes: int | None) -> bytes | None:
+    """Return the whole body, or None as soon as it has more than `max_bytes` bytes."""
+    read, size = list[bytes](), 0
+    for part in parts:
+        size += len(part)
+        if max_bytes is not None and size > max_bytes:
+            return None
+        read.append(part)
+    return b"".join(read)
 
 
 def require_success(reply: Reply) -> Reply:

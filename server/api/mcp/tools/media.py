@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from server.api.mcp.json_rpc import Json
+from server.api.mcp.rest_client import Reply
 from server.api.mcp.tools.missing import missing_file
 from server.api.mcp.tools.tool import Call, Image, Result, body_of, list_summary, listing
 from server.errors import LimitError, NotFoundError, ValidationError
@@ -54,6 +55,8 @@ def get_file(call: Call) -> Result:
     if reply.status == HTTPStatus.NOT_FOUND:
         raise missing_file(call, call.values("at"))
     file = body_of(reply)
+    if "mime" not in file:  # a response of another operation, such as GET /api/upload/files/page
+        raise missing_file(call, call.values("at"))
     content = {"data": _shown(file, call)}
     image = _image(file, call) if call.arguments.get("image") else None
     return Result(f"media file {file['name']}", content, image=image)
@@ -72,21 +75,27 @@ def _image(file: Mapping[str, Any], call: Call) -> Image:
     """Return an image with edges of at most 800 pixels. Raises ValidationError or LimitError."""
     if not str(file["mime"]).startswith("image/"):
         raise ValidationError(f'{file["name"]} is not an image ({file["mime"]}); omit "image"')
-    at = call.values("at")
-    is_found = False
+    at, is_found = call.values("at"), False
+    max_bytes = (call.max_bytes - _DESCRIPTION_BYTES) * 3 // 4  # Base64 has four characters for three bytes.
     for url, query in _sources(file):
         path = unquote(url)
-        reply = call.rest.send("GET", path, query | at) if path.startswith("/") else None
+        reply = _read(call, path, query | at, max_bytes)
         kind = reply.headers.get("content-type", "") if reply else ""
         if reply is None or reply.status != 200 or kind not in _ACCEPTED:
             continue
         is_found = True
-        data = b64encode(reply.body).decode()
-        if len(data) <= call.max_bytes - _DESCRIPTION_BYTES:
-            return Image(data, kind)
+        if not reply.is_too_large:
+            return Image(b64encode(reply.body).decode(), kind)
     if is_found:
         raise LimitError(f"The image {file['name']} is larger than mcp.max_bytes allows", "max_bytes")
     raise ValidationError(f'The image {file["name"]} can\'t be shown; omit "image"')
+
+
+def _read(call: Call, path: str, query: Json, max_bytes: int) -> Reply | None:
+    """Return the response for an image of this site, or None if the image is on another host."""
+    if not path.startswith("/"):
+        return None
+    return call.rest.send("GET", path, query, max_bytes=max_bytes)
 
 
 _DESCRIPTION_BYTES = 4000  # room for the JSON of the file

@@ -29,6 +29,7 @@ from server.write.uploads.uploading import ENDING
 
 _DESCRIPTION = ("name", "alternativeText", "caption", "focalPoint")
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w.=-]+)*;base64,", re.ASCII)
+_MAX_PREFIX_CHARS = 200  # of a data URL
 _BINARY = "application/octet-stream"
 
 
@@ -115,7 +116,7 @@ def _file(call: Call) -> _File:
             raise ValidationError('"name" is missing; it needs an extension such as .jpg')
         _check_name(name)
         try:
-            kind, content = _data_url(data)
+            kind, content = split_data_url(data)
             return _named(_File(b64decode(content, validate=True), name, kind))
         except (Base64Error, ValueError) as error:
             raise ValidationError('"data" is not base64') from error
@@ -129,9 +130,9 @@ def _file(call: Call) -> _File:
     return _named(_File(found, name, media_type or _BINARY))
 
 
-def _data_url(data: str) -> tuple[str, str]:
+def split_data_url(data: str) -> tuple[str, str]:
     """Return the media type and the base64 of a data URL, or of base64 without a prefix."""
-    found = _DATA_URL.match(data)
+    found = _DATA_URL.match(data[:_MAX_PREFIX_CHARS])
     return (found[1] or _BINARY, data[found.end() :]) if found else (_BINARY, data)
 
 
