@@ -59,7 +59,7 @@ EXPOSED_HEADERS = (
 )
 ALLOWED_METHODS = ("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
 ALWAYS_ALLOWED_HEADERS = ("Content-Type", "Authorization", "Origin", "Accept")
-MAX_AGE = ("Access-Control-Max-Age", "31536000")  # one year in seconds; browsers apply lower limits
+MAX_AGE_HEADER = ("Access-Control-Max-Age", "31536000")  # one year in seconds; browsers apply lower limits
 CREDENTIALS = ("Access-Control-Allow-Credentials", "true")
 _ANY_ORIGIN: tuple[Header, ...] = (("Access-Control-Allow-Origin", "*"), EXPOSED_HEADERS)
 
@@ -84,7 +84,7 @@ def preflight_headers(origins: tuple[str, ...], environ: Environ) -> tuple[Heade
     if "*" not in origins and origin not in origins:
         return None
     wanted = environ.get("HTTP_ACCESS_CONTROL_REQUEST_HEADERS", "")
-    return (ALLOWED_METHODS, MAX_AGE, ("Access-Control-Allow-Headers", _allowed_headers(wanted)))
+    return (ALLOWED_METHODS, MAX_AGE_HEADER, ("Access-Control-Allow-Headers", _allowed_headers(wanted)))
 
 
 def _allowed_headers(wanted: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-MARKER_SIZE = 7
+MARKER_CHARS = 7
 # If there are more pairs of lines, everything from the first difference to the last is marked as one
 # conflict.
 MAX_COMPARED_LINE_PAIRS = 1_000_000
@@ -25,7 +25,7 @@ class Labels:
     theirs: str = "theirs"
 
 
-def mark_conflicts(ours: str, theirs: str, base: str | None, labels: Labels, size: int = MARKER_SIZE) -> str:
+def mark_conflicts(ours: str, theirs: str, base: str | None, labels: Labels, size: int = MARKER_CHARS) -> str:
     """Merge two texts, with conflict markers around the lines that differ.
 
     If `base` is given, each conflict also shows the lines from `base`, as in git's `diff3` style.

@@ -16,8 +16,8 @@ from server.storage.files import Signature
 from server.storage.git.tree import Blob
 from server.storage.images.cache import NO_PICTURE, ImageCache, Picture, read_picture
 from server.storage.images.errors import UnresizableError
-from server.storage.images.kinds import PICTURE_ENDINGS
-from server.storage.images.variants import Placeholder, cached_facts
+from server.storage.images.kinds import PICTURE_EXTENSIONS
+from server.storage.images.variants import Placeholder, cached_variants_and_placeholder
 from server.storage.media import media_key, upload_path
 
 _MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 400  # limit for the cache; approximate size of an entry
@@ -37,7 +37,7 @@ class CommitImages:
         If a file on disk has the same content, pass its signature as `on_disk` to avoid reading the blob.
         """
         suffix = splitext(path)[1]
-        if suffix.lower() not in PICTURE_ENDINGS:
+        if suffix.lower() not in PICTURE_EXTENSIONS:
             return NO_PICTURE
         picture = self._known.get((blob.id, suffix))
         if picture is None and on_disk is not None:
@@ -51,7 +51,7 @@ class CommitImages:
         """Return an image's resized variants as JSON, and its placeholder. Either can be None."""
         if not picture.key:
             return None, None
-        return cached_facts(self._image_cache.folder, picture.key, media_key(path) or "")
+        return cached_variants_and_placeholder(self._image_cache.folder, picture.key, media_key(path) or "")
 
     def file(self, path: str, blob: Blob, name: str) -> Path | None:
         key = self.of(path, blob).key

@@ -22,7 +22,7 @@ from server.storage.bucket.stored import DESCRIPTION_KEY, StoredFile, StoredObje
 from server.storage.document_text import change_text, new_text
 from server.storage.files import Signature, signature
 from server.storage.images.kinds import ImageSize
-from server.storage.images.limits import should_have_variants
+from server.storage.images.variants import should_have_variants
 from server.storage.media import SIDECAR_SUFFIX
 from server.storage.read import parse
 from server.storage.temporary import temporary_file

@@ -18,7 +18,7 @@ from server.paths import UPLOADS, UPLOADS_URL
 from server.schema.model import FILE_FIELDS, PLACEHOLDER, Type
 from server.storage.bucket.stored import DESCRIPTION_KEY, StoredFile, StoredObject, object_of
 from server.storage.files import DEVICE_NAMES, ignored
-from server.storage.images.kinds import MEASURED_ENDINGS, ImageSize, is_text, kilobytes, sniff
+from server.storage.images.kinds import MEASURED_EXTENSIONS, ImageSize, is_text, kilobytes, sniff
 from server.storage.images.variants import Placeholder, describe_variants, split_variant_path
 
 SIDECAR_SUFFIX = ".yaml"
@@ -79,7 +79,7 @@ def true_ending(content: Path | bytes, ending: str) -> str:
     sniffed = sniff(content)
     if sniffed and sniffed[0].startswith("image/"):
         return ending if mime_type(f"x{ending}") == mime_type(f"x{sniffed[1]}") else sniffed[1]
-    if ending.lower() in MEASURED_ENDINGS:
+    if ending.lower() in MEASURED_EXTENSIONS:
         return sniffed[1] if sniffed else ".txt" if is_text(content) else ".bin"
     return ending or (sniffed[1] if sniffed else "")
 

@@ -9,7 +9,7 @@ from PIL import Image
 
 from server.config.reader import check_named_formats, survey_settings
 from server.config.transformation import UPLOAD_FORMATS
-from server.storage.images.limits import VARIANTS
+from server.storage.images.variants import VARIANTS
 from tests.api.test_upload import FILES, fetch, picture
 from tests.git import commit_all, git
 from tests.sites import Api, make, write

@@ -12,8 +12,13 @@ from server.storage.bucket.stored import StoredFile, StoredFormat, StoredObject,
 from server.storage.images.cache import size_of_image
 from server.storage.images.errors import UnresizableError
 from server.storage.images.kinds import ImageSize
-from server.storage.images.limits import should_have_variants
-from server.storage.images.variants import cached_placeholder, make_variants, read_record, variant_file
+from server.storage.images.variants import (
+    cached_placeholder,
+    make_variants,
+    read_record,
+    should_have_variants,
+    variant_file,
+)
 from server.storage.media import mime_type
 
 # --- headers --------------------------------------------------------------------------------------

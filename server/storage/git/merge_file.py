@@ -12,7 +12,7 @@ from server.storage.git.tree import MERGE_TIMEOUT_S, merge_flag
 
 _MARKER_RUN = re.compile(r"^([<|=>])\1*", re.MULTILINE)
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_MIN_MARKER_SIZE = 40  # Longer than git's usual markers, so that markers in the text are left alone.
+_MIN_MARKER_CHARS = 40  # Longer than git's usual markers, so that markers in the text are left alone.
 MAX_CONFLICTS = 127  # The exit status of `git merge-file` is the number of conflicts, up to this limit.
 IN_PLACE_TIMEOUT_S = 120.0
 
@@ -57,7 +57,7 @@ def merge_text_with_conflicts(base: str, ours: str, theirs: str) -> MergedText |
 
 def _merge_parts(base: str, ours: str, theirs: str) -> list[str | Region] | None:
     runs = (found[0] for text in (base, ours, theirs) for found in _MARKER_RUN.finditer(text))
-    size = max(_MIN_MARKER_SIZE, *(len(run) + 1 for run in runs), 0)
+    size = max(_MIN_MARKER_CHARS, *(len(run) + 1 for run in runs), 0)
     labels = (word for name in ("ours", "base", "theirs") for word in ("-L", name))
     options = ("--stdout", "--quiet", "--diff3", f"--marker-size={size}", *labels)
     # Remove GIT_DIR, so that the repository's settings have no effect.

@@ -22,16 +22,16 @@ from server.schema.model import PLACEHOLDER
 from server.storage.checked_json import read_checked, write_checked
 from server.storage.files import FileMark, Signature, file_mark, signature
 from server.storage.images.errors import UnresizableError
-from server.storage.images.kinds import PICTURE_ENDINGS, ImageSize
-from server.storage.images.limits import should_have_variants
+from server.storage.images.kinds import PICTURE_EXTENSIONS, ImageSize
 from server.storage.images.variants import (
     Placeholder,
-    cached_facts,
+    cached_variants_and_placeholder,
     digest_of,
     discard_record,
     key_of,
     make_variants,
     read_record,
+    should_have_variants,
     split_variant_path,
     sweep_variants,
     variant_file,
@@ -78,7 +78,7 @@ class ImageCache:
         self._lock = threading.Lock()
         self._load()
 
-    def read_ahead(self, source: Path, ending: str) -> None:
+    def read_ahead(self, source: Path, extension: str) -> None:
         """Measure and hash an image before it is added to content/uploads/.
 
         This avoids slow hashing while the site's write lock is held.
@@ -86,14 +86,14 @@ class ImageCache:
         try:
             with source.open("rb") as file:
                 mark = file_mark(os.fstat(file.fileno()))
-                picture = read_picture(file, ending)
+                picture = read_picture(file, extension)
         except (OSError, ValueError):  # The file will be read after it has been linked.
             return
         if picture.key:
             with suppress(OSError):
                 os.utime(self.folder / picture.key)  # `sweep` must not delete the variants.
         with self._lock:
-            self._read_ahead[mark] = ending.lower(), picture, time.monotonic()
+            self._read_ahead[mark] = extension.lower(), picture, time.monotonic()
             while len(self._read_ahead) > MAX_READ_AHEAD_IMAGES:
                 self._read_ahead.popitem(last=False)
 
@@ -107,7 +107,7 @@ class ImageCache:
         image_size, key = self._cached(upload_path)
         if not key:
             return image_size, None, None
-        return image_size, *cached_facts(self.folder, key, to_nfc(upload_path))
+        return image_size, *cached_variants_and_placeholder(self.folder, key, to_nfc(upload_path))
 
     def picture(self, upload_path: str, signature_: Signature) -> Picture | None:
         """Return the cached data about an image, or None if its signature has changed."""
@@ -124,7 +124,7 @@ class ImageCache:
         image_size, key = self._cached(upload_path)
         if not key or image_size is None:
             return False
-        made, placeholder = cached_facts(self.folder, key, upload_path)
+        made, placeholder = cached_variants_and_placeholder(self.folder, key, upload_path)
         if made is None or (placeholders and placeholder is None):
             return self.may_retry(key)
         return (bool(made) and not file.get("formats")) or (placeholders and not file.get(PLACEHOLDER))
@@ -143,7 +143,7 @@ class ImageCache:
             self.save()
         return done
 
-    def make_from_file(self, key: str, ending: str, open_file: Callable[[], IO[bytes]]) -> bool:
+    def make_from_file(self, key: str, extension: str, open_file: Callable[[], IO[bytes]]) -> bool:
         """Create the resized variants of an image. Return False if this is currently impossible.
 
         `key` is the image's hash. Raises UnresizableError if the image can never be resized.
@@ -153,7 +153,7 @@ class ImageCache:
         try:
             state_folder(self.root)
             with open_file() as file:
-                make_variants(self.folder, key, file, ending)
+                make_variants(self.folder, key, file, extension)
         except BusyError:
             return False
         except OSError:  # A retry may succeed, for example if the disk was full or the file was replaced.
@@ -239,12 +239,12 @@ class ImageCache:
             return None, ""
         return cached[1], cached[2]
 
-    def _picture_of(self, file: BufferedReader, mark: FileMark, ending: str) -> Picture:
+    def _picture_of(self, file: BufferedReader, mark: FileMark, extension: str) -> Picture:
         with self._lock:  # A mark is used as the key, because creating a hard link changes the signature.
             cached = self._read_ahead.get(mark)
-        if cached and cached[0] == ending.lower() and time.monotonic() - cached[2] < READ_AHEAD_TTL_S:
+        if cached and cached[0] == extension.lower() and time.monotonic() - cached[2] < READ_AHEAD_TTL_S:
             return cached[1]
-        return read_picture(file, ending)
+        return read_picture(file, extension)
 
     def _open(self, upload_path: str) -> BufferedReader:
         return open_ordinary(self.root, f"{UPLOADS}/{upload_path}")
@@ -288,15 +288,15 @@ def _upload_path(file: Document) -> str:
     return file.path.removeprefix(f"{UPLOADS}/")
 
 
-def size_of_image(file: BinaryIO, ending: str) -> ImageSize | None:
+def size_of_image(file: BinaryIO, extension: str) -> ImageSize | None:
     """Return an image's dimensions, or None if they can't be determined or the file is not an image."""
-    if ending.lower() not in PICTURE_ENDINGS:
+    if extension.lower() not in PICTURE_EXTENSIONS:
         return None
     measure = import_module("server.storage.images.measure").measure  # docs/packages.py, LAZY
-    return cast(ImageSize | None, measure(file, ending))
+    return cast(ImageSize | None, measure(file, extension))
 
 
-def read_picture(file: IO[bytes], ending: str) -> Picture:
+def read_picture(file: IO[bytes], extension: str) -> Picture:
     """Measure an image, and hash it if it needs resized variants. Raises OSError and ValueError."""
-    image_size = size_of_image(cast(BinaryIO, file), ending)
-    return Picture(image_size, key_of(file) if should_have_variants(image_size, ending) else "")
+    image_size = size_of_image(cast(BinaryIO, file), extension)
+    return Picture(image_size, key_of(file) if should_have_variants(image_size, extension) else "")

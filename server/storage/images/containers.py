@@ -11,7 +11,7 @@ _MAX_BOX_BYTES = 256 * 1024  # of the box that describes an AVIF image. A grid o
 _AVIF_BRANDS = frozenset({b"avif", b"avis"})
 _EXIF_FLAG, _XMP_FLAG = 0x08, 0x04  # in a VP8X chunk
 _LOSSLESS_SIGNATURE, _KEY_FRAME_SIGNATURE = 0x2F, b"\x9d\x01\x2a"
-_SIDE_LIMIT = 2**14  # Width and height of a WebP image without VP8X have 14 bits each.
+_SIDE_LIMIT_PIXELS = 2**14  # Width and height of a WebP image without VP8X have 14 bits each.
 _METADATA = {b"EXIF": ("exif", _EXIF_FLAG), b"XMP ": ("xmp", _XMP_FLAG)}  # Pillow's names, and flags
 
 
@@ -19,8 +19,8 @@ def is_webp(head: bytes) -> bool:
     return head[:4] == b"RIFF" and head[8:12] == b"WEBP"
 
 
-def is_boxed(head: bytes) -> bool:
-    """Return whether a file consists of ISO boxes, such as an AVIF file."""
+def is_iso_bmff(head: bytes) -> bool:
+    """Return whether a file is in the ISO base media file format (a sequence of boxes), such as AVIF."""
     return head[4:8] == b"ftyp"
 
 
@@ -40,9 +40,9 @@ def webp_header(file: IO[bytes]) -> tuple[tuple[int, int], Mapping[str, bytes]]:
             metadata = _read_metadata(file, start[0], end)
         case b"VP8L" if start[0] == _LOSSLESS_SIGNATURE:
             sides = _little(start[1:5])
-            size = 1 + sides % _SIDE_LIMIT, 1 + sides // _SIDE_LIMIT % _SIDE_LIMIT
+            size = 1 + sides % _SIDE_LIMIT_PIXELS, 1 + sides // _SIDE_LIMIT_PIXELS % _SIDE_LIMIT_PIXELS
         case b"VP8 " if start[3:6] == _KEY_FRAME_SIGNATURE:
-            size = _little(start[6:8]) % _SIDE_LIMIT, _little(start[8:10]) % _SIDE_LIMIT
+            size = _little(start[6:8]) % _SIDE_LIMIT_PIXELS, _little(start[8:10]) % _SIDE_LIMIT_PIXELS
         case _:
             raise ValueError("not a WebP image")
     return size, metadata

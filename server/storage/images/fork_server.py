@@ -116,7 +116,10 @@ def _child_exit_pipe() -> int:
 
 
 def _reap_decoders(decoders: dict[int, socket.socket], poll: select.poll) -> None:
-    """Close the sockets of decoders that have ended. If an image ended one, send the error message."""
+    """Close the sockets of decoders that have exited.
+
+    If a decoder crashed because of its image, send the client the error message.
+    """
     while decoders:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)

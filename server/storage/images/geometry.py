@@ -10,7 +10,7 @@ Box = tuple[float, float, float, float]  # left, top, right, bottom, in the imag
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the image goes: the part `box` is resized to `size`, and centred on a canvas of size `canvas`."""
+    """Where the image goes: `box` is resized to `size`, and centered on a canvas of size `canvas`."""
 
     box: Box
     size: ImageSize

@@ -10,8 +10,8 @@ from pathlib import Path
 import filetype  # type: ignore[import-untyped]
 
 # File name extensions of bitmap images whose width and height are read. SVG drawings are measured separately.
-MEASURED_ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".tif", ".tiff", ".avif", ".bmp", ".ico")
-PICTURE_ENDINGS = (*MEASURED_ENDINGS, ".svg")
+MEASURED_EXTENSIONS = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".tif", ".tiff", ".avif", ".bmp", ".ico")
+PICTURE_EXTENSIONS = (*MEASURED_EXTENSIONS, ".svg")
 
 ANIMATED_FORMATS = frozenset({"webp"})  # formats in which an animation stays an animation
 # Leading bytes of files, by format (server.config.transformation.MEDIA_TYPES).
@@ -46,8 +46,8 @@ def sniff(content: Path | bytes) -> tuple[str, str] | None:
     guess = filetype.guess(content if isinstance(content, bytes) else str(content))
     if guess is None:
         return None
-    ending = "png" if guess.extension == "apng" else guess.extension  # Animated PNGs also use .png.
-    return str(guess.mime), f".{ending}"
+    extension = "png" if guess.extension == "apng" else guess.extension  # Animated PNGs also use .png.
+    return str(guess.mime), f".{extension}"
 
 
 def has_signature(data: bytes, format_: str) -> bool:

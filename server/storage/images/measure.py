@@ -8,8 +8,8 @@ from typing import IO, cast
 from PIL import Image
 from PIL.IcoImagePlugin import IcoFile
 
-from server.storage.images.containers import avif_size, is_boxed, is_webp, webp_header
-from server.storage.images.kinds import MEASURED_ENDINGS, ImageSize
+from server.storage.images.containers import avif_size, is_iso_bmff, is_webp, webp_header
+from server.storage.images.kinds import MEASURED_EXTENSIONS, ImageSize
 from server.storage.images.limits import MAX_MEASURED_PIXELS
 from server.storage.images.svg import svg_size
 
@@ -29,30 +29,30 @@ _MAX_CPU_S = 0.5
 _CHUNK_HEAD_BYTES = 8  # length and type of a PNG's chunk
 
 
-def measure(file: IO[bytes], ending: str) -> ImageSize | None:
+def measure(file: IO[bytes], extension: str) -> ImageSize | None:
     """Return an image's width and height, or None if they can't be determined."""
-    ending = ending.lower()
+    extension = extension.lower()
     try:
         head = cast(IO[bytes], _Head(file))
-        if ending in _READERS:
-            return _READERS[ending](head)
-        if ending not in MEASURED_ENDINGS:
+        if extension in _READERS:
+            return _READERS[extension](head)
+        if extension not in MEASURED_EXTENSIONS:
             return None
-        size = _size(head, ending)
+        size = _size(head, extension)
     except Exception:  # Pillow may raise any exception for a damaged file.
         return None
     return size if 0 < size.width * size.height <= MAX_MEASURED_PIXELS else None
 
 
-def _size(file: IO[bytes], ending: str) -> ImageSize:
+def _size(file: IO[bytes], extension: str) -> ImageSize:
     start = file.read(12)
     file.seek(0)
-    # Some files have the ending of another format.
-    if ending == ".webp" or is_webp(start):
+    # Some files have the extension of another format.
+    if extension == ".webp" or is_webp(start):
         image = Image.Image()
         (width, height), metadata = webp_header(file)
         image.info.update(metadata)
-    elif ending == ".avif" or is_boxed(start):
+    elif extension == ".avif" or is_iso_bmff(start):
         return ImageSize(*avif_size(file))
     else:
         image = Image.open(file, formats=_HEADER_FORMATS)

@@ -6,7 +6,7 @@ Only the process that resizes images imports this module.
 import blurhash
 from PIL import Image
 
-from server.storage.images.transform import flatten, interpolable
+from server.storage.images.transform import flatten, to_interpolable
 
 _SIDE = 32  # Images are reduced to this size first, because a placeholder shows no more detail.
 _DETAIL = 4  # components along the longer side; those along the shorter side follow from the ratio
@@ -26,7 +26,7 @@ def make_placeholder(image: Image.Image) -> dict[str, str]:
 
 def _flat(image: Image.Image) -> Image.Image:
     """Return a small copy with 8 bits for each color, on a white background."""
-    small = interpolable(image)
+    small = to_interpolable(image)
     small = small.reduce(max(1, min(small.size) // (4 * _SIDE)))
     return flatten(small.convert("RGBA") if "A" in small.getbands() else small)
 

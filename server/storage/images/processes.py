@@ -44,7 +44,7 @@ _MEMORY_SETTINGS = {"MALLOC_TRIM_THRESHOLD_": "67108864", "MALLOC_MMAP_THRESHOLD
 class Job:
     """A transformation of one image.
 
-    The result has the format `format`, or one of `alternative_formats` if the file is smaller then.
+    The result is in `format`, or in one of `alternative_formats` if that makes the file smaller.
     `avif_threads` limits the threads that decode or encode AVIF; 0 means one for each core.
     """
 

@@ -15,7 +15,7 @@ OWN_FORMATS: Mapping[str, str] = {
     ".gif": "webp", ".tif": "webp", ".tiff": "webp", ".bmp": "webp",
 }  # fmt: skip
 
-_ANIMATED_ENDINGS = frozenset({".gif", ".webp", ".png", ".avif"})  # of originals that can be animations
+_ANIMATED_EXTENSIONS = frozenset({".gif", ".webp", ".png", ".avif"})  # of originals that can be animations
 
 
 def result_size(image: ImageSize, transformation: Transformation, settings: TransformSettings) -> ImageSize:
@@ -40,11 +40,11 @@ def result_size(image: ImageSize, transformation: Transformation, settings: Tran
     return result
 
 
-def animation_limit(ending: str, format_: str, settings: TransformSettings) -> int:
+def animation_limit(extension: str, format_: str, settings: TransformSettings) -> int:
     """Return `max_pixels` if the result may be an animation, otherwise 0.
 
     An animation with more pixels in all frames together becomes a still image, so cache keys contain this.
     """
-    result = format_ or OWN_FORMATS[ending]
-    can_move = ending in _ANIMATED_ENDINGS and (result == AUTO or result in ANIMATED_FORMATS)
+    result = format_ or OWN_FORMATS[extension]
+    can_move = extension in _ANIMATED_EXTENSIONS and (result == AUTO or result in ANIMATED_FORMATS)
     return settings.max_pixels if can_move else 0

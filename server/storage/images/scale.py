@@ -17,10 +17,10 @@ from typing import IO, Any
 
 from PIL import Image, ImageOps, ImageSequence
 
-from server.storage.images.limits import MAX_MEASURED_PIXELS, VARIANTS
+from server.storage.images.limits import MAX_MEASURED_PIXELS
 from server.storage.images.measure import PILLOW_FORMATS, measure, orientation
 from server.storage.images.placeholder import make_placeholder
-from server.storage.images.variants import MAX_CPU_S, PLACEHOLDER_KEY, UNRESIZABLE_STATUS
+from server.storage.images.variants import MAX_CPU_S, PLACEHOLDER_KEY, UNRESIZABLE_STATUS, VARIANTS
 
 MAX_MEMORY_BYTES = 1024 * 1024 * 1024  # limit on the address space of the process
 NICENESS = 5  # The process has a lower priority than the threads that handle requests.
@@ -31,21 +31,22 @@ _REDUCING_GAP = 2.0
 _INTERPOLATED_MODES = {"1": "L", "P": "RGBA", "PA": "RGBA"}
 
 
-def scale(file: IO[bytes], folder: Path, ending: str, most: int) -> dict[str, dict[str, Any]]:
-    """Write an image's resized variants to `folder`. Return their dimensions and sizes in bytes, by name.
+def scale(file: IO[bytes], folder: Path, extension: str, max_pixels: int) -> dict[str, dict[str, Any]]:
+    """Write an image's resized variants to `folder`.
 
-    The result also contains the image's placeholder and main color, as PLACEHOLDER_KEY.
+    Return each variant's dimensions and file size in bytes, by name. The result also contains the image's
+    placeholder and main color, under PLACEHOLDER_KEY.
 
-    Raises OSError or any exception from Pillow if the image is damaged or has more than `most` pixels.
+    Raises OSError or any exception from Pillow if the image is damaged or has more than `max_pixels` pixels.
     """
-    size, image = _decode(file, ending, most)
+    size, image = _decode(file, extension, max_pixels)
     made: dict[str, dict[str, Any]] = {PLACEHOLDER_KEY: make_placeholder(image)}
     for name, (width, height) in VARIANTS.items():
         if size[0] <= width and size[1] <= height:
             continue
         scaled = _fit(size, (width, height))
-        path = folder / f"{name}{ending}"
-        if ending == ".gif":
+        path = folder / f"{name}{extension}"
+        if extension == ".gif":
             _save_frames(file, scaled, path)
         else:
             _save(image.resize(scaled, Image.Resampling.LANCZOS), path)
@@ -53,15 +54,15 @@ def scale(file: IO[bytes], folder: Path, ending: str, most: int) -> dict[str, di
     return made
 
 
-def _decode(file: IO[bytes], ending: str, most: int) -> tuple[tuple[int, int], Image.Image]:
-    image_size = measure(file, ending)
+def _decode(file: IO[bytes], extension: str, max_pixels: int) -> tuple[tuple[int, int], Image.Image]:
+    image_size = measure(file, extension)
     if image_size is None:
         raise OSError(f"the image has more than {MAX_MEASURED_PIXELS:,} pixels")
     image = _open(file)
     image.draft(None, _MIN_DRAFT_SIZE)
     frames = getattr(image, "n_frames", 1) if image.format == "GIF" else 1
-    if image.width * image.height * frames > most:
-        raise OSError(f"more than {most:,} pixels would have to be decoded")
+    if image.width * image.height * frames > max_pixels:
+        raise OSError(f"more than {max_pixels:,} pixels would have to be decoded")
     if orientation(image) != 1:
         ImageOps.exif_transpose(image, in_place=True)
     image.load()
@@ -125,9 +126,9 @@ def _bound() -> None:
 def main() -> None:
     """Resize the image read from standard input."""
     _bound()
-    folder, ending, most = sys.argv[1:]
+    folder, extension, max_pixels = sys.argv[1:]
     try:
-        made = scale(sys.stdin.buffer, Path(folder), ending, int(most))
+        made = scale(sys.stdin.buffer, Path(folder), extension, int(max_pixels))
     except Exception as error:  # Pillow may raise any exception for a damaged file.
         if isinstance(error, OSError) and error.errno is not None:
             raise  # A system error. Pillow's own errors have no errno.

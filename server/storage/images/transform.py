@@ -210,7 +210,7 @@ def _save_animation(
 
 def _render(image: Image.Image, full: ImageSize, layout: Layout, format_: str) -> Image.Image:
     profile = image.info.get("icc_profile")
-    image = interpolable(image)
+    image = to_interpolable(image)
     across, down = image.width / full.width, image.height / full.height
     left, top, right, bottom = layout.box
     box = (left * across, top * down, right * across, bottom * down)
@@ -224,8 +224,8 @@ def _render(image: Image.Image, full: ImageSize, layout: Layout, format_: str) -
     return image
 
 
-def interpolable(image: Image.Image) -> Image.Image:
-    """Convert an image to a mode with 8 bits for each color and without a palette."""
+def to_interpolable(image: Image.Image) -> Image.Image:
+    """Convert an image to a mode with 8 bits per channel and no palette."""
     if image.mode in ("RGB", "RGBA", "L", "LA", "CMYK") and "transparency" not in image.info:
         return image
     if image.mode in ("I", "F") or image.mode.startswith("I;16"):

@@ -26,10 +26,20 @@ from server.paths import UPLOADS_URL
 from server.storage.checked_json import encode_checked, read_checked
 from server.storage.helper_processes import helper, require_running
 from server.storage.images.errors import UnresizableError
-from server.storage.images.kinds import kilobytes
-from server.storage.images.limits import MAX_DECODED_PIXELS, VARIANTS
+from server.storage.images.kinds import ImageSize, kilobytes
+from server.storage.images.limits import MAX_DECODED_PIXELS
 from server.storage.write_lock import WriteLock
 
+# The variants as in Strapi: name, maximum width and maximum height in pixels.
+VARIANTS: Mapping[str, tuple[int, int]] = {
+    "thumbnail": (245, 156),
+    "small": (500, 500),
+    "medium": (750, 750),
+    "large": (1000, 1000),
+}
+_SCALED_EXTENSIONS = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".tif", ".tiff")
+# JPEGs of any size can be decoded, because they are decoded at reduced dimensions.
+_DRAFT_EXTENSIONS = (".jpg", ".jpeg")
 MAX_CPU_S = 20  # limit on processor time per image
 TIMEOUT_S = 1.5 * MAX_CPU_S  # limit on elapsed time per image
 LOCK_TIMEOUT_S = TIMEOUT_S
@@ -54,35 +64,42 @@ Placeholder = Mapping[str, str]  # an image's placeholder and main color
 PLACEHOLDER_FIELDS = ("placeholder", "color")
 
 
+def should_have_variants(image_size: ImageSize | None, extension: str) -> bool:
+    """Return True if an image can be resized and is larger than the smallest variant."""
+    if image_size is None or extension.lower() not in _SCALED_EXTENSIONS:
+        return False
+    if (
+        image_size.width * image_size.height > MAX_DECODED_PIXELS
+        and extension.lower() not in _DRAFT_EXTENSIONS
+    ):
+        return False
+    width, height = VARIANTS["thumbnail"]
+    return image_size.width > width or image_size.height > height
+
+
 def key_of(file: IO[bytes]) -> str:
     """Return the hash of an image, which is the key of its resized variants."""
     file.seek(0)
     return hashlib.file_digest(cast(BufferedReader, file), "sha256").hexdigest()[:32]
 
 
-def cached_variants(folder: Path, key: str, inside: str) -> dict[str, Any] | None:
-    """Return an image's resized variants in the API's format, or None if they do not exist yet.
+def cached_variants_and_placeholder(
+    folder: Path, key: str, upload_path: str
+) -> tuple[dict[str, Any] | None, Placeholder | None]:
+    """Return an image's variants in the API's format, and its placeholder and main color.
 
-    `inside` is the image's path relative to content/uploads/.
-    """
-    return cached_facts(folder, key, inside)[0]
-
-
-def cached_facts(folder: Path, key: str, inside: str) -> tuple[dict[str, Any] | None, Placeholder | None]:
-    """Return an image's resized variants in the API's format, and its placeholder and main color.
-
-    Either is None if it does not exist yet.
+    Either is None if it does not exist yet. `upload_path` is the image's path relative to content/uploads/.
     """
     try:
         record = read_checked(folder / key / _RECORD_FILE)
-        return describe_variants(_sizes(record), inside), _placeholder(record)
+        return describe_variants(_sizes(record), upload_path), _placeholder(record)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None, None
 
 
 def cached_placeholder(folder: Path, key: str) -> Placeholder | None:
     """Return an image's placeholder and main color, or None if they do not exist yet."""
-    return cached_facts(folder, key, "")[1]
+    return cached_variants_and_placeholder(folder, key, "")[1]
 
 
 def _placeholder(record: Mapping[str, Any]) -> Placeholder | None:
@@ -102,12 +119,12 @@ def read_record(folder: Path, key: str) -> dict[str, Any]:
     return _sizes(read_checked(folder / key / _RECORD_FILE))
 
 
-def is_whole(folder: Path, key: str, ending: str) -> bool:
+def is_whole(folder: Path, key: str, extension: str) -> bool:
     """Return True if all resized variants of an image exist and are undamaged."""
     try:
         record = read_record(folder, key)
         return all(
-            digest_of(variant_file(folder, key, name, f"x{ending}")) == entry["digest"]
+            digest_of(variant_file(folder, key, name, f"x{extension}")) == entry["digest"]
             for name, entry in record.items()
         )
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
@@ -119,12 +136,12 @@ def digest_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()[:32]
 
 
-def describe_variants(record: Mapping[str, Mapping[str, int]], inside: str) -> dict[str, Any]:
+def describe_variants(record: Mapping[str, Mapping[str, int]], upload_path: str) -> dict[str, Any]:
     """Return resized variants as the value of the `formats` field in the API."""
-    return {name: _format_json(name, entry, inside) for name, entry in record.items()}
+    return {name: _format_json(name, entry, upload_path) for name, entry in record.items()}
 
 
-def make_variants(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
+def make_variants(folder: Path, key: str, file: IO[bytes], extension: str) -> None:
     """Create an image's resized variants and placeholder, unless they exist. `key` is the image's hash.
 
     Raises:
@@ -139,7 +156,7 @@ def make_variants(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
         WriteLock(folder / "lock", folder).held(LOCK_TIMEOUT_S),
         tempfile.TemporaryDirectory(dir=folder) as temporary,
     ):
-        is_intact = is_whole(folder, key, ending)
+        is_intact = is_whole(folder, key, extension)
         if is_intact and cached_placeholder(folder, key):
             return
         if not is_intact and (target / _RECORD_FILE).exists():
@@ -149,9 +166,9 @@ def make_variants(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
             discard_record(folder, key)
         record = Path(temporary, _RECORD_FILE)
         try:
-            formats = json.loads(_run_scaling(file, temporary, ending.lower()))
+            formats = json.loads(_run_scaling(file, temporary, extension.lower()))
             for name, entry in _sizes(formats).items():
-                entry["digest"] = digest_of(Path(temporary, f"{name}{ending.lower()}"))
+                entry["digest"] = digest_of(Path(temporary, f"{name}{extension.lower()}"))
             record.write_bytes(encode_checked(formats))
         finally:
             if key_of(file) != key:  # The file has been replaced since the key was computed.
@@ -197,12 +214,12 @@ def sweep_variants(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
     return removed
 
 
-def _run_scaling(file: IO[bytes], folder: str, ending: str) -> bytes:
+def _run_scaling(file: IO[bytes], folder: str, extension: str) -> bytes:
     """Resize an image in a separate process, and return that process's output.
 
     Raises UnresizableError if the image can't be resized, and OSError if resizing fails for another reason.
     """
-    arguments = (folder, ending, str(MAX_DECODED_PIXELS))
+    arguments = (folder, extension, str(MAX_DECODED_PIXELS))
     command = [sys.executable, "-P", "-m", "server.storage.images.scale", *arguments]
     path = os.pathsep.join(filter(None, (str(_IMPORT_FOLDER), os.environ.get("PYTHONPATH"))))
     file.seek(0)
@@ -220,15 +237,15 @@ def _run_scaling(file: IO[bytes], folder: str, ending: str) -> bytes:
     return output
 
 
-def _format_json(name: str, entry: Mapping[str, int], inside: str) -> dict[str, Any]:
-    folder, file = posixpath.split(inside)
-    stem, ending = posixpath.splitext(file)
+def _format_json(name: str, entry: Mapping[str, int], upload_path: str) -> dict[str, Any]:
+    folder, file = posixpath.split(upload_path)
+    stem, extension = posixpath.splitext(file)
     size = entry["bytes"]
     return {
         "name": f"{name}_{file}",
         "hash": f"{name}_{stem}",
-        "ext": ending,
-        "mime": f"image/{_SUBTYPES.get(ending.lower(), ending[1:].lower())}",
+        "ext": extension,
+        "mime": f"image/{_SUBTYPES.get(extension.lower(), extension[1:].lower())}",
         "path": None,
         "width": entry["width"],
         "height": entry["height"],
@@ -238,12 +255,13 @@ def _format_json(name: str, entry: Mapping[str, int], inside: str) -> dict[str, 
     }
 
 
-def split_variant_path(inside: str) -> tuple[str, str] | None:
+def split_variant_path(upload_path: str) -> tuple[str, str] | None:
     """Split a variant's path: `a/small_b.png` becomes (`small`, `a/b.png`). Return None for other paths."""
-    folder, file = posixpath.split(inside)
+    folder, file = posixpath.split(upload_path)
     name, _, rest = file.partition("_")
     return (name, posixpath.join(folder, rest)) if name in VARIANTS and rest else None
 
 
-def variant_file(folder: Path, key: str, name: str, inside: str) -> Path:
-    return folder / key / f"{name}{posixpath.splitext(inside)[1].lower()}"
+def variant_file(folder: Path, key: str, name: str, image_path: str) -> Path:
+    """Return the path of a variant. It has the same extension as the image at `image_path`."""
+    return folder / key / f"{name}{posixpath.splitext(image_path)[1].lower()}"

@@ -24,8 +24,7 @@ from server.service.render import render_files
 from server.site.site import Site, State
 from server.storage.bucket.site_bucket import SiteBucket
 from server.storage.bucket.stored import StoredObject
-from server.storage.images.limits import VARIANTS
-from server.storage.images.variants import split_variant_path
+from server.storage.images.variants import VARIANTS, split_variant_path
 from server.storage.links import open_ordinary
 from server.storage.media import stored_object, upload_path
 from server.tools.export.listings import Access, ListRequest, listings

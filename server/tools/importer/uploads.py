@@ -16,8 +16,8 @@ from server.paths import UPLOADS
 from server.schema.model import UPLOAD
 from server.storage.document_text import change_text, new_text
 from server.storage.files import ignored
-from server.storage.images.kinds import MEASURED_ENDINGS
-from server.storage.images.limits import VARIANTS
+from server.storage.images.kinds import MEASURED_EXTENSIONS
+from server.storage.images.variants import VARIANTS
 from server.storage.media import SIDECAR_SUFFIX
 from server.storage.read import parse
 from server.tools.importer.merge import Merge
@@ -68,7 +68,7 @@ def read_upload(
         notes.add(UPLOAD, f"was stored by {data['provider']}; its URL in Bifolio is /uploads/…")
     for name in dict(data.get("formats") or {}).keys() - VARIANTS.keys():
         notes.add(UPLOAD, f'the format "{name}" is not a variant that Bifolio creates')
-    measured = ending.lower() in MEASURED_ENDINGS
+    measured = ending.lower() in MEASURED_EXTENSIONS
     names = [name for name in _DESCRIBED if not (measured and name in _SIZE_FIELDS)]
     return SourceUpload(
         path=path,

@@ -13,7 +13,7 @@ from server.jobs.job import Clock, JobContext, Timing
 from server.paths import studio_folder
 from server.site.background.jobs import SweepState
 from server.storage.images.cache import ImageCache, read_picture
-from server.storage.images.variants import cached_variants
+from server.storage.images.variants import cached_variants_and_placeholder
 from server.storage.write_lock import WriteLock
 from tests.api.test_upload import FILES, picture, upload
 from tests.sites import Api, make, opened, write
@@ -38,7 +38,7 @@ def test_a_picture_that_is_replaced_before_it_is_scaled_gets_no_formats_of_anoth
     cache, key = ImageCache(tmp_path), key_of(picture())
     path = tmp_path / "content/uploads/a.png"
     assert not cache.make_from_file(key, ".png", lambda: path.open("rb"))
-    assert cached_variants(cache.folder, key, "a.png") is None
+    assert cached_variants_and_placeholder(cache.folder, key, "a.png") == (None, None)
     assert cache.make("a.png") == (later == picture(900, 700))
     assert cache.may_retry(key)
 
