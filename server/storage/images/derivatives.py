@@ -7,10 +7,8 @@ detected. Deleting the folder only costs the time to make the images again.
 import hashlib
 import os
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from io import BufferedReader
@@ -21,30 +19,19 @@ from server.bounded import Cache
 from server.errors import BusyError, StorageError
 from server.paths import STATE_FOLDER, state_folder
 from server.storage.bounded_folder import NEW_PREFIX, BoundedFolder
-from server.storage.file_lock import FileLock
 from server.storage.files import FileMark, file_mark
 from server.storage.images.errors import LostProcessError, UntransformableError
 from server.storage.images.processes import Job, image_processes
+from server.storage.images.scheduling import QUEUE_TIMEOUT_S, TransformationQueue
 
 # Part of each key. Increase it if the same parameters give another result.
 VERSION = 3
 DIGEST_DIGITS = 32
 IMAGES_FOLDER = f"{STATE_FOLDER}/images"
-# Maximum wait of a request. A transformation that has begun goes on without it.
-QUEUE_TIMEOUT_S = 10.0
-# Limit in each process, on waiting requests and on running transformations. The process has more threads than
-# this for image requests; the rest serve cached images.
-MAX_QUEUED = 16
-MAX_REMOTE = 12  # how many of these may wait for the bucket
 USE_INTERVAL_S = 3600.0  # The time of the last use is updated at most this often.
-MAX_LATER = 100  # transformations without a waiting client, in each process
 RETRY_LATER_S = 60.0  # after such a transformation failed
-IMAGE_LOCKS = 64
-POLL_INTERVAL_S = 0.005  # between attempts to take a slot
 MAX_ATTEMPTS = 3  # to store an image while another program deletes the folder
 MAX_CACHE_ENTRIES = 10_000  # verified files and images that can't be transformed, kept in memory
-_BUSY = "Too many images are being transformed; try again"
-_NOT_READY = "The image is not ready yet; try again"
 _DELETED = (
     "The image was deleted from the cache before it could be sent; try again, or raise media.transform.cache"
 )
@@ -117,17 +104,10 @@ class Derivatives:
         download_timeout_s: float = QUEUE_TIMEOUT_S,
         is_answering: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.root, self.folder, self._concurrency = root, root / IMAGES_FOLDER, concurrency
+        self.root, self.folder = root, root / IMAGES_FOLDER
         self._is_answering = is_answering
-        self._download_timeout_s = download_timeout_s
         self._files = BoundedFolder(self.folder)
-        self._slots = threading.BoundedSemaphore(concurrency)
-        self._lock = threading.Lock()
-        self._running: dict[str, Future[None]] = {}  # by key
-        # Number of waiting requests, of those that wait for the bucket, and of running bucket jobs.
-        self._queued = self._queued_remote = self._running_remote = 0
-        self._later: ThreadPoolExecutor | None = None
-        self._waiting_later = set[str]()  # keys
+        self._queue = TransformationQueue(self._create_folder, concurrency, download_timeout_s, is_answering)
         # Saves listing a folder and hashing the file, 0.2 ms for 100 kB.
         self._verified: Cache[str, tuple[Path, FileMark]] = Cache(MAX_CACHE_ENTRIES, _one)  # by key
         # Why an image can't be transformed, by key. Saves decoding it again, up to 20 s.
@@ -164,7 +144,7 @@ class Derivatives:
         """Return a transformed image that another machine has made, or None. Raises like `make`."""
         if request.bucket_copy is None or self._unusable.get(request.key):
             return None
-        self._run_once(f"fetch {request.key}", self._fetch, replace(request, is_remote=True), None)
+        self._queue.run_once(f"fetch {request.key}", lambda: self._fetch(request), is_remote=True)
         return self.find(request.key)
 
     def make(self, request: Request, began: float | None = None) -> Derivative:
@@ -179,7 +159,9 @@ class Derivatives:
             return derivative
         if reason := self._unusable.get(request.key):
             raise UntransformableError(reason)
-        self._run_once(request.key, self._make, request, began)
+        self._queue.run_once(
+            request.key, lambda: self._make(request), is_remote=request.is_remote, began=began
+        )
         if derivative := self.find(request.key):
             return derivative
         raise BusyError(_DELETED)
@@ -189,79 +171,13 @@ class Derivatives:
         key, failed_at = request.key, self._failed_later.get(request.key)
         if self._unusable.get(key) or (failed_at and time.monotonic() < failed_at + RETRY_LATER_S):
             return
-        with self._lock:
-            if key in self._waiting_later or len(self._waiting_later) >= MAX_LATER:
-                return
-            self._waiting_later.add(key)
-            if self._later is None:
-                self._later = ThreadPoolExecutor(1, "images")
-        self._later.submit(self._make_quietly, request)
+        self._queue.run_later(key, lambda: self._make_quietly(request))
 
     def _make_quietly(self, request: Request) -> None:
         try:
             (self.fetch(request) or self.make(request)).file.close()
         except (UntransformableError, BusyError, StorageError, OSError):
             self._failed_later.put(request.key, time.monotonic())
-        finally:
-            with self._lock:
-                self._waiting_later.discard(request.key)
-
-    def _run_once(
-        self, name: str, work: Callable[[Request], None], request: Request, began: float | None
-    ) -> None:
-        """Do some work once, in another thread, for all requests that wait for it. Raises BusyError.
-
-        The work goes on if a request has waited for too long, so a later request finds the result.
-        """
-        with self._waiting(request):
-            future = self._running_work(name, work, request)
-            waited_s = time.monotonic() - began if began else 0.0
-            timeout_s = self._download_timeout_s if request.is_remote else QUEUE_TIMEOUT_S
-            try:
-                future.result(max(0.0, timeout_s - waited_s))
-            except TimeoutError as error:
-                raise BusyError(_NOT_READY) from error
-
-    @contextmanager
-    def _waiting(self, request: Request) -> Iterator[None]:
-        """Context manager that limits how many requests wait. Raises BusyError."""
-        with self._lock:
-            if self._queued >= MAX_QUEUED or (request.is_remote and self._queued_remote >= MAX_REMOTE):
-                raise BusyError(_BUSY)
-            self._queued += 1
-            self._queued_remote += request.is_remote
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._queued -= 1
-                self._queued_remote -= request.is_remote
-
-    def _running_work(self, name: str, work: Callable[[Request], None], request: Request) -> "Future[None]":
-        with self._lock:
-            if future := self._running.get(name):
-                return future
-            if len(self._running) >= MAX_QUEUED or (request.is_remote and self._running_remote >= MAX_REMOTE):
-                raise BusyError(_BUSY)
-            future = self._running[name] = Future()
-            self._running_remote += request.is_remote
-        # A daemon, because a bucket that does not respond must not delay the end of the process.
-        threading.Thread(target=self._run, args=(name, work, request, future), daemon=True).start()
-        return future
-
-    def _run(
-        self, name: str, work: Callable[[Request], None], request: Request, future: "Future[None]"
-    ) -> None:
-        try:
-            work(request)
-        except BaseException as error:
-            future.set_exception(error)
-        else:
-            future.set_result(None)
-        finally:
-            with self._lock:
-                del self._running[name]
-                self._running_remote -= request.is_remote
 
     def _fetch(self, request: Request) -> None:
         if not self._path_of(request.key):
@@ -282,7 +198,7 @@ class Derivatives:
             self._store(lambda: self._make_unless_cached(request, image))
 
     def _make_unless_cached(self, request: Request, image: IO[bytes]) -> None:
-        with self._transformation_slot(request.key):
+        with self._queue.slot(request.key):
             if not self._path_of(request.key):
                 self._transform(request, image)
 
@@ -300,43 +216,6 @@ class Derivatives:
                     reason = error.strerror or str(error)
                     message = f"The transformed image can't be written to {IMAGES_FOLDER}/: {reason}"
                     raise StorageError(message) from error
-
-    @contextmanager
-    def _transformation_slot(self, key: str) -> Iterator[None]:
-        """Context manager that limits how many images are transformed. Raises BusyError and OSError.
-
-        It also lets only one process transform a given image.
-        """
-        deadline = time.monotonic() + QUEUE_TIMEOUT_S
-        if not self._slots.acquire(timeout=QUEUE_TIMEOUT_S):
-            raise BusyError(_BUSY)
-        try:
-            same_image = FileLock(self._create_folder() / f"image-{int(key[:8], 16) % IMAGE_LOCKS}.lock")
-            with same_image.held(max(0.0, deadline - time.monotonic())) as is_held:
-                if not is_held:
-                    raise BusyError(_NOT_READY)
-                with self._shared_slot(deadline):
-                    yield
-        finally:
-            self._slots.release()
-
-    @contextmanager
-    def _shared_slot(self, deadline: float) -> Iterator[None]:
-        """Context manager that holds one of the slots that all processes share. Raises BusyError."""
-        locks = [FileLock(self.folder / f"place-{number}.lock") for number in range(self._concurrency)]
-        while not (held := next((lock for lock in self._allowed(locks) if lock.acquire()), None)):
-            if time.monotonic() >= deadline:
-                raise BusyError(_BUSY)
-            time.sleep(POLL_INTERVAL_S)
-        try:
-            yield
-        finally:
-            held.release()
-
-    def _allowed(self, locks: list[FileLock]) -> list[FileLock]:
-        # With a decoder on each core, a thread that receives a request often waits up to 4 ms: Linux ends a
-        # decoder's turn only at its next clock tick, whatever its priority.
-        return locks[:-1] if len(locks) > 1 and self._is_answering() else locks
 
     def _transform(self, request: Request, image: IO[bytes]) -> None:
         job = replace(request.job, avif_threads=1) if self._is_answering() else request.job

@@ -22,8 +22,7 @@ from PIL import Image
 
 from server.config.transformation import Transformation
 from server.errors import BusyError, StorageError
-from server.storage.images import derivatives as module
-from server.storage.images import processes
+from server.storage.images import derivatives, processes, scheduling
 from server.storage.images.derivatives import Derivatives, Request
 from server.storage.images.errors import UntransformableError
 from server.storage.images.processes import ImageProcesses, Job, JobResult, image_processes
@@ -148,7 +147,7 @@ def test_only_so_many_images_are_transformed_at_once(images: Derivatives) -> Non
 def test_a_full_queue_is_refused_while_cached_images_are_read(
     images: Derivatives, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MAX_QUEUED", 1)
+    monkeypatch.setattr(scheduling, "MAX_QUEUED", 1)
     made(images, request())
     begun, release = threading.Event(), threading.Event()
 
@@ -358,7 +357,7 @@ def test_a_decoder_that_freezes_while_it_works_is_killed(
 def test_a_request_waits_only_so_long_while_its_image_is_made(
     images: Derivatives, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "QUEUE_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(scheduling, "QUEUE_TIMEOUT_S", 0.1)
     release = threading.Event()
 
     def opened() -> None:
@@ -450,7 +449,7 @@ def make_last(images: Derivatives, number: int) -> None:
 def test_an_image_waits_only_once_to_be_made_in_the_background(
     images: Derivatives, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MAX_LATER", 2)
+    monkeypatch.setattr(scheduling, "MAX_LATER", 2)
     release = threading.Event()
     wanted = request(opened=lambda: release.wait(30) and None)
     for _ in range(5):
@@ -473,7 +472,7 @@ def test_an_image_that_failed_in_the_background_is_not_tried_again_at_once(
         images.make_later(request(opened=fail))
         make_last(images, number)
     assert len(opened) == 1
-    monkeypatch.setattr(module, "RETRY_LATER_S", 0.0)
+    monkeypatch.setattr(derivatives, "RETRY_LATER_S", 0.0)
     images.make_later(request(opened=fail))
     make_last(images, 3)
     assert len(opened) == 2

@@ -1,0 +1,162 @@
+"""Schedules transformations of images: which requests wait for them, and how many run at the same time."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+from server.errors import BusyError
+from server.storage.file_lock import FileLock
+
+# Maximum wait of a request. A transformation that has begun goes on without it.
+QUEUE_TIMEOUT_S = 10.0
+# Limit in each process, on waiting requests and on running transformations. The process has more threads than
+# this for image requests; the rest serve cached images.
+MAX_QUEUED = 16
+MAX_REMOTE = 12  # how many of these may wait for the bucket
+MAX_LATER = 100  # transformations without a waiting client, in each process
+IMAGE_LOCKS = 64
+POLL_INTERVAL_S = 0.005  # between attempts to take a slot
+_BUSY = "Too many images are being transformed; try again"
+_NOT_READY = "The image is not ready yet; try again"
+
+
+class TransformationQueue:
+    """Queue of transformations for one site. Safe for use by several threads and processes.
+
+    All processes together run at most `concurrency` transformations at the same time, and one less while
+    `is_answering` returns that the server answers other requests. `create_folder` creates the folder for lock
+    files if it does not exist, and returns it.
+    """
+
+    def __init__(
+        self,
+        create_folder: Callable[[], Path],
+        concurrency: int,
+        download_timeout_s: float,
+        is_answering: Callable[[], bool],
+    ) -> None:
+        self._create_folder, self._concurrency = create_folder, concurrency
+        self._download_timeout_s, self._is_answering = download_timeout_s, is_answering
+        self._slots = threading.BoundedSemaphore(concurrency)
+        self._lock = threading.Lock()
+        self._running: dict[str, Future[None]] = {}  # by name
+        # Number of waiting requests, of those that wait for the bucket, and of running bucket jobs.
+        self._queued = self._queued_remote = self._running_remote = 0
+        self._later: ThreadPoolExecutor | None = None
+        self._waiting_later = set[str]()  # names
+
+    def run_once(
+        self, name: str, work: Callable[[], None], *, is_remote: bool, began: float | None = None
+    ) -> None:
+        """Do some work once, in another thread, for all requests that wait for it. Raises BusyError.
+
+        `is_remote` means that the work waits for the bucket. `began` is the time at which the caller began to
+        wait, on the clock of time.monotonic().
+
+        The work goes on if a request has waited for too long, so a later request finds the result.
+        """
+        with self._waiting(is_remote=is_remote):
+            future = self._running_work(name, work, is_remote=is_remote)
+            waited_s = time.monotonic() - began if began else 0.0
+            timeout_s = self._download_timeout_s if is_remote else QUEUE_TIMEOUT_S
+            try:
+                future.result(max(0.0, timeout_s - waited_s))
+            except TimeoutError as error:
+                raise BusyError(_NOT_READY) from error
+
+    def run_later(self, name: str, work: Callable[[], None]) -> None:
+        """Do some work in the background, unless it is already scheduled or MAX_LATER others are."""
+        with self._lock:
+            if name in self._waiting_later or len(self._waiting_later) >= MAX_LATER:
+                return
+            self._waiting_later.add(name)
+            if self._later is None:
+                self._later = ThreadPoolExecutor(1, "images")
+        self._later.submit(self._run_later, name, work)
+
+    @contextmanager
+    def slot(self, key: str) -> Iterator[None]:
+        """Context manager that limits how many images are transformed. Raises BusyError and OSError.
+
+        It also lets only one process transform a given image.
+        """
+        deadline = time.monotonic() + QUEUE_TIMEOUT_S
+        if not self._slots.acquire(timeout=QUEUE_TIMEOUT_S):
+            raise BusyError(_BUSY)
+        try:
+            folder = self._create_folder()
+            same_image = FileLock(folder / f"image-{int(key[:8], 16) % IMAGE_LOCKS}.lock")
+            with same_image.held(max(0.0, deadline - time.monotonic())) as is_held:
+                if not is_held:
+                    raise BusyError(_NOT_READY)
+                with self._shared_slot(folder, deadline):
+                    yield
+        finally:
+            self._slots.release()
+
+    @contextmanager
+    def _waiting(self, *, is_remote: bool) -> Iterator[None]:
+        """Context manager that limits how many requests wait. Raises BusyError."""
+        with self._lock:
+            if self._queued >= MAX_QUEUED or (is_remote and self._queued_remote >= MAX_REMOTE):
+                raise BusyError(_BUSY)
+            self._queued += 1
+            self._queued_remote += is_remote
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._queued -= 1
+                self._queued_remote -= is_remote
+
+    def _running_work(self, name: str, work: Callable[[], None], *, is_remote: bool) -> "Future[None]":
+        with self._lock:
+            if future := self._running.get(name):
+                return future
+            if len(self._running) >= MAX_QUEUED or (is_remote and self._running_remote >= MAX_REMOTE):
+                raise BusyError(_BUSY)
+            future = self._running[name] = Future()
+            self._running_remote += is_remote
+        # A daemon, because a bucket that does not respond must not delay the end of the process.
+        threading.Thread(target=self._run, args=(name, work, is_remote, future), daemon=True).start()
+        return future
+
+    def _run(self, name: str, work: Callable[[], None], is_remote: bool, future: "Future[None]") -> None:
+        try:
+            work()
+        except BaseException as error:
+            future.set_exception(error)
+        else:
+            future.set_result(None)
+        finally:
+            with self._lock:
+                del self._running[name]
+                self._running_remote -= is_remote
+
+    def _run_later(self, name: str, work: Callable[[], None]) -> None:
+        try:
+            work()
+        finally:
+            with self._lock:
+                self._waiting_later.discard(name)
+
+    @contextmanager
+    def _shared_slot(self, folder: Path, deadline: float) -> Iterator[None]:
+        """Context manager that holds one of the slots that all processes share. Raises BusyError."""
+        locks = [FileLock(folder / f"place-{number}.lock") for number in range(self._concurrency)]
+        while not (held := next((lock for lock in self._allowed(locks) if lock.acquire()), None)):
+            if time.monotonic() >= deadline:
+                raise BusyError(_BUSY)
+            time.sleep(POLL_INTERVAL_S)
+        try:
+            yield
+        finally:
+            held.release()
+
+    def _allowed(self, locks: list[FileLock]) -> list[FileLock]:
+        # With a decoder on each core, a thread that receives a request often waits up to 4 ms: Linux ends a
+        # decoder's turn only at its next clock tick, whatever its priority.
+        return locks[:-1] if len(locks) > 1 and self._is_answering() else locks
