@@ -193,6 +193,8 @@ class Derivatives:
                 self._keep(request, Path(result.name), format_, _digest_of(result))
 
     def _make(self, request: Request) -> None:
+        if self._path_of(request.key):  # Another thread has made it since the caller looked for it.
+            return
         # An image in a bucket may have to be downloaded first, which must not delay others.
         with request.open_image() as image:
             self._store(lambda: self._make_unless_cached(request, image))
