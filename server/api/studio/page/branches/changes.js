@@ -1,9 +1,9 @@
 /** The documents that a branch has changed, from GET /branches/NAME/changes. */
 
-import { ApiError, ask } from "../api.js";
+import { ApiError } from "../api.js";
 import { referencesIn } from "../history/comparison.js";
 import { keyOf, usePages } from "../store/requests.js";
-import { branchPath } from "./requests.js";
+import { readChanges } from "./requests.js";
 
 /**
  * @typedef {object} Change  A changed version of a document, as returned by the API.
@@ -66,8 +66,7 @@ export async function referencesOn(branch, model, compared, signal) {
  */
 export function useBranchChanges(model, name, mark) {
   const load = async (/** @type {number} */ page, /** @type {AbortSignal} */ signal) => {
-    const query = { page, pageSize: PAGE_SIZE };
-    const { data, meta } = await ask(`${branchPath(name)}/changes`, { query, signal, exact: true });
+    const { data, meta } = await readChanges(name, { page, pageSize: PAGE_SIZE }, { signal, exact: true });
     /** @type {Change[]} */
     const changes = data;
     const values = changes.flatMap(({ type, attributes }) => {

@@ -1,7 +1,7 @@
 /** The dialog that asks for confirmation before a branch is discarded, and lists what is lost. */
 
 import { addressTo } from "../addresses.js";
-import { ApiError, ask } from "../api.js";
+import { ApiError } from "../api.js";
 import { useStudio } from "../context.js";
 import { Dialog } from "../dialog.js";
 import { SERVED, navigate } from "../router.js";
@@ -9,7 +9,7 @@ import { Loading } from "../states.js";
 import { BRANCHES, clearMessage, showError, showNotice, useMessage } from "../store/messages.js";
 import { reloadContent, useRequest } from "../store/requests.js";
 import { html, useState } from "../vendor/preact.js";
-import { branchPath, countOf, ifUnchanged } from "./requests.js";
+import { countOf, deleteBranch, readChanges } from "./requests.js";
 
 const DIALOG = "discard"; // the place of messages
 const NAMED = 8; // documents that are listed
@@ -25,7 +25,7 @@ export function Discard({ name, close }) {
   const [busy, setBusy] = useState(false);
   const message = useMessage(DIALOG);
   const { value, error, reload } = useRequest(`discard ${name}`, (signal) => {
-    return ask(`${branchPath(name)}/changes`, { query: { pageSize: NAMED }, signal });
+    return readChanges(name, { pageSize: NAMED }, { signal });
   });
   // A branch without a common ancestor has no list of changes, but can be discarded.
   const isReady = value || (error && error.status === 409);
@@ -33,8 +33,7 @@ export function Discard({ name, close }) {
     setBusy(true);
     clearMessage(DIALOG);
     try {
-      const headers = value ? ifUnchanged(value.meta.to) : {};
-      await ask(branchPath(name), { method: "DELETE", headers });
+      await deleteBranch(name, value?.meta.to);
       close();
       showNotice(BRANCHES, `The branch ${name} was discarded.`);
       reloadContent();

@@ -1,11 +1,11 @@
-/** Merges a branch into the live site: sends the request, and finds out what happened if the connection was lost. */
+/** The state of a merge of a branch into the live site: its conflicts, and what happens if the connection is lost. */
 
-import { ApiError, ask } from "../api.js";
+import { ApiError } from "../api.js";
 import { useBack } from "../connection/connection.js";
 import { PAGE, clearMessage, showError, showNotice } from "../store/messages.js";
 import { reloadContent } from "../store/requests.js";
 import { useState } from "../vendor/preact.js";
-import { branchPath, countOf, ifUnchanged } from "./requests.js";
+import { countOf, mergeBranch, readChanges } from "./requests.js";
 
 /**
  * @typedef {"ours" | "theirs" | {value: any}} Choice  The live site's value, the branch's value, or another value.
@@ -73,8 +73,7 @@ export function useMerging(name, commit) {
     clearMessage(PAGE);
     try {
       const body = { resolve, ...(message.trim() ? { message } : {}) };
-      const path = `${branchPath(name)}/merge`;
-      const { data } = await ask(path, { method: "POST", headers: ifUnchanged(commit), body });
+      const { data } = await mergeBranch(name, commit, body);
       end(noticeOf(data, name));
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
@@ -88,7 +87,7 @@ export function useMerging(name, commit) {
   useBack(async () => {
     if (phase !== "unsure") return;
     try {
-      const { meta } = await ask(`${branchPath(name)}/changes`, { query: { pageSize: 1 } });
+      const { meta } = await readChanges(name, { pageSize: 1 });
       if (meta.from === meta.to) return end(`${name} was merged into the live site.`);
       setPhase("ready");
       showError(PAGE, LOST);

@@ -1,10 +1,11 @@
 /** The dialog that creates a branch. */
 
-import { ApiError, ask } from "../api.js";
+import { ApiError } from "../api.js";
 import { Dialog } from "../dialog.js";
 import { clearMessage, showError, useMessage } from "../store/messages.js";
 import { reloadContent } from "../store/requests.js";
 import { html, useState } from "../vendor/preact.js";
+import { createBranch } from "./requests.js";
 
 const DIALOG = "new-branch"; // the place of messages
 
@@ -24,8 +25,7 @@ export function NewBranch({ list, close, done }) {
     setBusy(true);
     clearMessage(DIALOG);
     try {
-      const body = { name: name.trim(), ...(from ? { from } : {}) };
-      const { data } = await ask("branches", { method: "POST", body });
+      const { data } = await createBranch(name.trim(), from);
       reloadContent();
       done(data.name);
     } catch (error) {

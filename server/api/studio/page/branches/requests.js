@@ -1,4 +1,4 @@
-/** The site's branches, as returned by GET /branches, and the texts that describe them. */
+/** All requests about branches, and the texts that several pages show about them. */
 
 import { ask } from "../api.js";
 import { useRequest } from "../store/requests.js";
@@ -39,10 +39,35 @@ function inOrder(a, b) {
 }
 
 /** Return the API's path for a branch. @param {string} name */
-export const branchPath = (name) => `branches/${name.split("/").map(encodeURIComponent).join("/")}`;
+const branchPath = (name) => `branches/${name.split("/").map(encodeURIComponent).join("/")}`;
 
 /** Return the header that makes the server reject a request if the branch has changed. @param {string} commit */
-export const ifUnchanged = (commit) => ({ "If-Match": `"${commit}"` });
+const ifUnchanged = (commit) => ({ "If-Match": `"${commit}"` });
+
+/** @param {string} name @param {string} from  The branch to copy, or "" for the live site. */
+export const createBranch = (name, from) =>
+  ask("branches", { method: "POST", body: { name, ...(from ? { from } : {}) } });
+
+/**
+ * Return a page of the documents and media files that a branch has changed.
+ * @param {string} name
+ * @param {{page?: number, pageSize: number}} query
+ * @param {{signal?: AbortSignal, exact?: boolean}} [options]
+ */
+export const readChanges = (name, query, options = {}) => ask(`${branchPath(name)}/changes`, { query, ...options });
+
+/**
+ * Merge a branch into the live site, unless it has changed since `commit`.
+ * @param {string} name
+ * @param {string} commit
+ * @param {{resolve: import("./merging.js").Resolution, message?: string}} body
+ */
+export const mergeBranch = (name, commit, body) =>
+  ask(`${branchPath(name)}/merge`, { method: "POST", headers: ifUnchanged(commit), body });
+
+/** Delete a branch. With `commit`, only if it has not changed since. @param {string} name @param {string} [commit] */
+export const deleteBranch = (name, commit) =>
+  ask(branchPath(name), { method: "DELETE", headers: commit ? ifUnchanged(commit) : {} });
 
 /** Return how much a branch changes. @param {{documents: number | null, merged: boolean}} branch */
 export function documentsText({ documents: count, merged }) {
