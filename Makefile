@@ -51,7 +51,9 @@ test-machines: .venv/.ready-dev ## Test three machines that share a remote: rand
 	$(BIN)/python -m tests.machines --push after --seconds $(SECONDS)
 
 test-studio: .venv/.ready-studio ## Test the studio in a real browser, Debian's chromium
-	$(BIN)/pytest -n 2 --dist loadfile tests/studio/browser_*.py
+	@rm -rf .venv/studio
+	$(BIN)/python -m tests.vendor.studio $(CURDIR)/.venv/studio
+	STUDIO_PAGE=$(CURDIR)/.venv/studio $(BIN)/pytest -n 2 --dist loadfile tests/studio/browser_*.py
 
 test-bench: .venv/.ready-studio ## Run every benchmark at its smallest size to check that it works
 	$(BIN)/python -m tests.bench.run

@@ -109,7 +109,7 @@ SCHEMA = {
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
     """A server of a site with stories."""
-    studio = Studio(tmp_path_factory.mktemp("blocks"))
+    studio = Studio(tmp_path_factory.mktemp("blocks"), separate_modules=True)
     (studio.root / "content-types/story.json").write_text(json.dumps(SCHEMA))
     (studio.root / "content/stories").mkdir()
     for name, written in OWN.items():

@@ -8,13 +8,12 @@ import pytest
 
 from tests.servers import stop
 from tests.studio.browser_form import open_form
-from tests.studio.conftest import Page, Studio, expect
+from tests.studio.conftest import USE_PAGE, Page, Studio, expect
 from tests.vendor.studio import bundle
 
 # The limit for the first page, including lists and forms; without bundling, it loads about a hundred files.
 FIRST_FILES = 16
 MOST_BYTES = 330_000  # of all files, compressed
-USE = "import pathlib, server.api.studio.routes as routes; routes.PAGE = pathlib.Path({!r})"
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +23,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
     if reason := bundle(folder / "page"):
         pytest.skip(reason)
     studio = Studio(folder)
-    studio.start(first=USE.format(str(folder / "page")))
+    studio.start(first=USE_PAGE.format(str(folder / "page")))
     yield studio
     stop(studio.process)
 

@@ -38,7 +38,7 @@ NUMBERS = """{
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
     """A server of a site with a content type for texts."""
-    studio = Studio(tmp_path_factory.mktemp("editors"))
+    studio = Studio(tmp_path_factory.mktemp("editors"), separate_modules=True)
     define(studio, "note", ATTRIBUTES)
     studio.start()
     yield studio

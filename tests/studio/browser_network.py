@@ -14,7 +14,7 @@ from tests.waiting import until
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
     """A server that tests stop and restart on the same port."""
-    made = Studio(tmp_path_factory.mktemp("network"))
+    made = Studio(tmp_path_factory.mktemp("network"), separate_modules=True)
     made.start()
     yield made
     stop(made.process)

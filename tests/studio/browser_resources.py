@@ -52,7 +52,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
     files = {f"content/uploads/{name}.txt": name.encode() for name in ("a", "b", "c", "d")}
     files["content/uploads/z.json"] = json.dumps({}).encode()
     studio = Studio(
-        tmp_path_factory.mktemp("resources"), files={**collection("note", {"title": STRING}), **files}
+        tmp_path_factory.mktemp("resources"),
+        files={**collection("note", {"title": STRING}), **files},
+        separate_modules=True,
     )
     studio.start()
     yield studio
