@@ -159,7 +159,7 @@ def test_a_change_after_the_plan_is_not_overwritten(api: Api) -> None:
     write(api.root, {"content/notes/b.yaml": "title: B\ncount: 2\n"})
     answer = change(api, DROP, tag=tag, lossy=True)
     assert (answer.status, answer.error["name"]) == (412, "PreconditionFailedError")
-    assert answer.error["details"]["version"] == plan(api, DROP).headers["ETag"].strip('"')
+    assert answer.error["details"]["version"] == plan(api, DROP).headers["ETag"].strip('"').split(".")[0]
     # Another file does not matter.
     tag = plan(api, DROP).headers["ETag"]
     write(api.root, {"content/tags/blue.json": '{"name": "Blue"}'})

@@ -23,6 +23,7 @@ from server.documents.locale_names import describe
 from server.errors import NotFoundError, ValidationError
 from server.schema.describe import describe_component, describe_types, describe_visible_type
 from server.schema.model import Schema
+from server.service.cache_tags import tag_of
 from server.service.render import dumps
 from server.service.schema_changes import (
     change_request,
@@ -48,7 +49,8 @@ def bind(handles: Handlers, site: Site, writes: Writes) -> None:
             plan = plan_change(writes, caller, wanted)
             files = {"files": files_json(plan.files), "total": plan.total}
             response = answer_within(request, {"data": {"changes": _steps_json(plan.plan), **files}})
-            response.headers["ETag"] = f'"{plan.version}"'
+            # The version depends on parts of files that are not shown, such as passwords.
+            response.headers["ETag"] = tag_of(plan.version, response.get_data())
             return response
         wanted = replace(wanted, if_match=required_if_match())
         message = message_of(request, describe_change(wanted.changes))
