@@ -13,7 +13,7 @@ from tests.vendor.studio import bundle
 
 # The limit for the first page, including lists and forms; without bundling, it loads about a hundred files.
 FIRST_FILES = 16
-MOST_BYTES = 330_000  # of all files, compressed
+MOST_BYTES = 345_000  # of all files, compressed
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_every_part_that_is_loaded_late_is_there(owner: Page, site: Studio) -> N
     assert "codemirror" in licences.text()
 
 
-def test_the_whole_page_weighs_less_than_310_kb(site: Studio) -> None:
+def test_the_whole_page_stays_within_its_limit(site: Studio) -> None:
     files = list(Path(site.root.parent / "page").rglob("*.br"))
     assert 200_000 < sum(path.stat().st_size for path in files) < MOST_BYTES
 

@@ -12,7 +12,7 @@ from server.api.studio.routes import SHEET, compressed
 
 PAGE = Path(__file__).parent.parent.parent / "server/api/studio/page"
 VENDOR = PAGE / "vendor"
-MOST_BYTES = 420_000  # in a checkout; browser_bundle.py has the limit for packages
+MOST_BYTES = 440_000  # in a checkout; browser_bundle.py has the limit for packages
 MOST_LINES = 300
 LICENCES = {"MIT", "Apache-2.0", "BSD-3-Clause", "ISC", "(MPL-2.0 OR Apache-2.0)"}
 MODULES = sorted(
@@ -20,7 +20,7 @@ MODULES = sorted(
 )
 
 
-def test_the_whole_page_weighs_less_than_420_kb() -> None:
+def test_the_whole_page_stays_within_its_limit() -> None:
     files = [path for path in PAGE.rglob("*") if path.suffix in (".js", ".html", ".svg")]
     names = [SHEET, *(path.relative_to(PAGE).as_posix() for path in files)]
     assert sum(len(compressed(name)) for name in names) < MOST_BYTES

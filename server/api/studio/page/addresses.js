@@ -24,6 +24,7 @@ const PATHS = {
   webhooks: "site/-/webhooks",
   webhook: "site/-/webhooks/:name",
   events: "site/-/events",
+  types: "site/-/types",
   invitation: "site/-/invitation",
   list: ":type",
   create: ":type/-/new",

@@ -52,13 +52,13 @@ export function App() {
     return html`<main><${PAGES.invitation} /></main>`;
   if (model.caller.kind === "public")
     return html`<${SignIn} model=${model} done=${() => load()} />`;
-  return html`<${Inside} model=${model} signOut=${leave} />`;
+  return html`<${Inside} model=${model} signOut=${leave} reload=${load} />`;
 }
 
-/** @param {{model: Model, signOut: () => void}} props */
-function Inside({ model, signOut }) {
+/** @param {{model: Model, signOut: () => void, reload: () => void}} props */
+function Inside({ model, signOut, reload }) {
   const overview = useOverview(model);
-  const studio = useMemo(() => ({ model, signOut, overview }), [model, signOut, overview]);
+  const studio = useMemo(() => ({ model, signOut, reload, overview }), [model, signOut, reload, overview]);
   return html`<${StudioContext.Provider} value=${studio}><${Shell} /></${StudioContext.Provider}>`;
 }
 

@@ -7,6 +7,7 @@ import { createContext, useContext } from "./vendor/preact.js";
  * @property {import("./model.js").Model} model
  * @property {import("./overview.js").Overview} [overview]
  * @property {() => void} signOut
+ * @property {() => void} reload  Load the site's content types again.
  */
 
 export const StudioContext = createContext(/** @type {Studio} */ (/** @type {unknown} */ (null)));

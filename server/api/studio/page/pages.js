@@ -27,6 +27,7 @@ export const PAGES = {
   webhooks: later("webhooks/webhooks-page.js", "WebhooksPage"),
   webhook: later("webhooks/webhook-page.js", "WebhookPage"),
   events: later("webhooks/events-page.js", "EventsPage"),
+  types: later("types/types-page.js", "TypesPage"),
   invitation: later("admin/invitation-page.js", "InvitationPage"),
   list: later("documents/list-page.js", "ListPage"),
   create: DocumentPage,

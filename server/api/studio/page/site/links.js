@@ -34,6 +34,7 @@ export function sitePages(model) {
     }),
     { name: "webhooks", label: "Webhooks", note: "Requests to other systems", off, may: mayHooks },
     { name: "events", label: "Events", note: "Log of changes", off, may: mayHooks || mayHistory },
+    { name: "types", label: "Content types", note: "Schemas", off: "", may: model.mayServed("content-type", "write") },
     { name: "settings", label: "Settings", note: "site.yaml", off: "", may: model.maySite("settings", "read") },
   ].filter((page) => page.may);
 }

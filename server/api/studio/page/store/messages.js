@@ -18,6 +18,7 @@ export const PAGE = "page";
 export const PEOPLE = "people";
 export const SETTINGS = "settings";
 export const SIGN_IN = "sign-in";
+export const TYPES = "types";
 export const UNDO = "undo";
 
 /** @type {Message} */

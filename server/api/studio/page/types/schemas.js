@@ -1,0 +1,109 @@
+/** The schemas of the site, as content types and components, and requests that change them. */
+
+import { ask } from "../api.js";
+
+const CHANGES = "api/content-type-builder/changes";
+
+/**
+ * @typedef {import("../model.js").Attribute & {inversedBy?: string, unique?: boolean, deprecated?: any}} Attribute
+ * @typedef {{operation: string, [argument: string]: any}} Change
+ */
+
+/**
+ * @typedef {object} Schema
+ * @property {string} uid
+ * @property {string} name  The name in changes: the singular API id, or the uid of a component.
+ * @property {string} plural
+ * @property {string} label
+ * @property {"collectionType" | "singleType" | "component"} kind
+ * @property {boolean} localized
+ * @property {boolean} drafts
+ * @property {Record<string, Attribute>} attributes
+ */
+
+/**
+ * @typedef {object} Step  What one change does.
+ * @property {string} change
+ * @property {number} documents
+ * @property {string[]} notes
+ * @property {string[]} warnings
+ * @property {string[]} losses
+ * @property {number} lost
+ */
+
+/**
+ * @typedef {object} Plan
+ * @property {Step[]} changes
+ * @property {import("../file/changes.js").FileChange[]} files
+ * @property {number} total
+ * @property {string} etag
+ */
+
+/** Return all content types and components of the site. @param {AbortSignal} signal @returns {Promise<Schema[]>} */
+export async function loadSchemas(signal) {
+  const [types, components] = await Promise.all([
+    ask("api/content-type-builder/content-types", { signal }),
+    ask("api/content-type-builder/components", { signal }),
+  ]);
+  const own = types.data.filter((/** @type {any} */ { uid }) => uid.startsWith("api::")).map(typeOf);
+  return [...own, ...components.data.map(componentOf)];
+}
+
+/** @param {any} described @returns {Schema} */
+function typeOf({ uid, schema }) {
+  return {
+    uid,
+    name: schema.singularName,
+    plural: schema.pluralName,
+    label: schema.displayName,
+    kind: schema.kind,
+    localized: schema.pluginOptions?.i18n?.localized === true,
+    drafts: schema.draftAndPublish,
+    attributes: schema.attributes,
+  };
+}
+
+/** @param {any} described @returns {Schema} */
+function componentOf({ uid, schema }) {
+  const none = { plural: "", localized: false, drafts: false };
+  return { uid, name: uid, label: schema.displayName, kind: "component", attributes: schema.attributes, ...none };
+}
+
+/** Return what changes would do. @param {Change[]} changes @returns {Promise<Plan>} */
+export async function planChanges(changes) {
+  const answer = await ask(CHANGES, { method: "POST", query: { dryRun: "true" }, body: { data: { changes } } });
+  return { ...answer.data, etag: answer.etag };
+}
+
+/** Make the changes of a plan. @param {Change[]} changes @param {Plan} plan @param {boolean} lossy */
+export function makeChanges(changes, plan, lossy) {
+  return ask(CHANGES, { method: "POST", headers: { "If-Match": plan.etag }, body: { data: { changes, lossy } } });
+}
+
+/** @param {import("../model.js").Model} model */
+export function mayChangeTypes(model) {
+  const may = model.mayServed("content-type", "write") && model.maySite("source", "read");
+  return may && !model.isPast && (model.version.branch === "" || model.mayBranch("update"));
+}
+
+/** Return a description of an attribute, such as "string, required". @param {Attribute} attribute */
+export function describe(attribute) {
+  const { type, relation, target, component, components, multiple, repeatable, maxLength, pluginOptions } = attribute;
+  const kind = {
+    relation: `relation, ${relation}${target ? ` to ${shortName(target)}` : ""}`,
+    component: `${repeatable ? "list of components" : "component"} ${component}`,
+    dynamiczone: `dynamic zone of ${components?.join(", ")}`,
+    media: multiple ? "media files" : "media file",
+    enumeration: `one of ${attribute.enum?.join(", ")}`,
+  }[type] ?? type;
+  const flags = /** @type {const} */ (["required", "unique", "private"]).filter((flag) => attribute[flag]);
+  const more = [
+    ...flags,
+    ...(pluginOptions?.i18n?.localized ? ["localized"] : []),
+    ...(maxLength ? [`at most ${maxLength} characters`] : []),
+  ];
+  return [kind, ...more].join(", ");
+}
+
+/** Return the API id in the uid of a content type. @param {string} uid */
+export const shortName = (uid) => (uid.startsWith("api::") ? uid.split(".").at(-1) ?? uid : uid);

@@ -1,0 +1,157 @@
+/** Content types and components: their attributes and connections, and changes to them, each shown as a plan first. */
+
+import { addressTo } from "../addresses.js";
+import { useStudio } from "../context.js";
+import { Sortable } from "../form/sortable.js";
+import { navigate } from "../router.js";
+import { useHeading } from "../site/heading.js";
+import { Empty, Failure, Loading } from "../states.js";
+import { TYPES, clearMessage, showNotice, useMessage } from "../store/messages.js";
+import { useRequest } from "../store/requests.js";
+import { html, useEffect, useState } from "../vendor/preact.js";
+import { AttributeDialog } from "./attribute-dialog.js";
+import { PlanDialog } from "./plan-dialog.js";
+import { Relations } from "./relations.js";
+import { NewComponent, NewType, RenameSchema } from "./schema-dialogs.js";
+import { describe, loadSchemas, mayChangeTypes } from "./schemas.js";
+
+/**
+ * @typedef {import("./schemas.js").Schema} Schema
+ * @typedef {{title: string, changes: import("./schemas.js").Change[]}} Review
+ */
+
+const KINDS = { collectionType: "collection", singleType: "single document", component: "component" };
+
+/** @param {{params: URLSearchParams}} props */
+export function TypesPage({ params }) {
+  const { model, reload: reloadModel } = useStudio();
+  useHeading(model, "Content types");
+  const may = model.mayServed("content-type", "find");
+  const { at, branch } = model.version;
+  const { value, error, retry, reload } = useRequest(may ? `schemas ${at || branch}` : "", loadSchemas);
+  const message = useMessage(TYPES);
+  const [creating, setCreating] = useState(/** @type {"" | "type" | "component"} */ (""));
+  const [review, setReview] = useState(/** @type {Review | null} */ (null));
+  const schemas = value ?? [];
+  const schema = schemas.find(({ name }) => name === params.get("type")) ?? schemas[0];
+  const mayChange = mayChangeTypes(model);
+  const start = (/** @type {Review} */ wanted) => {
+    clearMessage(TYPES);
+    setCreating("");
+    setReview(wanted);
+  };
+  const done = async () => {
+    await reload();
+    reloadModel();
+    const [change] = review?.changes ?? [];
+    const named = change?.operation.startsWith("rename-") ? change.to
+      : change?.operation.startsWith("add-") ? change.type ?? change.component : "";
+    setReview(null);
+    showNotice(TYPES, "The change was made.");
+    if (named) navigate(addressTo("types", {}, { type: named }));
+  };
+  return html`<div class="page site-page types-page">
+    <header class="page-head">
+      <h1 tabindex="-1">Content types</h1>
+      ${mayChange && value && html`<button class="button" type="button"
+          onClick=${() => setCreating("type")}>New type</button>
+        <button class="button" type="button" onClick=${() => setCreating("component")}>New component</button>`}
+    </header>
+    <p class="site-told" role="status">${message.text}</p>
+    ${!may && html`<${Empty} title="Your role can't see content types">
+      An administrator can grant it with content-type: [find, write] and source: [read].<//>`}
+    ${may && !value && error && html`<${Failure} error=${error} again=${retry} />`}
+    ${may && !value && !error && html`<${Loading} />`}
+    ${schema && html`<${Chooser} schemas=${schemas} schema=${schema} />
+      <${SchemaView} key=${schema.uid} schema=${schema} schemas=${schemas} mayChange=${mayChange} start=${start} />`}
+    ${creating === "type" && html`<${NewType} close=${() => setCreating("")}
+      review=${(/** @type {any} */ changes) => start({ title: "Create the content type?", changes })} />`}
+    ${creating === "component" && html`<${NewComponent} close=${() => setCreating("")}
+      review=${(/** @type {any} */ changes) => start({ title: "Create the component?", changes })} />`}
+    ${review && html`<${PlanDialog} ...${review} close=${() => setReview(null)} done=${done} reload=${reload} />`}
+  </div>`;
+}
+
+/** @param {{schemas: Schema[], schema: Schema}} props */
+function Chooser({ schemas, schema }) {
+  const groups = [
+    { label: "Content types", shown: schemas.filter(({ kind }) => kind !== "component") },
+    { label: "Components", shown: schemas.filter(({ kind }) => kind === "component") },
+  ];
+  return html`<p class="field">
+    <label class="field-label" for="types-shown">Content type or component</label>
+    <select class="select" id="types-shown" value=${schema.name}
+      onChange=${(/** @type {any} */ event) => navigate(addressTo("types", {}, { type: event.currentTarget.value }))}>
+      ${groups.filter(({ shown }) => shown.length).map(({ label, shown }) => html`<optgroup key=${label} label=${label}>
+        ${shown.map(({ name, label: text }) => html`<option key=${name} value=${name}>${text} (${name})</option>`)}
+      </optgroup>`)}
+    </select>
+  </p>`;
+}
+
+/** @param {{schema: Schema, schemas: Schema[], mayChange: boolean, start: (review: Review) => void}} props */
+function SchemaView({ schema, schemas, mayChange, start }) {
+  const written = Object.keys(schema.attributes);
+  const [names, setNames] = useState(written);
+  const [editing, setEditing] = useState(/** @type {string | null} */ (null));
+  const [renaming, setRenaming] = useState(false);
+  useEffect(() => setNames(written), [written.join()]);
+  const isComponent = schema.kind === "component";
+  const isMoved = names.join() !== written.join();
+  /** @param {string[]} next */
+  const arrange = (next) => {
+    const removed = names.find((name) => !next.includes(name));
+    if (!removed) return setNames(next);
+    const change = { operation: "drop", attribute: `${schema.name}.${removed}` };
+    return start({ title: `Delete ${removed}?`, changes: [change] });
+  };
+  const remove = isComponent
+    ? { operation: "delete-component", component: schema.name }
+    : { operation: "delete-type", type: schema.name };
+  const facts = [KINDS[schema.kind], ...(schema.drafts ? ["drafts"] : []), ...(schema.localized ? ["localized"] : [])];
+  return html`<section aria-labelledby="types-heading" class="types-schema">
+    <h2 id="types-heading">${schema.label}</h2>
+    <p class="hint"><code>${schema.uid}</code>, ${facts.join(", ")}</p>
+    <h3>Attributes</h3>
+    ${mayChange
+      ? html`<${Sortable} id="types-attributes" items=${names} keyOf=${(/** @type {string} */ name) => name}
+          nameOf=${(/** @type {string} */ name) => name} change=${arrange}>
+          ${(/** @type {string} */ name) => html`<${AttributeRow} name=${name} schema=${schema}
+            edit=${() => setEditing(name)} />`}<//>`
+      : html`<ul class="types-list">${written.map((name) => html`<li key=${name}>
+          <${AttributeRow} name=${name} schema=${schema} /></li>`)}</ul>`}
+    ${!written.length && html`<p class="hint">No attributes yet.</p>`}
+    ${mayChange && html`<div class="account-actions">
+      <button class="button primary" type="button" onClick=${() => setEditing("")}>Add attribute</button>
+      ${isMoved && html`<button class="button" type="button" onClick=${() => start({
+        title: "Change the order?",
+        changes: [{ operation: "reorder", type: schema.name, attributes: names }],
+      })}>Save the order</button>`}
+      <button class="button" type="button" onClick=${() => setRenaming(true)}>Rename ${schema.label}</button>
+      <button class="button" type="button"
+        onClick=${() => start({ title: `Delete ${schema.label}?`, changes: [remove] })}>
+        Delete ${schema.label}</button>
+    </div>`}
+    <h3>Connections</h3>
+    <${Relations} schema=${schema} schemas=${schemas} />
+    ${editing !== null && html`<${AttributeDialog} schema=${schema} schemas=${schemas} name=${editing}
+      close=${() => setEditing(null)} review=${(/** @type {any} */ changes) => {
+        setEditing(null);
+        start({ title: editing ? `Change ${editing}?` : "Add the attribute?", changes });
+      }} />`}
+    ${renaming && html`<${RenameSchema} schema=${schema} close=${() => setRenaming(false)}
+      review=${(/** @type {any} */ changes) => {
+        setRenaming(false);
+        start({ title: `Rename ${schema.label}?`, changes });
+      }} />`}
+  </section>`;
+}
+
+/** @param {{name: string, schema: Schema, edit?: () => void}} props */
+function AttributeRow({ name, schema, edit }) {
+  const attribute = schema.attributes[name];
+  return html`<span class="types-row"><strong>${name}</strong>
+    <span class="hint">${attribute ? describe(attribute) : ""}</span>
+    ${edit && attribute && html`<button class="button" type="button" aria-label=${`Change ${name}`}
+      onClick=${edit}>Change</button>`}</span>`;
+}

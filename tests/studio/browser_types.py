@@ -1,0 +1,243 @@
+"""Content types in the studio: attributes, the plan of each change, and who may change what."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.git import commit_all, git
+from tests.servers import stop
+from tests.studio.browser_pages import SHOWN, SIZES, picture
+from tests.studio.browser_sign_in import add_user
+from tests.studio.conftest import Page, Studio, expect, signed_in_users
+
+PAPER = """\
+# What people read.
+kind: collectionType
+info: {singularName: paper, pluralName: papers, displayName: Paper}
+options: {draftAndPublish: true}
+attributes:
+  title: {type: string}
+  # Old.
+  pages: {type: string}
+  place: {type: relation, relation: manyToOne, target: api::place.place}
+"""
+PLACE = """\
+kind: collectionType
+info: {singularName: place, pluralName: places, displayName: Place}
+attributes:
+  name: {type: string}
+"""
+SITE = """\
+name: Harbour
+git: {commit: each}
+roles:
+  public: {auth: [callback]}
+  chief:
+    paper: [find, findOne, create, update, delete, readDraft, updateDraft]
+    place: [find, findOne]
+    content-type: [find, findOne, write]
+    source: [read]
+    branch: [find, create, update]
+  clerk: {paper: [find], content-type: [find]}
+  partly: {paper: [find, findOne], content-type: [find, write], source: [read]}
+  nobody: {paper: [find]}
+"""
+FILES = {
+    "content-types/paper.yaml": PAPER,
+    "content-types/place.yaml": PLACE,
+    "content/papers/a.yaml": "title: Tides  # ours\npages: '3'\n",
+    "content/papers/b.yaml": "title: Fog\npages: many\n",
+    "content/places/h.yaml": "name: Harbour\n",
+    "site.yaml": SITE,
+    ".gitignore": ".bifolio/\n",
+}
+USERS = {"chief": "chief", "second": "chief", "clerk": "clerk", "partly": "partly", "nobody": "nobody"}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
+    """A server of a site with a user in each role."""
+    studio = Studio(tmp_path_factory.mktemp("types"), files=FILES)
+    commit_all(studio.root)
+    git(studio.root, "branch", "rework")
+    for name, role in USERS.items():
+        add_user(studio, f"a-{name}", role)
+    studio.start()
+    yield studio
+    stop(studio.process)
+
+
+@pytest.fixture(scope="module")
+def sessions(site: Studio, browser: Any) -> dict[str, Any]:
+    """The browser state in which each user is signed in, by name."""
+    return signed_in_users(site, browser, USERS)
+
+
+@pytest.fixture
+def enter(site: Studio, sessions: dict[str, Any], new_page: Callable[..., Page]) -> Callable[..., Page]:
+    """A function that opens the page of content types as a user."""
+
+    def enter(name: str, query: str = "?type=paper", **options: Any) -> Page:
+        page = new_page(storage_state=sessions[name], **options)
+        page.goto(f"{site.url}/site/-/types{query}")
+        page.get_by_role("heading", level=1, name="Content types").wait_for()
+        return page
+
+    return enter
+
+
+def schema_of(site: Studio, name: str = "paper") -> str:
+    return (site.root / f"content-types/{name}.yaml").read_text()
+
+
+def plan_of(page: Page) -> Any:
+    """Return the dialog that shows a plan, when it has been loaded."""
+    dialog = page.get_by_role("dialog")
+    dialog.locator(".code").first.wait_for()
+    return dialog
+
+
+def apply(page: Page) -> None:
+    page.get_by_role("dialog").get_by_role("button", name="Apply").click()
+    page.get_by_text("The change was made.").wait_for()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_only_those_who_may_change_types_find_the_page(enter: Callable[..., Page]) -> None:
+    for name in ("chief", "clerk", "partly", "nobody"):
+        page = enter(name)
+        side = page.get_by_role("navigation", name="Content")
+        expect(side.get_by_role("link", name="Content types")).to_have_count(int(name in ("chief", "partly")))
+        if name == "nobody":
+            page.get_by_text("Your role can't see content types").wait_for()
+            continue
+        page.get_by_role("heading", level=2, name="Paper").wait_for()
+        expect(page.get_by_role("button", name="Add attribute")).to_have_count(
+            int(name in ("chief", "partly"))
+        )
+        page.context.close()
+    # This role may not read places, so the plan is refused.
+    page = enter("partly")
+    page.get_by_role("button", name="Remove title").click()
+    page.get_by_role("dialog").get_by_text("Forbidden").wait_for()
+    expect(page.get_by_role("button", name="Apply")).to_have_count(0)
+
+
+def test_attributes_are_added_renamed_and_reordered_with_the_keyboard(
+    enter: Callable[..., Page], site: Studio
+) -> None:
+    page = enter("chief")
+    page.get_by_role("button", name="Add attribute").press("Enter")
+    page.get_by_label("Name", exact=True).fill("subtitle")
+    page.get_by_label("Maximum length").fill("80")
+    page.keyboard.press("Enter")
+    expect(plan_of(page)).to_contain_text("subtitle:")
+    expect(page.get_by_role("dialog")).to_contain_text("0 document files change.")
+    apply(page)
+    page.get_by_role("button", name="Change title").press("Enter")
+    page.get_by_label("Name", exact=True).fill("headline")
+    page.keyboard.press("Enter")
+    expect(plan_of(page)).to_contain_text("headline: Tides  # ours")
+    expect(page.get_by_role("dialog")).to_contain_text("2 document files change.")
+    apply(page)
+    page.get_by_role("button", name="Move subtitle, with the arrow keys").focus()
+    for _ in range(2):
+        page.keyboard.press("ArrowUp")
+    page.get_by_role("button", name="Save the order").press("Enter")
+    plan_of(page)
+    apply(page)
+    assert "  headline: {type: string}\n  subtitle:\n" in schema_of(site)
+    assert "  # Old.\n  pages: {type: string}\n" in schema_of(site)
+    assert (site.root / "content/papers/a.yaml").read_text().startswith("headline: Tides  # ours\n")
+    # The form of a document has the new attributes without another visit.
+    page.get_by_role("navigation", name="Content").get_by_role("link", name=re.compile("^Paper")).click()
+    page.get_by_role("link", name="Tides").click()
+    page.get_by_role("textbox", name="Subtitle").wait_for()
+
+
+def test_two_people_at_the_same_type_see_each_others_change(enter: Callable[..., Page], site: Studio) -> None:
+    pages = [enter(name) for name in ("chief", "second")]
+    for page in pages:
+        page.get_by_role("button", name="Remove pages").click()
+        plan_of(page)
+    # Lost values must be allowed.
+    dialog = pages[1].get_by_role("dialog")
+    expect(dialog).to_contain_text("content/papers/b.yaml:2:8")
+    expect(dialog.get_by_role("button", name="Apply")).to_be_disabled()
+    dialog.get_by_label("Lose 2 values").check()
+    pages[0].keyboard.press("Escape")
+    pages[0].get_by_role("button", name="Change pages").click()
+    pages[0].get_by_label("Required").check()
+    pages[0].get_by_role("button", name="Show the plan").click()
+    plan_of(pages[0])
+    apply(pages[0])
+    dialog.get_by_role("button", name="Apply").click()
+    dialog.get_by_text("Content types or documents have changed meanwhile.").wait_for()
+    expect(dialog).to_contain_text("required: true")
+    expect(dialog.get_by_label("Lose 2 values")).not_to_be_checked()
+    dialog.get_by_label("Lose 2 values").check()
+    apply(pages[1])
+    assert "pages" not in schema_of(site)
+
+
+def test_a_lost_answer_is_followed_by_the_present_state(enter: Callable[..., Page], site: Studio) -> None:
+    page = enter("chief", "?type=place")
+    page.get_by_role("button", name="Change name").click()
+    page.get_by_label("Name", exact=True).fill("label")
+    page.get_by_role("button", name="Show the plan").click()
+    plan_of(page)
+
+    def lose(route: Any) -> None:
+        route.fetch()  # The server makes the change, but its answer doesn't arrive.
+        route.abort()
+
+    page.route(re.compile("/changes$"), lose)
+    page.get_by_role("dialog").get_by_role("button", name="Apply").click()
+    page.get_by_text("The server did not answer").wait_for()
+    page.unroute(re.compile("/changes$"))
+    page.get_by_role("button", name="Check again").click()
+    page.get_by_text('has no attribute "name"').wait_for()
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_role("button", name="Change label").wait_for()
+    assert "label: Harbour" in (site.root / "content/places/h.yaml").read_text()
+
+
+def test_a_new_type_is_made_on_a_branch(enter: Callable[..., Page], site: Studio) -> None:
+    page = enter("chief", "?branch=rework")
+    page.get_by_role("button", name="New type").click()
+    page.get_by_label("Name of one document").fill("story")
+    page.get_by_label("Name of several documents").fill("stories")
+    page.get_by_role("button", name="Show the plan").click()
+    expect(plan_of(page)).to_contain_text("This changes the branch rework.")
+    apply(page)
+    page.get_by_role("heading", level=2, name="story").wait_for()
+    assert "stories" in git(site.root, "show", "rework:content-types/story.json")
+    assert not (site.root / "content-types/story.json").exists()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_and_its_dialogs_are_accessible_at_every_size(
+    scheme: str, enter: Callable[..., Page], check_access: Callable[[Page], None]
+) -> None:
+    page = enter("chief", color_scheme=scheme)
+    connections = page.get_by_role("group", name="Connections of Paper")
+    expect(connections.get_by_role("link", name="Place: place, manyToOne")).to_have_count(1)
+    for size, (width, height) in SIZES.items():
+        page.set_viewport_size({"width": width, "height": height})
+        check_access(page)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), size
+        picture(page, f"types-{scheme}{SHOWN[size]}")
+        for button in ("Add attribute", "New type", "New component", "Rename Paper", "Remove place"):
+            page.get_by_role("button", name=button).click()
+            dialog = page.get_by_role("dialog")
+            if button.startswith("Remove"):
+                plan_of(page)
+            check_access(page)
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (size, button)
+            page.keyboard.press("Escape")
+            expect(dialog).to_have_count(0)
+    connections.get_by_role("link", name="Place: place, manyToOne").focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", level=2, name="Place").wait_for()
