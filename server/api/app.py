@@ -54,7 +54,7 @@ from server.api.studio import routes as studio
 from server.errors import HTTP_NAMES, ContentCodingError
 from server.history.past import PastStates
 from server.service.branches import SiteBranches
-from server.service.media_files import MediaFiles
+from server.service.media.files import MediaFiles
 from server.service.public_site.redirects import Redirects
 from server.service.write import Writes
 from server.site.site import Site

@@ -12,9 +12,9 @@ import click
 from server.config.reader import read_settings
 from server.errors import SetupError
 from server.service.authorship import caller_of_command, writes_of_command
-from server.service.image_parameters import problem_of_url
-from server.service.image_signatures import sign_url
-from server.service.media_moves import Moved, pull, push
+from server.service.images.parameters import problem_of_url
+from server.service.images.signatures import sign_url
+from server.service.media.bucket_transfer import TransferResult, pull, push
 from server.service.opening import Mode, OpenSite, open_site
 from server.site.site import Site
 from server.storage.bucket.opening import open_bucket
@@ -138,7 +138,7 @@ def _open(root: Path, mode: Mode) -> tuple[OpenSite, "Bucket"]:
     return opened, bucket
 
 
-def _report_moved(moved: Moved, verb: str, site: Site) -> None:
+def _report_moved(moved: TransferResult, verb: str, site: Site) -> None:
     """Report the moved files. Exit with status 1 if some were not moved."""
     store = site.state.settings.media.store
     click.echo(f"{moved.files:,} files {verb} {store} ({_size(moved.bytes)})")

@@ -20,7 +20,7 @@ from server.index.sort import component_sorter, sort_each, sorter
 from server.query.ast import NO_FILTER, Node, Page, Query, Selection
 from server.query.parse import pagination
 from server.schema.model import PLACEHOLDER, UPLOAD, Type
-from server.service.custom_formats import custom_formats
+from server.service.images.custom_formats import custom_formats
 from server.storage.images.variants import PLACEHOLDER_FIELDS
 
 Row = tuple[Any, ...]

@@ -17,10 +17,10 @@ from PIL import Image, ImageFilter
 from server.config.transformation import PARAMETERS
 from server.errors import BusyError
 from server.history.past import PastStates
-from server.service.image_signatures import SIGNATURE, sign_url
-from server.service.images import ClientRequest, Images
-from server.service.media_files import MediaFiles
-from server.service.media_versions import VERSION_PARAMETER
+from server.service.images.by_url import ClientRequest, Images
+from server.service.images.signatures import SIGNATURE, sign_url
+from server.service.media.files import MediaFiles
+from server.service.media.versions import VERSION_PARAMETER
 from server.storage.bucket.site_bucket import SiteBucket
 from server.storage.images.cache import size_of_image
 from server.storage.images.kinds import ImageSize
@@ -466,7 +466,7 @@ def measured_keys(monkeypatch: pytest.MonkeyPatch, during: Callable[[], object] 
         during()
         return size_of_image(file, ending)
 
-    monkeypatch.setattr("server.service.images.size_of_image", measure)
+    monkeypatch.setattr("server.service.images.by_url.size_of_image", measure)
     return found
 
 

@@ -646,7 +646,7 @@ def test_no_link_that_is_put_in_the_place_of_a_picture_is_followed(api: Api) -> 
 def test_one_upload_of_many_pictures_scales_no_longer_than_others_can_wait(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("server.service.uploads.SCALING_TIMEOUT_S", 0.01)
+    monkeypatch.setattr("server.service.media.uploads.SCALING_TIMEOUT_S", 0.01)
     files = upload(api, (picture(), "a.png"), (picture(610), "b.png"), (picture(620), "c.png")).body
     assert [file["formats"] is None for file in files] == [False, True, True]
     scaling = Runner([ScalePictures(api.site, Timing())])

@@ -8,7 +8,7 @@ from server.api.operations.json_schema import TEXT, JsonSchema, list_of, object_
 from server.config.model import Settings
 from server.documents.blocks import BLOCK_TYPES, NODES
 from server.query.operators import LOGIC, OPERATORS, Operator
-from server.service.custom_formats import custom_formats
+from server.service.images.custom_formats import custom_formats
 from server.write.relation_input import OPERATIONS, POSITIONS
 
 _ID: JsonSchema = {"type": "string", "minLength": 1, "description": "A documentId."}

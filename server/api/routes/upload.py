@@ -30,11 +30,11 @@ from server.paths import STATE_FOLDER, state_folder
 from server.query.ast import Query
 from server.schema.model import UPLOAD
 from server.service.cache_tags import tags_of_document, tags_of_list, tags_of_types
-from server.service.media_library import UNUSED, find_in_library, folders, usage
-from server.service.media_moving import move_file, preview_move
+from server.service.media.library import UNUSED, find_in_library, folders, usage
+from server.service.media.moving import move_file, preview_move
+from server.service.media.uploads import Uploads, find_file, find_files, read_file_query, render, view_of
 from server.service.read import Caller
 from server.service.render import dumps, list_answer
-from server.service.uploads import Uploads, find_file, find_files, read_file_query, render, view_of
 from server.service.write import Writes
 from server.site.site import Site
 from server.storage.bucket.site_bucket import SiteBucket

@@ -18,9 +18,9 @@ from server.documents.ids import to_nfc
 from server.errors import RateLimitError
 from server.paths import UPLOADS_URL
 from server.service.cache_tags import tags_of_file
-from server.service.images import BucketUrl, ClientRequest, Images, Redirect
-from server.service.media_files import MediaFile, MediaFiles
-from server.service.media_versions import is_version, read_version
+from server.service.images.by_url import BucketUrl, ClientRequest, Images, Redirect
+from server.service.media.files import MediaFile, MediaFiles
+from server.service.media.versions import is_version, read_version
 from server.site.loading import cores
 from server.storage.file_digests import sha256_of
 

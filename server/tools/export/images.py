@@ -15,9 +15,9 @@ from server.errors import ApiError
 from server.history.past import PastStates
 from server.index.snapshot import apply
 from server.paths import UPLOADS_URL
-from server.service.custom_formats import custom_formats
-from server.service.images import ClientRequest, Images
-from server.service.media_files import MediaFile, MediaFiles
+from server.service.images.by_url import ClientRequest, Images
+from server.service.images.custom_formats import custom_formats
+from server.service.media.files import MediaFile, MediaFiles
 from server.site.loading import cores
 from server.site.site import Site, State
 from server.storage.bucket.site_bucket import SiteBucket

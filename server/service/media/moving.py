@@ -14,10 +14,10 @@ from server.query.ast import Query
 from server.schema.model import UPLOAD
 from server.service.document_write import Verb, permit
 from server.service.dry_run import FileChange
+from server.service.media.uploads import MAY_DELETE, MAY_UPLOAD, find_file, render
 from server.service.read import Caller
 from server.service.renaming import message_of_rename
 from server.service.undo_permission import sight_of_files
-from server.service.uploads import MAY_DELETE, MAY_UPLOAD, find_file, render
 from server.service.write import UndoOffer, Writes
 from server.storage.media import media_key
 from server.storage.undo import Permit
@@ -29,7 +29,7 @@ FORBIDDEN_MESSAGE = "Your role is not allowed to change all documents that use t
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class MoveResult:
     """A moved file as JSON, the number of changed files of documents, and the links that were not changed.
 
     Files that the caller may not see are not counted.
@@ -44,7 +44,7 @@ class Moved:
 
 def move_file(
     writes: Writes, caller: Caller, key: str, body: object, message: str = "", *, undo: bool = False
-) -> Moved:
+) -> MoveResult:
     """Move a media file to the folder and file name in a request body.
 
     Raises NotFoundError, ValidationError or ConflictError. Raises ForbiddenError if the caller may not change
@@ -60,7 +60,7 @@ def move_file(
     may_see = sight_of_files(caller)
     links = [link for link in renamed.links if may_see(link.path)]
     documents = sum(map(may_see, renamed.references))
-    return Moved(shown, documents, links, outcome.commit, outcome.undo)
+    return MoveResult(shown, documents, links, outcome.commit, outcome.undo)
 
 
 def preview_move(writes: Writes, caller: Caller, key: str, body: object) -> Sequence[FileChange]:

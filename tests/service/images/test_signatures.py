@@ -12,7 +12,7 @@ from server.auth.session_key import rotate_key
 from server.commands.cli import main
 from server.config.transformation import PARAMETERS
 from server.errors import SetupError
-from server.service.image_signatures import is_signed, sign_url
+from server.service.images.signatures import is_signed, sign_url
 from tests.api.test_images import UPLOADS, fetch, shown
 from tests.api.test_upload import FILES
 from tests.sites import make, write

@@ -7,7 +7,7 @@ from typing import Any
 from server.config.media import MediaSettings
 from server.config.transformation import AUTO, MEDIA_TYPES, PRESET, Transformation
 from server.documents.document import Document
-from server.service.media_versions import VERSION_PARAMETER, version_of_image, with_focus
+from server.service.media.versions import VERSION_PARAMETER, version_of_image, with_focus
 from server.storage.bucket.stored import object_of
 from server.storage.images.errors import SizeLimitError
 from server.storage.images.kinds import ImageSize

@@ -17,7 +17,7 @@ from server.config.transformation import (
 )
 from server.errors import ValidationError
 from server.paths import UPLOADS, UPLOADS_URL
-from server.service.image_signatures import SIGNATURE
+from server.service.images.signatures import SIGNATURE
 from server.storage.images.variants import split_variant_path
 from server.storage.media import SIDECAR_SUFFIX
 

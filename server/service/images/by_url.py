@@ -25,10 +25,10 @@ from server.config.transformation import (
 from server.documents.document import Document
 from server.errors import ForbiddenError, NotFoundError, ValidationError
 from server.index.snapshot import Snapshot
-from server.service.image_parameters import check_sides, nearest_width, read_parameters, with_width
-from server.service.image_signatures import SIGNATURE, is_signed, signature
-from server.service.media_files import MediaFile, MediaFiles
-from server.service.media_versions import read_version, version_of_image, with_focus
+from server.service.images.parameters import check_sides, nearest_width, read_parameters, with_width
+from server.service.images.signatures import SIGNATURE, is_signed, signature
+from server.service.media.files import MediaFile, MediaFiles
+from server.service.media.versions import read_version, version_of_image, with_focus
 from server.storage.bucket.shared_images import SharedImage, SharedImages
 from server.storage.files import FileMark, file_mark, file_mark_of
 from server.storage.images.cache import size_of_image

@@ -1,4 +1,4 @@
-"""Moving media files between the disk and the bucket, in batches."""
+"""Transfer of media files between the disk and the bucket, in batches."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -38,7 +38,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class TransferResult:
     """The number of files and bytes that were moved, and the last commit made.
 
     `left` contains the path of each file that was not moved, and the reason.
@@ -84,7 +84,7 @@ class _Fetched:
     source: Path
 
 
-def pull(writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress) -> Moved:
+def pull(writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress) -> TransferResult:
     """Move all media files from the bucket to content/uploads/.
 
     Raises BucketError, or any error of `Writes.make`.
@@ -113,7 +113,7 @@ def pull(writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress) -
                 commit = writes.make(caller, _put, batch, message=message).commit
             count += len(batch)
     progress(len(pending), len(pending))
-    return Moved(count, size, tuple(skipped), commit)
+    return TransferResult(count, size, tuple(skipped), commit)
 
 
 def _put(batch: Sequence[_Fetched], context: Context) -> int:
@@ -155,7 +155,7 @@ class _Batch:
 
 def push(
     writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress, *, keep: bool = False
-) -> Moved:
+) -> TransferResult:
     """Upload all media files to the bucket, and delete the local files unless `keep` is set.
 
     Raises BucketError, or any error of `Writes.make`.
@@ -185,7 +185,7 @@ def push(
             commit = writes.make(caller, _describe, _Batch(sent, keep), message=message).commit
         count, size = count + len(sent), size + sum(sent_file.stored.object.size for sent_file in sent)
     progress(len(pending), len(pending))
-    return Moved(count, size, tuple(skipped), commit)
+    return TransferResult(count, size, tuple(skipped), commit)
 
 
 def _lacks_formats(document: Document, placeholders: bool) -> bool:

@@ -14,8 +14,8 @@ from server.index.media_usage import Place, places_in, without_copies
 from server.query.ast import Query
 from server.query.qs import read_boolean
 from server.schema.model import title_of
+from server.service.media.uploads import find_file, view_of
 from server.service.read import Caller
-from server.service.uploads import find_file, view_of
 from server.storage.media import media_key
 
 MAX_USES = 100  # maximum number of documents in one response

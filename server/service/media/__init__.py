@@ -1,0 +1,1 @@
+"""Media files: the library, uploads, moves, and the transfer between the disk and the bucket."""
