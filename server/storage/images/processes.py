@@ -57,7 +57,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """What a decoder made: the image's size and format, and the SHA-256 digests of the image and its source.
+    """A decoder's result: the new image's size and format, and the SHA-256 digests of it and of its source.
 
     The decoder computes the digests, because it has a lower priority than the threads that handle requests.
     """
