@@ -76,7 +76,7 @@ class Transformation:
       for the point that the image's description sets.
     - `enlarges`: whether the result may have more pixels than the image.
     - `ratio`: width divided by height, which determines a side that is None.
-    - `width_range`, `height_range`: the least and the most, in CSS pixels, for a side that is None. If the
+    - `width_range`, `height_range`: minimum and maximum, in CSS pixels, of a side that is None. If the
       image's ratio would give another length, the image is cropped.
     - `rectangle`: the part of the image to use: left, top, width and height, in the image's pixels.
     - `keeps_detail`: whether to keep the part with the most detail in view, instead of `focus`.
@@ -128,17 +128,17 @@ def _in_pixels(limits: tuple[int, int] | None, dpr: float) -> tuple[int, int] | 
     return limits and (max(1, round(limits[0] * dpr)), max(1, round(limits[1] * dpr)))
 
 
-def _whole(name: str, text: str, most: int) -> int:
+def _whole(name: str, text: str, maximum: int) -> int:
     number = int(text) if _WHOLE_NUMBER.fullmatch(text) else 0
-    if not 1 <= number <= most:
-        raise TransformationError(name, f"a whole number from 1 to {most}", text)
+    if not 1 <= number <= maximum:
+        raise TransformationError(name, f"a whole number from 1 to {maximum}", text)
     return number
 
 
-def _decimal(name: str, text: str, least: float, most: float) -> float:
+def _decimal(name: str, text: str, minimum: float, maximum: float) -> float:
     number = float(text) if _DECIMAL.fullmatch(text) else -1.0
-    if not least <= number <= most:
-        raise TransformationError(name, f"a number from {least:g} to {most:g}", text)
+    if not minimum <= number <= maximum:
+        raise TransformationError(name, f"a number from {minimum:g} to {maximum:g}", text)
     return number
 
 
@@ -196,12 +196,12 @@ def _read_rectangle(wanted: Transformation, name: str, text: str) -> Transformat
     return replace(wanted, rectangle=(left, top, width, height))
 
 
-def _read_limit(*, is_width: bool, is_most: bool) -> Change:
+def _read_limit(*, is_width: bool, is_maximum: bool) -> Change:
     def read(wanted: Transformation, name: str, text: str) -> Transformation:
         limit = _whole(name, text, MAX_SIDE_PIXELS)
         so_far = wanted.width_range if is_width else wanted.height_range
-        least, most = so_far or (1, MAX_SIDE_PIXELS)
-        limits = (least, limit) if is_most else (limit, most)
+        minimum, maximum = so_far or (1, MAX_SIDE_PIXELS)
+        limits = (minimum, limit) if is_maximum else (limit, maximum)
         return replace(wanted, width_range=limits) if is_width else replace(wanted, height_range=limits)
 
     return read
@@ -235,10 +235,10 @@ _READERS: Mapping[str, Change] = {
     "crop": _read_crop,
     "ar": _read_ratio,
     "rect": _read_rectangle,
-    "min-w": _read_limit(is_width=True, is_most=False),
-    "max-w": _read_limit(is_width=True, is_most=True),
-    "min-h": _read_limit(is_width=False, is_most=False),
-    "max-h": _read_limit(is_width=False, is_most=True),
+    "min-w": _read_limit(is_width=True, is_maximum=False),
+    "max-w": _read_limit(is_width=True, is_maximum=True),
+    "min-h": _read_limit(is_width=False, is_maximum=False),
+    "max-h": _read_limit(is_width=False, is_maximum=True),
 }
 # Short names of parameters, as in imgix.
 ALIASES: Mapping[str, str] = {"w": "width", "h": "height", "q": "quality", "fm": "format"}

@@ -43,7 +43,7 @@ def _middle(amounts: Sequence[float], share: float) -> float:
     count = max(1, min(len(amounts), round(len(amounts) * share)))
     sums = [0.0, *accumulate(amounts)]
     windows = [sums[start + count] - sums[start] for start in range(len(amounts) - count + 1)]
-    most = max(windows)
+    largest = max(windows)
     # Of windows that are equally good, such as all windows of a plain image, take the middle one.
-    best = [start for start, window in enumerate(windows) if window >= most - 1e-6 * max(most, 1.0)]
+    best = [start for start, window in enumerate(windows) if window >= largest - 1e-6 * max(largest, 1.0)]
     return (best[len(best) // 2] + count / 2) / len(amounts)

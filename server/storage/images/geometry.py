@@ -84,8 +84,8 @@ def _sides(image: ImageSize, transformation: Transformation) -> tuple[int | None
 
 def _limit_if_outside(side: float, limits: tuple[int, int]) -> int | None:
     """Return the nearest limit if a side is outside of its range, or None."""
-    least, most = limits
-    return None if least <= round(side) <= most else least if side < least else most
+    lowest, highest = limits
+    return None if lowest <= round(side) <= highest else lowest if side < lowest else highest
 
 
 def _within_image(image: ImageSize, width: int, height: int, transformation: Transformation) -> ImageSize:
@@ -100,13 +100,13 @@ def _cover(image: ImageSize, size: ImageSize, focus: tuple[float, float]) -> Lay
     factor = max(size.width / image.width, size.height / image.height)
     inner_width = min(size.width / factor, image.width)
     inner_height = min(size.height / factor, image.height)
-    left = _within(focus[0] * image.width - inner_width / 2, image.width - inner_width)
-    top = _within(focus[1] * image.height - inner_height / 2, image.height - inner_height)
+    left = _clamp(focus[0] * image.width - inner_width / 2, image.width - inner_width)
+    top = _clamp(focus[1] * image.height - inner_height / 2, image.height - inner_height)
     return Layout((left, top, left + inner_width, top + inner_height), size, size)
 
 
-def _within(start: float, most: float) -> float:
-    return min(max(start, 0.0), most)
+def _clamp(start: float, maximum: float) -> float:
+    return min(max(start, 0.0), maximum)
 
 
 def _scaled(image: ImageSize, factor: float) -> ImageSize:

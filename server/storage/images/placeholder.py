@@ -8,15 +8,15 @@ from PIL import Image
 
 from server.storage.images.transform import flatten, to_interpolable
 
-_SIDE = 32  # Images are reduced to this size first, because a placeholder shows no more detail.
-_DETAIL = 4  # components along the longer side; those along the shorter side follow from the ratio
-_COLORS = 8  # colors of the palette from which the main color is chosen
+_MAX_SIDE_PIXELS = 32  # Images are reduced to this size first, because a placeholder shows no more detail.
+_COMPONENTS = 4  # along the longer side; the number along the shorter side follows from the ratio
+_PALETTE_COLORS = 8  # colors of the palette from which the main color is chosen
 
 
 def make_placeholder(image: Image.Image) -> dict[str, str]:
     """Return an image's BlurHash as `placeholder`, and its main color as `color`, such as `#5b7f95`."""
     small = _flat(image)
-    small.thumbnail((_SIDE, _SIDE))
+    small.thumbnail((_MAX_SIDE_PIXELS, _MAX_SIDE_PIXELS))
     across, down = _components(*small.size)
     data = small.tobytes()
     row = 3 * small.width
@@ -27,18 +27,18 @@ def make_placeholder(image: Image.Image) -> dict[str, str]:
 def _flat(image: Image.Image) -> Image.Image:
     """Return a small copy with 8 bits for each color, on a white background."""
     small = to_interpolable(image)
-    small = small.reduce(max(1, min(small.size) // (4 * _SIDE)))
+    small = small.reduce(max(1, min(small.size) // (4 * _MAX_SIDE_PIXELS)))
     return flatten(small.convert("RGBA") if "A" in small.getbands() else small)
 
 
 def _components(width: int, height: int) -> tuple[int, int]:
-    shorter = max(1, round(_DETAIL * min(width, height) / max(width, height)))
-    return (_DETAIL, shorter) if width >= height else (shorter, _DETAIL)
+    shorter = max(1, round(_COMPONENTS * min(width, height) / max(width, height)))
+    return (_COMPONENTS, shorter) if width >= height else (shorter, _COMPONENTS)
 
 
 def _main_color(image: Image.Image) -> str:
     """Return the most frequent color, after similar colors have been merged."""
-    reduced = image.quantize(_COLORS)
+    reduced = image.quantize(_PALETTE_COLORS)
     counts = reduced.histogram()
     start = 3 * counts.index(max(counts))
     palette = reduced.getpalette() or []

@@ -112,20 +112,20 @@ def _save_frames(file: IO[bytes], size: tuple[int, int], path: Path) -> None:
     first.save(path, "GIF", save_all=True, append_images=rest, duration=durations, disposal=2, **loop)
 
 
-def _bound() -> None:
+def _limit_process() -> None:
     # The soft CPU limit is lower than the hard limit, so the process is killed by SIGXCPU, not SIGKILL.
-    for limit, most in (
+    for resource_id, limits in (
         (resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES)),
         (resource.RLIMIT_CPU, (MAX_CPU_S, MAX_CPU_S + 1)),
     ):
         with suppress(OSError, ValueError):
-            resource.setrlimit(limit, most)
+            resource.setrlimit(resource_id, limits)
     os.nice(NICENESS)
 
 
 def main() -> None:
     """Resize the image read from standard input."""
-    _bound()
+    _limit_process()
     folder, extension, max_pixels = sys.argv[1:]
     try:
         made = scale(sys.stdin.buffer, Path(folder), extension, int(max_pixels))

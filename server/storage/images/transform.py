@@ -101,13 +101,13 @@ class _LargerError(Exception):
 
 
 class _LimitedFile(BytesIO):
-    def __init__(self, most: int) -> None:
+    def __init__(self, max_bytes: int) -> None:
         super().__init__()
-        self._most = most
+        self._max_bytes = max_bytes
 
     def write(self, data: Any) -> int:
         written = super().write(data)
-        if self.tell() > self._most:
+        if self.tell() > self._max_bytes:
             raise _LargerError()
         return written
 
@@ -274,8 +274,8 @@ def conversion_to_srgb(profile: bytes, mode: str) -> ImageCms.ImageCmsTransform 
         return conversion
     converted = ImageCms.applyTransform(_SOME_COLORS, conversion)
     difference = ImageChops.difference(_SOME_COLORS, converted or _SOME_COLORS)
-    most = max(channel[1] for channel in difference.getextrema())  # type: ignore[index]
-    return conversion if most > _ROUNDING_STEPS else None
+    largest = max(channel[1] for channel in difference.getextrema())  # type: ignore[index]
+    return conversion if largest > _ROUNDING_STEPS else None
 
 
 def _put_on_canvas(image: Image.Image, layout: Layout, format_: str) -> Image.Image:
