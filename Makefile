@@ -23,8 +23,8 @@ serve: .venv/.ready ## Serve this repository's own site on http://127.0.0.1:1337
 collect: .venv/.ready-dev ## Import all tests, so that the processes of make test need not compile each of them again
 	$(BIN)/pytest --collect-only -q >.venv/collect.log 2>&1 || (tail -n 100 .venv/collect.log; false)
 
-test: .venv/.ready-dev ## Run the tests, in three processes
-	$(BIN)/pytest -n 3 --dist worksteal --durations 20 --durations-min 1
+test: .venv/.ready-dev ## Run the tests, in four processes
+	$(BIN)/pytest -n 4 --dist worksteal --durations 20 --durations-min 1
 
 PACKAGES := $(sort $(foreach file,$(wildcard tests/*/test_*.py),$(word 2,$(subst /, ,$(file)))))
 ifneq ($(filter test-quick,$(MAKECMDGOALS)),)
