@@ -215,6 +215,13 @@ def test_a_new_type_is_made_on_a_branch(enter: Callable[..., Page], site: Studio
     page.get_by_role("heading", level=2, name="story").wait_for()
     assert "stories" in git(site.root, "show", "rework:content-types/story.json")
     assert not (site.root / "content-types/story.json").exists()
+    # The values of an enumeration are those of the documents.
+    page.get_by_label("Content type or component").select_option("paper")
+    page.get_by_role("button", name="Change title").click()
+    page.get_by_label("Type", exact=True).select_option("enumeration")
+    page.get_by_role("button", name="Show the plan").click()
+    expect(plan_of(page)).to_contain_text("Tides")
+    expect(page.get_by_role("dialog")).to_contain_text("type: enumeration")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -41,7 +41,7 @@ export function AttributeDialog({ schema, schemas, name, close, review }) {
       ${old ? html`<${Retype} old=${old} ...${input} />`
         : html`<${Choice} ...${input} name="type" label="Type" choices=${TYPES} />`}
       ${!old && html`<${Links} schemas=${schemas} ...${input} />`}
-      <${Options} schema=${schema} isNew=${!old} ...${input} />
+      <${Options} schema=${schema} old=${old} ...${input} />
       <div class="dialog-actions">
         <button class="button" type="button" onClick=${close}>Cancel</button>
         <button class="button primary" type="submit" disabled=${!changes.length}>Show the plan</button>
@@ -56,7 +56,9 @@ function Retype({ old, values, set }) {
     : old.type === "media" || old.type === "component" ? ["one", "many"]
     : SCALARS.filter((type) => type === old.type || type !== "password");
   if (old.type === "dynamiczone" || old.type === "password" || old.mappedBy) return null;
-  return html`<${Choice} values=${values} set=${set} name="word" label="Type" choices=${choices} />`;
+  // A type from a plugin or an old schema is not in the list.
+  const all = [...new Set([wordOf(old), ...choices])];
+  return html`<${Choice} values=${values} set=${set} name="word" label="Type" choices=${all} />`;
 }
 
 /**
@@ -86,13 +88,15 @@ function Links({ schemas, values, set }) {
   return values.type === "media" && html`<${Flag} ...${input} name="multiple" label="Several files" />`;
 }
 
-/** @param {{schema: Schema, isNew: boolean, values: Values, set: (part: Values) => void}} props */
-function Options({ schema, isNew, values, set }) {
+/** @param {{schema: Schema, old?: Attribute, values: Values, set: (part: Values) => void}} props */
+function Options({ schema, old, values, set }) {
   const input = { values, set };
   const type = typeOf(values);
-  const mayLocalize = isNew && schema.localized && type !== "relation" && type !== "uid";
+  const isConverted = old !== undefined && old.type !== type;
+  const mayLocalize = !old && schema.localized && type !== "relation" && type !== "uid";
   return html`
-    ${type === "enumeration" && html`<${Input} ...${input} name="enum" label="Values, one a line" lines required />`}
+    ${type === "enumeration" && html`<${Input} ...${input} name="enum" label="Values, one a line" lines
+      required=${!isConverted} hint=${isConverted ? "If this is empty, the values of all documents are used." : ""} />`}
     ${type === "uid" && html`<${Choice} ...${input} name="targetField" label="Derived from"
       choices=${["", ...Object.keys(schema.attributes)]} />`}
     ${TEXT.includes(type) && html`<${Input} ...${input} name="maxLength" label="Maximum length" type="number"
