@@ -114,7 +114,7 @@ function Row({ event }) {
   const { model } = useStudio();
   const type = event.model ? model.typeNamed(event.model) : undefined;
   const { documentId: id, locale, changed } = event;
-  const params = type?.localized && locale ? { locale } : {};
+  const params = /** @type {Record<string, string>} */ (type?.localized && locale ? { locale } : {});
   const to = type && id && event.event !== "entry.delete" ? addressTo("document", { type: type.name, id }, params) : "";
   const about = [type?.label ?? event.model, id, locale].filter(Boolean).join(" · ");
   return html`<li class="account-row">
