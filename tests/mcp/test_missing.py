@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.mcp.agents import Agent
+from tests.mcp.agents import Agent, valid
 from tests.mcp.conftest import Make
 from tests.sites import Api, collection, documents, make, translated
 
@@ -59,3 +59,32 @@ def test_the_history_of_a_missing_document_names_a_similar_one(make_site: Make, 
     called = Agent(make_site(), "full").call(tool, type="article", documentId="fgo", **arguments)
     assert called.error["status"] == 404
     assert 'There is no article "fgo"; did you mean "fog"?' in called.line
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("notes/fgo.json", 'is no file "content/notes/fgo.json"; did you mean "content/notes/fog.json"?'),
+        ("notes/fog.fr.json", 'did you mean "content/notes/fog.json"?'),
+        ("notes/tide.json", 'did you mean "content/notes/tide.draft.json"?'),
+        ("notes/zebra.json", "find lists the documents"),
+        ("note/fog.json", "is not the path of a document's file; find lists the documents"),
+    ],
+)
+def test_a_missing_file_is_told_from_similar_ones(api: Api, path: str, says: str) -> None:
+    called = Agent(api).call("read_file", path=f"content/{path}")
+    assert called.error["status"] == 404
+    assert says in called.line
+
+
+def test_check_names_paths_of_no_document(make_site: Make) -> None:
+    api = make_site(", text: summary")
+    api.token("checker", may=["problems.find", "article.find"])
+    paths = ["content/articles/fog.json", "content/articles/fgo.json", "articles/fog.json", "site.yaml"]
+    checked = valid("check", Agent(api).call("check", paths=paths))
+    assert checked.content["unknownPaths"] == paths[1:3]
+    assert checked.line.endswith(f"No document has the path {paths[1]} or {paths[2]}.")
+    many = Agent(api).call("check", paths=[f"content/articles/x{n}.json" for n in range(5)])
+    assert many.line.endswith("x2.json or 2 others; see unknownPaths.")
+    assert "unknownPaths" not in Agent(api).call("check", paths=paths[0]).content
+    assert "unknownPaths" not in Agent(api, "checker").call("check", paths=paths).content

@@ -130,7 +130,20 @@ def test_search_finds_documents_of_some_types(agent: Agent) -> None:
     ("tool", "arguments", "status", "says"),
     [
         ("find", {}, 400, '"type" is missing'),
-        ("find", {"type": 7}, 400, '"type" must be a string'),
+        ("find", {"type": 7}, 400, '"type" must be a string, not an integer'),
+        (
+            "find",
+            {"type": "tag", "page": 1.5},
+            400,
+            '"page" must be an integer, not a number with a fraction',
+        ),
+        ("write", {"operations": "[]"}, 400, '"operations" must be a list, not a string'),
+        (
+            "write",
+            {"operations": [{"action": "create", "type": "tag", "data": "{}"}]},
+            400,
+            '"operations"[0]: "data" must be an object, not a string',
+        ),
         ("find", {"type": "article", "status": "live"}, 400, '"status" must be draft or published'),
         ("find", {"type": "article", "pagesize": 1}, 400, 'did you mean "pageSize"?'),
         ("find", {"type": "article", "page": 0}, 400, '"page" must be 1 or more'),

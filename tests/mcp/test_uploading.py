@@ -60,6 +60,7 @@ def test_a_file_is_uploaded_to_the_branch(agent: Agent, api: Api) -> None:
     assert made.data["mime"] == "image/gif"
     assert made.data["alternativeText"] == "A dot"
     assert made.content["branch"] == "agent/full"
+    assert made.content["problems"] == []
     assert git(api.root, "ls-tree", "-r", "--name-only", "agent/full", "content/uploads") != ""
     assert not (api.root / "content/uploads").exists()
 

@@ -353,14 +353,16 @@ def test_history_diff_and_restore(make_site: Make) -> None:
     first = git(api.root, "rev-parse", "HEAD").strip()
     write(agent, retitle("Mist"), message="Bad edit")
     listed = valid("history", agent.call("history", type="article", documentId="fog"))
-    assert [one["message"].splitlines()[0] for one in listed.data] == ["Bad edit", "first"]
+    assert [one["message"] for one in listed.data] == ["Bad edit", "first"]
     assert listed.data[0]["attributes"] == ["title"]
     compared = valid("diff", agent.call("diff", type="article", documentId="fog", **{"from": first}))
     assert compared.content["attributes"]["title"] == {"from": "Fog", "to": "Mist"}
     earlier = {"type": "article", "documentId": "fog", "version": first}
     dry = valid("restore", agent.call("restore", **earlier, dryRun=True))
     assert dry.content["files"][0]["path"] == "content/articles/fog.json"
-    valid("restore", agent.call("restore", **earlier, fields="title"))
+    restored = valid("restore", agent.call("restore", **earlier, fields="title")).content
+    assert "Fog" in str([line for line in restored["files"][0]["lines"] if line.startswith("+")])
+    assert restored["problems"] == []
     assert api.get("/api/articles/fog").data["title"] == "Fog"
     assert agent.call("history").content["total"] == 3
 

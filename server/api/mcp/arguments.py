@@ -41,7 +41,7 @@ def _problems(value: Any, schema: Json, where: str) -> Iterator[str]:
     types = schema.get("type", ())
     types = (types,) if isinstance(types, str) else types
     if types and not any(_is_of(value, name) for name in types):
-        yield f"{where} must be {' or '.join(_NAMES[name] for name in types)}"
+        yield f"{where} must be {' or '.join(_NAMES[name] for name in types)}, not {_name_of(value)}"
     elif "enum" in schema and value not in schema["enum"]:
         yield f"{where} must be {_one_of(schema['enum'])}"
     elif isinstance(value, dict):
@@ -75,6 +75,10 @@ def _problems_of_list(value: list[Any], schema: Json, where: str) -> Iterator[st
     elif "items" in schema:
         for number, item in enumerate(value):
             yield from _problems(item, schema["items"], f"{where}[{number}]")
+
+
+def _name_of(value: Any) -> str:
+    return next((text for name, text in _NAMES.items() if _is_of(value, name)), "a number with a fraction")
 
 
 def _is_of(value: Any, name: str) -> bool:

@@ -1,13 +1,14 @@
 """The `check` tool, and the problems that a write causes."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
 from server.api.mcp.json_rpc import Json
 from server.api.mcp.rest_client import Reply
 from server.api.mcp.tools.destination import Destination
+from server.api.mcp.tools.paths import unknown_paths
 from server.api.mcp.tools.schemas import BRANCH, COUNT, LISTED, PAGES, PATHS, TEXT
 from server.api.mcp.tools.tool import Call, Result, Tool, body_of, list_summary, listing
 from server.service.problems import MAX_PATHS
@@ -28,6 +29,7 @@ _KEYS = (
     "new",
 )
 PAGE_PROBLEMS = 100
+_MAX_NAMED_PATHS = 3  # in the line of text
 FIRST_CHECK_TIMEOUT_S = 30.0  # Clients often end a call after 60 s.
 
 
@@ -45,7 +47,19 @@ def check(call: Call) -> Result:
     offset = (meta["page"] - 1) * meta["pageSize"]
     found = [_short(one) for one in body["data"]]
     listed = listing(found, meta["total"], offset, meta["pageSize"], call.max_bytes)
-    return Result(list_summary(listed, f"problems on {branch or 'the served branch'}"), listed)
+    line = list_summary(listed, f"problems on {branch or 'the served branch'}")
+    if unknown := unknown_paths(call, _paths_without_problems(call, found), branch):
+        listed["unknownPaths"] = unknown
+        line += f" No document has the path {' or '.join(unknown[:_MAX_NAMED_PATHS])}"
+        more = len(unknown) - _MAX_NAMED_PATHS
+        line += f" or {more} others; see unknownPaths." if more > 0 else "."
+    return Result(line, listed)
+
+
+def _paths_without_problems(call: Call, found: Sequence[Json]) -> list[str]:
+    paths = call.arguments.get("paths") or []
+    named = {problem["path"] for problem in found}
+    return [path for path in dict.fromkeys([paths] if isinstance(paths, str) else paths) if path not in named]
 
 
 def _reply_when_checked(call: Call, path: str, query: Json) -> Reply:

@@ -81,8 +81,17 @@ def history(call: Call) -> Result:
         body = history_body(call, type_, reply)
     else:
         body = body_of(call.rest.send("GET", "/history", query))
-    listed = _listed(body, call, call.max_bytes)
+    commits = [{**commit, "message": _without_trailers(commit["message"])} for commit in body["data"]]
+    listed = _listed({**body, "data": commits}, call, call.max_bytes)
     return Result(list_summary(listed, "commits"), listed)
+
+
+def _without_trailers(message: str) -> str:
+    """Remove the lines that Bifolio adds at the end of a commit's message."""
+    lines = message.splitlines()
+    while lines and (lines[-1].startswith("Bifolio-") or not lines[-1]):
+        lines.pop()
+    return "\n".join(lines)
 
 
 def _listed(body: Json, call: Call, max_bytes: int) -> Json:

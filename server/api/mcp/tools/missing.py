@@ -8,7 +8,7 @@ from server.api.mcp.tools.destination import destination_of
 from server.api.mcp.tools.tool import Call
 from server.errors import NotFoundError
 from server.schema.model import Type
-from server.schema.spelling import suggestion
+from server.schema.spelling import Suggestions, suggestion
 
 _MAX_IDS = 100
 _MAX_NAME_CHARS = 100
@@ -32,15 +32,20 @@ def missing_document(call: Call, type_: Type, at: Json, details: Json | None = N
         return NotFoundError(message, details)
     if type_.draft_publish and not status and _values(call, type_, "locale", {**own, "status": "draft"}):
         return NotFoundError(f'The {name} is not published; to read its draft, use status "draft"', details)
+    near = similar_id(call, type_, document_id, at)
+    hint = f'did you mean "{near}"?' if near else "find lists the documents"
+    return NotFoundError(f"There is no {name}; {hint}{_of_branch(call)}", details)
+
+
+def similar_id(call: Call, type_: Type, document_id: str, at: Json) -> str:
+    """Return the most similar id of another document that the caller may find, or ""."""
     drafts = {"status": "draft"} if type_.draft_publish else {}
-    hint = ""
     for wanted in ({"$eqi": document_id}, {"$startsWithi": document_id[0]}):  # a difference in case first
-        near = {"fields": ["documentId"], "filters": {"documentId": wanted}, **drafts, **at}
-        ids = _values(call, type_, "documentId", near)
-        hint = hint or suggestion(document_id[:_MAX_NAME_CHARS], [one for one in ids if one != document_id])
-    return NotFoundError(
-        f"There is no {name}; {hint or 'find lists the documents'}{_of_branch(call)}", details
-    )
+        query = {"fields": ["documentId"], "filters": {"documentId": wanted}, **drafts, **at}
+        ids = [one for one in _values(call, type_, "documentId", query) if one != document_id]
+        if near := Suggestions().nearest(document_id[:_MAX_NAME_CHARS], ids):
+            return near
+    return ""
 
 
 def missing_file(call: Call, at: Json) -> NotFoundError:

@@ -1,7 +1,9 @@
 """Tools for the text of documents' files: read_file and write_file."""
 
+from http import HTTPStatus
+
 from server.api.mcp.json_rpc import Json
-from server.api.mcp.rest_client import DocumentVersion, Reply, content_path
+from server.api.mcp.rest_client import Reply
 from server.api.mcp.tools.checking import new_problems, problems_before
 from server.api.mcp.tools.destination import (
     about_write,
@@ -10,6 +12,7 @@ from server.api.mcp.tools.destination import (
     new_branch,
     query_of,
 )
+from server.api.mcp.tools.paths import missing_path, source_path, source_query, version_at
 from server.api.mcp.tools.schemas import (
     BRANCH,
     COUNT,
@@ -22,15 +25,16 @@ from server.api.mcp.tools.schemas import (
     WRITTEN,
 )
 from server.api.mcp.tools.tool import Call, Result, Tool, body_of, count_that_fits, cut_lists, plural
-from server.errors import NotFoundError
 
 
 def read_file(call: Call) -> Result:
     """Run the `read_file` tool."""
     branch = call.text("at")
-    address = _address(call, branch)
-    query = _query(address) | ({"at": branch} if branch else {})
-    reply = call.rest.send("GET", _path(address), query)
+    address = version_at(call, branch)
+    query = source_query(address) | ({"at": branch} if branch else {})
+    reply = call.rest.send("GET", source_path(address), query)
+    if reply.status == HTTPStatus.NOT_FOUND:
+        raise missing_path(call, address, branch)
     source = body_of(reply)["data"]
     lines = [f"{line}\n" for line in source["text"].split("\n")]
     lines[-1] = lines[-1][:-1]
@@ -49,15 +53,15 @@ def read_file(call: Call) -> Result:
 def write_file(call: Call) -> Result:
     """Run the `write_file` tool."""
     destination = destination_of_write(call)
-    address = _address(call, destination.branch if destination.exists else "", to_write=True)
+    address = version_at(call, destination.branch if destination.exists else "", to_write=True)
     dry_run = bool(call.arguments.get("dryRun"))
     headers, body = {"If-Match": call.text("ifMatch")}, {"data": {"text": call.arguments["text"]}}
     if call.text("message"):
         headers["Bifolio-Message"] = call.text("message")
 
     def send(*, dry_run: bool) -> Reply:
-        query = _query(address) | query_of(destination, dry_run=dry_run)
-        return call.rest.send("PUT", _path(address), query, body, headers)
+        query = source_query(address) | query_of(destination, dry_run=dry_run)
+        return call.rest.send("PUT", source_path(address), query, body, headers)
 
     changed = body_of_write(send(dry_run=True), destination)["data"]["files"]
     if dry_run:
@@ -75,22 +79,6 @@ def write_file(call: Call) -> Result:
         **about_write(call, destination, reply.headers.get("bifolio-commit", "")),
     }
     return Result(f"Written to {destination.branch or 'the served branch'}.", cut_lists(content, call))
-
-
-def _address(call: Call, branch: str, *, to_write: bool = False) -> DocumentVersion:
-    path = call.text("path")
-    found = call.rest.address_of(path, branch, to_write=to_write)
-    if found is None:
-        raise NotFoundError(f'"{path[:200]}" is not the path of a document\'s file')
-    return found
-
-
-def _path(address: DocumentVersion) -> str:
-    return content_path(address.type, address.document_id).replace("/api/", "/source/", 1)
-
-
-def _query(address: DocumentVersion) -> Json:
-    return {"locale": address.locale, "status": address.status}
 
 
 TOOLS = (

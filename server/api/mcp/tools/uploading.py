@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from server.api.mcp.json_rpc import Json, encode
 from server.api.mcp.rest_client import Reply, Upload
+from server.api.mcp.tools.checking import new_problems, problems_before
 from server.api.mcp.tools.destination import (
     about_write,
     branch_of,
@@ -22,7 +23,7 @@ from server.api.mcp.tools.destination import (
 from server.api.mcp.tools.media import SHOWN
 from server.api.mcp.tools.missing import missing_file
 from server.api.mcp.tools.schemas import BRANCH, OBJECT, TEXT, WRITTEN
-from server.api.mcp.tools.tool import Call, Result, Tool, body_of
+from server.api.mcp.tools.tool import Call, Result, Tool, body_of, cut_lists
 from server.errors import ForbiddenError, ValidationError
 from server.storage.media import ending_of, mime_type, true_ending
 from server.write.uploads.uploading import ENDING
@@ -55,6 +56,7 @@ def upload(call: Call) -> Result:
     query = query_of(destination, dry_run=False)
     if not file:
         query["id"] = call.text("documentId")
+    before = problems_before(call, destination)
     with new_branch(call, destination):
         reply = call.rest.send("POST", "/api/upload", query, _form(file, info))
         if reply.status == HTTPStatus.NOT_FOUND and not file:
@@ -63,11 +65,12 @@ def upload(call: Call) -> Result:
     [made] = made if isinstance(made, list) else [made]
     content = {
         "data": {key: made[key] for key in SHOWN if made.get(key) is not None},
+        "problems": new_problems(call, destination, before),
         **about_write(call, destination, reply.headers.get("bifolio-commit", "")),
         **({"note": file.note} if file and file.note else {}),
     }
     line = f"{made['name']} has the documentId {made['documentId']}."
-    return Result(f"{line} {content['note']}" if "note" in content else line, content)
+    return Result(f"{line} {content['note']}" if "note" in content else line, cut_lists(content, call))
 
 
 def _in_terms_of_arguments(reply: Reply) -> Reply:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -182,12 +181,16 @@ def _line_of_dry_run(files: list[Any]) -> str:
 
 
 def _line_of_write(content: Json, destination: Destination) -> str:
-    problems, where = content["problems"], destination.branch or "the served branch"
-    found = "problems were not checked" if problems is None else plural(len(problems), "new problem")
-    line = f"{plural(len(content['documents']), 'operation')} written to {where}; {found}."
+    where = destination.branch or "the served branch"
+    line = f"{plural(len(content['documents']), 'operation')} written to {where}; {_found(content)}."
     if destination.branch:
         line += f" Read it with at={destination.branch}; a person merges it."
     return f"{line} {content['note']}" if "note" in content else line
+
+
+def _found(content: Json) -> str:
+    problems = content["problems"]
+    return "problems were not checked" if problems is None else plural(len(problems), "new problem")
 
 
 def restore(call: Call) -> Result:
@@ -207,20 +210,23 @@ def restore(call: Call) -> Result:
         query = query_of(destination, dry_run=dry_run) | call.values("locale", "status")
         return call.rest.send("POST", path, query, body, headers)
 
-    if dry_run:
+    files = None
+    if dry_run or may_read_sources(call):
         files = history_body(call, type_, send(dry_run=True), branch_of(destination))["data"]["files"]
-        return Result(_line_of_dry_run(files), cut_lists({"files": files}, call))
-    try:
-        with new_branch(call, destination, partial(send, dry_run=True)):
-            reply = send(dry_run=False)
-            done = body_of(reply)
-    except RestRequestError as error:
-        history_body(call, type_, error.reply, branch_of(destination))
-        raise
+    if dry_run:
+        return Result(_line_of_dry_run(files or []), cut_lists({"files": files}, call))
+    before = problems_before(call, destination)
+    with new_branch(call, destination):
+        reply = send(dry_run=False)
+        done = history_body(call, type_, reply, branch_of(destination))
+    content = {
+        "data": {key: done["data"].get(key) for key in ("documentId", "locale")},
+        **({} if files is None else {"files": files}),
+        "problems": new_problems(call, destination, before),
+        **about_write(call, destination, reply.headers.get("bifolio-commit", "")),
+    }
     where = destination.branch or "the served branch"
-    content = about_write(call, destination, reply.headers.get("bifolio-commit", ""))
-    data = {key: done["data"].get(key) for key in ("documentId", "locale")}
-    return Result(f"{type_.singular} restored on {where}.", {"data": data, **content})
+    return Result(f"{type_.singular} restored on {where}; {_found(content)}.", cut_lists(content, call))
 
 
 _OPERATION: Json = {

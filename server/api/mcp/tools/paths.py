@@ -1,0 +1,81 @@
+"""Requests about documents that a tool names by the path of their file."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from http import HTTPStatus
+
+from server.api.mcp.json_rpc import Json
+from server.api.mcp.rest_client import DocumentVersion, content_path
+from server.api.mcp.tools.missing import similar_id
+from server.api.mcp.tools.tool import Call
+from server.errors import ApiError, NotFoundError
+from server.paths import UPLOADS
+
+_MAX_PATH_CHARS = 200
+# Files that are checked too, but are not documents.
+_OTHER_FILES = (f"{UPLOADS}/", "content-types/", "site.yaml")
+
+
+def version_at(call: Call, branch: str, *, to_write: bool = False) -> DocumentVersion:
+    """Return the document version that the argument `path` names. Raises NotFoundError or ForbiddenError."""
+    path = call.text("path")
+    found = call.rest.address_of(path, branch, to_write=to_write)
+    if found is None:
+        short = path[:_MAX_PATH_CHARS]
+        raise NotFoundError(f'"{short}" is not the path of a document\'s file; find lists the documents')
+    return found
+
+
+def source_path(version: DocumentVersion) -> str:
+    return content_path(version.type, version.document_id).replace("/api/", "/source/", 1)
+
+
+def source_query(version: DocumentVersion) -> Json:
+    return {"locale": version.locale, "status": version.status}
+
+
+def missing_path(call: Call, version: DocumentVersion, branch: str) -> NotFoundError:
+    """Return the error for a file that does not exist. It names a similar path that the caller may read."""
+    at = {"at": branch} if branch else {}
+    near = next(filter(None, _similar_paths(call, version, at)), "")
+    hint = f'did you mean "{near}"?' if near else "find lists the documents"
+    return NotFoundError(f'There is no file "{call.text("path")[:_MAX_PATH_CHARS]}"; {hint}')
+
+
+def _similar_paths(call: Call, version: DocumentVersion, at: Json) -> Iterator[str]:
+    """Yield paths of the document's other versions, then of a similar document. "" stands for no file."""
+    other = "draft" if version.status == "published" else "published"
+    queries: tuple[Json, ...] = (source_query(version), {"locale": version.locale, "status": other}, {})
+    for query in queries[1:]:
+        yield _path_of(call, version, query | at)
+    if version.document_id and (near := similar_id(call, version.type, version.document_id, at)):
+        for query in queries:
+            yield _path_of(call, replace(version, document_id=near), query | at)
+
+
+def _path_of(call: Call, version: DocumentVersion, query: Json) -> str:
+    reply = call.rest.send("GET", source_path(version), query)
+    return "" if reply.is_error else str(reply.body["data"]["path"])
+
+
+def unknown_paths(call: Call, paths: Sequence[str], branch: str) -> list[str]:
+    """Return the paths that belong to no document, of callers who may read files."""
+    try:
+        return list(_unknown(call, paths, branch))
+    except ApiError:  # The caller may not read files, so it must not learn which ones exist.
+        return []
+
+
+def _unknown(call: Call, paths: Sequence[str], branch: str) -> Iterator[str]:
+    for path in paths:
+        if path.startswith(_OTHER_FILES):
+            continue
+        version = call.rest.address_of(path, branch)
+        if version is None:
+            yield path
+            continue
+        query = source_query(version) | ({"at": branch} if branch else {})
+        reply = call.rest.send("GET", source_path(version), query)
+        is_other = not reply.is_error and reply.body["data"]["path"] != path
+        if is_other or reply.status == HTTPStatus.NOT_FOUND:
+            yield path
