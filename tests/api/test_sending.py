@@ -12,7 +12,7 @@ import pytest
 from server.api.serving.file_body import PART_BYTES, FileBody
 from server.api.serving.sending import LargeBodies
 from tests.api import test_pipelining as pipelining
-from tests.servers import free_port, start, stop, wait, workers
+from tests.servers import free_port, get, start, stop, wait, workers
 from tests.sites import collection, documents, write
 from tests.waiting import until
 
@@ -37,11 +37,12 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     process = start(root, port, "--workers=1", first=LIMITS)
     wait(process, port)
     (worker,) = workers(process.pid)
-    spooled[port] = worker
+    spooled[port], sites[port] = worker, root
     yield port
     stop(process)
 
 
+sites: dict[int, Path] = {}
 spooled: dict[int, int] = {}  # process id of each server's worker, by port
 
 
@@ -176,6 +177,25 @@ def is_whole(client: socket.socket) -> bool:
         return len(read(client)) > SIZE
     except ConnectionResetError:
         return False
+
+
+def test_a_file_that_grows_while_it_is_sent_is_not_sent_further(port: int) -> None:
+    path, size = sites[port] / "content/uploads/grows.txt", 20_000_000
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"a" * size)
+    until(lambda: get(port, f"/uploads/{path.name}")[0] == 200)
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as client:
+        head = b"GET /uploads/%s HTTP/1.1\r\nHost: x\r\n\r\n" % path.name.encode()
+        client.sendall(head)
+        begun = client.recv(1000)
+        with path.open("ab") as file:
+            file.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        client.sendall(b"GET /none HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        answers = read(client, begun)
+    body = answers.partition(b"\r\n\r\n")[2]
+    assert body[:size].strip(b"a") == b""
+    assert body[size:].startswith(b"HTTP/1.1 404")
+    assert answers.count(b"HTTP/1.1") == 2
 
 
 def test_a_file_is_read_from_memory_or_from_disk(tmp_path: Path) -> None:

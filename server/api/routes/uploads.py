@@ -60,6 +60,7 @@ def bind(handles: Handlers, files: MediaFiles, counts: CountTable, is_answering:
             partial(admit, "images", most),
             partial(admit, "searches", SEARCHES_PER_IMAGE * most),
             allows_redirect=True,
+            network=network_of(request.remote_addr or ""),
         )
         made = images.find(snapshot, commit, key, asked, client) if asked else None
         found = files.find(snapshot, commit, key) if made is None else made
@@ -125,8 +126,21 @@ def _send(found: MediaFile) -> Response:
     )
     response.content_length = size
     try:
-        response.make_conditional(request, accept_ranges=True, complete_length=size)
+        length = None if _is_range_ignored(request, size) else size
+        response.make_conditional(request, accept_ranges=True, complete_length=length)
     except BaseException:
         file.close()
         raise
     return response
+
+
+def _is_range_ignored(request: Request, size: int) -> bool:
+    """Return whether to send the whole file although a range is requested (RFC 9110, section 14.2).
+
+    This holds for units other than bytes, several ranges, and the last bytes of a file that has fewer.
+    """
+    wanted = request.range
+    if wanted is None:
+        return False
+    start, _ = wanted.ranges[0]
+    return wanted.units != "bytes" or len(wanted.ranges) > 1 or start < -size

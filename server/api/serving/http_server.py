@@ -338,7 +338,7 @@ class HttpServer:
             if not isinstance(body, Stream) and (
                 isinstance(body, list | tuple) or length_of(headers) <= MAX_JOINED_BYTES
             ):
-                body = _joined(answered)
+                body = _joined(answered)[: length_of(headers) or None]  # A file may have grown meanwhile.
             response = _Response(int(begun[0][:3]), headers, body)
         except NeedsThreadPool:
             raise

@@ -151,8 +151,11 @@ async def send_body(body: Iterable[bytes], length: int, exchange: Exchange) -> N
     try:
         while left > 0:
             part = body.read_cached() if isinstance(body, FileBody) else b""
-            size = exchange.send(part or await asyncio.to_thread(next, parts, b""))
+            part = part or await asyncio.to_thread(next, parts, b"")
+            # A file that grows meanwhile must not send what a client would take for the next response.
+            size = exchange.send(part[:left])
             left -= size
+            await asyncio.sleep(0)  # Otherwise a client that reads fast would keep others waiting.
             if not size or not await exchange.connection.drain():
                 exchange.give_up()  # Otherwise, the client would wait for missing bytes.
                 return

@@ -82,6 +82,7 @@ class ClientRequest:
     """The client's part of a request for a transformed image.
 
     - `accepted_types`: the media types that the client accepts.
+    - `network`: the network of the client's address, or "".
     - `count_transformation`: called before an image is transformed. Raises RateLimitError if the client has
       requested too many.
     - `count_bucket_search`: the same, called before an image is searched for in the bucket.
@@ -92,6 +93,7 @@ class ClientRequest:
     count_transformation: Callable[[], None]
     count_bucket_search: Callable[[], None] = lambda: None
     allows_redirect: bool = False
+    network: str = ""
 
 
 class Images:
@@ -148,7 +150,10 @@ class Images:
         digest, size = self._digest_and_size(snapshot, commit, path, document)
         _check_size(size, transformation, settings.transform, path)
         formats = _formats(transformation.format, ending, settings.transform, client.accepted_types)
-        requests = [self._request(snapshot, commit, path, digest, transformation, *pair) for pair in formats]
+        requests = [
+            self._request(snapshot, commit, path, digest, transformation, *pair, client.network)
+            for pair in formats
+        ]
         stem = posixpath.splitext(posixpath.basename(path))[0]
         animation_pixels = animation_limit(ending, transformation.format, settings.transform)
         versions: tuple[str, ...] = ()
@@ -191,6 +196,7 @@ class Images:
         transformation: Transformation,
         format_: str,
         alternative_formats: tuple[str, ...],
+        network: str,
     ) -> Request:
         settings, stored = self._files.site.state.settings, stored_object(snapshot.media, path)
         animation_pixels = animation_limit(
@@ -203,6 +209,7 @@ class Images:
             lambda: self._files.open(snapshot, commit, path).file,
             settings.media.transform.cache,
             "" if stored else digest,
+            network,
             is_remote=stored is not None and not self._files.bucket.is_local(stored),
             bucket_copy=SharedImage(self._shared, settings, cache_key) if stored else None,
         )

@@ -77,6 +77,7 @@ class Request:
 
     - `digest`: the SHA-256 hash of the image as a hexadecimal string, or "" if the image never changes.
     - `max_bytes`: the maximum size of the cache.
+    - `client`: the network of the client that requests the result, or "" if it does not matter.
     - `is_remote`: whether `open_image` has to download the image.
     - `bucket_copy`: the result in the bucket, which another machine may have made.
     """
@@ -86,6 +87,7 @@ class Request:
     open_image: Open
     max_bytes: int
     digest: str = ""
+    client: str = ""
     is_remote: bool = False
     bucket_copy: BucketCopy | None = None
 
@@ -93,8 +95,8 @@ class Request:
 class Derivatives:
     """Cache of transformed images for the site at `root`. Safe for use by several threads and processes.
 
-    All processes together transform at most `concurrency` images at the same time, and one less while
-    `is_answering` returns that the server answers other requests.
+    All processes together transform at most `concurrency` images at the same time, and fewer while
+    `is_answering` returns that the server answers other requests (see TransformationQueue).
     """
 
     def __init__(
@@ -189,7 +191,6 @@ class Derivatives:
         with self._new_file() as result:
             if format_ := request.bucket_copy.fetch(result):
                 result.flush()
-                result.seek(0)
                 self._keep(request, Path(result.name), format_, _digest_of(result))
 
     def _make(self, request: Request) -> None:
@@ -200,7 +201,7 @@ class Derivatives:
             self._store(lambda: self._make_unless_cached(request, image))
 
     def _make_unless_cached(self, request: Request, image: IO[bytes]) -> None:
-        with self._queue.slot(request.key):
+        with self._queue.slot(request.key, request.client):
             if not self._path_of(request.key):
                 self._transform(request, image)
 
@@ -228,7 +229,9 @@ class Derivatives:
                     raise BusyError("The image was replaced while it was transformed; try again")
                 self._keep(request, Path(result.name), made.format, made.digest[:DIGEST_DIGITS])
             except UntransformableError as error:
-                self._unusable.put(request.key, str(error))
+                # If the image has been replaced meanwhile, the error is not about the requested one.
+                if request.digest in ("", error.source_digest or _sha256_of(image)):
+                    self._unusable.put(request.key, str(error))
                 raise
             except LostProcessError as error:
                 raise BusyError(_LOST) from error
@@ -260,6 +263,8 @@ class Derivatives:
 
     def _create_folder(self) -> Path:
         state_folder(self.root)  # raises OSError if the site has been moved
+        if self.folder.is_symlink():  # The cache would delete files in another folder.
+            raise StorageError(f"{IMAGES_FOLDER} is a symbolic link; replace it with a folder")
         self.folder.mkdir(exist_ok=True)
         return self.folder
 
@@ -270,4 +275,9 @@ def digest_in(path: Path) -> str:
 
 
 def _digest_of(file: IO[bytes]) -> str:
-    return hashlib.file_digest(cast(BufferedReader, file), "sha256").hexdigest()[:DIGEST_DIGITS]
+    return _sha256_of(file)[:DIGEST_DIGITS]
+
+
+def _sha256_of(file: IO[bytes]) -> str:
+    file.seek(0)
+    return hashlib.file_digest(cast(BufferedReader, file), "sha256").hexdigest()

@@ -6,7 +6,14 @@ class UnresizableError(Exception):
 
 
 class UntransformableError(Exception):
-    """A transformation fails each time. `str()` says why, as the end of a sentence about the image."""
+    """A transformation fails each time. `str()` says why, as the end of a sentence about the image.
+
+    `source_digest` is the SHA-256 hash of the image, or "" if it is unknown.
+    """
+
+    def __init__(self, reason: str, source_digest: str = "") -> None:
+        super().__init__(reason)
+        self.source_digest = source_digest
 
 
 class SizeLimitError(ValueError):

@@ -30,13 +30,14 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from io import BufferedIOBase
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn
 
 from PIL import AvifImagePlugin, Image
 
 from server.config.transformation import Transformation
 from server.storage.helper_processes import end_with_parent
 from server.storage.images.errors import UntransformableError
+from server.storage.images.kinds import MadeImage
 from server.storage.images.limits import MAX_RESULT_BYTES
 from server.storage.images.processes import END, FORKED, JOB_BYTES, STARTED
 from server.storage.images.transform import transform
@@ -169,29 +170,40 @@ def _serve(connection: socket.socket) -> NoReturn:
 
 
 def _work(message: bytes, source: int, target: int) -> Mapping[str, object]:
-    try:
-        with open(source, "rb") as image, open(target, "w+b") as result:
-            job = json.loads(message)
-            fields: dict[str, Any] = job["transformation"]
-            # JSON has lists instead of tuples.
-            tuples = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
-            transformation = Transformation(**fields | tuples)
-            image.seek(0)
-            AvifImagePlugin.DEFAULT_MAX_THREADS = job["avif_threads"]
-            alternatives = job["alternative_formats"]
-            made = transform(image, result, transformation, job["format"], job["max_pixels"], alternatives)
-            digests = {"digest": _digest_of(result), "source_digest": _digest_of(image)}
-        return {"width": made.size.width, "height": made.size.height, "format": made.format, **digests}
-    except MemoryError:
-        return {"error": "takes too much memory to decode"}
-    except Exception as error:  # Pillow may raise any exception for a damaged file.
-        if isinstance(error, OSError) and error.errno == errno.EFBIG:
-            return {"error": _TOO_LARGE}
-        if isinstance(error, OSError) and error.errno is not None:
-            return {"errno": error.errno}
-        if isinstance(error, UntransformableError):
-            return {"error": str(error)}
-        return {"error": "is damaged, or is not an image in a supported format"}
+    """Do a job. Return the reply, with the source's digest unless the disk is full or cannot be read."""
+    with open(source, "rb") as image:
+        try:
+            with open(target, "w+b") as result:
+                made = _transform(json.loads(message), image, result)
+                digest = _digest_of(result)
+            size = {"width": made.size.width, "height": made.size.height}
+            return {**size, "format": made.format, "digest": digest, "source_digest": _digest_of(image)}
+        except Exception as error:  # Pillow may raise any exception for a damaged file.
+            if isinstance(error, OSError) and error.errno not in (None, errno.EFBIG):
+                return {"errno": error.errno}
+            return {"error": _reason(error), "source_digest": _digest_of(image)}
+
+
+def _transform(job: Mapping[str, Any], image: IO[bytes], result: IO[bytes]) -> MadeImage:
+    fields: dict[str, Any] = job["transformation"]
+    # JSON has lists instead of tuples.
+    tuples = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
+    transformation = Transformation(**fields | tuples)
+    image.seek(0)
+    AvifImagePlugin.DEFAULT_MAX_THREADS = job["avif_threads"]
+    alternatives = job["alternative_formats"]
+    return transform(image, result, transformation, job["format"], job["max_pixels"], alternatives)
+
+
+def _reason(error: Exception) -> str:
+    """Return why an image can't be transformed, as the end of a sentence about it."""
+    if isinstance(error, MemoryError):
+        return "takes too much memory to decode"
+    if isinstance(error, OSError) and error.errno == errno.EFBIG:
+        return _TOO_LARGE
+    if isinstance(error, UntransformableError):
+        return str(error)
+    return "is damaged, or is not an image in a supported format"
 
 
 def _digest_of(file: BufferedIOBase) -> str:

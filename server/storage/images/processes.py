@@ -6,6 +6,7 @@ Each decoder serves this client only, and has a socket of its own. It transforms
 import atexit
 import json
 import os
+import re
 import select
 import signal
 import socket
@@ -19,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from server.config.transformation import Transformation
+from server.config.transformation import MEDIA_TYPES, Transformation
 from server.storage.helper_processes import forget_helper, require_running, start_helper
 from server.storage.images.errors import LostProcessError, UntransformableError
 from server.storage.images.kinds import ImageSize
@@ -34,6 +35,7 @@ FORK = b"F"  # asks the fork server for a decoder
 FORKED = b"F"  # the first byte from a new decoder's socket
 STARTED = b" "  # the first byte of each reply, which a decoder sends before it opens the image
 END = b"\n"  # the last byte of each reply
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 _IMPORT_FOLDER = Path(__file__).resolve().parents[3]
 _KEPT_VARIABLES = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "TZ")  # The environment may contain secrets.
 # glibc keeps up to 64 MB of freed memory, so a decoder does not request memory again for each image.
@@ -85,9 +87,12 @@ class ImageProcesses:
         """
         reply = self._reply(job, source, target)
         if "error" in reply:
-            raise UntransformableError(str(reply["error"]))
+            raise UntransformableError(str(reply["error"]), str(reply.get("source_digest", "")))
         if number := reply.get("errno"):
             raise OSError(number, os.strerror(number))
+        # A decoder might have been taken over by a malicious image, so its reply is checked, too.
+        if reply["format"] not in MEDIA_TYPES or not _DIGEST.fullmatch(reply["digest"]):
+            raise LostProcessError()
         size = ImageSize(int(reply["width"]), int(reply["height"]))
         return JobResult(size, str(reply["format"]), str(reply["digest"]), str(reply["source_digest"]))
 

@@ -12,6 +12,7 @@ import os
 import resource
 import sys
 from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
 
@@ -89,7 +90,9 @@ def _fit(size: tuple[int, int], box: tuple[int, int]) -> tuple[int, int]:
 
 def _save(image: Image.Image, path: Path) -> None:
     if path.suffix in (".jpg", ".jpeg"):
-        image.convert("RGB").save(path, "JPEG", quality=80, optimize=True, progressive=True)
+        encoded = BytesIO()  # For a file, Pillow's JPEG encoder would ignore that the disk is full.
+        image.convert("RGB").save(encoded, "JPEG", quality=80, optimize=True, progressive=True)
+        path.write_bytes(encoded.getbuffer())
     elif path.suffix == ".webp":
         image.save(path, "WEBP", quality=80)
     elif path.suffix in (".tif", ".tiff"):

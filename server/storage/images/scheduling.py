@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from zlib import crc32
 
 from server.errors import BusyError
 from server.storage.file_lock import FileLock
@@ -17,7 +18,8 @@ QUEUE_TIMEOUT_S = 10.0
 MAX_QUEUED = 16
 MAX_REMOTE = 12  # how many of these may wait for the bucket
 MAX_LATER = 100  # transformations without a waiting client, in each process
-IMAGE_LOCKS = 64
+IMAGE_LOCKS = CLIENT_LOCKS = 64
+LAST_SLOT_WAIT_S = 0.5
 POLL_INTERVAL_S = 0.005  # between attempts to take a slot
 _BUSY = "Too many images are being transformed; try again"
 _NOT_READY = "The image is not ready yet; try again"
@@ -26,9 +28,10 @@ _NOT_READY = "The image is not ready yet; try again"
 class TransformationQueue:
     """Queue of transformations for one site. Safe for use by several threads and processes.
 
-    All processes together run at most `concurrency` transformations at the same time, and one less while
-    `is_answering` returns that the server answers other requests. `create_folder` creates the folder for lock
-    files if it does not exist, and returns it.
+    All processes together run at most `concurrency` transformations at the same time. While `is_answering`
+    returns that the server answers other requests, each client can have only one image transformed at a
+    time, and the last slot stays free for images that have waited for LAST_SLOT_WAIT_S. `create_folder`
+    creates the folder for lock files if it does not exist, and returns it.
     """
 
     def __init__(
@@ -78,24 +81,31 @@ class TransformationQueue:
         self._later.submit(self._run_later, name, work)
 
     @contextmanager
-    def slot(self, key: str) -> Iterator[None]:
+    def slot(self, key: str, client: str = "") -> Iterator[None]:
         """Context manager that limits how many images are transformed. Raises BusyError and OSError.
 
-        It also lets only one process transform a given image.
+        It also lets only one process transform a given image. `client` is the network of the client that
+        requests the image, or "" if it does not matter.
         """
-        deadline = time.monotonic() + QUEUE_TIMEOUT_S
-        if not self._slots.acquire(timeout=QUEUE_TIMEOUT_S):
-            raise BusyError(_BUSY)
-        try:
-            folder = self._create_folder()
-            same_image = FileLock(folder / f"image-{int(key[:8], 16) % IMAGE_LOCKS}.lock")
-            with same_image.held(max(0.0, deadline - time.monotonic())) as is_held:
-                if not is_held:
-                    raise BusyError(_NOT_READY)
-                with self._shared_slot(folder, deadline):
+        deadline, folder = time.monotonic() + QUEUE_TIMEOUT_S, self._create_folder()
+        with self._turn_of_client(folder, client, deadline):
+            if not self._slots.acquire(timeout=max(0.0, deadline - time.monotonic())):
+                raise BusyError(_BUSY)
+            try:
+                path = folder / f"image-{int(key[:8], 16) % IMAGE_LOCKS}.lock"
+                with _locked(path, deadline), self._shared_slot(folder, deadline):
                     yield
-        finally:
-            self._slots.release()
+            finally:
+                self._slots.release()
+
+    @contextmanager
+    def _turn_of_client(self, folder: Path, client: str, deadline: float) -> Iterator[None]:
+        """Context manager: transform only one image at a time for a client while others are answered."""
+        if client and self._is_answering():
+            with _locked(folder / f"client-{crc32(client.encode()) % CLIENT_LOCKS}.lock", deadline):
+                yield
+        else:
+            yield
 
     @contextmanager
     def _waiting(self, *, is_remote: bool) -> Iterator[None]:
@@ -147,7 +157,8 @@ class TransformationQueue:
     def _shared_slot(self, folder: Path, deadline: float) -> Iterator[None]:
         """Context manager that holds one of the slots that all processes share. Raises BusyError."""
         locks = [FileLock(folder / f"place-{number}.lock") for number in range(self._concurrency)]
-        while not (held := next((lock for lock in self._allowed(locks) if lock.acquire()), None)):
+        began = time.monotonic()
+        while not (held := next((lock for lock in self._allowed(locks, began) if lock.acquire()), None)):
             if time.monotonic() >= deadline:
                 raise BusyError(_BUSY)
             time.sleep(POLL_INTERVAL_S)
@@ -156,7 +167,17 @@ class TransformationQueue:
         finally:
             held.release()
 
-    def _allowed(self, locks: list[FileLock]) -> list[FileLock]:
+    def _allowed(self, locks: list[FileLock], began: float) -> list[FileLock]:
         # With a decoder on each core, a thread that receives a request often waits up to 4 ms: Linux ends a
         # decoder's turn only at its next clock tick, whatever its priority.
-        return locks[:-1] if len(locks) > 1 and self._is_answering() else locks
+        is_reserved = time.monotonic() < began + LAST_SLOT_WAIT_S and self._is_answering()
+        return locks[:-1] if len(locks) > 1 and is_reserved else locks
+
+
+@contextmanager
+def _locked(path: Path, deadline: float) -> Iterator[None]:
+    """Context manager that holds the lock of a file. Raises BusyError after the deadline."""
+    with FileLock(path).held(max(0.0, deadline - time.monotonic())) as is_held:
+        if not is_held:
+            raise BusyError(_NOT_READY)
+        yield

@@ -304,8 +304,12 @@ def _save(
     options = {**_OPTIONS[format_], **extra}
     if format_ in DEFAULT_QUALITIES:
         options["quality"] = transformation.quality or DEFAULT_QUALITIES[format_]
+    # Pillow's JPEG encoder writes to a file itself, and ignores that the disk is full.
+    encoded = target if isinstance(target, BytesIO) else BytesIO()
     try:
-        image.save(target, _PILLOW_NAMES[format_], **options)
+        image.save(encoded, _PILLOW_NAMES[format_], **options)
+        if encoded is not target:
+            target.write(encoded.getbuffer())
     except (OSError, ValueError, RuntimeError, MemoryError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise

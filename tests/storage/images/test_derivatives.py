@@ -4,6 +4,7 @@ import errno
 import hashlib
 import io
 import os
+import random
 import re
 import resource
 import shutil
@@ -29,6 +30,7 @@ from server.storage.images.processes import ImageProcesses, Job, JobResult, imag
 from tests.api.test_upload import picture
 from tests.servers import children
 from tests.sites import write
+from tests.small_disk import fill, mounted
 from tests.waiting import until
 
 KEY = "00" * 16
@@ -397,6 +399,74 @@ def test_one_image_less_is_transformed_while_other_requests_are_answered(
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda number: made(images, request(key=f"{number:08x}" + "0" * 24)), range(4)))
     assert (most, {job.avif_threads for job in jobs}) == (at_once, {int(is_answering)})
+
+
+def test_one_client_has_one_image_transformed_at_a_time_and_another_does_not_wait_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scheduling, "LAST_SLOT_WAIT_S", 0.0)
+    images = Derivatives(tmp_path, 2, is_answering=lambda: True)
+    release, running = threading.Event(), list[int]()
+    run = ImageProcesses.run
+
+    def observed(self: ImageProcesses, job: Job, *files: IO[bytes]) -> JobResult:
+        running.append(job.transformation.width or 0)
+        release.wait(20)
+        return run(self, job, *files)
+
+    monkeypatch.setattr(ImageProcesses, "run", observed)
+    with ThreadPoolExecutor(3) as pool:
+        for width, client in ((10, "a"), (11, "a"), (12, "b")):
+            wanted = replace(request(key=f"{width:08x}" + "0" * 24, width=width), client=client)
+            pool.submit(made, images, wanted)
+            if width == 10:
+                until(lambda: running == [10])
+        until(lambda: running == [10, 12])
+        release.set()
+        until(lambda: running == [10, 12, 11])
+
+
+@pytest.mark.parametrize("format_", ["jpg", "webp", "png", "avif"])
+def test_an_image_is_not_cut_off_by_a_full_disk(tmp_path: Path, format_: str) -> None:
+    noise = Image.frombytes("RGB", (200, 200), random.Random(1).randbytes(120_000))
+    with mounted(tmp_path / "site", "1m") as site:
+        write(site, {"site.yaml": "name: Images\n"})
+        images, out = Derivatives(site, 1), io.BytesIO()
+        noise.save(out, "PNG")
+        assert made(images, request())
+        job = Job(Transformation(200, quality=100), format_, 10**6)
+        wanted = replace(request(out.getvalue(), key="01" * 16), job=job)
+        fill(site / "filler")
+        os.truncate(site / "filler", (site / "filler").stat().st_size - 8192)
+        with pytest.raises(StorageError):
+            images.make(wanted)
+        (site / "filler").unlink()
+        Image.open(io.BytesIO(made(images, wanted))).load()
+
+
+def test_a_link_is_not_used_as_the_cache(images: Derivatives, tmp_path: Path) -> None:
+    made(images, request())
+    images.folder.rename(tmp_path / "elsewhere")
+    images.folder.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StorageError, match="is a symbolic link"):
+        images.make(request(key="01" * 16))
+
+
+@pytest.mark.parametrize("change", [{"format": "../jpg"}, {"digest": "../x"}])
+def test_a_reply_that_is_not_from_our_decoder_is_not_used(
+    images: Derivatives, monkeypatch: pytest.MonkeyPatch, change: dict[str, str]
+) -> None:
+    reply = {"width": 1, "height": 1, "format": "png", "digest": "0" * 64, "source_digest": "0" * 64}
+    monkeypatch.setattr(ImageProcesses, "_reply", lambda *_: reply | change)
+    with pytest.raises(BusyError):
+        images.make(request())
+
+
+def test_an_error_about_a_replaced_image_is_not_kept(images: Derivatives) -> None:
+    wanted = replace(request(b"damaged"), digest=hashlib.sha256(SOURCE).hexdigest())
+    with pytest.raises(UntransformableError):
+        images.make(wanted)
+    assert made(images, replace(request(), digest=wanted.digest))
 
 
 def test_an_image_that_was_replaced_meanwhile_is_not_cached(images: Derivatives) -> None:
