@@ -152,6 +152,14 @@ class Identities:
         # The names of tokens from older releases can contain any characters.
         return (user.username, user.email) if user else (_NO_EMAIL.sub("", actor.name[len("token:") :]), "")
 
+    def name_of(self, actor: str) -> str | None:
+        """Return the name of the user or token of an event, or None if the user does not exist any more."""
+        kind, _, name = actor.partition(":")
+        if kind != "user" or not name.isdigit():
+            return name or kind
+        user = self.users.known(int(name))
+        return user.username if user else None
+
     def identify(
         self, authorization: str, settings: Settings, *, ended: bool = False, waits: bool = True
     ) -> Actor:

@@ -94,6 +94,7 @@ READS = {
     "/branches/<path:name>/changes": ("/branches/main/changes", 409),
     "/branches/<path:name>/problems": ("/branches/main/problems", 409),
     "/events": ("/events", 200),
+    "/events/activity": ("/events/activity", 200),
     "/events/tags": ("/events/tags?of=/api/notes", 200),
     "/events/reload.js": ("/events/reload.js", 200),
     "/source/<api_id>": ("/source/home", 200),

@@ -455,6 +455,7 @@ def _of_site() -> Iterator[Case]:
     stream = {"Accept": "text/event-stream"}
     yield from _of("findEvents", "/events?since=0&limit=1000", "/events?types=article&since=0")
     yield from _of("findEvents", "/events?since=0", headers=stream)
+    yield from _of("findActivity", "/events/activity?since=0")
     yield _send("findEvents", "/events", None, _event_id, headers={**stream, "Last-Event-ID": "<event>"})
     yield from _of("findTagsOfAddress", *(f"/events/tags?of={u}" for u in ("/api/articles/a1", "/api/tags")))
     yield from _of("reloadScript", "/events/reload.js")

@@ -96,6 +96,26 @@ def _words(name: str, item: JsonSchema) -> JsonSchema:
     return in_query(name, list_of(item), f"Only events of these {name}.", style="form", explode=False)
 
 
+_CHANGED = object_of(
+    {
+        **dict.fromkeys(("documentId", "type", "locale"), TEXT),
+        "event": {"enum": list(KINDS), "description": "The last event of the document."},
+        "at": TIMESTAMP,
+        **dict.fromkeys(("title", "by", "href"), TEXT_OR_NULL),
+    }
+)
+_ACTIVITY = object_of(
+    {
+        "data": object_of(
+            {
+                "drafts": {**list_of(_CHANGED), "description": "Drafts that the caller changed last."},
+                "others": {**list_of(_CHANGED), "description": "What others changed after `since`."},
+            }
+        ),
+        "meta": object_of({"last": NUMBER, "log": TEXT, "others": NUMBER}),
+    }
+)
+
 EVENTS = Area(
     "events",
     parts=("events",),
@@ -103,6 +123,21 @@ EVENTS = Area(
     may_query_accounts=True,  # The event log may be in the same database as the accounts.
     operations=(
         Operation("findEvents", "GET", "/events", may_read_events, _events),
+        Operation(
+            "findActivity", "GET", "/events/activity", may_read_events,
+            Docs(
+                "List the caller's drafts, and what others changed",
+                {200: answer("Documents by their last events, newest first.", _ACTIVITY)},
+                [
+                    in_query(
+                        "since",
+                        {**NUMBER, "minimum": 0, "maximum": MAX_INTEGER},
+                        "Number of an event. Without it, `others` is empty.",
+                    )
+                ],
+                errors=(*READ, 503, 507),
+            ),
+        ),
         Operation(
             "findTagsOfAddress", "GET", "/events/tags", may_read_events,
             Docs(

@@ -11,7 +11,17 @@ from flask import Response, request
 
 from server.api.environ import parse_query, response_format_of
 from server.api.operations.content import content_at
-from server.api.request import actor_of, answer, budget_of, identities_of, parameters, state_of
+from server.api.request import (
+    actor_of,
+    answer,
+    answer_within,
+    budget_of,
+    caller_of,
+    identities_of,
+    parameters,
+    state_of,
+)
+from server.api.response import PRIVATE_REVALIDATE
 from server.api.routes.event_stream import stream, wants_stream
 from server.api.routes.handlers import Handlers
 from server.config.model import with_values
@@ -31,6 +41,7 @@ from server.events.reading import (
 )
 from server.paths import UPLOADS_URL
 from server.schema.model import SITE_TAG, Type, document_tag, type_tag
+from server.service.activity import find_activity
 from server.service.cache_tags import tags_of_file
 from server.service.read import Reader
 from server.service.render import dumps
@@ -59,6 +70,16 @@ def bind(handles: Handlers, database: EventDatabase) -> None:
         response = answer(dumps({"data": [shown(event, actor) for event in part.events], "meta": meta}))
         response.vary.add("Accept")
         return response
+
+    @handles("findActivity")
+    def activity() -> Response:
+        caller, asked = caller_of(request), parameters(request)
+        subjects_of(caller.actor, caller.state.schema)
+        since = read_number(asked, "since", 0) if asked.get("since") else None
+        found = find_activity(database, caller, since, identities_of(request).name_of)
+        data = {"drafts": found.drafts, "others": found.others}
+        meta = {"last": found.last, "log": found.log, "others": found.other_count}
+        return answer_within(request, {"data": data, "meta": meta}, PRIVATE_REVALIDATE)
 
     @handles("findTagsOfAddress")
     def tags() -> Response:

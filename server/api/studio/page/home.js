@@ -1,11 +1,14 @@
-/** The start page, with the documents that were changed last. */
+/** The start page, with the documents that were changed last, and the user's work beside them. */
 
 import { addressTo } from "./addresses.js";
 import { useStudio } from "./context.js";
+import { later } from "./later.js";
 import { Link } from "./router.js";
 import { Empty } from "./states.js";
 import { ago, timestamp } from "./text.js";
 import { html } from "./vendor/preact.js";
+
+const Work = later("home/work.js", "Work");
 
 export function Home() {
   const { model, overview } = useStudio();
@@ -14,7 +17,7 @@ export function Home() {
     const type = model.typeNamed(document.type);
     return type ? [{ type, document }] : [];
   });
-  return html`<div class="page">
+  return html`<div class="page home-page">
     <header class="page-head"><h1 tabindex="-1">Recently changed</h1></header>
     ${types.length === 0
       ? html`<${Empty} title="Nothing to show">
@@ -25,6 +28,7 @@ export function Home() {
         : html`<ul class="recent" aria-busy=${!overview}>
             ${rows.map((row) => html`<${Row} ...${row} key=${row.type.name + row.document.documentId} />`)}
           </ul>`}
+    <div class="home-work"><${Work} /></div>
   </div>`;
 }
 

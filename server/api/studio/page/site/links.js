@@ -80,7 +80,7 @@ export function SiteLinks({ model, current }) {
  * @param {string} path  The path, or "" to request nothing.
  * @param {number} everyMs
  */
-function useCount(path, everyMs) {
+export function useCount(path, everyMs) {
   const load = (/** @type {AbortSignal} */ signal) => ask(path, { query: { pageSize: 1 }, signal });
   const { value } = useRequest(path && `count ${path}`, load, { everyMs });
   const total = value?.meta.pagination.total;

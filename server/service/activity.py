@@ -1,0 +1,116 @@
+"""The caller's own drafts, and what others have changed, as found in the event log (docs/events.md)."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from server.auth.draft_visibility import may_read_drafts
+from server.auth.permissions import Actor
+from server.documents.document import DRAFT, PUBLISHED, Document
+from server.events.database import EventDatabase
+from server.events.model import Event, Key
+from server.events.presence import PUBLIC_ACTOR
+from server.events.reading import visible
+from server.index.publication_filter import publication_status
+from server.schema.model import title_of
+from server.service.read import Caller
+from server.service.search import href_of
+from server.site.site import State
+
+MAX_EVENTS = 1000  # read for one response
+MAX_LISTED = 20  # documents in each list
+_DELETED = "entry.delete"
+
+NameOf = Callable[[str], str | None]  # the name of an event's actor, such as "user:3"
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """Documents by their last events, newest first.
+
+    - `drafts`: documents whose draft the caller was the last to change
+    - `others`: documents that somebody else has changed, at most MAX_LISTED
+    - `other_count`: the number of all such documents
+    - `last`: the number of the last event in the log
+    """
+
+    drafts: list[dict[str, Any]]
+    others: list[dict[str, Any]]
+    other_count: int
+    log: str
+    last: int
+
+
+def find_activity(database: EventDatabase, caller: Caller, since: int | None, name_of: NameOf) -> Activity:
+    """Find the caller's drafts and, unless `since` is None, what others changed after that event.
+
+    Only the last MAX_EVENTS numbers of the log are examined. Raises StorageError.
+    """
+    bounds = database.bounds()
+    start = max(bounds.first - 1, bounds.last - MAX_EVENTS)
+    events = database.read(start, MAX_EVENTS, with_public=True)
+    caller.budget.spend(len(events))
+    latest = _latest_by_document(events, caller)
+    new: list[Event] = []
+    if since is not None:
+        new = [one for one in latest.values() if one.seq > since and one.actor != caller.actor.name]
+    others = [_entry(event, caller, PUBLISHED, name_of) for event in new[:MAX_LISTED]]
+    drafts = (_draft(event, caller, name_of) for event in _own(latest.values(), caller.actor))
+    found = [draft for draft in drafts if draft]
+    return Activity(found[:MAX_LISTED], others, len(new), bounds.id, bounds.last)
+
+
+def _latest_by_document(events: Iterable[Event], caller: Caller) -> Mapping[Key, Event]:
+    """Return the last visible event of each document, the newest first."""
+    latest: dict[Key, Event] = {}
+    for event in events:
+        seen = visible(event, caller.actor, caller.state.schema)
+        if seen and seen.document_id and not seen.is_media:
+            key = Key(seen.uid, seen.document_id, seen.locale)
+            latest.pop(key, None)
+            latest[key] = seen
+    return dict(reversed(latest.items()))
+
+
+def _own(events: Iterable[Event], actor: Actor) -> list[Event]:
+    is_public = actor.name == PUBLIC_ACTOR
+    return [] if is_public else [event for event in events if event.actor == actor.name]
+
+
+def _draft(event: Event, caller: Caller, name_of: NameOf) -> dict[str, Any] | None:
+    type_ = caller.state.schema.types.get(event.uid)
+    if type_ is None or not may_read_drafts(caller.actor, type_):
+        return None
+    draft = caller.state.snapshot.get(type_, event.document_id, event.locale, DRAFT)
+    # Without a draft of its own, the published version also counts as the draft.
+    if draft is None or publication_status(caller.state.snapshot, draft) == PUBLISHED:
+        return None
+    return _entry(event, caller, DRAFT, name_of)
+
+
+def _entry(event: Event, caller: Caller, status: str, name_of: NameOf) -> dict[str, Any]:
+    state, sees_actor = caller.state, caller.actor.may("history", "read")
+    document = _document(event, state, caller.actor, status)
+    title = title_of(document.type) if document else None
+    return {
+        "documentId": event.document_id,
+        "type": event.model,
+        "locale": event.locale,
+        "event": event.kind,
+        "at": event.at,
+        "title": document.get(title) if document and title else None,
+        "by": name_of(event.actor) if sees_actor and event.actor else None,
+        "href": href_of(document, document.type, state.settings) if document else None,
+    }
+
+
+def _document(event: Event, state: State, actor: Actor, status: str) -> Document | None:
+    """Return the version whose title is shown: the draft, if the actor may read it, or the published one."""
+    type_ = state.schema.types.get(event.uid)
+    if type_ is None or event.kind == _DELETED:
+        return None
+    published = state.snapshot.get(type_, event.document_id, event.locale, PUBLISHED)
+    if (status == DRAFT or published is None) and may_read_drafts(actor, type_):
+        draft = state.snapshot.get(type_, event.document_id, event.locale, DRAFT)
+        return draft or published
+    return published
