@@ -6,7 +6,7 @@ import pytest
 
 from tests.mcp.agents import Agent, valid
 from tests.mcp.conftest import Make
-from tests.sites import Api, collection, documents, make, translated
+from tests.sites import Api, collection, documents, make, translated, write
 
 SETTINGS = """
 locales: {default: en, available: [en, fr, nl]}
@@ -88,3 +88,14 @@ def test_check_names_paths_of_no_document(make_site: Make) -> None:
     assert many.line.endswith("x2.json or 2 others; see unknownPaths.")
     assert "unknownPaths" not in Agent(api).call("check", paths=paths[0]).content
     assert "unknownPaths" not in Agent(api, "checker").call("check", paths=paths).content
+
+
+def test_a_check_of_many_unknown_paths_fits_into_a_result(make_site: Make) -> None:
+    api = make_site(", max_bytes: 16 kB")
+    broken = [f"content/articles/a{n}.json" for n in range(50)]
+    write(api.root, dict.fromkeys(broken, '{"title": "A", "tags": ["none"]}'))
+    api.site.refresh()
+    unknown = [f"content/{n:0150}.json" for n in range(50)]
+    checked = valid("check", Agent(api).call("check", paths=[*broken, *unknown], pageSize=100))
+    assert checked.content["total"] == 50 > checked.content["returned"] > 0
+    assert {*unknown} <= {*checked.content["unknownPaths"]}

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
-from server.api.mcp.json_rpc import Json
+from server.api.mcp.json_rpc import Json, encode
 from server.api.mcp.rest_client import Reply
 from server.api.mcp.tools.destination import Destination
 from server.api.mcp.tools.paths import unknown_paths
@@ -46,14 +46,19 @@ def check(call: Call) -> Result:
     meta = body["meta"]["pagination"]
     offset = (meta["page"] - 1) * meta["pageSize"]
     found = [_short(one) for one in body["data"]]
-    listed = listing(found, meta["total"], offset, meta["pageSize"], call.max_bytes)
+    unknown = unknown_paths(call, _paths_without_problems(call, found), branch)
+    note = _note_of_unknown(unknown)
+    room = call.max_bytes - len(encode([unknown, note]))
+    listed = listing(found, meta["total"], offset, meta["pageSize"], room)
     line = list_summary(listed, f"problems on {branch or 'the served branch'}")
-    if unknown := unknown_paths(call, _paths_without_problems(call, found), branch):
-        listed["unknownPaths"] = unknown
-        line += f" No document has the path {' or '.join(unknown[:_MAX_NAMED_PATHS])}"
-        more = len(unknown) - _MAX_NAMED_PATHS
-        line += f" or {more} others; see unknownPaths." if more > 0 else "."
-    return Result(line, listed)
+    return Result(line + note, listed | ({"unknownPaths": unknown} if unknown else {}))
+
+
+def _note_of_unknown(paths: Sequence[str]) -> str:
+    """Return a sentence that names the first paths, after a space, or ""."""
+    more = len(paths) - _MAX_NAMED_PATHS
+    end = f" or {more} others; see unknownPaths." if more > 0 else "."
+    return f" No document has the path {' or '.join(paths[:_MAX_NAMED_PATHS])}{end}" if paths else ""
 
 
 def _paths_without_problems(call: Call, found: Sequence[Json]) -> list[str]:
