@@ -23,6 +23,7 @@
         ├── ConflictError        409
         │   ├── NotTakenOverError 409  commits from the git remote can't be applied without data loss
         │   ├── NotServedError   409  uncommitted edits prevent a pushed write from being served
+        │   ├── CheckedOutError  409  the branch is checked out in a working tree
         │   └── OvertakenError   409  another write changed the same values
         ├── UnmergedError        409  two branches changed the same values
         ├── GoneError            410  the resource is no longer kept
@@ -71,6 +72,8 @@ HTTP_NAMES: Mapping[int, str] = {
 
 # The key of `details` that contains what the request probably means instead.
 SUGGESTION = "suggestion"
+# The key of `details` that contains the branch that is checked out.
+CHECKED_OUT = "checkedOut"
 
 
 class BifolioError(Exception):
@@ -310,6 +313,10 @@ class NotTakenOverError(ConflictError):
 
 class NotServedError(ConflictError):
     """The write was pushed to the git remote, but conflicts with uncommitted changes on this server."""
+
+
+class CheckedOutError(ConflictError):
+    """The branch is checked out, so a write to it would not reach its files. `details` names the branch."""
 
 
 class OvertakenError(ConflictError):

@@ -13,7 +13,15 @@ from server.config.model import Settings
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.path_rules import Layout
 from server.documents.timestamps import now
-from server.errors import BusyError, ConflictError, NotFoundError, PreconditionError, ValidationError
+from server.errors import (
+    CHECKED_OUT,
+    BusyError,
+    CheckedOutError,
+    ConflictError,
+    NotFoundError,
+    PreconditionError,
+    ValidationError,
+)
 from server.formats.normal_form import normalize
 from server.history.commit_files import Blobs
 from server.history.differences import Difference, Values, differences
@@ -38,6 +46,7 @@ from server.storage.git.branches import (
     wait_for_branch_lock,
 )
 from server.storage.git.checkout import folders_above
+from server.storage.git.checkout_watch import CheckoutWatch, Move
 from server.storage.git.commit import Person
 from server.storage.git.log import Commit
 from server.storage.git.refs import branch_commit, checked_out, find_commit, head_commit, read_time
@@ -121,6 +130,17 @@ class Branches:
         if not move_branch(self.root, name, commit, "", "create"):
             raise ConflictError(f'The branch "{name[:100]}" conflicts with the name of an existing branch')
         return self.get(name)
+
+    def require_not_checked_out(self, branch: Branch) -> None:
+        """Raise CheckedOutError if a branch is checked out. A write would not update the files there."""
+        if not branch.worktree:
+            return
+        where = "a different folder; write to it there"
+        if branch.name == self.served():
+            where = "the site's folder now; repeat the request to write to the files there"
+        raise CheckedOutError(
+            f'The branch "{branch.name[:100]}" is checked out in {where}', {CHECKED_OUT: branch.name}
+        )
 
     def delete(self, name: str, if_match: str | None = None) -> None:
         """Delete a branch, even if it has not been merged.
@@ -389,7 +409,6 @@ class BranchWriter:
         self._locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
 
     def state(self, name: str, current_settings: Settings) -> State:
-        # This fails for a checked-out branch, because a write would not update the files in its working tree.
         return self.past.state_for_request(self._head(name), current_settings)
 
     def write(
@@ -402,12 +421,13 @@ class BranchWriter:
     ) -> tuple[State, Result, str]:
         """Prepare a write and commit it to the branch `name`.
 
-        Returns the branch's new state, the result of `prepare`, and the commit id. Raises BusyError if other
-        writers keep moving the branch, and GitBusyError if the branch stays locked.
+        Returns the branch's new state, the result of `prepare`, and the commit id. Raises CheckedOutError if
+        the branch is checked out, BusyError if other writers keep moving it, and GitBusyError if it stays
+        locked.
         """
         with self._lock_of(name):
             for _ in range(MAX_ATTEMPTS):
-                head = self._head(name)
+                watch, head = CheckoutWatch(self.branches.root), self._head(name)
                 wait_for_branch_lock(self.branches.root, name)
                 writes, result = self._prepare(head, prepare, request, current_settings)
                 if not writes:
@@ -415,8 +435,13 @@ class BranchWriter:
                 signed = self._sign(head, writes, authorship, result, current_settings)
                 files = {write.path: write.source or write.data for write in writes}
                 commit = make_commit(self.branches.root, (head,), files, signed)
-                if move_branch(self.branches.root, name, commit, head, "write"):
-                    return self.past.state_for_request(commit, current_settings), result, commit
+                move = Move(name, commit, head, files)
+                if not watch.move(move, "write"):
+                    continue
+                # This comes first, because `confirm` waits.
+                state = self.past.state_for_request(commit, current_settings)
+                if watch.confirm(move):
+                    return state, result, commit
         raise BusyError("The branch changed repeatedly while this write was being prepared; try again")
 
     def _lock_of(self, name: str) -> threading.Lock:
@@ -435,8 +460,7 @@ class BranchWriter:
 
     def _head(self, name: str) -> str:
         branch = self.branches.get(name)
-        if branch.worktree:
-            raise ConflictError(f'The branch "{name}" is checked out in another folder; write to it there')
+        self.branches.require_not_checked_out(branch)
         return branch.commit
 
     def _prepare(

@@ -2,9 +2,11 @@
 
 import io
 import json
+import os
 import shutil
+import subprocess
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
@@ -13,7 +15,9 @@ from typing import Any
 import pytest
 
 from server.history import branching as branch_write
+from server.storage.files import FileMark
 from server.storage.git import branches as git_branches
+from server.storage.git import checkout_watch
 from tests.api.test_upload import picture, upload
 from tests.git import commit_all, git
 from tests.sites import STRING, Answer, Api, collection, make, relation, write
@@ -393,7 +397,7 @@ def test_two_simultaneous_writes_both_succeed(api: Api) -> None:
 
 def test_an_overtaken_write_is_repeated(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     """After the write is prepared, another commit moves the branch, so the write is prepared again."""
-    move, calls = branch_write.move_branch, []
+    move, calls = checkout_watch.move_branch, []
 
     def overtaken(root: Path, name: str, *rest: str) -> bool:
         if not calls:
@@ -403,7 +407,7 @@ def test_an_overtaken_write_is_repeated(api: Api, monkeypatch: pytest.MonkeyPatc
             git(root, "update-ref", "refs/heads/next", other)
         return move(root, name, *rest)
 
-    monkeypatch.setattr(branch_write, "move_branch", overtaken)
+    monkeypatch.setattr(checkout_watch, "move_branch", overtaken)
     assert api.put("/api/notes/one?branch=next", {"title": "Two"}).status == 200
     subjects = git(api.root, "log", "--format=%s", "main..next").split("\n")
     assert subjects == ['Update note "Two"', "other", ""]
@@ -436,6 +440,116 @@ def test_a_write_does_not_wait_for_writes_to_other_branches(
         assert first.result() == 200
     assert order == ["other", "next"]
 
+
+# --- checkouts during a write ----------------------------------------------------------------------
+
+
+def beside_move(
+    monkeypatch: pytest.MonkeyPatch, before: Callable[[], Any] = int, after: Callable[[], Any] = int
+) -> None:
+    """Run functions directly before and after a branch moves for the first time."""
+    move, calls = checkout_watch.move_branch, []
+
+    def moved(*arguments: Any) -> bool:
+        calls.append(arguments)
+        if len(calls) > 1:
+            return move(*arguments)
+        before()
+        result = move(*arguments)
+        after()
+        return result
+
+    monkeypatch.setattr(checkout_watch, "move_branch", moved)
+
+
+def require_refused(api: Api, answer: Answer, before: str) -> None:
+    """Check that a write left nothing that a commit of the person could revert."""
+    assert (answer.status, answer.error["details"]) == (409, {"checkedOut": "next"})
+    assert "is checked out in the site's folder now; repeat the request" in answer.error["message"]
+    assert head(api) == before
+    assert git(api.root, "symbolic-ref", "HEAD").strip() == "refs/heads/next"
+    assert git(api.root, "status", "--porcelain", "-uno") == ""
+
+
+def test_a_write_that_a_checkout_has_missed_is_taken_back(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = head(api)
+    beside_move(monkeypatch, before=lambda: git(api.root, "checkout", "-q", "next"))
+    require_refused(api, api.put("/api/notes/one?branch=next", {"title": "Two"}), before)
+    api.site.refresh()
+    assert api.put("/api/notes/one?branch=next", {"title": "Two"}).status == 200
+    assert "title: Two" in api.read("content/notes/one.md")
+
+
+def test_a_write_that_a_checkout_has_read_is_kept(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    beside_move(monkeypatch, after=lambda: git(api.root, "checkout", "-q", "next"))
+    answer = api.put("/api/notes/one?branch=next", {"title": "Two"})
+    assert (answer.status, answer.headers["Bifolio-Commit"]) == (200, head(api))
+    assert git(api.root, "status", "--porcelain", "-uno") == ""
+    assert "title: Two" in api.read("content/notes/one.md")
+
+
+def test_a_write_waits_for_a_checkout_that_has_locked_the_index(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """git stops in the filter of a file, until the write looks at git's lock after the move."""
+    started, go = api.root / ".git/started", api.root / ".git/go"
+    for pipe in (started, go):
+        os.mkfifo(pipe)
+    git(api.root, "config", "filter.pause.smudge", f"echo > {started}; cat {go}; cat")
+    write(api.root, {".git/info/attributes": "*.md filter=pause\n"})
+    git(api.root, "rm", "-q", "--cached", "content/notes/one.md")
+    git(api.root, "commit", "-qm", "without the note")
+    (api.root / "content/notes/one.md").unlink()
+    before, look, running = head(api), checkout_watch.git_lock, []
+
+    def check_out() -> None:
+        running.append(subprocess.Popen(["git", "checkout", "-q", "next"], cwd=api.root))
+        started.read_text()
+
+    def looked(folder: Path) -> FileMark | None:
+        lock = look(folder)
+        if lock and running:
+            go.write_text("")
+            assert running.pop().wait() == 0
+        return lock
+
+    beside_move(monkeypatch, before=check_out)
+    monkeypatch.setattr(checkout_watch, "git_lock", looked)
+    require_refused(api, api.put("/api/notes/one?branch=next", {"title": "Two"}), before)
+
+
+def test_a_write_waits_for_a_checkout_that_has_not_set_head(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index, is_new, before = api.root / ".git/index", checkout_watch._is_new, head(api)
+
+    def replace_index() -> None:
+        shutil.copy(index, copy := index.with_name("copy"))
+        copy.rename(index)
+
+    def looked(mark: FileMark) -> bool:
+        git(api.root, "symbolic-ref", "HEAD", "refs/heads/next")
+        return is_new(mark)
+
+    beside_move(monkeypatch, after=replace_index)
+    monkeypatch.setattr(checkout_watch, "_is_new", looked)
+    require_refused(api, api.put("/api/notes/one?branch=next", {"title": "Two"}), before)
+
+
+def test_a_merge_into_a_branch_that_is_checked_out_meanwhile_is_taken_back(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert api.put("/api/notes/one", {"title": "Two"}).status == 200
+    git(api.root, "commit", "-qam", "two")
+    git(api.root, "branch", "other")
+    git(api.root, "checkout", "-q", "--detach", "next")
+    api.site.refresh()
+    before = head(api)
+    beside_move(monkeypatch, before=lambda: git(api.root, "checkout", "-q", "next"))
+    require_refused(api, api.ask("POST", "/branches/other/merge", json={"into": "next"}), before)
+
+
+# --- locked branches -------------------------------------------------------------------------------
 
 LOCKED = "git has not released the branch's lock .git/refs/heads/{}.lock; if no git command is running"
 

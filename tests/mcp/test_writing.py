@@ -13,6 +13,7 @@ from server.api.mcp.tools.destination import branch_name
 from server.index.budget import turns
 from server.service import branches
 from server.service.branch_problems import BranchProblems, branch_problems
+from server.storage.git import checkout_watch
 from tests.git import commit_all, git
 from tests.mcp.agents import Agent, retitle, valid, write
 from tests.mcp.sites import EDITOR, GIF, Make
@@ -87,6 +88,27 @@ def test_the_served_branch_is_out_of_reach(agent: Agent, api: Api) -> None:
     api.site.refresh()
     assert write(agent, retitle("Mist")).content["branch"] == "agent/full.2"
     assert api.get("/api/articles/fog").data["title"] == "Fog"
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_write_goes_to_a_new_branch_if_its_branch_is_checked_out_meanwhile(
+    agent: Agent, api: Api, monkeypatch: pytest.MonkeyPatch, is_new: bool
+) -> None:
+    if not is_new:
+        write(agent, retitle("Gale", "wind"))
+    move, calls, before = checkout_watch.move_branch, [], git(api.root, "rev-parse", "HEAD")
+
+    def moved(*arguments: Any) -> bool:
+        calls.append(arguments)
+        if len(calls) == 1:
+            git(api.root, "checkout", "-q", "agent/full")
+        return move(*arguments)
+
+    monkeypatch.setattr(checkout_watch, "move_branch", moved)
+    assert write(agent, retitle("Mist")).content["branch"] == "agent/full.2"
+    assert git(api.root, "symbolic-ref", "HEAD").strip() == "refs/heads/agent/full"
+    assert git(api.root, "status", "--porcelain", "-uno") == ""
+    assert (git(api.root, "rev-parse", "agent/full") == before) is is_new
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,9 @@ from server.api.mcp.request import Request, with_cache_hints
 from server.api.mcp.tools.table import DESCRIBED, tool_named
 from server.api.mcp.tools.tool import RESPONSE_BYTES, Call, Image, RestRequestError, Result, Tool, too_large
 from server.config.mcp import ResultText
-from server.errors import SUGGESTION, ApiError
+from server.errors import CHECKED_OUT, SUGGESTION, ApiError
+
+_MAX_CHECKOUTS = 3
 
 
 def list_tools(request: Request) -> Json:
@@ -37,11 +39,23 @@ def run_tool(tool: Tool, call: Call) -> Result:
     """Run a tool, and return its result or the error that the REST API would return."""
     try:
         check_arguments(call.arguments, tool.input_schema)
-        return tool.run(call)
+        return _run(tool, call)
     except RestRequestError as error:
         return _failed(error.reply.body, call)
     except ApiError as error:
         return _failure(error, call)
+
+
+def _run(tool: Tool, call: Call) -> Result:
+    """Run a tool. If somebody checks out the agent's branch meanwhile, run it again, for a new branch."""
+    for _ in range(_MAX_CHECKOUTS):
+        try:
+            return tool.run(call)
+        except RestRequestError as error:
+            details = error.reply.body["error"]["details"]
+            if call.text("branch") or CHECKED_OUT not in (details or {}):
+                raise
+    return tool.run(call)
 
 
 def _encode_result(result: Result, call: Call) -> Json:

@@ -31,9 +31,10 @@ from server.storage.changeset import Changeset
 from server.storage.git.branch_commit import Signed, make_commit
 from server.storage.git.branches import move_branch
 from server.storage.git.checkout import write_files
+from server.storage.git.checkout_watch import CheckoutWatch, Move
 from server.storage.git.commit import NewCommit, Person
 from server.storage.git.index import LockedIndex, locked_index, remove_own_lock, wait_for_index
-from server.storage.git.refs import branch_commit, head_commit
+from server.storage.git.refs import head_commit
 from server.storage.git.repository import GitFile, repository_of
 from server.storage.git.tree import changed_files
 from server.storage.git.uncommitted import staged_in_place_of, uncommitted_paths
@@ -213,10 +214,6 @@ class Merger:
             raise ConflictError('No branch is checked out; specify the target branch in "into"')
         if into == request.name:
             raise ValidationError("A branch can't be merged into itself")
-        if into != served and self.branches.get(into).worktree:
-            raise ConflictError(
-                f'The branch "{into}" is checked out in a different folder; merge into it there'
-            )
         make = self._into_served if into == served else self._into_other
         reason: ApiError = BusyError(_OVERTAKEN_MESSAGE)
         with self._lock:
@@ -274,12 +271,16 @@ class Merger:
     def _into_other(
         self, request: MergeRequest, into: str, theirs: str, current_settings: Settings
     ) -> BranchMergeResult:
-        sides = sides_of(self.past.log, branch_commit(self.root, into), theirs)
+        watch, branch = CheckoutWatch(self.root), self.branches.get(into)
+        self.branches.require_not_checked_out(branch)
+        sides = sides_of(self.past.log, branch.commit, theirs)
         if sides.is_merged:
             return BranchMergeResult(into, "nothing", sides.ours)
         files = CommittedFiles(self.root, self.past.at(sides.ours).known.blobs)
         ready = self._ready(request, sides, Changeset(self.root, files), current_settings)
-        self._move(into, sides, ready.commit)
+        move = Move(into, ready.commit, sides.ours, ready.plan.outcomes)
+        if not (watch.move(move, "merge") and watch.confirm(move)):
+            raise _BranchMovedError()
         return ready.completed(into, ready.commit)
 
     def _move(self, into: str, sides: Sides, commit: str) -> None:

@@ -165,13 +165,24 @@ def _is_in_the_way(root: Path, name: str) -> bool:
     return any(one.startswith(f"{name}/") or name.startswith(f"{one}/") for one in names)
 
 
+def worktree_of(root: Path, name: str) -> str:
+    """Return the folder in which a branch is checked out, or "". Raises GitError."""
+    output = git_or_fail(root, "for-each-ref", "--format=%(worktreepath)", BRANCH_PREFIX + name)
+    return output.rstrip("\n")
+
+
 def delete_branch(root: Path, name: str) -> bool:
     """Delete a branch, even if it is not merged. Return False if git refuses. Raises GitError."""
     return git(root, "branch", "--delete", "--force", "--quiet", "--", name) is not None
 
 
 def remove_new_branch(root: Path, name: str, commit: str) -> bool:
-    """Delete a branch that is still at `commit`. Return whether it was deleted. Raises GitError."""
+    """Delete a branch that is still at `commit` and not checked out. Return whether it was deleted.
+
+    Raises GitError.
+    """
+    if worktree_of(root, name):
+        return False
     return git(root, "update-ref", "-d", BRANCH_PREFIX + name, commit) is not None
 
 

@@ -1,0 +1,130 @@
+"""Detection of checkouts that begin or end while a branch moves to a new commit."""
+
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from server.errors import GitBusyError
+from server.storage.files import FileMark, file_mark_of
+from server.storage.git.branches import move_branch, worktree_of
+from server.storage.git.command import MAX_PATH_ARGUMENTS, git
+from server.storage.git.index import is_own_lock
+from server.storage.git.repository import full_path, git_lock, is_git_working, location, prefix_of
+
+# `git checkout` does the following, and nothing keeps a branch in place meanwhile:
+#
+#   1. It reads the commit of the branch.
+#   2. It creates index.lock, and writes the files of this commit.
+#   3. It renames index.lock to index.
+#   4. It sets HEAD to the branch, whatever commit the branch has by now.
+#
+# If the branch moves between 1 and 4, the files lack the new commit, and the next `git commit -a` reverts it.
+# A check before the move can't see a checkout that is at 1, so these checks follow the move:
+#
+#   - between 1 and 2: Wait for CHECKOUT_START_S, which is many times what git needs.
+#   - between 2 and 3: Wait until index.lock is gone.
+#   - between 3 and 4: If the index is new, wait until it is older than CHECKOUT_END_S.
+#   - after 4: HEAD names the branch. If the index has the old files, move the branch back.
+CHECKOUT_START_S, CHECKOUT_END_S = 0.1, 0.3
+_MAX_NEW_INDEX_S = 1.0  # Other commands may keep writing the index.
+CHECKOUT_TIMEOUT_S = 5.0
+_POLL_INTERVAL_S = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """The move of a branch from the commit `before` to `commit`. `paths` are the site's files that differ."""
+
+    name: str
+    commit: str
+    before: str
+    paths: Collection[str]
+
+
+class CheckoutWatch:
+    """Watch on the working trees of a repository, begun before a branch moves."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._before = {folder: _index(folder) for folder in _git_folders(root)}
+        self._moved_at = 0.0
+
+    def move(self, move: Move, why: str) -> bool:
+        """Move a branch. Return False if it is checked out, or if another process has moved it.
+
+        Raises GitBusyError and GitError.
+        """
+        self._wait()
+        if worktree_of(self._root, move.name):
+            return False
+        moved = move_branch(self._root, move.name, move.commit, move.before, why)
+        self._moved_at = time.monotonic()
+        return moved
+
+    def confirm(self, move: Move) -> bool:
+        """Return True if a move is final. If a checkout missed it, take it back and return False.
+
+        The branch stays where it is if another commit has followed. The result is False then, too. Raises
+        GitBusyError and GitError.
+        """
+        try:
+            self._settle()
+        except GitBusyError:
+            self._take_back(move)
+            raise
+        worktree = worktree_of(self._root, move.name)
+        if not worktree or self._is_in_index(Path(worktree), move):
+            return True
+        self._take_back(move)
+        return False
+
+    def _settle(self) -> None:
+        """Wait until the checkouts that could have missed the move have set HEAD."""
+        _wait_until(lambda: time.monotonic() - self._moved_at >= CHECKOUT_START_S)
+        self._wait()
+        _wait_until(lambda: not self._has_new_index(), _MAX_NEW_INDEX_S)
+
+    def _wait(self) -> None:
+        """Wait until no git command changes files. Raises GitBusyError after CHECKOUT_TIMEOUT_S."""
+        _wait_until(lambda: not self._is_locked())
+        if self._is_locked():
+            raise GitBusyError("A git command is changing files, and has locked the index; try again")
+
+    def _is_locked(self) -> bool:
+        locks = [git_lock(folder) for folder in _git_folders(self._root) if not is_own_lock(folder)]
+        return any(lock and (is_git_working(lock) or _is_new(lock)) for lock in locks)
+
+    def _has_new_index(self) -> bool:
+        marks = [(_index(folder), self._before.get(folder)) for folder in _git_folders(self._root)]
+        return any(mark and mark != before and _is_new(mark) for mark, before in marks)
+
+    def _is_in_index(self, worktree: Path, move: Move) -> bool:
+        """Return True if the checkout has read the new commit."""
+        prefix, few = prefix_of(self._root), len(move.paths) <= MAX_PATH_ARGUMENTS
+        paths = [full_path(prefix, path) for path in move.paths] if few else []
+        command = ("diff-index", "--cached", "--quiet", move.commit, "--", *paths)
+        return git(worktree, *command) is not None
+
+    def _take_back(self, move: Move) -> None:
+        move_branch(self._root, move.name, move.before, move.commit, "take back a write")
+
+
+def _git_folders(root: Path) -> list[Path]:
+    """Return the folders that contain HEAD and the index: one for each working tree."""
+    place = location(root)
+    return [place.common, *place.common.glob("worktrees/*")] if place else []
+
+
+def _index(folder: Path) -> FileMark | None:
+    return file_mark_of(folder / "index")
+
+
+def _is_new(mark: FileMark) -> bool:
+    return abs(time.time() - mark[0] / 1e9) < CHECKOUT_END_S
+
+
+def _wait_until(is_done: Callable[[], bool], timeout_s: float = CHECKOUT_TIMEOUT_S) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not is_done() and time.monotonic() < deadline:
+        time.sleep(_POLL_INTERVAL_S)
