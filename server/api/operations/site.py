@@ -23,7 +23,12 @@ from server.api.operations.json_schema import (
 from server.api.operations.operation import Area, Docs, Operation, Tag
 from server.api.operations.permission import anyone, may
 from server.api.serving.bodies import MEDIUM_BODY_BYTES
+from server.schema.spelling import ATTRIBUTE_KEYS
+from server.site.migrations.arguments import ArgumentForm
+from server.site.migrations.migration import HIDDEN_ARGUMENTS
+from server.site.migrations.plan import OPERATIONS
 from server.site.migrations.schema_changes import CHANGES, MAX_CHANGES
+from server.site.migrations.schema_edits import SCHEMA_EDITS
 
 SITE = Tag("Site", "Information about the site and its server.")
 _PAGE = "A page for people, or a part of one."
@@ -81,11 +86,32 @@ _CHANGED = object_of(
         )
     }
 )
-_ONE_CHANGE: JsonSchema = {
-    "type": "object",
-    "required": ["operation"],
-    "properties": {"operation": {"enum": list(CHANGES)}},
-}
+
+
+def _describe_argument(form: ArgumentForm) -> JsonSchema:
+    text = {"type": "string", "minLength": 1, "pattern": f"^(?:{form.pattern.pattern})$"}
+    limited = text | ({"maxLength": form.max_chars} if form.max_chars else {})
+    return list_of(limited, minItems=1) if form.is_list else limited
+
+
+def _describe_change(operation: str) -> JsonSchema:
+    edit = SCHEMA_EDITS.get(operation)
+    arguments = edit.arguments if edit else OPERATIONS[operation].arguments
+    objects, flags = (edit.objects, edit.flags) if edit else ((), ())
+    named = {
+        name: _describe_argument(form) for name, form in arguments.all.items() if name not in HIDDEN_ARGUMENTS
+    }
+    properties = {
+        "operation": {"const": operation},
+        **named,
+        **{name: {"type": "object", "maxProperties": len(ATTRIBUTE_KEYS)} for name in objects},
+        **dict.fromkeys(flags, FLAG),
+    }
+    required = {"operation", *arguments.required, *objects}
+    return object_of(properties, optional=tuple(name for name in properties if name not in required))
+
+
+_ONE_CHANGE: JsonSchema = {"oneOf": [_describe_change(operation) for operation in CHANGES]}
 _CHANGES_BODY = object_of(
     {
         "data": object_of(
