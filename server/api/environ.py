@@ -29,6 +29,8 @@ IDENTITIES = "bifolio.identities"  # the Identities used to authenticate the req
 ENTRANCE = "bifolio.entrance"  # the WSGI app itself, for handlers that send requests to it
 # set if `/api/TYPE/ID.md` must not stand for the document ID as Markdown
 EXACT_ID = "bifolio.exact_id"
+# set for requests of an agent's tools, which must not write to the served branch unless a setting allows it
+OF_AGENT = "bifolio.of_agent"
 # the result of the rate limit, stored so that each request is counted only once
 ADMITTED = "bifolio.admitted"
 

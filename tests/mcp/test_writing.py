@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from server.api.entrance import Entrance
-from server.api.mcp.rest_client import RestClient
+from server.api.mcp.rest_client import Reply, RestClient
 from server.api.mcp.tools.destination import branch_name
 from server.index.budget import turns
 from server.service import branches
@@ -109,6 +109,23 @@ def test_a_write_goes_to_a_new_branch_if_its_branch_is_checked_out_meanwhile(
     assert git(api.root, "symbolic-ref", "HEAD").strip() == "refs/heads/agent/full"
     assert git(api.root, "status", "--porcelain", "-uno") == ""
     assert (git(api.root, "rev-parse", "agent/full") == before) is is_new
+
+
+def test_a_write_does_not_follow_its_branch_into_the_served_files(
+    agent: Agent, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(agent, retitle("Gale", "wind"))
+    send, done = RestClient.send, list[str]()
+
+    def sent(self: RestClient, method: str, path: str, *rest: Any, **options: Any) -> Reply:
+        if path == "/batch" and not done:
+            done.append(git(api.root, "checkout", "-q", "agent/full"))
+            api.site.refresh()
+        return send(self, method, path, *rest, **options)
+
+    monkeypatch.setattr(RestClient, "send", sent)
+    assert write(agent, retitle("Mist")).content["branch"] == "agent/full.2"
+    assert git(api.root, "status", "--porcelain", "-uno") == ""
 
 
 @pytest.mark.parametrize(

@@ -511,7 +511,8 @@ def test_an_outage_during_a_merge(arrives: bool, site: Studio, enter: Callable[.
 def test_what_needs_the_live_site_is_disabled_with_the_reason(enter: Callable[..., Page]) -> None:
     page = enter("merger", "paper/harbour?branch=next")
     navigation = page.get_by_role("navigation", name="Content")
-    expect(navigation.get_by_text("Live site only")).to_have_count(1)
+    expect(navigation.get_by_text("Live site only")).to_have_count(2)
+    expect(navigation.get_by_role("link", name="Events")).to_have_count(0)
     expect(navigation.get_by_role("link", name="Changes")).to_have_count(0)
     history = page.get_by_role("button", name="History", exact=True)
     expect(history).to_be_disabled()

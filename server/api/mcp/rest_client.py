@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from server.api.entrance import Entrance
-from server.api.environ import ADMITTED, EXACT_ID, GONE
+from server.api.environ import ADMITTED, EXACT_ID, GONE, OF_AGENT
 from server.api.error_response import failure
 from server.api.mcp.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, Json, RpcError, encode
 from server.documents.path_rules import Layout
@@ -34,6 +34,7 @@ _DEFAULTS: Mapping[str, Any] = {
     "wsgi.url_scheme": "http",
     "HTTP_STRAPI_RESPONSE_FORMAT": "v5",
     EXACT_ID: True,
+    OF_AGENT: True,
 }
 
 

@@ -9,10 +9,11 @@ from typing import Any
 
 from flask import Request, Response, g, request
 
-from server.api.environ import STATE, parse_query, wsgi_text
+from server.api.environ import OF_AGENT, STATE, parse_query, wsgi_text
 from server.api.request import actor_of, answer, answer_within, caller_of, operation_of, tell_commit
+from server.config.mcp import WriteMode
 from server.documents.timestamps import from_seconds
-from server.errors import ForbiddenError, UnauthorizedError, ValidationError
+from server.errors import CHECKED_OUT, CheckedOutError, ForbiddenError, UnauthorizedError, ValidationError
 from server.service.document_write import Verb
 from server.service.dry_run import FileChange
 from server.service.write import Result, UndoOffer, Writes
@@ -54,6 +55,13 @@ def open_branch(writes: Writes) -> None:
     name = parse_query(environ["QUERY_STRING"]).get("branch")
     if name is not None:
         caller = writes.on_branch(caller_of(request), name)
+        settings = caller.state.settings
+        if caller.branch is None and OF_AGENT in environ and settings.mcp.write is not WriteMode.DIRECT:
+            # Somebody has checked the branch out since the tool chose it.
+            raise CheckedOutError(
+                f"The branch \"{name}\" is checked out in the site's folder now, so agents can't write to it",
+                {CHECKED_OUT: name},
+            )
         environ[STATE], g.branch = caller.state, caller.branch
 
 
