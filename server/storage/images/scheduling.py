@@ -44,6 +44,7 @@ class TransformationQueue:
         self._create_folder, self._concurrency = create_folder, concurrency
         self._download_timeout_s, self._is_answering = download_timeout_s, is_answering
         self._slots = threading.BoundedSemaphore(concurrency)
+        self._clients = [threading.Lock() for _ in range(CLIENT_LOCKS)]
         self._lock = threading.Lock()
         self._running: dict[str, Future[None]] = {}  # by name
         # Number of waiting requests, of those that wait for the bucket, and of running bucket jobs.
@@ -101,11 +102,18 @@ class TransformationQueue:
     @contextmanager
     def _turn_of_client(self, folder: Path, client: str, deadline: float) -> Iterator[None]:
         """Context manager: transform only one image at a time for a client while others are answered."""
-        if client and self._is_answering():
-            with _locked(folder / f"client-{crc32(client.encode()) % CLIENT_LOCKS}.lock", deadline):
-                yield
-        else:
+        if not client or not self._is_answering():
             yield
+            return
+        number = crc32(client.encode()) % CLIENT_LOCKS
+        # Threads of this process wait without polling, so that waiting takes no processor time.
+        if not self._clients[number].acquire(timeout=max(0.0, deadline - time.monotonic())):
+            raise BusyError(_NOT_READY)
+        try:
+            with _locked(folder / f"client-{number}.lock", deadline):
+                yield
+        finally:
+            self._clients[number].release()
 
     @contextmanager
     def _waiting(self, *, is_remote: bool) -> Iterator[None]:
@@ -177,7 +185,12 @@ class TransformationQueue:
 @contextmanager
 def _locked(path: Path, deadline: float) -> Iterator[None]:
     """Context manager that holds the lock of a file. Raises BusyError after the deadline."""
-    with FileLock(path).held(max(0.0, deadline - time.monotonic())) as is_held:
-        if not is_held:
+    lock = FileLock(path)
+    while not lock.acquire():
+        if time.monotonic() >= deadline:
             raise BusyError(_NOT_READY)
+        time.sleep(POLL_INTERVAL_S)
+    try:
         yield
+    finally:
+        lock.release()
