@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
@@ -597,11 +597,16 @@ THROUGH = """async ([value, root]) => {
 }"""
 
 
+# The editor joins neighbors with the same properties, so the list becomes shorter.
+MERGED = {"type": "text", "text": "a", "italic": True, "code": True, "colour": {"r": 1}}
+
+
 def test_blocks_go_through_the_editor_without_a_loss(form: Page) -> None:
     root = form.evaluate("new URL('.', document.querySelector('script[src]').src).href")
 
     @settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
     @given(BLOCKS)
+    @example([block("paragraph", None, MERGED, MERGED), block("heading", "Last", level=2)])
     def hold(value: list[Any]) -> None:
         through = form.evaluate(THROUGH, [value, root])
         assert through["same"]

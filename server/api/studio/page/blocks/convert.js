@@ -282,7 +282,7 @@ const isBlank = (child) => isText(child) && child.text === "";
 
 /** @param {any} had @param {any} made */
 function inOrderOf(had, made) {
-  if (!isObject(had) || had.type !== made.type) return made;
+  if (!isObject(had) || !isObject(made) || had.type !== made.type) return made;
   const kept = Object.keys(had).filter((key) => key in made);
   return { ...Object.fromEntries(kept.map((key) => [key, made[key]])), ...made };
 }
