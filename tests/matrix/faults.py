@@ -277,7 +277,7 @@ def _show_files_in_dry_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _complete_hidden_types(monkeypatch: pytest.MonkeyPatch) -> None:
     def types(request: McpRequest, typed: str, chosen: Any) -> tuple[list[str], int]:
-        names = [t.singular for t in request.gateway._app.site.state.schema.content_types]
+        names = [t.singular for t in request.rest._app.site.state.schema.content_types]
         return names, len(names)
 
     monkeypatch.setattr(completion, "_SOURCES", {**completion._SOURCES, "type": types})

@@ -99,3 +99,10 @@ def test_a_check_of_many_unknown_paths_fits_into_a_result(make_site: Make) -> No
     checked = valid("check", Agent(api).call("check", paths=[*broken, *unknown], pageSize=100))
     assert checked.content["total"] == 50 > checked.content["returned"] > 0
     assert {*unknown} <= {*checked.content["unknownPaths"]}
+
+
+def test_the_file_of_a_missing_single_type_is_not_found(make_site: Make) -> None:
+    api = make_site()
+    (api.root / "content/home.json").unlink()
+    api.site.refresh()
+    assert Agent(api, "full").call("read_file", path="content/home.json").error["status"] == 404

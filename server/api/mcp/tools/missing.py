@@ -71,4 +71,6 @@ def _values(call: Call, type_: Type, name: str, query: dict[str, Any]) -> list[s
     """Return an attribute of documents that the caller may find."""
     paged = {**query, "pagination": {"pageSize": _MAX_IDS}}
     reply = call.rest.send("GET", content_path(type_), paged)
-    return [] if reply.is_error else [str(one[name]) for one in reply.body["data"] if one.get(name)]
+    if reply.is_error or type_.kind == "singleType":  # A single type has no ids to choose from.
+        return []
+    return [str(one[name]) for one in reply.body["data"] if one.get(name)]
