@@ -10,12 +10,11 @@ import pytest
 from PIL import Image
 
 from tests.git import commit_all, git
-from tests.servers import stop
 from tests.sites import schema, write
 from tests.studio.browser_form import told
 from tests.studio.browser_loading import MOST_MOVED, WATCH
 from tests.studio.browser_pages import SHOWN, SIZES, picture
-from tests.studio.browser_sign_in import add_user
+from tests.studio.browser_sign_in import serving_users
 from tests.studio.conftest import Page, Studio, expect, signed_in_users
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
@@ -84,12 +83,9 @@ BODY_OF_BRANCH = (
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
     """A server of a site in a git repository, with a user in each role."""
     studio = Studio(tmp_path_factory.mktemp("branches"), files=FILES)
-    for role in USERS:
-        add_user(studio, f"a-{role}", role)
     commit_all(studio.root)
-    studio.start()
-    yield studio
-    stop(studio.process)
+    with serving_users(studio, {role: role for role in USERS}):
+        yield studio
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from tests.git import commit_all, git
-from tests.servers import stop
 from tests.sites import schema, write
 from tests.studio.browser_pages import SHOWN, SIZES, picture
-from tests.studio.browser_sign_in import add_user
+from tests.studio.browser_sign_in import serving_users
 from tests.studio.conftest import Page, Studio, expect, signed_in_users
 
 SITE = """\
@@ -45,11 +44,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
     studio = Studio(tmp_path_factory.mktemp("home"), files=FILES)
     commit_all(studio.root)
     git(studio.root, "branch", "-q", "next")
-    for role in ROLES:
-        add_user(studio, f"a-{role}", role)
-    studio.start()
-    yield studio
-    stop(studio.process)
+    with serving_users(studio, {role: role for role in ROLES}):
+        yield studio
 
 
 @pytest.fixture(scope="module")

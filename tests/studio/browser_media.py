@@ -14,7 +14,7 @@ from tests.git import commit_all, git
 from tests.servers import start, stop, wait
 from tests.sites import Files, collection, documents, write
 from tests.studio.browser_pages import SHOWN, SIZES, is_shown, picture
-from tests.studio.browser_sign_in import add_user
+from tests.studio.browser_sign_in import serving_users
 from tests.studio.conftest import Page, Studio, expect, signed_in_at, signed_in_users
 from tests.waiting import until
 
@@ -79,11 +79,8 @@ PAGE = "site/-/media"
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
     studio = Studio(tmp_path_factory.mktemp("media"), files=FILES)
-    for role in ROLES:
-        add_user(studio, f"a-{role}", role)
-    studio.start()
-    yield studio
-    stop(studio.process)
+    with serving_users(studio, {role: role for role in ROLES}):
+        yield studio
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.servers import stop
 from tests.sites import schema
 from tests.studio.browser_pages import SHOWN, SIZES, picture
-from tests.studio.browser_sign_in import add_user
+from tests.studio.browser_sign_in import add_user, serving_users
 from tests.studio.conftest import Page, Studio, expect, sign_in, signed_in_users
 
 SITE = """\
@@ -45,11 +44,8 @@ PEOPLE = {"people": "Users", "roles": "Roles", "tokens": "API tokens", "settings
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
     """A server of a site with a user in each role."""
     studio = Studio(tmp_path_factory.mktemp("people"), files=FILES)
-    for name, role in USERS.items():
-        add_user(studio, f"a-{name}", role)
-    studio.start()
-    yield studio
-    stop(studio.process)
+    with serving_users(studio, USERS):
+        yield studio
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.servers import stop
 from tests.sites import schema, write
 from tests.studio.browser_form import told
-from tests.studio.browser_sign_in import add_user
+from tests.studio.browser_sign_in import serving_users
 from tests.studio.conftest import Page, Studio, expect, signed_in_users
 
 FILES = {
@@ -75,11 +74,8 @@ DRIVE = """async ([method, path, body]) => {
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
     """A server of a site with three roles, and one user in each role."""
     studio = Studio(tmp_path_factory.mktemp("roles"), files=FILES)
-    for role in ROLES:
-        add_user(studio, f"a-{role}", role)
-    studio.start()
-    yield studio
-    stop(studio.process)
+    with serving_users(studio, {role: role for role in ROLES}):
+        yield studio
 
 
 @pytest.fixture(scope="module")

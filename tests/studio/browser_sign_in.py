@@ -3,7 +3,8 @@
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from tests.servers import stop
@@ -100,6 +101,18 @@ def add_user(studio: Studio, name: str, role: str) -> None:
     bifolio(
         studio, "user", "create", name, f"{name}@example.org", "--password", "slack water", "--role", role
     )
+
+
+@contextmanager
+def serving_users(studio: Studio, roles: Mapping[str, str]) -> Iterator[Studio]:
+    """Context manager: run the server with a user `a-NAME` for each name, who has the role in `roles`."""
+    for name, role in roles.items():
+        add_user(studio, f"a-{name}", role)
+    studio.start()
+    try:
+        yield studio
+    finally:
+        stop(studio.process)
 
 
 def block_user(studio: Studio, name: str) -> None:

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from tests.git import commit_all, git
-from tests.servers import stop
 from tests.studio.browser_pages import SHOWN, SIZES, picture
-from tests.studio.browser_sign_in import add_user
+from tests.studio.browser_sign_in import serving_users
 from tests.studio.conftest import Page, Studio, expect, signed_in_users
 
 PAPER = """\
@@ -62,11 +61,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
     studio = Studio(tmp_path_factory.mktemp("types"), files=FILES)
     commit_all(studio.root)
     git(studio.root, "branch", "rework")
-    for name, role in USERS.items():
-        add_user(studio, f"a-{name}", role)
-    studio.start()
-    yield studio
-    stop(studio.process)
+    with serving_users(studio, USERS):
+        yield studio
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from tests.receivers import Receiver, receiving, status
 from tests.servers import stop
 from tests.sites import schema, write
 from tests.studio.browser_pages import SHOWN, SIZES, picture
-from tests.studio.browser_sign_in import add_user
+from tests.studio.browser_sign_in import serving_users
 from tests.studio.conftest import Page, Studio, expect, signed_in_users
 
 SITE = """\
@@ -56,11 +56,8 @@ def site(tmp_path_factory: pytest.TempPathFactory, receiver: Receiver) -> Iterat
         "site.yaml": SITE.format(port=receiver.port),
     }
     studio = Studio(tmp_path_factory.mktemp("webhooks"), files=files)
-    for role in LINKS:
-        add_user(studio, f"a-{role}", role)
-    studio.start()
-    yield studio
-    stop(studio.process)
+    with serving_users(studio, {role: role for role in LINKS}):
+        yield studio
 
 
 @pytest.fixture(scope="module")

@@ -269,6 +269,14 @@ def packages() -> Path:
     return HERE / "node_modules"
 
 
+# After a change of the color scheme, colors in between would have too little contrast.
+TRANSITIONS_END = """async () => {
+  const end = (one) => one.effect.getComputedTiming().endTime;
+  const finite = document.getAnimations().filter((one) => end(one) !== Infinity);
+  await Promise.allSettled(finite.map((one) => one.finished));
+}"""
+
+
 @pytest.fixture(scope="session")
 def check_access(packages: Path) -> Callable[[Page], None]:
     """A function that asserts that axe-core finds no serious problem on a page."""
@@ -276,6 +284,7 @@ def check_access(packages: Path) -> Callable[[Page], None]:
 
     def check(page: Page) -> None:
         page.evaluate(script)
+        page.evaluate(TRANSITIONS_END)
         found = page.evaluate("axe.run()")["violations"]
         serious = [
             (violation["id"], [node["html"] for node in violation["nodes"]])

@@ -1,14 +1,13 @@
 """The methods `tools/list` and `tools/call`."""
 
-import json
 from http import HTTPStatus
 from typing import Any
 
-from server.api.error_response import failure
 from server.api.mcp.arguments import check_arguments
 from server.api.mcp.forbidden import explain_forbidden
 from server.api.mcp.json_rpc import INVALID_PARAMS, Json, RpcError, encode
 from server.api.mcp.request import Request, with_cache_hints
+from server.api.mcp.rest_client import reply_of_error
 from server.api.mcp.tools.table import DESCRIBED, tool_named
 from server.api.mcp.tools.tool import RESPONSE_BYTES, Call, Image, RestRequestError, Result, Tool, too_large
 from server.config.mcp import ResultText
@@ -83,9 +82,7 @@ def _size(result: Result, call: Call) -> int:
 
 
 def _failure(error: ApiError, call: Call) -> Result:
-    body = failure(error).body
-    assert isinstance(body, bytes)
-    return _failed(json.loads(body), call)
+    return _failed(reply_of_error(error).body, call)
 
 
 def _failed(body: Any, call: Call) -> Result:

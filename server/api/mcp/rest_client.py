@@ -99,7 +99,7 @@ class RestClient:
         try:
             query_text = untrusted_query_string(query) if query else ""
         except ApiError as error:
-            return _rejection(error)
+            return reply_of_error(error)
         sent = Upload(encode(body), "application/json") if not isinstance(body, Upload) else body
         environ = {
             **self._environ,
@@ -178,8 +178,8 @@ def quoted(path: str) -> str:
     return quote(path, safe="/{}")
 
 
-def _rejection(error: ApiError) -> Reply:
-    """Return the response to a request that can't be sent."""
+def reply_of_error(error: ApiError) -> Reply:
+    """Return the response that the REST API gives for an error."""
     body = failure(error).body
     assert isinstance(body, bytes)
     return Reply(error.status, {"content-type": "application/json"}, json.loads(body))

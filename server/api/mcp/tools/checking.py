@@ -31,6 +31,7 @@ _KEYS = (
 PAGE_PROBLEMS = 100
 _MAX_NAMED_PATHS = 3  # in the line of text
 FIRST_CHECK_TIMEOUT_S = 30.0  # Clients often end a call after 60 s.
+CHECK_PAUSE_S = 0.5  # between attempts
 
 
 def check(call: Call) -> Result:
@@ -74,6 +75,7 @@ def _reply_when_checked(call: Call, path: str, query: Json) -> Reply:
         reply = call.rest.send("GET", path, query)  # waits 3 s for a check
         if reply.status != HTTPStatus.SERVICE_UNAVAILABLE or time.monotonic() > deadline:
             return reply
+        time.sleep(CHECK_PAUSE_S)  # A busy server refuses requests at once.
 
 
 def _short(problem: Mapping[str, Any]) -> Json:

@@ -39,6 +39,8 @@ def missing_document(call: Call, type_: Type, at: Json, details: Json | None = N
 
 def similar_id(call: Call, type_: Type, document_id: str, at: Json) -> str:
     """Return the most similar id of another document that the caller may find, or ""."""
+    if type_.kind == "singleType":
+        return ""
     drafts = {"status": "draft"} if type_.draft_publish else {}
     for wanted in ({"$eqi": document_id}, {"$startsWithi": document_id[0]}):  # a difference in case first
         query = {"fields": ["documentId"], "filters": {"documentId": wanted}, **drafts, **at}
@@ -71,6 +73,4 @@ def _values(call: Call, type_: Type, name: str, query: dict[str, Any]) -> list[s
     """Return an attribute of documents that the caller may find."""
     paged = {**query, "pagination": {"pageSize": _MAX_IDS}}
     reply = call.rest.send("GET", content_path(type_), paged)
-    if reply.is_error or type_.kind == "singleType":  # A single type has no ids to choose from.
-        return []
-    return [str(one[name]) for one in reply.body["data"] if one.get(name)]
+    return [] if reply.is_error else [str(one[name]) for one in reply.body["data"] if one.get(name)]
