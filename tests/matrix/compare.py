@@ -33,6 +33,7 @@ _OWN = (
     # These numbers also count hidden events (SECURITY.md).
     (re.compile(r'\\*"(seq|last)\\*":\d+'), "<number of an event>"),
     (re.compile(r'\\*"log\\*":\\*"[0-9a-f]{8}\\*"'), '"log":<log>'),
+    (re.compile(r'\\*"seconds\\*":\d+\.\d+'), '"seconds":<measured>'),  # how long a delivery took
     (re.compile(r"\bExpires=[\w,: ]+GMT"), "Expires=<now>"),  # of a cookie
     # In a batch result, the entity tag depends on the body beside it, which contains the time of the write.
     (re.compile(r'\\*"etag\\*":\\*"\\*"[^"\\]+\\*"\\*"'), '"etag":<tag>'),
