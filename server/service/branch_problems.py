@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from server.auth.permissions import PROBLEMS, require_of_site
-from server.documents.document import Document
+from server.documents.document import PUBLISHED, Document
 from server.formats.tree import SyntaxProblem
 from server.history.past import PastState, PastStates
 from server.index.dangling import MEDIA, Key, exists, find_dangling
@@ -16,7 +16,7 @@ from server.service.read import Caller
 from server.site.check.audit import Audit, is_upload
 from server.site.check.document_rules import find_in_documents
 from server.site.check.served import CheckResult, DocumentProblem, with_document
-from server.site.check.survey import duplicate_values, report_problems
+from server.site.check.survey import duplicate_values, report_problems, unequal_locales
 from server.storage.git.tree import read_blobs
 from server.storage.media import media_key
 from server.storage.read import decode
@@ -74,6 +74,7 @@ def _check(
         found.update(dict.fromkeys(past.known.entries[path].problems))
     found.update(dict.fromkeys(problem for problem in duplicate_values(audit) if problem.path in paths))
     found.update(dict.fromkeys(find_in_documents(audit, paths)))
+    found.update(dict.fromkeys(unequal_locales(audit, set(_keys_at(past, paths)))))
     changed = [document for path, document in audit.documents.items() if path in paths]
     broken = [document for document in audit.broken if document.path in paths]
     found.update(dict.fromkeys(find_dangling(snapshot, audit.parsed, [*changed, *broken])))
@@ -83,10 +84,11 @@ def _check(
 
 
 def _audit(root: Path, past: PastState, paths: frozenset[str]) -> Audit:
-    """Return an audit of a commit. Only the files at `paths` are read from the commit."""
+    """Return an audit of a commit. It reads only the files at `paths` and the documents' other locales."""
     blobs = past.known.blobs
     texts: dict[str, str] = {}
-    read = [path for path in sorted(paths & past.known.entries.keys()) if not is_upload(path)]
+    needed = (paths | _locales_of(past, set(_keys_at(past, paths)))) & past.known.entries.keys()
+    read = [path for path in sorted(needed) if not is_upload(path)]
     for path, data in zip(read, read_blobs(root, [blobs[path].id for path in read]), strict=True):
         try:
             texts[path] = decode(data or b"")
@@ -95,6 +97,18 @@ def _audit(root: Path, past: PastState, paths: frozenset[str]) -> Audit:
     audit = Audit(root, past.state.settings, past.state.snapshot, texts)
     audit.__dict__["files"] = frozenset(path for path in blobs if is_upload(path) or audit.layout.claim(path))
     return audit
+
+
+def _locales_of(past: PastState, keys: set[Key]) -> set[str]:
+    """Return the paths of the published versions of documents."""
+    tables, locales = past.state.snapshot.tables, past.state.settings.locales.available
+    versions = (
+        tables[uid].versions.get((document_id, locale, PUBLISHED))
+        for uid, document_id in keys
+        if uid in tables
+        for locale in locales
+    )
+    return {version.path for version in versions if version is not None}
 
 
 def _keys_at(past: PastState, paths: frozenset[str]) -> Iterator[Key]:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.git import commit_all
-from tests.mcp.agents import Agent, write
+from tests.git import commit_all, git
+from tests.mcp.agents import Agent, valid, write
 from tests.mcp.sites import Make
 from tests.sites import STRING, Api, collection, documents, translated
 from tests.sites import write as write_files
@@ -40,6 +40,17 @@ def test_a_write_for_one_locale_says_which_values_it_changed_in_all(api: Api) ->
     assert "note" not in write(Agent(api), operation | {"data": {"title": "Pluie"}}).content
     del operation["locale"]
     assert "note" not in write(Agent(api), operation | {"data": {"topic": "sky"}}).content
+
+
+def test_a_check_of_a_branch_finds_shared_values_that_differ(api: Api) -> None:
+    git(api.root, "checkout", "-qb", "sky")
+    write_files(api.root, documents("notes", Rain={"title": "Rain", "topic": "sky"}))
+    commit_all(api.root)
+    git(api.root, "checkout", "-q", "main")
+    write_files(api.root, {"content/notes/Rain.fr.md": "---\n# Pluie\n# (2)\ntopic: weather\n---\n"})
+    [problem] = valid("check", Agent(api).call("check", branch="sky")).data
+    assert (problem["rule"], problem["path"], problem["line"]) == ("shared", "content/notes/Rain.fr.md", 3)
+    assert Agent(api).call("check").data == []
 
 
 @pytest.mark.parametrize("tool", ["find", "get", "write", "restore"])

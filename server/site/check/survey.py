@@ -12,7 +12,7 @@ from server.documents.document import PUBLISHED, Document
 from server.documents.values import is_empty, same_values
 from server.errors import SetupError, noting
 from server.formats.text_positions import KeyPath, Position, line_and_column
-from server.index.dangling import find_dangling, no_document
+from server.index.dangling import Key, find_dangling, no_document
 from server.index.snapshot import Snapshot
 from server.index.uniqueness import find_duplicates
 from server.paths import STATE_FOLDER, TYPES
@@ -89,14 +89,19 @@ def _value(tree: Any, at: KeyPath) -> Any:
 # --- shared values --------------------------------------------------------------------------------
 
 
-def unequal_locales(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each non-localized attribute whose values differ between locales."""
+def unequal_locales(audit: Audit, keys: Collection[Key] | None = None) -> Iterator[Problem]:
+    """Yield a problem for each non-localized attribute whose values differ between locales.
+
+    If there are `keys`, only documents with these keys are checked.
+    """
     order = {locale: i for i, locale in enumerate(audit.settings.locales.available)}
     for type_ in audit.types:
         shared = [a.name for a in type_.attributes.values() if not a.localized and not a.derived]
         if not type_.localized or not shared:
             continue
         for first, *others in _versions(audit, type_, order):
+            if keys is not None and (type_.uid, first.document_id) not in keys:
+                continue
             for other in others:
                 for name in shared:
                     if not same_values(values_of(first)[name], values_of(other)[name]):
