@@ -13,6 +13,7 @@ const here = dirname(fileURLToPath(import.meta.url));
 const page = join(here, "../server/api/studio/page");
 const target = process.argv[2];
 const COPIED = ["index.html", "icon.svg", "preview/script.js", "vendor/licences.txt", "vendor/manifest.json"];
+const MESSAGES = readdirSync(join(page, "messages")).map((name) => `messages/${name}`); // the languages but English
 const FIRST = "main.js";
 const WORK = ["documents/list-page.js", "documents/document-page.js"]; // what most people go on to
 const options = { absWorkingDir: page, bundle: true, minify: true, target: "es2022", legalComments: "none" };
@@ -62,11 +63,11 @@ await build({
   chunkNames: "chunk-[hash]", plugins: [grouping],
 });
 await build({ ...options, entryPoints: ["page.css"], outdir: target });
-for (const name of COPIED) {
+for (const name of [...COPIED, ...MESSAGES]) {
   mkdirSync(dirname(join(target, name)), { recursive: true });
   copyFileSync(join(page, name), join(target, name));
 }
 // What browsers are sent, so that no server has to compress it: the best quality takes half a second for the editors.
-for (const name of readdirSync(target, { recursive: true }).filter((one) => /\.(js|css|svg|txt)$/.test(one))) {
+for (const name of readdirSync(target, { recursive: true }).filter((one) => /\.(js|css|json|svg|txt)$/.test(one))) {
   writeFileSync(join(target, `${name}.br`), brotliCompressSync(readFileSync(join(target, name))));
 }

@@ -36,7 +36,13 @@ from server.site.site import Site
 IMMUTABLE_CACHE_CONTROL = "public, max-age=31536000, immutable"
 # JavaScript modules or, in a packaged release, the bundles that vendor/studio.mjs creates from them.
 PAGE = Path(__file__).parent / "page"
-KINDS = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain"}
+KINDS = {
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".json": "application/json",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain",
+}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

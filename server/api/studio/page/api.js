@@ -6,6 +6,7 @@
 import { SITE } from "./base.js";
 import { connectionFound, connectionLost } from "./connection/connection.js";
 import { parseJson, writeJson } from "./json.js";
+import { plural, t } from "./language.js";
 import { currentVersion } from "./router.js";
 
 const OWN = { "Bifolio-Studio": "1", "Strapi-Response-Format": "v5" }; // whatever `api.format` of the site is
@@ -30,7 +31,7 @@ export class ApiError extends Error {
 }
 
 /** Return the error for a server that does not respond. */
-export const unreachable = () => new ApiError(0, "The server can't be reached");
+export const unreachable = () => new ApiError(0, t`The server can't be reached`);
 
 /** @type {Set<() => void>} */
 const onEnd = new Set();
@@ -82,7 +83,7 @@ export async function ask(path, options = {}) {
   }
   const { as } = currentVersion();
   if (as && method !== "GET" && !path.startsWith("studio/")) {
-    throw new ApiError(403, `You see the site as the role ${as}. It is read-only`);
+    throw new ApiError(403, t`You see the site as the role ${as}. It is read-only`);
   }
   const json = body !== undefined && !(body instanceof FormData);
   const { response, answered } = await send(url, {
@@ -142,7 +143,7 @@ export async function fileContent(path, at, signal) {
   const address = new URL(`uploads/${path.split("/").map(encodeURIComponent).join("/")}`, SITE);
   if (at) address.searchParams.set("at", at);
   const response = await fetch(address, { headers: OWN, signal });
-  if (!response.ok) throw new ApiError(response.status, `The server returned status ${response.status}`);
+  if (!response.ok) throw new ApiError(response.status, t`The server returned status ${response.status}`);
   return response.blob();
 }
 
@@ -185,14 +186,14 @@ function parsed(text, parse) {
  */
 function messageOf(response, answered) {
   const wait = Number(response.headers.get("Retry-After"));
-  if (response.status === 429) return `Too many attempts. Try again in ${inWords(wait || 60)}.`;
-  return answered?.error?.message || `The server returned status ${response.status}`;
+  if (response.status === 429) return t`Too many attempts. Try again in ${inWords(wait || 60)}.`;
+  return answered?.error?.message || t`The server returned status ${response.status}`;
 }
 
 /** @param {number} seconds */
 function inWords(seconds) {
   const minutes = Math.ceil(seconds / 60);
-  return minutes > 1 ? `${minutes} minutes` : "a minute";
+  return minutes > 1 ? plural(minutes, { one: "{0} minute", other: "{0} minutes" }) : t`a minute`;
 }
 
 /**

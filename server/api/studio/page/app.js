@@ -3,6 +3,7 @@
 import { ApiError, whenSessionEnds } from "./api.js";
 import { addressTo, placeAt } from "./addresses.js";
 import { StudioContext } from "./context.js";
+import { t } from "./language.js";
 import { Model } from "./model.js";
 import { useOverview } from "./overview.js";
 import { signOut, useKey } from "./session.js";
@@ -36,7 +37,7 @@ export function App() {
     );
   }, []);
   // A caller without a session is the public again. GET /access then returns how to sign in.
-  useEffect(() => whenSessionEnds(() => forget().then(() => load("Your session has ended. Sign in again."))), []);
+  useEffect(() => whenSessionEnds(() => forget().then(() => load(t`Your session has ended. Sign in again.`))), []);
 
   const leave = useCallback(() =>
     signOut().then(() => load(), (error) => error.status !== 0 && set({ error })), []); // The page says so, and stays.
@@ -44,7 +45,8 @@ export function App() {
   if (error) {
     const { as } = currentVersion(); // The role may have been deleted, or the user may no longer see roles.
     return html`<main class="alone"><${Failure} error=${error} again=${() => load()} />
-      ${as && html`<p><a class="past-link" href=${addressTo("home", {}, {}, SERVED)}>Leave the view as ${as}</a></p>`}
+      ${as && html`<p><a class="past-link" href=${addressTo("home", {}, {}, SERVED)}>
+        ${t`Leave the view as ${as}`}</a></p>`}
     </main>`;
   }
   if (!model) return html`<${Loading} />`;

@@ -5,14 +5,16 @@ import { ask } from "./api.js";
 import { useReachable } from "./connection/connection.js";
 import { reviewsSaves, setReviewsSaves } from "./file/review-choice.js";
 import { rightsOf } from "./documents/rights.js";
+import { LANGUAGE, LANGUAGES, chooseLanguage, t } from "./language.js";
 import { navigate } from "./router.js";
 import { sitePages } from "./site/links.js";
-import { THEMES, chooseTheme, chosenTheme } from "./theme.js";
+import { THEMES, chooseTheme, chosenTheme, themeName } from "./theme.js";
 import { keyOf, useRequest } from "./store/requests.js";
+import { inSentence } from "./text.js";
 
 const TYPING_MS = 150;
 const FOUND = 8;
-const UNREACHED = "No connection: the search continues when the server is back.";
+const UNREACHED = t`No connection: the search continues when the server is back.`;
 
 /**
  * @typedef {{id: string, label: string, note: string, run: () => void}} Command
@@ -27,7 +29,7 @@ export function commandsFor({ model, signOut }) {
   const pages = model.listed.map((type) => ({
     id: `list-${type.name}`,
     label: type.plural,
-    note: type.single ? "Single page" : "List",
+    note: type.single ? t`Single page` : t`List`,
     run: () => navigate(addressTo("list", { type: type.name })),
   }));
   const site = sitePages(model).filter(({ off }) => !off).map(({ name, label, note }) => ({
@@ -38,26 +40,32 @@ export function commandsFor({ model, signOut }) {
   }));
   const made = model.listed.filter((type) => rightsOf(model, type, true).create).map((type) => ({
     id: `new-${type.name}`,
-    label: `New ${type.label.toLowerCase()}`,
-    note: "Create",
+    label: t`New ${inSentence(type.label)}`,
+    note: t`Create`,
     run: () => navigate(addressTo("create", { type: type.name })),
   }));
   const themes = THEMES.map((theme) => ({
     id: `theme-${theme}`,
-    label: { system: "System theme", light: "Light theme", dark: "Dark theme" }[theme] ?? theme,
-    note: theme === chosenTheme() ? "In use" : "Appearance",
+    label: themeName(theme),
+    note: theme === chosenTheme() ? t`In use` : t`Appearance`,
     run: () => chooseTheme(theme),
+  }));
+  const languages = Object.entries(LANGUAGES).map(([code, name]) => ({
+    id: `language-${code}`,
+    label: name,
+    note: code === LANGUAGE ? t`In use` : t`Language`,
+    run: () => chooseLanguage(code),
   }));
   const review = {
     id: "review",
-    label: reviewsSaves() ? "Save without review" : "Review changes before saving",
-    note: "Saving",
+    label: reviewsSaves() ? t`Save without review` : t`Review changes before saving`,
+    note: t`Saving`,
     run: () => setReviewsSaves(!reviewsSaves()),
   };
   const saving = model.allows("source", "read") ? [review] : [];
-  const home = { id: "home", label: "Recently changed", note: "Page", run: () => navigate(addressTo("home")) };
-  const out = { id: "sign-out", label: "Sign out", note: "Session", run: signOut };
-  return [home, ...pages, ...site, ...made, ...saving, ...themes, out];
+  const home = { id: "home", label: t`Recently changed`, note: t`Page`, run: () => navigate(addressTo("home")) };
+  const out = { id: "sign-out", label: t`Sign out`, note: t`Session`, run: signOut };
+  return [home, ...pages, ...site, ...made, ...saving, ...themes, ...languages, out];
 }
 
 /**

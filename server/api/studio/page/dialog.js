@@ -1,5 +1,6 @@
 /** A modal dialog. The browser keeps the focus in it, closes it on Escape, and then returns the focus. */
 
+import { t } from "./language.js";
 import { html, useLayoutEffect, useRef } from "./vendor/preact.js";
 
 /** @param {{label: string, close: () => void, children?: any, class?: string}} props */
@@ -29,7 +30,7 @@ export function Question({ title, text, label, confirm, close }) {
     <h2 class="dialog-title">${title}</h2>
     <p>${text}</p>
     <div class="dialog-actions">
-      <button class="button" type="button" onClick=${close}>Cancel</button>
+      <button class="button" type="button" onClick=${close}>${t`Cancel`}</button>
       <button class="button primary" type="button" onClick=${confirm}>${label}</button>
     </div>
   <//>`;

@@ -2,6 +2,7 @@
 
 import { addressTo } from "./addresses.js";
 import { useStudio } from "./context.js";
+import { t } from "./language.js";
 import { later } from "./later.js";
 import { Link } from "./router.js";
 import { Empty } from "./states.js";
@@ -18,13 +19,13 @@ export function Home() {
     return type ? [{ type, document }] : [];
   });
   return html`<div class="page home-page">
-    <header class="page-head"><h1 tabindex="-1">Recently changed</h1></header>
+    <header class="page-head"><h1 tabindex="-1">${t`Recently changed`}</h1></header>
     ${types.length === 0
-      ? html`<${Empty} title="Nothing to show">
-          ${model.types.length ? "Your role can't read any content." : "This site has no content types yet."}
+      ? html`<${Empty} title=${t`Nothing to show`}>
+          ${model.types.length ? t`Your role can't read any content.` : t`This site has no content types yet.`}
         <//>`
       : overview && rows.length === 0
-        ? html`<${Empty} title="No documents yet">New and changed documents are listed here.<//>`
+        ? html`<${Empty} title=${t`No documents yet`}>${t`New and changed documents are listed here.`}<//>`
         : html`<ul class="recent" aria-busy=${!overview}>
             ${rows.map((row) => html`<${Row} ...${row} key=${row.type.name + row.document.documentId} />`)}
           </ul>`}

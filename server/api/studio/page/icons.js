@@ -5,6 +5,7 @@ import { html } from "./vendor/preact.js";
 export const PATHS = {
   menu: "M3 6h14M3 10h14M3 14h14",
   close: "M5 5l10 10M15 5L5 15",
+  settings: "M3 6h7M14 6h3M10 6a2 2 0 1 0 4 0 2 2 0 1 0-4 0M3 14h3M10 14h7M6 14a2 2 0 1 0 4 0 2 2 0 1 0-4 0",
   leave: "M8 4H5a1 1 0 0 0-1 1v10a1 1 0 0 0 1 1h3M12 13l3-3-3-3M15 10H8",
   search: "M9 15a6 6 0 1 0 0-12 6 6 0 0 0 0 12ZM13.5 13.5 17 17",
   up: "M10 16V5M5.5 9.5 10 5l4.5 4.5",

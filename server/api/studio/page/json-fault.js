@@ -3,6 +3,8 @@
  * position.
  */
 
+import { t } from "./language.js";
+
 const GAP = /[ \t\n\r]*/y;
 const TOKEN = new RegExp(
   [
@@ -14,14 +16,14 @@ const TOKEN = new RegExp(
 );
 /** The things that can be expected next, and their names. */
 const WANTED = {
-  value: "a value",
-  firstItem: "a value or ]",
-  firstName: 'a name in "double quotes" or }',
-  name: 'a name in "double quotes"',
-  colon: "a colon",
-  nextItem: "a comma or ]",
-  nextName: "a comma or }",
-  end: "nothing more",
+  value: t`a value`,
+  firstItem: t`a value or ]`,
+  firstName: t`a name in "double quotes" or }`,
+  name: t`a name in "double quotes"`,
+  colon: t`a colon`,
+  nextItem: t`a comma or ]`,
+  nextName: t`a comma or }`,
+  end: t`nothing more`,
 };
 /** @typedef {keyof typeof WANTED} Wanted */
 
@@ -39,7 +41,7 @@ export function faultOf(text) {
     if (at === text.length && wanted === "end") return "";
     const token = matchAt(TOKEN, text, at);
     const next = after(wanted, token, open);
-    if (!next) return `${placeOf(text, at)}: expected ${WANTED[wanted]}`;
+    if (!next) return t`${placeOf(text, at)}: expected ${WANTED[wanted]}`;
     wanted = next;
     at += token.length;
   }
@@ -80,5 +82,5 @@ const afterValue = (open) => (!open.length ? "end" : open[open.length - 1] === "
 /** @param {string} text @param {number} at */
 function placeOf(text, at) {
   const lines = text.slice(0, at).split("\n");
-  return `line ${lines.length}, column ${lines[lines.length - 1].length + 1}`;
+  return t`line ${lines.length}, column ${lines[lines.length - 1].length + 1}`;
 }

@@ -16,17 +16,20 @@
  *   first are loaded when they are first shown. ahead.js loads the most common ones in advance.
  * - Each page is a Preact function component. It uses `html` (htm) instead of JSX, so that browsers can load these
  *   files without a build step. Preact is in vendor/preact.js.
+ * - language.js translates the texts. Every text that a user can see is written as t`…` or plural(…).
  * - states.js displays pages that are loading, empty pages, and errors.
  * - context.js provides the data about the site that all pages need (the model, the overview).
  */
 
 import { App } from "./app.js";
 import { keepFocus } from "./focus.js";
+import { showLanguage } from "./language.js";
 import { narrowPolicy } from "./policy.js";
 import { chosenTheme, showTheme } from "./theme.js";
 import { html, render } from "./vendor/preact.js";
 
 narrowPolicy();
+showLanguage();
 showTheme(chosenTheme());
 const place = /** @type {HTMLElement} */ (document.getElementById("studio"));
 render(html`<${App} />`, place);

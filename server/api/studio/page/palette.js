@@ -3,6 +3,7 @@
 import { commandsFor, useMatches } from "./commands.js";
 import { useStudio } from "./context.js";
 import { Dialog } from "./dialog.js";
+import { t } from "./language.js";
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./vendor/preact.js";
 
 /**
@@ -38,7 +39,7 @@ export function Palette({ close }) {
   const named = commands.filter((command) => command.label.toLowerCase().includes(wanted.toLowerCase()));
   const offered = [...named, ...matches];
   const current = Math.min(at, offered.length - 1);
-  const status = offered.length ? "" : searching ? "Searching…" : "No results";
+  const status = offered.length ? "" : searching ? t`Searching…` : t`No results`;
 
   useLayoutEffect(() => input.current?.focus(), []);
   useLayoutEffect(() => {
@@ -58,13 +59,14 @@ export function Palette({ close }) {
     else return;
     event.preventDefault();
   };
-  return html`<${Dialog} label="Go to" close=${close} class="palette">
-    <input class="palette-input" type="text" role="combobox" aria-label="Find documents and commands" autocomplete="off"
+  return html`<${Dialog} label=${t`Go to`} close=${close} class="palette">
+    <input class="palette-input" type="text" role="combobox" aria-label=${t`Find documents and commands`}
+      autocomplete="off"
       aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list"
-      placeholder="Find documents and commands"
+      placeholder=${t`Find documents and commands`}
       aria-activedescendant=${offered[current] ? optionId(offered[current]) : undefined} value=${text} ref=${input}
       onInput=${(/** @type {any} */ event) => { setText(event.target.value); setAt(0); }} onKeyDown=${press} />
-    <ul class="palette-list" id="palette-list" role="listbox" aria-label="Results" ref=${list}>
+    <ul class="palette-list" id="palette-list" role="listbox" aria-label=${t`Results`} ref=${list}>
       ${offered.map((command, i) => html`<li class="palette-option" role="option" key=${command.id}
         id=${optionId(command)} aria-selected=${i === current} onClick=${() => run(command)}>
         <span class="palette-label">${command.label}</span>

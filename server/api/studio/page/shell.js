@@ -8,8 +8,10 @@ import { VersionNotice, VersionSwitch } from "./branches/switch.js";
 import { useStudio } from "./context.js";
 import { ConnectionNotice } from "./connection/notice.js";
 import { Icon } from "./icons.js";
+import { t } from "./language.js";
 import { PAGES } from "./pages.js";
 import { Palette, usePalette } from "./palette.js";
+import { PreferencesButton } from "./preferences.js";
 import { Link, usePlace } from "./router.js";
 import { SiteLinks } from "./site/links.js";
 import { Empty } from "./states.js";
@@ -32,10 +34,11 @@ export function Shell() {
   useEffect(loadAhead, []); // The frame is painted by then.
   useTitle(main, page, `${path} ${loaded}`, model.siteName);
   return html`<div class=${`shell ${model.version.branch ? "is-branch" : ""}`}>
-    <a class="skip" href="#main" onClick=${(/** @type {Event} */ e) => skipTo(e, main.current)}>Skip to content</a>
+    <a class="skip" href="#main" onClick=${(/** @type {Event} */ e) => skipTo(e, main.current)}>
+      ${t`Skip to content`}</a>
     <header class="bar">
       <button class="icon-button" type="button" aria-expanded=${open} aria-controls="side"
-        aria-label=${open ? "Close the menu" : "Open the menu"} onClick=${() => setOpen(!open)}>
+        aria-label=${open ? t`Close the menu` : t`Open the menu`} onClick=${() => setOpen(!open)}>
         <${Icon} name=${open ? "close" : "menu"} />
       </button>
       <span class="bar-name">${model.siteName}</span>
@@ -44,9 +47,9 @@ export function Shell() {
     <${Side} open=${open} current=${place.parts[0]} page=${found?.name ?? ""} close=${() => setOpen(false)}
       find=${() => setFinding(true)} />
     <main class="main" id="main" tabindex="-1" ref=${main}>
-      ${model.servedAt && html`<p class="past-notice">This is the site as it was on
-        <time datetime=${model.servedAt.date} title=${model.servedAt.commit}> ${timestamp(model.servedAt.date)}</time>.
-        It is read-only.</p>`}
+      ${model.servedAt && html`<p class="past-notice">
+        ${t`This is the site as it was on ${html`<time datetime=${model.servedAt.date}
+          title=${model.servedAt.commit}>${timestamp(model.servedAt.date)}</time>`}. It is read-only.`}</p>`}
       ${!model.isServed && html`<${VersionNotice} />`}
       ${found
         ? html`<${PAGES[found.name]} ...${found.values} params=${place.params} key=${page}
@@ -73,22 +76,24 @@ function Side({ open, current, page, close, find }) {
     <${VersionSwitch} />
     <button class="side-find" type="button" onClick=${find} aria-keyshortcuts="Control+K">
       <${Icon} name="search" />
-      <span class="side-text">Go to</span>
+      <span class="side-text">${t`Go to`}</span>
       <kbd>Ctrl K</kbd>
     </button>
-    <nav class="side-types" aria-label="Content">
-      ${many.length > 0 && html`<${Types} types=${many} label="Collections" ...${{ current, overview }} />`}
-      ${one.length > 0 && html`<${Types} types=${one} label="Single pages" ...${{ current, overview }} />`}
+    <nav class="side-types" aria-label=${t`Content`}>
+      ${many.length > 0 && html`<${Types} types=${many} label=${t`Collections`} ...${{ current, overview }} />`}
+      ${one.length > 0 && html`<${Types} types=${one} label=${t`Single pages`} ...${{ current, overview }} />`}
       <${SiteLinks} model=${model} current=${page} />
     </nav>
     <div class="side-foot">
       <span class="side-who">
         ${model.caller.kind === "user"
-          ? html`<${Link} class="side-person" to=${addressTo("sessions")} title="My sessions">${model.caller.name}<//>`
+          ? html`<${Link} class="side-person" to=${addressTo("sessions")}
+            title=${t`My sessions`}>${model.caller.name}<//>`
           : html`<span class="side-person">${nameOf(model.caller)}</span>`}
         ${model.caller.role && html`<span class="side-role">${model.caller.role}</span>`}
       </span>
-      <button class="icon-button" type="button" aria-label="Sign out" title="Sign out" onClick=${signOut}>
+      <${PreferencesButton} />
+      <button class="icon-button" type="button" aria-label=${t`Sign out`} title=${t`Sign out`} onClick=${signOut}>
         <${Icon} name="leave" />
       </button>
     </div>
@@ -97,8 +102,8 @@ function Side({ open, current, page, close, find }) {
 
 /** @param {import("./model.js").Caller} caller */
 function nameOf({ kind, name }) {
-  if (kind === "owner") return "Owner of this machine";
-  return kind === "role" ? `As the role ${name}` : name;
+  if (kind === "owner") return t`Owner of this machine`;
+  return kind === "role" ? t`As the role ${name}` : name;
 }
 
 /** @param {{types: any[], label: string, current?: string, overview: any}} props */
@@ -121,13 +126,13 @@ function Types({ types, label, current, overview }) {
 const countOf = (count) => (count === undefined ? "" : counted(count));
 
 /** @param {string} locale */
-const countedIn = (locale) => (locale ? `Documents in ${locale}` : undefined);
+const countedIn = (locale) => (locale ? t`Documents in ${locale}` : undefined);
 
 function NoPage() {
   return html`<div class="page">
-    <header class="page-head"><h1 tabindex="-1">Page not found</h1></header>
-    <${Empty} title="There is no page at this address">
-      <${Link} to=${addressTo("home")}>Go to the start page<//>
+    <header class="page-head"><h1 tabindex="-1">${t`Page not found`}</h1></header>
+    <${Empty} title=${t`There is no page at this address`}>
+      <${Link} to=${addressTo("home")}>${t`Go to the start page`}<//>
     <//>
   </div>`;
 }
@@ -156,7 +161,7 @@ function useTitle(main, page, shown, siteName) {
   const before = useRef(page);
   useLayoutEffect(() => {
     const heading = /** @type {HTMLElement | null} */ (main.current?.querySelector("h1"));
-    document.title = `${heading?.textContent ?? "Studio"} · ${siteName}`;
+    document.title = `${heading?.textContent ?? t`Studio`} · ${siteName}`;
     if (!heading || before.current === page) return;
     before.current = page;
     if (!document.activeElement?.closest("dialog")) heading.focus({ preventScroll: true });

@@ -1,5 +1,7 @@
 /** The page for signing in. */
 
+import { t } from "./language.js";
+import { LanguageSelect } from "./preferences.js";
 import { signIn } from "./session.js";
 import { SIGN_IN, clearMessage, showError, useMessage } from "./store/messages.js";
 import { html, useEffect, useRef, useState } from "./vendor/preact.js";
@@ -10,16 +12,17 @@ import { html, useEffect, useRef, useState } from "./vendor/preact.js";
 export function SignIn({ model, done }) {
   const message = useMessage(SIGN_IN);
   useEffect(() => {
-    document.title = `Sign in · ${model.siteName}`;
+    document.title = `${t`Sign in`} · ${model.siteName}`;
   }, [model]);
   return html`<main class="alone">
     <h1 class="alone-title">${model.siteName}</h1>
     ${message.text && !message.isError && html`<p class="notice" role="status">${message.text}</p>`}
     ${model.allows("auth", "callback") ? html`<${PasswordForm} done=${done} />` : ""}
     <p class="hint">
-      On the machine that runs the server, open the address that <code>bifolio serve</code> prints. It contains
-      a key that signs you in once. For a new key, stop the server with Ctrl-C and start it again.
+      ${t`On the machine that runs the server, open the address that ${html`<code>bifolio serve</code>`} prints. It
+        contains a key that signs you in once. For a new key, stop the server with Ctrl-C and start it again.`}
     </p>
+    <${LanguageSelect} />
   </main>`;
 }
 
@@ -46,14 +49,14 @@ function PasswordForm({ done }) {
   };
   return html`<form class="stack" onSubmit=${send}>
     <label class="field">
-      <span class="field-label">E-mail address or user name</span>
+      <span class="field-label">${t`E-mail address or user name`}</span>
       <input class="input" name="identifier" autocomplete="username" autocapitalize="none" required ref=${first} />
     </label>
     <label class="field">
-      <span class="field-label">Password</span>
+      <span class="field-label">${t`Password`}</span>
       <input class="input" name="password" type="password" autocomplete="current-password" required />
     </label>
     <p class="field-error" role="alert">${message.isError ? message.text : ""}</p>
-    <button class="button primary" disabled=${busy}>Sign in</button>
+    <button class="button primary" disabled=${busy}>${t`Sign in`}</button>
   </form>`;
 }

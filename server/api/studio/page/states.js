@@ -3,12 +3,13 @@
 import { ApiError } from "./api.js";
 import { useBack } from "./connection/connection.js";
 import { PartError, Reload } from "./connection/parts.js";
+import { t } from "./language.js";
 import { html, useEffect, useState } from "./vendor/preact.js";
 
 const SOON_MS = 250; // what takes less is shown without a word about waiting
 
 /** A message that something is loading. It appears only after a while. */
-export function Loading({ label = "Loading" }) {
+export function Loading({ label = t`Loading` }) {
   const [late, set] = useState(false);
   useEffect(() => {
     const timer = setTimeout(() => set(true), SOON_MS);
@@ -34,8 +35,8 @@ export function Empty({ title, children }) {
  */
 export function NoContent({ name }) {
   return html`<div class="page">
-    <header class="page-head"><h1 tabindex="-1">Content not found</h1></header>
-    <${Empty} title=${`“${name}” not found`}>It does not exist, or your role can't see it.<//>
+    <header class="page-head"><h1 tabindex="-1">${t`Content not found`}</h1></header>
+    <${Empty} title=${t`“${name}” not found`}>${t`It does not exist, or your role can't see it.`}<//>
   </div>`;
 }
 
@@ -51,16 +52,16 @@ export function Failure({ error, again }) {
     <p class="state-text">${error.message}</p>
     ${error instanceof PartError
       ? html`<${Reload} class="button" />`
-      : again && html`<button class="button" type="button" onClick=${again}>Try again</button>`}
+      : again && html`<button class="button" type="button" onClick=${again}>${t`Try again`}</button>`}
   </div>`;
 }
 
 /** @param {any} error */
 function titleOf(error) {
-  if (error instanceof PartError) return "This part of the page could not be loaded";
-  if (!(error instanceof ApiError)) return "Something went wrong on this page";
-  if (error.status === 0) return "No connection";
-  if (error.status === 403) return "Not allowed";
-  if (error.status === 404) return "Not found";
-  return "The request failed";
+  if (error instanceof PartError) return t`This part of the page could not be loaded`;
+  if (!(error instanceof ApiError)) return t`Something went wrong on this page`;
+  if (error.status === 0) return t`No connection`;
+  if (error.status === 403) return t`Not allowed`;
+  if (error.status === 404) return t`Not found`;
+  return t`The request failed`;
 }

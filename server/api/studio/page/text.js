@@ -1,16 +1,17 @@
-/** Formats values for display. */
+/** Formats values for display, in the language of the studio. */
+
+import { LANGUAGE, LOCALE, t } from "./language.js";
+
+export { counted } from "./language.js";
 
 const DAY_MS = 86_400_000;
-const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
-const numbers = new Intl.NumberFormat("en");
-const days = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
-const timestamps = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const CAPITALISED = ["de"]; // languages in which nouns have a capital letter within a sentence, too
+const relative = new Intl.RelativeTimeFormat(LOCALE, { numeric: "auto" });
+const days = new Intl.DateTimeFormat(LOCALE, { dateStyle: "medium" });
+const timestamps = new Intl.DateTimeFormat(LOCALE, { dateStyle: "medium", timeStyle: "short" });
 
 /** @type {[Intl.RelativeTimeFormatUnit, number][]} */
 const UNITS = [["day", DAY_MS], ["hour", 3_600_000], ["minute", 60_000]];
-
-/** @param {number} count */
-export const counted = (count) => numbers.format(count);
 
 /**
  * @param {import("./model.js").Type} type
@@ -29,8 +30,14 @@ export function ago(iso) {
   const past = Date.now() - Date.parse(iso);
   if (past > 30 * DAY_MS || past < -DAY_MS) return days.format(new Date(iso));
   const [unit, ms] = UNITS.find(([, length]) => past >= length) ?? ["minute", Infinity];
-  return ms === Infinity ? "just now" : relative.format(-Math.floor(past / ms), unit);
+  return ms === Infinity ? t`just now` : relative.format(-Math.floor(past / ms), unit);
 }
+
+/**
+ * Return a name as it is written within a sentence: "New article", but in German "Neu: Artikel".
+ * @param {string} name
+ */
+export const inSentence = (name) => (CAPITALISED.includes(LANGUAGE) ? name : name.toLowerCase());
 
 /** @param {string} iso */
 export const timestamp = (iso) => timestamps.format(new Date(iso));

@@ -1,5 +1,7 @@
 /** The color theme, light or dark. By default, it follows the system; the browser stores the user's choice. */
 
+import { t } from "./language.js";
+
 const KEY = "bifolio.theme";
 export const THEMES = ["system", "light", "dark"];
 
@@ -10,6 +12,11 @@ export function chosenTheme() {
   } catch {
     return "system";
   }
+}
+
+/** @param {string} theme  One of THEMES. */
+export function themeName(theme) {
+  return { system: t`System theme`, light: t`Light theme`, dark: t`Dark theme` }[theme] ?? theme;
 }
 
 /** @param {string} theme  One of THEMES. */

@@ -1,5 +1,6 @@
 /** The bar of a form, with the form's state and buttons. Actions that the user's role does not permit are not shown. */
 
+import { plural, t } from "../language.js";
 import { FORM, useMessage } from "../store/messages.js";
 import { ago, timestamp } from "../text.js";
 import { html } from "../vendor/preact.js";
@@ -23,7 +24,7 @@ export function Actions({ subject, editing, status, rights, changed, send }) {
       ${status && html`<${StatusMark} status=${status} />`}
       ${state.version && html`<${Changed} subject=${subject} at=${state.version.document.updatedAt} />`}
       ${!rights.write && !subject.model.isPast && html`<span class="actions-time">
-        Your role can't edit this document</span>`}
+        ${t`Your role can't edit this document`}</span>`}
       <span class=${`actions-told ${message.isError ? "is-wrong" : ""}`} role="status">
         ${message.text || (changed.length ? countOf(changed.length) : "")}
       </span>
@@ -32,10 +33,10 @@ export function Actions({ subject, editing, status, rights, changed, send }) {
       ${id && html`<${More} ...${{ subject, editing, status, rights, changed }} />`}
       ${rights.write && html`<${Action} class=${rights.publish ? "" : "primary"} shortcut="Control+S" off=${nothing}
         act=${() => send(false)}>
-        ${state.busy === "saving" ? "Saving…" : drafts ? "Save draft" : "Save"}
+        ${state.busy === "saving" ? t`Saving…` : drafts ? t`Save draft` : t`Save`}
       <//>`}
       ${rights.publish && html`<${Action} class="primary" off=${nothing && !unpublished} act=${() => send(true)}>
-        ${state.busy === "publishing" ? "Publishing…" : "Publish"}
+        ${state.busy === "publishing" ? t`Publishing…` : t`Publish`}
       <//>`}
     </div>
   </div>`;
@@ -55,11 +56,11 @@ function Action({ class: name, off, act, shortcut, children }) {
  * @param {{subject: import("./form.js").Subject, at: string}} props
  */
 function Changed({ subject, at }) {
-  const time = html`<time datetime=${at} title=${timestamp(at)}>Changed ${ago(at)}</time>`;
+  const time = html`<time datetime=${at} title=${timestamp(at)}>${t`Changed ${ago(at)}`}</time>`;
   if (!subject.model.allows("history", "read")) return html`<span class="actions-time">${time}</span>`;
   return html`<button class="actions-time actions-link" type="button"
     onClick=${() => openPanel("history")}>${time}</button>`;
 }
 
 /** @param {number} count */
-const countOf = (count) => (count === 1 ? "One field is not saved" : `${count} fields are not saved`);
+const countOf = (count) => plural(count, { one: "One field is not saved", other: "{0} fields are not saved" });

@@ -1,5 +1,6 @@
 /** The attributes of a content type that a list of its documents offers as filters and columns. */
 
+import { t } from "../language.js";
 import { KINDS } from "../list/operators.js";
 import { labelOf } from "../text.js";
 
@@ -16,7 +17,7 @@ const PLAIN = [
 const USUAL = ["relation", "enumeration", "date", "boolean"]; // types of attributes that are shown without a choice
 const USUAL_COLUMNS = 2;
 /** The attributes that every document has in addition to those of its content type. @type {Record<string, string>} */
-const TIMES = { createdAt: "Created", updatedAt: "Changed" };
+const TIMES = { createdAt: t`Created`, updatedAt: t`Changed` };
 
 /**
  * Return the columns that can be shown in addition to the title and the status.

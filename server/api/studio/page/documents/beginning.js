@@ -3,6 +3,7 @@
 import { ApiError } from "../api.js";
 import { valuesOf } from "../form/resource.js";
 import { UNSEEN, withoutUnseen } from "../form/values.js";
+import { t } from "../language.js";
 import { isShared } from "./locales.js";
 import { readDocument, readElsewhere } from "./reading.js";
 
@@ -18,7 +19,7 @@ export const localeParam = ({ type, locale }) => (type.localized ? { locale } : 
  */
 export async function startOfLocale({ model, type, id }) {
   const source = await readElsewhere(model, type, id);
-  if (!source) throw new ApiError(404, "This document does not exist");
+  if (!source) throw new ApiError(404, t`This document does not exist`);
   const form = { model, attributes: type.attributes };
   const values = withoutUnseen(valuesOf(form, {}));
   const there = valuesOf(form, source);

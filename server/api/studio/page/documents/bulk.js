@@ -1,6 +1,7 @@
 /** Actions for several documents. They are sent in batches: either all documents are changed, or none. */
 
 import { ask } from "../api.js";
+import { t } from "../language.js";
 import { pathOf } from "./reading.js";
 import { rightsOf } from "./rights.js";
 import { UNDOABLE } from "../undo/undo.js";
@@ -29,13 +30,13 @@ export function actionsOf(model, type) {
   const status = (/** @type {Row} */ row) => /** @type {import("./rows.js").DocumentRow} */ (row).status;
   /** @type {BulkAction[]} */
   const publishing = [
-    { name: "publish", label: "Publish", done: "published", concerns: (row) => status(row) !== "published",
+    { name: "publish", label: t`Publish`, done: t`published`, concerns: (row) => status(row) !== "published",
       run: run("publish") },
-    { name: "unpublish", label: "Unpublish", done: "unpublished", concerns: (row) => status(row) !== "draft",
+    { name: "unpublish", label: t`Unpublish`, done: t`unpublished`, concerns: (row) => status(row) !== "draft",
       run: run("unpublish") },
   ];
   /** @type {BulkAction} */
-  const removing = { name: "delete", label: "Delete", done: "deleted", removes: true, concerns: () => true,
+  const removing = { name: "delete", label: t`Delete`, done: t`deleted`, removes: true, concerns: () => true,
     run: run("delete") };
   return [...(rights.publish ? publishing : []), ...(rights.remove ? [removing] : [])];
 }
@@ -100,7 +101,7 @@ async function tagOf(type, { id, title, values }, localized) {
   const query = { ...localized, status: "draft", fields };
   const { data, etag } = await ask(pathOf(type, id), { query });
   if (fields.some((name) => JSON.stringify(data[name]) !== JSON.stringify(values[name]))) {
-    throw Object.assign(new Error("Changed since this list was loaded"), { about: title });
+    throw Object.assign(new Error(t`Changed since this list was loaded`), { about: title });
   }
   return etag;
 }

@@ -6,6 +6,7 @@ import { Sides } from "../form/theirs.js";
 import { same } from "../form/values.js";
 import { rowsOf } from "../history/changes.js";
 import { Text } from "../history/sides.js";
+import { t } from "../language.js";
 import { Empty } from "../states.js";
 import { labelOf } from "../text.js";
 import { html } from "../vendor/preact.js";
@@ -16,14 +17,15 @@ const TEXTS = new Set(["string", "text", "richtext", "blocks"]);
 /** @param {import("./panels.js").PanelProps} props */
 export function Compare({ subject: { model, type }, editing }) {
   const { version } = editing.state;
-  if (!version?.published) return html`<${Empty} title="Not published">
-    Nothing is published yet, so there is nothing to compare the draft with.<//>`;
+  if (!version?.published) return html`<${Empty} title=${t`Not published`}>
+    ${t`Nothing is published yet, so there is nothing to compare the draft with.`}<//>`;
   const published = valuesOf({ model, attributes: type.attributes }, version.published);
   const draft = valuesOf({ model, attributes: type.attributes }, version.document);
   const names = Object.keys(type.attributes).filter((name) => {
     return kindOf(type.attributes[name]) && !same(published[name], draft[name]);
   });
-  if (!names.length) return html`<${Empty} title="No difference">The draft and the published version are the same.<//>`;
+  if (!names.length) return html`<${Empty} title=${t`No difference`}>
+    ${t`The draft and the published version are the same.`}<//>`;
   return html`<div>
     ${names.map((name) => html`<section class="compare-attribute" key=${name} aria-label=${labelOf(name)}>
       <h3>${labelOf(name)}</h3>

@@ -11,12 +11,13 @@ import { useWantedField } from "../form/focus.js";
 import { KeptNotice, useKeeping } from "../form/keeping.js";
 import { useFirstError, useGuard, useSaveKey } from "../form/page.js";
 import { changedNames } from "../form/values.js";
+import { t } from "../language.js";
 import { FieldsOfOthers, People, useFieldsOfOthers } from "../presence/people.js";
 import { usePresence } from "../presence/presence.js";
 import { navigate } from "../router.js";
 import { Failure, Loading, NoContent } from "../states.js";
 import { reloadContent } from "../store/requests.js";
-import { titleOf } from "../text.js";
+import { inSentence, titleOf } from "../text.js";
 import { html, useCallback, useEffect, useMemo } from "../vendor/preact.js";
 import { Actions } from "./actions.js";
 import { formOf } from "./form.js";
@@ -26,7 +27,7 @@ import { PanelAside, PanelButtons, mayReadFiles, panelNamed } from "./panels.js"
 import { statusOf } from "./reading.js";
 import { rightsOf } from "./rights.js";
 
-const LEAVE = "Your changes are not saved. They are kept in this browser.";
+const LEAVE = t`Your changes are not saved. They are kept in this browser.`;
 
 /** @param {{type: string, id?: string, params: URLSearchParams}} props */
 export function DocumentPage({ type: name, id = "", params }) {
@@ -110,12 +111,13 @@ function Document({ model, type, id, locale, from, panel, wanted }) {
     ${review.reviewed !== null && html`<${Review} ...${{ subject, editing }} publishes=${review.reviewed}
       close=${review.close} />`}
     ${open && html`<${PanelAside} panel=${open} subject=${subject} editing=${editing} />`}
-    ${leave && html`<${Question} title="Leave the page?" text=${LEAVE} label="Leave" confirm=${leave} close=${stay} />`}
+    ${leave && html`<${Question} title=${t`Leave the page?`} text=${LEAVE} label=${t`Leave`} confirm=${leave}
+      close=${stay} />`}
   </div>`;
 }
 
 /** @param {import("../model.js").Type} type @param {Record<string, any>} values */
 function newTitle(type, values) {
   const typed = type.title ? values[type.title] : "";
-  return typeof typed === "string" && typed ? typed : `New ${type.label.toLowerCase()}`;
+  return typeof typed === "string" && typed ? typed : t`New ${inSentence(type.label)}`;
 }

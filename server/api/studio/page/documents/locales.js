@@ -1,6 +1,7 @@
 /** The locales of a document, with links to the other locales. */
 
 import { addressTo } from "../addresses.js";
+import { t } from "../language.js";
 import { Link } from "../router.js";
 import { html } from "../vendor/preact.js";
 
@@ -20,13 +21,13 @@ export function isShared(type, attribute) {
 export function Locales({ subject: { model, type, id, locale }, state }) {
   if (!type.localized || !id || model.locales.length < 2) return null;
   const known = new Set([...state.others, ...(state.version ? [locale] : [])]);
-  return html`<nav class="locales" aria-label="Locales">
+  return html`<nav class="locales" aria-label=${t`Locales`}>
     ${model.locales.map(({ code, name }) => {
       /** @type {Record<string, string>} */
       const params = code === model.defaultLocale ? {} : { locale: code };
       return html`<${Link} class="locale" key=${code} to=${addressTo("document", { type: type.name, id }, params)}
         aria-current=${code === locale ? "page" : undefined}>
-        ${name}${!known.has(code) && html`<span class="hint">${" "}· missing</span>`}
+        ${name}${!known.has(code) && html`<span class="hint">${" "}${t`· missing`}</span>`}
       <//>`;
     })}
   </nav>`;

@@ -3,6 +3,7 @@
 import { addressTo } from "../addresses.js";
 import { ApiError } from "../api.js";
 import { Question } from "../dialog.js";
+import { t } from "../language.js";
 import { navigate } from "../router.js";
 import { FORM, offerUndo, showError } from "../store/messages.js";
 import { reloadContent } from "../store/requests.js";
@@ -30,35 +31,35 @@ export function More({ subject, editing, status, changed, rights }) {
   const drop = () =>
     doing(async () => {
       const undo = await remove(address);
-      offerUndo("Document deleted", undo ? [undo] : []);
+      offerUndo(t`Document deleted`, undo ? [undo] : []);
       editing.update({ base: editing.state.values });
       navigate(addressTo("list", { type: type.name }), { replace: true, unguarded: true });
     });
   const unpublish = () =>
     doing(async () => {
       const undo = await act(address, "unpublish", "");
-      offerUndo("Unpublished", undo ? [undo] : []);
+      offerUndo(t`Unpublished`, undo ? [undo] : []);
       await editing.hear();
     });
   const discard = () =>
     doing(async () => {
       setAsking(false);
       const undo = await act(address, "discard", editing.state.version?.etag ?? "");
-      offerUndo("Draft discarded", undo ? [undo] : []);
+      offerUndo(t`Draft discarded`, undo ? [undo] : []);
       await editing.load();
     });
   const copy = () => navigate(addressTo("create", { type: type.name }, { from: id }));
   const items = [
-    { label: "Discard draft", offered: status === "modified" && rights.write,
+    { label: t`Discard draft`, offered: status === "modified" && rights.write,
       act: () => (changed.length ? setAsking(true) : discard()) },
-    { label: "Unpublish", offered: status && status !== "draft" && rights.publish, act: unpublish },
-    { label: "Duplicate", offered: rights.create, act: copy },
-    { label: "Delete", offered: rights.remove, act: drop },
+    { label: t`Unpublish`, offered: status && status !== "draft" && rights.publish, act: unpublish },
+    { label: t`Duplicate`, offered: rights.create, act: copy },
+    { label: t`Delete`, offered: rights.remove, act: drop },
   ].filter(({ offered }) => offered);
   if (!items.length) return null;
   return html`<${Menu} items=${items} disabled=${Boolean(editing.state.busy)} />
-    ${asking && html`<${Question} title="Discard the draft?" label="Discard"
-      text="Unsaved changes are discarded too. This can't be undone."
+    ${asking && html`<${Question} title=${t`Discard the draft?`} label=${t`Discard`}
+      text=${t`Unsaved changes are discarded too. This can't be undone.`}
       confirm=${discard} close=${() => setAsking(false)} />`}`;
 }
 
@@ -95,7 +96,7 @@ function Menu({ items, disabled }) {
   };
   return html`<div class="menu" ref=${place} onKeyDown=${leave}>
     <button class="button quiet" type="button" aria-expanded=${open} aria-controls="form-menu" disabled=${disabled}
-      onClick=${() => setOpen(!open)}>More</button>
+      onClick=${() => setOpen(!open)}>${t`More`}</button>
     <div class="menu-items" id="form-menu" hidden=${!open}>
       ${items.map(({ label, act }) => html`<button class="button quiet" type="button" key=${label}
         onClick=${() => choose(act)}>${label}</button>`)}

@@ -1,6 +1,7 @@
 /** The table of panels that can be opened next to a form. panel-address.js stores which one is open. */
 
 import { Icon } from "../icons.js";
+import { t } from "../language.js";
 import { later } from "../later.js";
 import { html, useLayoutEffect, useRef } from "../vendor/preact.js";
 import { openPanel } from "./panel-address.js";
@@ -37,20 +38,20 @@ export const mayReadFiles = (model) => model.allows("source", "read") && !model.
 const PANELS = [
   {
     name: "preview",
-    label: "Preview",
+    label: t`Preview`,
     content: later("preview/panel.js", "Preview"),
     wide: true,
     offered: ({ model, type, id }) => id !== "" && (type.preview !== "" || rightsOf(model, type, false).write),
   },
   {
     name: "compare",
-    label: "Compare",
+    label: t`Compare`,
     content: later("documents/compare.js", "Compare"),
     offered: ({ id, drafts }) => id !== "" && drafts,
   },
   {
     name: "history",
-    label: "History",
+    label: t`History`,
     content: later("history/panel.js", "History"),
     offered: ({ model, id }) => id !== "" && model.allows("history", "read"),
     explained: ({ id }) => id !== "",
@@ -58,7 +59,7 @@ const PANELS = [
   },
   {
     name: "file",
-    label: "File",
+    label: t`File`,
     content: later("file/file-panel.js", "FilePanel"),
     offered: ({ model }) => mayReadFiles(model),
     servedOnly: ({ model }) => !model.isServed && model.mayServed("source", "read"),
@@ -97,7 +98,7 @@ function ServedOnly({ labels }) {
   if (!labels.length) return null;
   return html`${labels.map((label) => html`<button class="button quiet" type="button" key=${label} aria-disabled="true"
       aria-describedby="panels-off">${label}</button>`)}
-    <span class="hint panels-off" id="panels-off">only on the live site</span>`;
+    <span class="hint panels-off" id="panels-off">${t`only on the live site`}</span>`;
 }
 
 /**
@@ -116,7 +117,7 @@ export function PanelAside({ panel, ...props }) {
   return html`<aside class="panel" id="panel" aria-labelledby="panel-heading" onKeyDown=${leave}>
     <header class="panel-head">
       <h2 id="panel-heading" tabindex="-1" ref=${heading}>${panel.label}</h2>
-      <button class="icon-button" type="button" aria-label="Close the panel" onClick=${close}>
+      <button class="icon-button" type="button" aria-label=${t`Close the panel`} onClick=${close}>
         <${Icon} name="close" />
       </button>
     </header>

@@ -2,6 +2,8 @@
 
 import { addressTo } from "../addresses.js";
 import { mayRestore } from "../deleted/restoring.js";
+import { plural, t } from "../language.js";
+import { inSentence } from "../text.js";
 import { rightsOf } from "./rights.js";
 import { html } from "../vendor/preact.js";
 import { columnsOf, filterables, usualColumns } from "./attributes.js";
@@ -23,7 +25,7 @@ const NEWEST = "updatedAt:desc";
 /** @type {Column} */
 const STATUS = {
   name: "status",
-  label: "Status",
+  label: t`Status`,
   type: "",
   sort: "",
   cell: (row) => html`<${StatusMark} status=${/** @type {import("./rows.js").DocumentRow} */ (row).status} />`,
@@ -53,8 +55,9 @@ function described(model, type) {
   return {
     name: type.name,
     heading: type.plural,
-    noun: { one: "document", many: "documents" },
-    title: { name: "", label: type.title ? "Title" : "Document", type: "", sort: name },
+    countText: (count) => plural(count, { one: "{0} document", other: "{0} documents" }),
+    selectionLabel: t`Selected documents`,
+    title: { name: "", label: type.title ? t`Title` : t`Document`, type: "", sort: name },
     fixed: model.seesDrafts(type) ? [STATUS] : [],
     columns,
     usualColumns: usualColumns(columns),
@@ -62,14 +65,14 @@ function described(model, type) {
     choices: choicesOf(model, type),
     usualSort: NEWEST,
     isSingle: type.single,
-    emptyText: type.single ? "Not created yet" : "No documents yet",
+    emptyText: type.single ? t`Not created yet` : t`No documents yet`,
     placeNote: ({ choices }) => inLocale(model.localeOf(type, choices.locale)),
     address: (params) => addressTo("list", { type: type.name }, params),
     addressOf: ({ id }, state) => addressTo("document", { type: type.name, id }, localeIn(state)),
     create: (state) => {
       if (!rightsOf(model, type, true).create) return null;
       const to = addressTo("create", { type: type.name }, localeIn(state));
-      return { label: `New ${type.label.toLowerCase()}`, to };
+      return { label: t`New ${inSentence(type.label)}`, to };
     },
     links: type.single ? [] : linksOf(model, type),
     actions: actionsOf(model, type),
@@ -81,9 +84,9 @@ function described(model, type) {
 /** @param {Model} model @param {Type} type */
 function linksOf(model, type) {
   const to = addressTo("deleted", { type: type.name });
-  if (mayRestore(model, type)) return [{ label: "Deleted documents", to }];
+  if (mayRestore(model, type)) return [{ label: t`Deleted documents`, to }];
   const isElsewhere = !model.isServed && ["read", "restore"].every((action) => model.mayServed("history", action));
-  return isElsewhere ? [{ label: "Deleted documents: only on the live site", to: "" }] : [];
+  return isElsewhere ? [{ label: t`Deleted documents: only on the live site`, to: "" }] : [];
 }
 
 /** @param {Model} model @param {Type} type @returns {Choice[]} */
@@ -92,11 +95,11 @@ function choicesOf(model, type) {
   const choices = [];
   if (type.localized && model.locales.length > 1) {
     const options = model.locales.map((locale) => ({ value: locale.code, label: locale.name }));
-    choices.push({ name: "locale", label: "Language", usual: model.defaultLocale, options });
+    choices.push({ name: "locale", label: t`Language`, usual: model.defaultLocale, options });
   }
   if (model.seesDrafts(type)) {
-    const options = [{ value: "", label: "Any status" }, ...STATUS_OPTIONS];
-    choices.push({ name: "status", label: "Status", usual: "", options, narrows: true });
+    const options = [{ value: "", label: t`Any status` }, ...STATUS_OPTIONS];
+    choices.push({ name: "status", label: t`Status`, usual: "", options, narrows: true });
   }
   return choices;
 }
@@ -105,4 +108,4 @@ function choicesOf(model, type) {
 const localeIn = ({ choices }) => (choices.locale ? { locale: choices.locale } : {});
 
 /** @param {string} locale */
-const inLocale = (locale) => (locale ? ` in ${locale}` : "");
+const inLocale = (locale) => (locale ? ` ${t`in ${locale}`}` : "");

@@ -1,14 +1,15 @@
 /** The publication status of a document, displayed as a word with a symbol. */
 
+import { t } from "../language.js";
 import { html } from "../vendor/preact.js";
 
 /** @typedef {"published" | "modified" | "draft"} Status  `modified` means published, with a draft that differs. */
 
-const WORDS = { published: "Published", modified: "Modified", draft: "Draft" };
+const WORDS = { published: t`Published`, modified: t`Modified`, draft: t`Draft` };
 const TITLES = {
-  published: "Published, no draft changes",
-  modified: "Published, with unpublished changes",
-  draft: "Not published",
+  published: t`Published, no draft changes`,
+  modified: t`Published, with unpublished changes`,
+  draft: t`Not published`,
 };
 
 /** @param {{status: Status}} props */

@@ -4,6 +4,7 @@ import { addressTo } from "../addresses.js";
 import { ask } from "../api.js";
 import { documentsText, useBranches } from "../branches/requests.js";
 import { useStudio } from "../context.js";
+import { plural, t } from "../language.js";
 import { Link } from "../router.js";
 import { useCount } from "../site/links.js";
 import { useRequest } from "../store/requests.js";
@@ -42,12 +43,12 @@ export function Work() {
   };
   const { drafts = [], others = [] } = value?.data ?? {};
   const more = (value?.meta.others ?? 0) - others.length;
-  return html`${others.length > 0 && html`<${Part} title="Changed by others since your last visit">
+  return html`${others.length > 0 && html`<${Part} title=${t`Changed by others since your last visit`}>
       <${Changes} list=${others} />
-      ${more > 0 && html`<p class="site-note">And ${counted(more)} more</p>`}
-      <button class="button" type="button" onClick=${read}>Mark as read</button>
+      ${more > 0 && html`<p class="site-note">${t`And ${counted(more)} more`}</p>`}
+      <button class="button" type="button" onClick=${read}>${t`Mark as read`}</button>
     <//>`}
-    ${drafts.length > 0 && html`<${Part} title="My drafts"><${Changes} list=${drafts} /><//>`}
+    ${drafts.length > 0 && html`<${Part} title=${t`My drafts`}><${Changes} list=${drafts} /><//>`}
     ${model.mayBranch("find") && html`<${Waiting} />`}
     ${model.mayServed("problems", "find") && html`<${Problems} />`}`;
 }
@@ -72,7 +73,7 @@ function Changes({ list }) {
       return html`<li class="session" key=${`${name} ${id} ${locale}`}>
         <span class="account-name">
           ${href ? html`<${Link} to=${addressTo("document", { type: name, id }, params)}>${text}<//>` : text}</span>
-        <span class="account-state">${[type?.label ?? name, event === "entry.delete" && "deleted", by]
+        <span class="account-state">${[type?.label ?? name, event === "entry.delete" && t`deleted`, by]
           .filter(Boolean).join(", ")}, <time datetime=${at} title=${timestamp(at)}>${ago(at)}</time></span>
       </li>`;
     })}
@@ -83,21 +84,23 @@ function Waiting() {
   const { list = [] } = useBranches(true);
   const waiting = list.filter(({ served, merged, documents }) => !served && !merged && documents !== 0);
   if (!waiting.length) return null;
-  return html`<${Part} title="Branches to merge">
+  return html`<${Part} title=${t`Branches to merge`}>
     <ul class="sessions-list">
       ${waiting.slice(0, SHOWN_BRANCHES).map((branch) => html`<li class="session" key=${branch.name}>
         <span class="account-name"><${Link} to=${addressTo("branch", { name: branch.name })}>${branch.name}<//></span>
         <span class="account-state">${documentsText(branch)}</span>
       </li>`)}
     </ul>
-    ${waiting.length > SHOWN_BRANCHES && html`<${Link} to=${addressTo("branches")}>All branches<//>`}
+    ${waiting.length > SHOWN_BRANCHES && html`<${Link} to=${addressTo("branches")}>${t`All branches`}<//>`}
   <//>`;
 }
 
 function Problems() {
   const count = useCount("problems", EVERY_MS);
-  const text = count === "1" ? "1 problem" : `${count} problems`;
-  return count && html`<${Part} title="Problems">
-    <p><${Link} to=${addressTo("problems")}>${text} in the site's files<//></p>
+    return count > 0 && html`<${Part} title=${t`Problems`}>
+    <p><${Link} to=${addressTo("problems")}>${plural(count, {
+      one: "{0} problem in the site's files",
+      other: "{0} problems in the site's files",
+    })}<//></p>
   <//>`;
 }

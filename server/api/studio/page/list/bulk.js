@@ -1,5 +1,6 @@
 /** The bar with actions for the selected rows of a list. An action changes all rows or none, and can be undone. */
 
+import { t } from "../language.js";
 import { BULK, clearMessage, offerUndo, showError, useMessage } from "../store/messages.js";
 import { counted } from "../text.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
@@ -31,7 +32,8 @@ export function BulkBar({ resource, rows, state, done, clear }) {
       done(action);
     } catch (/** @type {any} */ refused) {
       const subject = refused.about ? `${refused.about}: ` : "";
-      const rest = refused.done ? `${countOf(resource, refused.done)} ${action.done} before.` : "Nothing was changed.";
+      const rest = refused.done ? t`${countOf(resource, refused.done)} ${action.done} before.`
+        : t`Nothing was changed.`;
       showError(BULK, `${subject}${refused.message}. ${rest}`);
     } finally {
       setBusy(false);
@@ -39,18 +41,18 @@ export function BulkBar({ resource, rows, state, done, clear }) {
   };
   const offered = resource.actions.filter((action) => rows.some(action.concerns));
   return html`<div class=${`bulk ${rows.length ? "is-shown" : ""}`} role="region"
-    aria-label=${`Selected ${resource.noun.many}`}>
-    <span role="status">${rows.length ? `${counted(rows.length)} selected` : ""}</span>
+    aria-label=${resource.selectionLabel}>
+    <span role="status">${rows.length ? t`${counted(rows.length)} selected` : ""}</span>
     ${rows.length > 0 && html`<span class="bulk-actions">
       ${offered.map((action) => html`<button class="button" type="button" key=${action.name} disabled=${busy}
         onClick=${() => act(action)}>
         ${action.label} ${counted(rows.filter(action.concerns).length)}
       </button>`)}
-      <button class="button" type="button" onClick=${clear}>Clear selection</button>
+      <button class="button" type="button" onClick=${clear}>${t`Clear selection`}</button>
     </span>`}
     ${message.text && html`<p class="field-error bulk-error" role="alert">${message.text}</p>`}
   </div>`;
 }
 
 /** @param {Resource} resource @param {Row[]} rows */
-const countOf = ({ noun }, rows) => `${counted(rows.length)} ${rows.length === 1 ? noun.one : noun.many}`;
+const countOf = ({ countText }, rows) => countText(rows.length);

@@ -1,5 +1,6 @@
 /** The columns of a list: which ones are shown, and how values are displayed. */
 
+import { t } from "../language.js";
 import { ago, day, timestamp } from "../text.js";
 import { html, useMemo, useState } from "../vendor/preact.js";
 
@@ -53,7 +54,7 @@ export function Cell({ column, row }) {
     const related = [value].flat().map((each) => String(each[column.related ?? ""] || each.documentId));
     return html`<span title=${related.join(", ")}>${related.join(", ")}</span>`;
   }
-  if (column.type === "boolean") return value ? "Yes" : "No";
+  if (column.type === "boolean") return value ? t`Yes` : t`No`;
   if (column.type === "date") return html`<time datetime=${value}>${day(value)}</time>`;
   if (column.type === "datetime" || column.type === "timestamp") {
     return html`<time datetime=${value} title=${timestamp(value)}>${ago(value)}</time>`;

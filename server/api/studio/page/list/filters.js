@@ -1,6 +1,7 @@
 /** The filters of a list: the active filters, and a form for adding a filter. */
 
 import { Icon } from "../icons.js";
+import { t } from "../language.js";
 import { day, timestamp } from "../text.js";
 import { html, useState } from "../vendor/preact.js";
 import { OPERATORS, conditionOf, takes, valuesOf } from "./operators.js";
@@ -21,12 +22,12 @@ export function Filters({ filters, state, change }) {
   if (!conditions.length) return "";
   /** @param {Condition} gone */
   const remove = (gone) => change({ conditions: conditions.filter((one) => one !== gone) });
-  return html`<ul class="filters" aria-label="Filters">
+  return html`<ul class="filters" aria-label=${t`Filters`}>
     ${conditions.map((condition) => {
       const text = inWords(filters, condition);
       return html`<li class="filter" key=${text}>
         <span>${text}</span>
-        <button class="icon-button" type="button" aria-label=${`Remove the filter: ${text}`}
+        <button class="icon-button" type="button" aria-label=${t`Remove the filter: ${text}`}
           onClick=${() => remove(condition)}><${Icon} name="close" /></button>
       </li>`;
     })}
@@ -38,9 +39,9 @@ function inWords(filters, condition) {
   const { path, operator } = condition;
   const about = filters.find((each) => each.path === path);
   const words = about && OPERATORS[about.kind][operator];
-  if (!words) return `${path}: not available here`;
+  if (!words) return t`${path}: not available here`;
   const values = takes(operator) === "none" ? [] : valuesOf(condition).map((value) => shown(about, value));
-  return `${about.label} ${words} ${values.join(takes(operator) === "two" ? " and " : ", ")}`.trim();
+  return `${about.label} ${words} ${values.join(takes(operator) === "two" ? ` ${t`and`} ` : ", ")}`.trim();
 }
 
 /** @param {Filterable} about @param {string} value */
@@ -77,16 +78,16 @@ export function FilterPanel({ filters, state, change }) {
   };
   const operators = Object.entries(OPERATORS[about.kind]);
   return html`<form class="filter-form" onSubmit=${add}>
-    <select class="select" aria-label="Attribute" value=${about.path}
+    <select class="select" aria-label=${t`Attribute`} value=${about.path}
       onChange=${(/** @type {any} */ event) => pick(event.target.value)}>
       ${filters.map((each) => html`<option key=${each.path} value=${each.path}>${each.label}</option>`)}
     </select>
-    <select class="select" aria-label="Condition" value=${operator}
+    <select class="select" aria-label=${t`Condition`} value=${operator}
       onChange=${(/** @type {any} */ event) => setOperator(event.target.value)}>
       ${operators.map(([key, label]) => html`<option key=${key} value=${key}>${label}</option>`)}
     </select>
     <${Values} about=${about} how=${takes(operator)} key=${about.kind + about.path + takes(operator)} />
-    <button class="button primary">Add filter</button>
+    <button class="button primary">${t`Add filter`}</button>
   </form>`;
 }
 
@@ -96,13 +97,14 @@ const INPUTS = { number: "number", date: "date", datetime: "datetime-local", tim
 /** @param {{about: Filterable, how: ReturnType<typeof takes>}} props */
 function Values({ about, how }) {
   if (how === "none") return "";
-  if (how === "one") return html`<${Value} about=${about} label="Value" />`;
-  if (how === "two") return html`<${Value} about=${about} label="From" /><${Value} about=${about} label="To" />`;
+  if (how === "one") return html`<${Value} about=${about} label=${t`Value`} />`;
+  if (how === "two") return html`<${Value} about=${about} label=${t`From`} /><${Value} about=${about} label=${t`To`}
+    />`;
   if (!about.choices) {
-    return html`<input class="input" name="value" aria-label="Values" required autocomplete="off"
-      placeholder=${about.kind === "related" ? "Titles, separated by commas" : "Values, separated by commas"} />`;
+    return html`<input class="input" name="value" aria-label=${t`Values`} required autocomplete="off"
+      placeholder=${about.kind === "related" ? t`Titles, separated by commas` : t`Values, separated by commas`} />`;
   }
-  return html`<fieldset class="choices"><legend class="unseen">Values</legend>
+  return html`<fieldset class="choices"><legend class="unseen">${t`Values`}</legend>
     ${about.choices.map((choice) => html`<label class="choice" key=${choice}>
       <input type="checkbox" name="value" value=${choice} /> ${choice}
     </label>`)}
@@ -119,5 +121,5 @@ function Value({ about: { kind, choices }, label }) {
   }
   return html`<input class="input" name="value" aria-label=${label} required autocomplete="off"
     type=${INPUTS[kind] ?? "text"} step=${kind === "number" ? "any" : undefined}
-    placeholder=${kind === "related" ? "Title" : ""} />`;
+    placeholder=${kind === "related" ? t`Title` : ""} />`;
 }

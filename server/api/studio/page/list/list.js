@@ -1,9 +1,9 @@
 /** A list of a resource: a table with search, filters, pages and a selection of rows. */
 
+import { t } from "../language.js";
 import { Link, navigate } from "../router.js";
 import { Empty, Failure } from "../states.js";
 import { keyOf, reloadContent, useRequest } from "../store/requests.js";
-import { counted } from "../text.js";
 import { html, useMemo } from "../vendor/preact.js";
 import { BulkBar } from "./bulk.js";
 import { useChosenColumns } from "./columns.js";
@@ -61,7 +61,7 @@ export function List({ resource, params, children }) {
         : html`<${resource.Rows ?? Table} ...${{ resource, rows, columns, state, change, loading }}
             selection=${selects ? selection : undefined} />`}
     ${page && !error && html`<${Pages} address=${resource.address} params=${params} pages=${page.pages}>
-      <span role="status">${countOf(resource, page.total)}${resource.placeNote(state)}</span>
+      <span role="status">${resource.countText(page.total)}${resource.placeNote(state)}</span>
       ${resource.links.map(({ label, to }) => to
         ? html`<${Link} key=${label} class="paging-deleted" to=${to}>${label}<//>`
         : html`<span key=${label}>${label}</span>`)}
@@ -84,9 +84,6 @@ function useRows(resource, state, columns) {
   return useRequest(key, load, { isContent: true, isKept: true });
 }
 
-/** @param {Resource} resource @param {number} total */
-const countOf = ({ noun }, total) => `${counted(total)} ${total === 1 ? noun.one : noun.many}`;
-
 /**
  * @param {{resource: Resource, state: ListState, change: (changes: Partial<ListState>) => void}} props
  */
@@ -96,8 +93,8 @@ function NoRows({ resource, state, change }) {
   const isNarrowed = Boolean(q || conditions.length || narrowing.some((name) => choices[name]));
   if (!isNarrowed) return html`<${Empty} title=${resource.emptyText} />`;
   const all = { ...choices, ...Object.fromEntries(narrowing.map((name) => [name, ""])) };
-  return html`<${Empty} title="No results">
+  return html`<${Empty} title=${t`No results`}>
     <button class="button" type="button"
-      onClick=${() => change({ q: "", conditions: [], choices: all })}>Show all</button>
+      onClick=${() => change({ q: "", conditions: [], choices: all })}>${t`Show all`}</button>
   <//>`;
 }

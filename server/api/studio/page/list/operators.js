@@ -1,5 +1,7 @@
 /** The operators of filters, in one table for each kind of attribute (docs/querying.md). */
 
+import { t } from "../language.js";
+
 /**
  * @typedef {"text" | "number" | "date" | "datetime" | "time" | "boolean" | "choice" | "related" | "presence"} Kind
  * @typedef {import("./state.js").Condition} Condition
@@ -15,19 +17,26 @@
  * @property {string[]} [choices]
  */
 
-const PRESENCE = { $notNull: "has a value", $null: "is empty" };
-const SEVERAL = { $in: "is one of", $notIn: "is none of" };
-const BETWEEN = { $between: "is between" };
-const COMPARED = { $eq: "is", $ne: "is not", $lt: "is less than", $lte: "is at most" };
-const MORE = { $gt: "is more than", $gte: "is at least", ...BETWEEN };
-const DATED = { $eq: "is", $lt: "is before", $gt: "is after", $lte: "is not after", $gte: "is not before", ...BETWEEN };
+const PRESENCE = { $notNull: t`has a value`, $null: t`is empty` };
+const SEVERAL = { $in: t`is one of`, $notIn: t`is none of` };
+const BETWEEN = { $between: t`is between` };
+const COMPARED = { $eq: t`is`, $ne: t`is not`, $lt: t`is less than`, $lte: t`is at most` };
+const MORE = { $gt: t`is more than`, $gte: t`is at least`, ...BETWEEN };
+const DATED = {
+  $eq: t`is`,
+  $lt: t`is before`,
+  $gt: t`is after`,
+  $lte: t`is not after`,
+  $gte: t`is not before`,
+  ...BETWEEN,
+};
 const TEXTUAL = {
-  $containsi: "contains",
-  $notContainsi: "does not contain",
-  $eqi: "is",
-  $nei: "is not",
-  $startsWithi: "begins with",
-  $endsWithi: "ends with",
+  $containsi: t`contains`,
+  $notContainsi: t`does not contain`,
+  $eqi: t`is`,
+  $nei: t`is not`,
+  $startsWithi: t`begins with`,
+  $endsWithi: t`ends with`,
 };
 
 /** @type {Record<Kind, Record<string, string>>} */
@@ -36,9 +45,9 @@ export const OPERATORS = {
   number: { ...COMPARED, ...MORE, ...SEVERAL, ...PRESENCE },
   date: { ...DATED, ...PRESENCE },
   time: { ...DATED, ...PRESENCE },
-  datetime: { $lt: "is before", $gt: "is after", ...BETWEEN, ...PRESENCE },
-  boolean: { $eq: "is", ...PRESENCE },
-  choice: { $eq: "is", $ne: "is not", ...SEVERAL, ...PRESENCE },
+  datetime: { $lt: t`is before`, $gt: t`is after`, ...BETWEEN, ...PRESENCE },
+  boolean: { $eq: t`is`, ...PRESENCE },
+  choice: { $eq: t`is`, $ne: t`is not`, ...SEVERAL, ...PRESENCE },
   related: { ...TEXTUAL, ...SEVERAL, ...PRESENCE },
   presence: PRESENCE,
 };

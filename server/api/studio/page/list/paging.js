@@ -1,6 +1,7 @@
 /** The links to the pages of a list. */
 
 import { Icon } from "../icons.js";
+import { t } from "../language.js";
 import { Link } from "../router.js";
 import { html } from "../vendor/preact.js";
 
@@ -15,12 +16,12 @@ export function Pages({ address, params, pages, children }) {
     number > 1 ? changed.set("page", String(number)) : changed.delete("page");
     return address(changed);
   };
-  return html`<nav class="paging" aria-label="Pages">
+  return html`<nav class="paging" aria-label=${t`Pages`}>
     <span class="paging-count">${children}</span>
     ${pages > 1 && html`<span class="paging-links">
-      <${Step} to=${page > 1 && to(page - 1)} label="Previous page" icon="left" />
-      <span>Page ${page} of ${pages}</span>
-      <${Step} to=${page < pages && to(page + 1)} label="Next page" icon="right" />
+      <${Step} to=${page > 1 && to(page - 1)} label=${t`Previous page`} icon="left" />
+      <span>${t`Page ${page} of ${pages}`}</span>
+      <${Step} to=${page < pages && to(page + 1)} label=${t`Next page`} icon="right" />
     </span>`}
   </nav>`;
 }

@@ -63,7 +63,8 @@
  * @typedef {object} Resource
  * @property {string} name  The name under which the browser stores the chosen columns.
  * @property {string} heading
- * @property {{one: string, many: string}} noun  The words "document" and "documents".
+ * @property {(count: number) => string} countText  Return a number of rows as text, such as "3 documents".
+ * @property {string} selectionLabel  The name of the bar for selected rows, such as "Selected documents".
  * @property {Column} title  The first column, whose cells link to the rows' pages.
  * @property {Column[]} fixed  Columns that are always shown.
  * @property {Column[]} columns  Columns that the user can choose.

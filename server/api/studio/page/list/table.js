@@ -1,6 +1,7 @@
 /** The table of a list. A click on a column's header sorts the list. */
 
 import { Icon } from "../icons.js";
+import { t } from "../language.js";
 import { Link } from "../router.js";
 import { html } from "../vendor/preact.js";
 import { Cell } from "./columns.js";
@@ -39,7 +40,7 @@ export function Table({ resource, rows, columns, state, change, loading, selecti
 function SelectAll({ selection, count }) {
   const all = count > 0 && selection.ids.length === count;
   return html`<th scope="col" class="table-select">
-    <input type="checkbox" aria-label="Select all on this page" checked=${all}
+    <input type="checkbox" aria-label=${t`Select all on this page`} checked=${all}
       indeterminate=${selection.ids.length > 0 && !all} onClick=${() => selection.toggleAll(!all)} />
   </th>`;
 }
@@ -74,7 +75,7 @@ function TableRow({ resource, row, columns, state, selection }) {
   const content = resource.title.cell?.(row) ?? title;
   return html`<tr class=${selected ? "is-selected" : ""}>
     ${selection && html`<td class="table-select">
-      <input type="checkbox" aria-label=${`Select ${title}`} checked=${selected}
+      <input type="checkbox" aria-label=${t`Select ${title}`} checked=${selected}
         onClick=${(/** @type {MouseEvent} */ event) => selection.toggle(id, event.shiftKey)} />
     </td>`}
     <th scope="row" class="table-title">${to ? html`<${Link} to=${to}>${content}<//>` : content}</th>

@@ -1,6 +1,7 @@
 /** The controls above a list: search, choices, filters and columns. */
 
 import { Icon } from "../icons.js";
+import { t } from "../language.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { ColumnPanel } from "./column-panel.js";
 import { FilterPanel, Filters } from "./filters.js";
@@ -24,10 +25,11 @@ export function ListTools({ resource, state, change, chosen, choose }) {
   const toggle = (name) => setOpen(open === name ? "" : name);
   return html`<div class="list-tools" role="search">
     <div class="list-row">
-      <${SearchField} label=${`Search ${resource.heading}`} text=${state.q} change=${change} />
+      <${SearchField} label=${t`Search ${resource.heading}`} text=${state.q} change=${change} />
       ${choices.map((choice) => html`<${ChoiceField} key=${choice.name} ...${{ choice, state, change }} />`)}
-      ${filters.length > 0 && html`<${Opener} name="filter" ...${{ open, toggle }}>Filter<//>`}
-      ${columns.length > 0 && hasColumns(state) && html`<${Opener} name="columns" ...${{ open, toggle }}>Columns<//>`}
+      ${filters.length > 0 && html`<${Opener} name="filter" ...${{ open, toggle }}>${t`Filter`}<//>`}
+      ${columns.length > 0 && hasColumns(state) && html`<${Opener} name="columns" ...${{ open, toggle }}>
+        ${t`Columns`}<//>`}
     </div>
     <${Panel} name="filter" ...${{ open, setOpen }}><${FilterPanel} ...${{ filters, state, change }} /><//>
     <${Panel} name="columns" ...${{ open, setOpen }}><${ColumnPanel} ...${{ columns, chosen, choose }} /><//>
@@ -99,7 +101,8 @@ function SearchField({ label, text, change }) {
   }, [typed]);
   return html`<label class="search">
     <${Icon} name="search" />
-    <input class="search-input" type="search" aria-label=${label} placeholder="Search" autocomplete="off" value=${typed}
+    <input class="search-input" type="search" aria-label=${label} placeholder=${t`Search`} autocomplete="off"
+      value=${typed}
       onInput=${(/** @type {any} */ event) => set(event.target.value)} />
   </label>`;
 }

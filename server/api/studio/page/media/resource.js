@@ -2,6 +2,7 @@
 
 import { addressTo } from "../addresses.js";
 import { keyOf, useRequest } from "../store/requests.js";
+import { plural, t } from "../language.js";
 import { counted } from "../text.js";
 import { html } from "../vendor/preact.js";
 import { AlternativeText } from "./alternative-text.js";
@@ -46,7 +47,8 @@ export function filesOf(model, actions) {
   return {
     name: "media",
     heading: "Media",
-    noun: { one: "file", many: "files" },
+    countText: (count) => plural(count, { one: "{0} file", other: "{0} files" }),
+    selectionLabel: t`Selected files`,
     title: { name: "name", label: "Name", type: "", sort: "name", cell: nameCell },
     fixed: [
       { name: "alternativeText", label: "Alternative text", type: "", sort: "", cell: (row) => textCell(model, row) },
