@@ -13,6 +13,7 @@ WRITE_ACTIONS = ("create", "update", "delete", "updateDraft")
 # The permission `updateDraft` allows these actions if they change only a draft.
 DRAFT_ACTIONS = ("create", "update")
 READ_ACTIONS = ("find", "findOne", "readDraft")
+CONTENT_TYPE = "content-type"  # the subject of schema changes; a content type can't have this API id
 # Subjects that are not content types. A content type can have the same name (see `may_of_site`).
 SITE_SUBJECTS = BRANCH, SOURCE, PROBLEMS, REDIRECTS, SETTINGS, TOKEN, WEBHOOK = (
     "branch", "source", "problems", "redirects", "settings", "token", "webhook",
@@ -108,6 +109,13 @@ def require_branch(actor: Actor, action: str, schema: Schema) -> None:
 
 def require_source(actor: Actor, action: str, schema: Schema) -> None:
     require_of_site(actor, SOURCE, action, schema)
+
+
+def require_schema_write(actor: Actor, schema: Schema) -> None:
+    """Raise ForbiddenError unless the actor may change content types and see the source of documents."""
+    if not actor.may(CONTENT_TYPE, "write"):
+        raise forbidden(actor, CONTENT_TYPE, "write", is_type=False)
+    require_source(actor, "read", schema)
 
 
 # The cache saves 0.3 of the 2.9 µs that sending an event to one stream takes.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from server.auth.draft_visibility import may_read_source_of, require_source_of
-from server.auth.permissions import SETTINGS, Actor, forbidden, may_of_site, require_source
+from server.auth.permissions import CONTENT_TYPE, SETTINGS, Actor, may_of_site, require_schema_write
 from server.config.model import FILE
 from server.config.settings_file import mask_settings_text
 from server.errors import PreconditionError, ValidationError
@@ -19,10 +19,10 @@ from server.site.migrations.draft import MIGRATIONS
 from server.site.migrations.plan import Plan
 from server.site.migrations.schema_changes import SchemaChange, plan_schema_changes, read_schema_changes
 from server.storage.intent import Write
+from server.storage.undo import Permit
 from server.write.context import Context
 from server.write.precondition import names_version, version_of_text
 
-SUBJECT = "content-type"
 MAX_DIFFS = 60  # files whose changes a plan shows; the others are counted
 
 
@@ -51,7 +51,7 @@ class SchemaPlan:
 
 def change_request(caller: Caller, data: object) -> ChangeRequest:
     """Parse a request. Raises ForbiddenError or ValidationError."""
-    require_schema_write(caller)
+    require_schema_write(caller.actor, caller.state.schema)
     if not isinstance(data, dict):
         raise ValidationError('The request body must look like {"data": {"changes": [{"operation": "…"}]}}')
     for key in data:
@@ -61,13 +61,6 @@ def change_request(caller: Caller, data: object) -> ChangeRequest:
     if not isinstance(lossy, bool):
         raise ValidationError("lossy must be true or false")
     return ChangeRequest(caller.actor, read_schema_changes(data.get("changes")), lossy)
-
-
-def require_schema_write(caller: Caller) -> None:
-    """Raise ForbiddenError unless the caller may change content types and see the source of documents."""
-    if not caller.actor.may(SUBJECT, "write"):
-        raise forbidden(caller.actor, SUBJECT, "write", is_type=False)
-    require_source(caller.actor, "read", caller.state.schema)
 
 
 def _require_readable(actor: Actor, context: Context) -> None:
@@ -94,13 +87,16 @@ def plan_change(writes: Writes, caller: Caller, request: ChangeRequest) -> Schem
     return SchemaPlan(plan, version, list(_shown(ordered[:MAX_DIFFS], caller)), len(ordered))
 
 
-def make_change(writes: Writes, caller: Caller, request: ChangeRequest, message: str) -> Outcome[Plan]:
-    """Apply the changes in one write.
+def make_change(
+    writes: Writes, caller: Caller, request: ChangeRequest, message: str, *, undo: bool = False
+) -> Outcome[Plan]:
+    """Apply the changes in one write. If `undo` is set, the caller can undo it on the served branch.
 
     Raises PreconditionError if the plan is not the one in `if_match`, and ValidationError if the changes
     are impossible, or would lose values and `lossy` is not set.
     """
-    outcome = writes.make(caller, _accepted, request, message=message)
+    permits = (Permit(CONTENT_TYPE, "write", draft=False),) if undo else ()
+    outcome = writes.make(caller, _accepted, request, message=message, permits=permits)
     if not caller.branch:
         # In a large site, a write does not read the configuration again by itself.
         writes.site.refresh(tuple(path for path in outcome.made.paths if path.startswith((TYPES, FILE))))

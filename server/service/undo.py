@@ -3,11 +3,20 @@
 from dataclasses import replace
 from functools import partial
 
-from server.auth.permissions import may_write
+from server.auth.permissions import CONTENT_TYPE, may_write
+from server.config.model import FILE
 from server.errors import ForbiddenError, NotFoundError
+from server.paths import TYPES
 from server.service.read import Caller
-from server.service.undo_permission import NOT_FOUND_MESSAGE, permit_undoing, permit_write, sight_of_files
+from server.service.undo_permission import (
+    NOT_FOUND_MESSAGE,
+    changes_schema,
+    permit_undoing,
+    permit_write,
+    sight_of_files,
+)
 from server.service.write import Outcome, Writes
+from server.site.migrations.undo import restore_schemas
 from server.storage.undo import UndoFolder
 from server.write.undo import UndoRequest, restore
 
@@ -23,16 +32,21 @@ def take_back(
 
     Raises ForbiddenError or NotFoundError. Raises ConflictError if the files have been changed again.
     """
-    may = may_write(caller.actor, caller.state.schema.content_types) or caller.actor.may("upload", "upload")
-    if not may:
+    actor = caller.actor
+    may = may_write(actor, caller.state.schema.content_types) or actor.may("upload", "upload")
+    if not may and not actor.may(CONTENT_TYPE, "write"):
         raise ForbiddenError()
     folder = UndoFolder(writes.site.root)
-    record = folder.find(id_, caller.actor.name)
+    record = folder.find(id_, actor.name)
     if record is None:
         raise NotFoundError(NOT_FOUND_MESSAGE)
     permit_write(caller, record.permits)
     permits, may_see = record.permits if undo else (), sight_of_files(caller)
     restoration = UndoRequest(record, folder.copy_of, partial(permit_undoing, caller), may_see)
-    outcome = writes.make(caller, restore, restoration, message=message or DEFAULT_MESSAGE, permits=permits)
+    prepare = restore_schemas if changes_schema(record.permits) else restore
+    outcome = writes.make(caller, prepare, restoration, message=message or DEFAULT_MESSAGE, permits=permits)
     folder.forget(id_)
+    # In a large site, a write does not read the configuration again by itself.
+    if configuration := tuple(path for path in outcome.made if path.startswith((f"{TYPES}/", FILE))):
+        writes.site.refresh(configuration)
     return replace(outcome, made=tuple(filter(may_see, outcome.made)))

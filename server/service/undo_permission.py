@@ -1,15 +1,18 @@
 """Permission checks for undoing a write."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from server.auth.draft_visibility import may_read_drafts, may_see_file
-from server.auth.permissions import forbidden
+from server.auth.permissions import CONTENT_TYPE, forbidden, require_schema_write
+from server.config.model import FILE
 from server.documents.document import DRAFT
 from server.documents.path_rules import Layout
 from server.errors import ForbiddenError, NotFoundError
+from server.paths import TYPES
 from server.schema.model import UPLOAD
 from server.service.document_write import WRITES, Verb, permit
 from server.service.read import Caller
+from server.site.migrations.draft import MIGRATIONS
 from server.storage.media import upload_path
 from server.storage.undo import Permit
 from server.write.undo import Place, UndoneDocument
@@ -19,6 +22,11 @@ NOT_FOUND_MESSAGE = (
 )
 # Verbs that older versions of Bifolio recorded. Records expire after an hour.
 _OLD_VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
+
+
+def changes_schema(permits: Collection[Permit]) -> bool:
+    """Return whether a write changed content types. It may change all documents, too."""
+    return any(required.uid == CONTENT_TYPE for required in permits)
 
 
 def permit_write(caller: Caller, permits: Sequence[Permit]) -> None:
@@ -31,6 +39,9 @@ def permit_write(caller: Caller, permits: Sequence[Permit]) -> None:
         if required.uid == UPLOAD:
             if not caller.actor.may("upload", required.verb):
                 raise forbidden(caller.actor, "upload", required.verb, is_type=False)
+            continue
+        if required.uid == CONTENT_TYPE:
+            require_schema_write(caller.actor, caller.state.schema)
             continue
         type_, verb = caller.state.schema.types.get(required.uid), _verb(required)
         if type_ is None or verb is None or (type_.kind, verb) not in WRITES:
@@ -81,6 +92,8 @@ def sight_of_files(caller: Caller) -> Callable[[str], bool]:
     def may_see(path: str) -> bool:
         if upload_path(path):
             return caller.actor.may("upload", "find")
+        if path == FILE or path.startswith((f"{TYPES}/", f"{MIGRATIONS}/")):
+            return caller.actor.may(CONTENT_TYPE, "write")
         claim = layout.claim(path)
         return caller.actor.everything if claim is None else may_see_file(caller.actor, claim)
 

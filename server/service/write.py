@@ -25,7 +25,7 @@ from server.service.document_write import (
 )
 from server.service.dry_run import FileChange, file_changes
 from server.service.read import Branch, Caller, Rendering
-from server.service.undo_permission import may_take_back
+from server.service.undo_permission import changes_schema, may_take_back
 from server.site.commits.message import Authorship
 from server.site.site import Site, State
 from server.storage.git.times import CommitTimes
@@ -35,7 +35,7 @@ from server.storage.undo import Permit, UndoFolder, UndoRecorder
 from server.write import prepare
 from server.write.context import Context
 from server.write.request import BatchRequest
-from server.write.undo import undone_documents
+from server.write.undo import UndoneDocument, undone_documents
 
 Request = TypeVar("Request")
 Made = TypeVar("Made")
@@ -218,8 +218,10 @@ class Writes:
         """Return the offer to undo a write, or None if the caller can't undo it."""
         if undo_recorder is None or not undo_recorder.id:
             return None
-        store = Store(self.site.root, state.schema, state.settings, CommitTimes().timestamps)
-        documents = undone_documents(undo_recorder.texts, state.snapshot, store)
+        documents: Sequence[UndoneDocument] = ()
+        if not changes_schema(permits):
+            store = Store(self.site.root, state.schema, state.settings, CommitTimes().timestamps)
+            documents = undone_documents(undo_recorder.texts, state.snapshot, store)
         if not may_take_back(replace(caller, state=state), tuple(permits), documents):
             UndoFolder(self.site.root).forget(undo_recorder.id)
             return None

@@ -65,6 +65,15 @@ def restore(request: UndoRequest, context: Context) -> tuple[str, ...]:
 
     Raises ForbiddenError, or ConflictError if the write conflicts with later writes.
     """
+    paths = put_back(request, context)
+    if paths:
+        _refuse_broken(request, context)
+        _refuse_contradictions(request, context)
+    return paths
+
+
+def put_back(request: UndoRequest, context: Context) -> tuple[str, ...]:
+    """Restore files as `restore` does, without checking that the restored documents are valid."""
     kept = request.write
     media = {file.path for file in kept.files if is_media(file.path)}
     now = {file.path: _text(context, file.path) for file in kept.files if file.path not in media}
@@ -85,8 +94,6 @@ def restore(request: UndoRequest, context: Context) -> tuple[str, ...]:
             context.changeset.delete(file.path)
         else:
             context.changeset.put(file.path, file.before)
-    _refuse_broken(request, context)
-    _refuse_contradictions(request, context)
     return tuple(file.path for file in kept.files)
 
 

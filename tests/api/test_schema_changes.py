@@ -249,6 +249,91 @@ def test_types_and_components_are_created_and_deleted(api: Api) -> None:
     assert change(api, dropped, {"operation": "delete-component", "component": "shared.hero"}).status == 200
 
 
+UNDO = {"If-Match": "*", "Prefer": "undo"}
+DELETE = [
+    {"operation": "drop", "attribute": "tag.notes"},
+    {"operation": "delete-type", "type": "note"},
+]
+
+
+def undoable_change(api: Api, *changes: dict[str, Any]) -> Answer:
+    return api.post(PATH, {"changes": list(changes), "lossy": True}, "editor", headers=UNDO)
+
+
+def undo(api: Api, answer: Answer) -> Answer:
+    return api.post(f"/batch/undo/{answer.headers['Bifolio-Undo']}", None, "editor")
+
+
+def test_a_type_is_deleted_with_its_documents_and_undone(api: Api) -> None:
+    (api.root / ".gitignore").write_text(".bifolio/\n")
+    write(api.root, {"site.yaml": FILES["site.yaml"] + "git: {commit: each}\n"})
+    commit_all(api.root)
+    api.site.refresh()
+    before = files_of(api)
+    step = plan(api, *DELETE).data["changes"][1]
+    assert (step["documents"], step["lost"]) == (3, 3)
+    assert step["losses"] == [
+        f"content/notes/{name}: this document would be deleted"
+        for name in ("a.yaml", "b.yaml", "c.draft.yaml")
+    ]
+    assert step["notes"] == ["the role public loses its permissions for the type"]
+    assert change(api, *DELETE).status == 400
+    answer = undoable_change(api, *DELETE)
+    assert answer.status == 200, answer.text
+    assert not (api.root / "content/notes/a.yaml").exists()
+    assert "note" not in api.read("site.yaml")
+    assert api.get("/api/notes", "full").status == 404
+    undone = undo(api, answer)
+    assert undone.status == 200, undone.text
+    assert files_of(api) == before
+    assert api.get("/api/notes/a", "full").data["title"] == "A"
+    assert api.get("/api/tags/red?populate=notes", "full").data["notes"][0]["title"] == "A"
+    assert git(api.root, "log", "-2", "--format=%s").splitlines() == [
+        "Undo a change",
+        "Change content types: drop tag.notes, delete-type note",
+    ]
+    assert git(api.root, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("changes", [[RENAME], [RETYPE], [DROP], [
+    {"operation": "rename-type", "type": "note", "to": "memo", "plural": "memos"}]])  # fmt: skip
+def test_a_schema_change_is_undone_with_all_documents(api: Api, changes: list[dict[str, Any]]) -> None:
+    before = files_of(api)
+    answer = undoable_change(api, *changes)
+    assert files_of(api) != before
+    assert undo(api, answer).status == 200
+    assert files_of(api) == before
+    assert api.get("/api/notes/a", "full").data["title"] == "A"
+    assert undo(api, answer).status == 404
+
+
+def test_an_undo_keeps_what_was_saved_with_the_new_schema(api: Api) -> None:
+    answer = undoable_change(api, RENAME)
+    write(api.root, {"content/notes/new.yaml": "headline: New\n"})
+    api.site.refresh()
+    before = files_of(api)
+    refused = undo(api, answer)
+    assert (refused.status, refused.error["details"]) == (409, {"files": ["content/notes/new.yaml"]})
+    assert files_of(api) == before
+    write(api.root, {"content/notes/new.yaml": "count: '4'\n"})
+    api.site.refresh()
+    assert undo(api, answer).status == 200
+    answer = undoable_change(api, RETYPE)
+    write(api.root, {"content-types/note.yaml": api.read("content-types/note.yaml") + "# More.\n"})
+    assert "content-types/note.yaml" in undo(api, answer).error["message"]
+
+
+def test_an_undo_of_a_schema_change_needs_its_permissions(api: Api) -> None:
+    answer = undoable_change(api, RENAME)
+    for missing in ("content-type.write", "source.read"):
+        api.accounts.revoke_token("editor")
+        api.token("editor", may=[each for each in EDITOR if each != missing])
+        assert undo(api, answer).status == 403
+    api.accounts.revoke_token("editor")
+    api.token("editor", may=EDITOR)
+    assert undo(api, answer).status == 200
+
+
 def test_attributes_are_reordered_with_their_comments(api: Api) -> None:
     order = {"operation": "reorder", "type": "note", "attributes": ["tag", "count", "title"]}
     assert change(api, order).status == 200
@@ -286,7 +371,7 @@ def test_attributes_are_reordered_with_their_comments(api: Api) -> None:
         ({"operation": "add-type", "type": "x", "plural": "xs", "drafts": 3}, "drafts must be true or false"),
         ({"operation": "add-type", "type": "x", "plural": "xs", "files": "{name}.yaml"}, "files is unknown"),
         ({"operation": "add-component", "component": "shared.SEO"}, "shared.SEO already exists"),
-        ({"operation": "delete-type", "type": "note"}, "has 3 document files, such as content/notes/a.yaml"),
+        ({"operation": "delete-type", "type": "tag"}, "attributes.tag uses api::tag.tag"),
         ({"operation": "delete-type", "type": "shared.seo"}, "use delete-component"),
         ({"operation": "drop", "attribute": "note.tag"}, "api::tag.tag.notes shows the other side"),
     ],

@@ -178,6 +178,40 @@ def test_two_people_at_the_same_type_see_each_others_change(enter: Callable[...,
     assert "pages" not in schema_of(site)
 
 
+def test_a_type_is_deleted_with_its_documents_and_undone(enter: Callable[..., Page], site: Studio) -> None:
+    before = {path: path.read_bytes() for path in site.root.glob("content*/**/*") if path.is_file()}
+    page = enter("chief", "?type=place")
+    page.get_by_role("button", name="Delete Place").click()
+    plan_of(page)
+    dialog = page.get_by_role("dialog")
+    for text in ("drop paper.place", "content/places/h.yaml: this document would be deleted"):
+        expect(dialog).to_contain_text(text)
+    button = dialog.get_by_role("button", name="Apply")
+    dialog.get_by_label("To delete 1 document file, type 1").fill("2")
+    expect(button).to_be_disabled()
+    dialog.get_by_label("To delete 1 document file, type 1").fill("1")
+    apply(page)
+    assert not list(site.root.glob("content*/place*/**/*"))
+    assert "place" not in schema_of(site)
+    places = page.get_by_role("navigation", name="Content").get_by_role("link", name="Places")
+    expect(places).to_have_count(0)
+    page.get_by_role("region", name="Undo").get_by_role("button", name="Undo").press("Enter")
+    page.get_by_text("Undone").wait_for()
+    places.wait_for()
+    page.get_by_role("heading", level=2, name="Place").wait_for()
+    assert {path: path.read_bytes() for path in site.root.glob("content*/**/*") if path.is_file()} == before
+    # After a later change, the undo is refused, and says why.
+    page.get_by_role("button", name="Change name").click()
+    page.get_by_label("Required").check()
+    page.get_by_role("button", name="Show the plan").click()
+    plan_of(page)
+    apply(page)
+    with (site.root / "content-types/place.yaml").open("a") as file:
+        file.write("# More.\n")
+    page.get_by_role("region", name="Undo").get_by_role("button", name="Undo").click()
+    page.get_by_text("changed later: content-types/place.yaml").wait_for()
+
+
 def test_a_lost_answer_is_followed_by_the_present_state(enter: Callable[..., Page], site: Studio) -> None:
     page = enter("chief", "?type=place")
     page.get_by_role("button", name="Change name").click()

@@ -76,14 +76,14 @@ _OFFER = {
 _FILE = object_of({"path": TEXT, "action": {"enum": ["create", "update", "delete"]}, "lines": list_of(TEXT)})
 
 
-def _undoable(data: JsonSchema, **more: JsonSchema) -> JsonSchema:
+def undoable(data: JsonSchema, **more: JsonSchema) -> JsonSchema:
     return object_of({"data": data, "undo": _OFFER, **more}, optional=("undo", *more))
 
 
-_UNDONE = _undoable(object_of({"files": COUNT}))
+_UNDONE = undoable(object_of({"files": COUNT}))
 _FILES = {**list_of(_FILE), "description": "Only with `diff=true`: the changed files, as unified diffs."}
 _DIFF_MEANING = "Whether the response also contains the changed files. Requires the permission source.read."
-_RESULTS = _undoable(list_of(_RESULT), files=_FILES)
+_RESULTS = undoable(list_of(_RESULT), files=_FILES)
 WRITES = Area(
     "batch",
     parts=("batch",),

@@ -7,7 +7,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from server.auth.permissions import BRANCH, PROBLEMS, SITE_SUBJECTS, Actor, may_draft, may_of_site, may_write
+from server.auth.permissions import (
+    BRANCH,
+    CONTENT_TYPE,
+    PROBLEMS,
+    SITE_SUBJECTS,
+    Actor,
+    may_draft,
+    may_of_site,
+    may_write,
+)
 from server.errors import ForbiddenError
 from server.events.presence import PUBLIC_ACTOR, types_with_presence
 from server.events.reading import subjects_of
@@ -70,6 +79,7 @@ def may_send_files(actor: Actor, schema: Schema, type_: Type | None) -> bool:
 
 def may_undo(actor: Actor, schema: Schema, type_: Type | None) -> bool:
     may = may_write(actor, schema.content_types) or actor.may("upload", "upload")
+    may = may or actor.may(CONTENT_TYPE, "write")
     return actor.name != PUBLIC_ACTOR and may
 
 

@@ -1,6 +1,7 @@
 """Operations for information about the site and its server, and for HTML pages."""
 
 from server.api.monitoring.condition import AWAY_STATUS, BEHIND_STATUS, READ_ONLY_STATUS, READY_STATUS
+from server.api.operations.batch import undoable
 from server.api.operations.json_schema import (
     COUNT,
     FLAG,
@@ -74,17 +75,15 @@ _CHANGE = object_of(
     }
 )
 _FILE = object_of({"path": TEXT, "action": {"enum": ["create", "update", "delete"]}, "lines": _LINES})
-_CHANGED = object_of(
-    {
-        "data": object_of(
-            {
-                "changes": list_of(_CHANGE),
-                "files": {**list_of(_FILE), "description": "The first files, as unified diffs."},
-                "total": {**COUNT, "description": "Number of all files that change."},
-            },
-            optional=("files", "total"),
-        )
-    }
+_CHANGED = undoable(
+    object_of(
+        {
+            "changes": list_of(_CHANGE),
+            "files": {**list_of(_FILE), "description": "The first files, as unified diffs."},
+            "total": {**COUNT, "description": "Number of all files that change."},
+        },
+        optional=("files", "total"),
+    )
 )
 
 
@@ -158,7 +157,7 @@ SCHEMA = Area(
                         tagged=True,
                     )
                 },
-                shared_parameters("requiredIfMatch"),
+                shared_parameters("requiredIfMatch", "prefer"),
                 body_of(_CHANGES_BODY),
                 (*WRITE, 412),
             ),

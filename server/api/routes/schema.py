@@ -11,13 +11,24 @@ from server.api.request import (
     answer_within,
     caller_of,
     parameters,
+    prefers,
     read_body,
     require_permission,
     state_of,
     tell_commit,
 )
 from server.api.routes.handlers import Handlers
-from server.api.routes.write_requests import data_of, files_json, is_dry_run, message_of, required_if_match
+from server.api.routes.write_requests import (
+    UNDO,
+    data_of,
+    files_json,
+    is_dry_run,
+    message_of,
+    required_if_match,
+    tell_undo,
+    undo_of,
+)
+from server.auth.permissions import require_schema_write
 from server.config.model import FILE
 from server.documents.locale_names import describe
 from server.errors import NotFoundError, ValidationError
@@ -30,7 +41,6 @@ from server.service.schema_changes import (
     describe_change,
     make_change,
     plan_change,
-    require_schema_write,
 )
 from server.service.write import Writes
 from server.site.migrations.plan import Plan
@@ -43,7 +53,7 @@ def bind(handles: Handlers, site: Site, writes: Writes) -> None:
     @handles("changeContentTypes")
     def change_content_types() -> Response:
         caller = caller_of(request)
-        require_schema_write(caller)
+        require_schema_write(caller.actor, caller.state.schema)
         wanted = change_request(caller, data_of(read_body(request)))
         if is_dry_run():
             plan = plan_change(writes, caller, wanted)
@@ -54,9 +64,10 @@ def bind(handles: Handlers, site: Site, writes: Writes) -> None:
             return response
         wanted = replace(wanted, if_match=required_if_match())
         message = message_of(request, describe_change(wanted.changes))
-        outcome = make_change(writes, caller, wanted, message)
+        outcome = make_change(writes, caller, wanted, message, undo=prefers(request, UNDO))
         # This is not counted against `api.limits`, because the write is not undone if it fails here.
-        return tell_commit(answer(dumps({"data": {"changes": _steps_json(outcome.made)}})), outcome.commit)
+        body = dumps({"data": {"changes": _steps_json(outcome.made)}, **undo_of(outcome.undo)})
+        return tell_commit(tell_undo(answer(body), outcome.undo), outcome.commit)
 
     def allowed(action: str) -> Schema:
         require_permission(request, "content-type", action)

@@ -88,7 +88,7 @@ def _plan(change: SchemaChange, context: Context) -> Sequence[Step]:
             require_free_name(str(change.arguments["to"]))
         migration = Migration(change.operation, change.arguments)
         return plan_new_migration(NewMigration(migration, lossy=True), context).steps
-    edit, draft = SCHEMA_EDITS[change.operation], Draft(context)
+    edit, draft = SCHEMA_EDITS[change.operation], Draft(context, lossy=True)
     edit.plan(draft, change.arguments)
     draft.require_possible()
     name = edit.named_by

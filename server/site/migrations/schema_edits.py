@@ -33,6 +33,7 @@ from server.site.migrations.attributes import configure_after
 from server.site.migrations.draft import Draft
 from server.site.migrations.edits import Edits
 from server.site.migrations.migration import find_type, require_attribute, split_target
+from server.site.migrations.types import remove_from_settings
 from server.site.migrations.value_check import describe_invalid_values
 from server.storage.read import parse
 
@@ -232,17 +233,19 @@ def _put_new(draft: Draft, path: str, raw: Values) -> None:
 
 
 def _delete_type(draft: Draft, given: Values) -> None:
-    """Delete a content type that has no documents, and that nothing else refers to."""
+    """Delete a content type and its documents. Refuse this if an attribute of another type refers to it."""
     before = draft.configuration()
     type_ = find_type(before.schema, given["type"])
     if type_.kind == "component":
         raise ValidationError(f"{type_.uid} is a component; use delete-component")
     layout = Layout(before.schema, before.settings)
     paths = [path for path, _ in draft.document_files(layout, [type_.uid])]
-    if paths:
-        count = "1 document file" if len(paths) == 1 else f"{len(paths):,} document files"
-        raise ValidationError(f"{type_.uid} has {count}, such as {paths[0]}; delete the documents first")
+    remove_from_settings(draft, type_)
     _delete_schema(draft, before, type_)
+    for path in paths:
+        draft.add_loss(path, (), "this document would be deleted")
+        draft.remove(path)
+        draft.documents.add(path)
 
 
 def _delete_component(draft: Draft, given: Values) -> None:

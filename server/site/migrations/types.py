@@ -7,6 +7,7 @@ from typing import Any
 from server.config.model import FILE
 from server.documents.path_rules import ENDINGS, Layout
 from server.errors import ValidationError
+from server.formats.edits import REMOVE
 from server.formats.text_positions import KeyPath
 from server.formats.tree import Plain, Tree
 from server.paths import CONTENT, TYPES
@@ -195,6 +196,22 @@ def _rename_in_settings(draft: Draft, schema: Schema, type_: Type, new: str, plu
         _rename_word(edits, ("webhooks", i, "types"), value_at(webhook, "types"), {old: new})
     for rule, paths in entries(tree, "check", "ignore"):
         _rename_folder(edits, ("check", "ignore", rule), paths, type_.plural, plural)
+    draft.edit_configuration(FILE, edits)
+
+
+def remove_from_settings(draft: Draft, type_: Type) -> None:
+    """Remove what site.yaml says about a content type, except in lists: these are checked afterwards."""
+    tree, edits, own = settings_tree(draft), Edits(), type_.singular
+    for role, _ in entries(tree, "roles"):
+        if value_at(tree, "roles", role, own) is not None:
+            edits.values["roles", role, own] = REMOVE
+            draft.notes.append(f"the role {role} loses its permissions for the type")
+    for section in (*_BY_TYPE, ("urls",)):
+        if value_at(tree, *section, own) is not None:
+            edits.values[(*section, own)] = REMOVE
+    for key, _ in entries(tree, "search", "weights"):
+        if key.startswith(f"{own}."):
+            edits.values["search", "weights", key] = REMOVE
     draft.edit_configuration(FILE, edits)
 
 

@@ -8,6 +8,7 @@ import { useEffect, useState } from "../vendor/preact.js";
  * @property {boolean} [isError]
  * @property {string[]} [undo]  The ids with which the parts of the change can be undone, in order. It is empty if the
  *   change can't be undone.
+ * @property {() => void} [undone]  Called after the change was undone, instead of loading content again.
  */
 
 /** Places that exist only once. Other places are named by the id of the element to which they belong. */
@@ -18,7 +19,6 @@ export const PAGE = "page";
 export const PEOPLE = "people";
 export const SETTINGS = "settings";
 export const SIGN_IN = "sign-in";
-export const TYPES = "types";
 export const UNDO = "undo";
 
 /** @type {Message} */
@@ -44,8 +44,9 @@ export const clearMessage = (place) => show(place, NONE);
  * Show what was changed, with a button to undo it.
  * @param {string} text
  * @param {string[]} undo
+ * @param {() => void} [undone]
  */
-export const offerUndo = (text, undo) => show(UNDO, { text, undo });
+export const offerUndo = (text, undo, undone) => show(UNDO, { text, undo, undone });
 
 /** @param {string} place @param {Message} message */
 function show(place, message) {

@@ -12,27 +12,31 @@ import { Differences } from "../file/diff.js";
 import { Loading } from "../states.js";
 import { counted } from "../text.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
+import { Flag, Input } from "./inputs.js";
 import { makeChanges, planChanges } from "./schemas.js";
 
 const CHANGED = "Content types or documents have changed meanwhile. This is the new plan; check it again.";
 const LOST_ANSWER = "The server did not answer, so the change may have been made or not. Check again.";
 
 /**
- * @param {{title: string, changes: import("./schemas.js").Change[], close: () => void, done: () => Promise<void>,
- *   reload: () => Promise<void>}} props
+ * @param {{title: string, changes: import("./schemas.js").Change[], close: () => void,
+ *   done: (undo: string) => Promise<void>, reload: () => Promise<void>}} props
  */
 export function PlanDialog({ title, changes, close, done, reload }) {
   const { model } = useStudio();
   const [plan, setPlan] = useState(/** @type {import("./schemas.js").Plan | null} */ (null));
   const [problem, setProblem] = useState("");
   const [busy, setBusy] = useState(true);
-  const [lossy, setLossy] = useState(false);
-  const lost = plan?.changes.reduce((sum, step) => sum + step.lost, 0) ?? 0;
+  const [values, setValues] = useState(/** @type {Record<string, any>} */ ({}));
+  const deleted = plan ? deletedBy(changes, plan) : 0;
+  const lost = (plan?.changes.reduce((sum, step) => sum + step.lost, 0) ?? 0) - deleted;
+  const isAllowed = (!lost || values.lossy === true) && (!deleted || values.deleted === String(deleted));
+  const set = (/** @type {Record<string, any>} */ part) => setValues({ ...values, ...part });
 
   /** @param {string} told */
   const load = async (told) => {
     setBusy(true);
-    setLossy(false);
+    setValues({});
     try {
       setPlan(await planChanges(changes));
       setProblem(told);
@@ -46,8 +50,7 @@ export function PlanDialog({ title, changes, close, done, reload }) {
     if (!plan) return;
     setBusy(true);
     try {
-      await makeChanges(changes, plan, lossy);
-      await done();
+      await done(await makeChanges(changes, plan, lost + deleted > 0));
     } catch (error) {
       if (error.status === 412) return void load(CHANGED);
       if (error.status === 0) setPlan(null);
@@ -71,17 +74,33 @@ export function PlanDialog({ title, changes, close, done, reload }) {
         <${Differences} files=${plan.files} /></div>
       ${plan.total > plan.files.length && html`<p>And ${counted(plan.total - plan.files.length)} more files.</p>`}
       ${plan.total === 0 && html`<p>This changes nothing.</p>`}
-      ${lost > 0 && html`<label class="types-check"><input type="checkbox" checked=${lossy}
-        onChange=${() => setLossy(!lossy)} /> Lose ${counted(lost)} ${lost === 1 ? "value" : "values"}</label>`}`}
+      ${lost > 0 && html`<${Flag} values=${values} set=${set} name="lossy"
+        label=${`Lose ${counted(lost)} ${lost === 1 ? "value" : "values"}`} />`}
+      ${deleted > 0 && html`<${Input} values=${values} set=${set} name="deleted" inputmode="numeric"
+        label=${`To delete ${filesOf(deleted)}, type ${deleted}`} />`}`}
     <div class="dialog-actions">
       <button class="button" type="button" onClick=${close}>Cancel</button>
       ${!plan && !busy
         ? html`<button class="button primary" type="button" onClick=${again}>Check again</button>`
-        : html`<button class="button primary" type="button" disabled=${busy || !plan?.total || (lost > 0 && !lossy)}
+        : html`<button class="button primary" type="button" disabled=${busy || !plan?.total || !isAllowed}
             onClick=${apply}>Apply</button>`}
     </div>
   <//>`;
 }
+
+/**
+ * Return how many files of documents are deleted together with their content type.
+ * @param {import("./schemas.js").Change[]} changes
+ * @param {import("./schemas.js").Plan} plan
+ */
+function deletedBy(changes, plan) {
+  return plan.changes.reduce((sum, { lost }, index) => {
+    return changes[index]?.operation === "delete-type" ? sum + lost : sum;
+  }, 0);
+}
+
+/** @param {number} count */
+const filesOf = (count) => (count === 1 ? "1 document file" : `${counted(count)} document files`);
 
 /** @param {{plan: import("./schemas.js").Plan}} props */
 function Effects({ plan }) {
@@ -90,10 +109,14 @@ function Effects({ plan }) {
   const groups = [
     ["Also", plan.changes.flatMap(({ notes }) => notes)],
     ["Problems afterwards", plan.changes.flatMap(({ warnings }) => warnings)],
-    ["Values that are lost", plan.changes.flatMap(({ losses }) => losses)],
+    ["What is lost", plan.changes.flatMap(({ losses, lost }) => {
+      const more = lost - losses.length;
+      return more ? [...losses, `And ${counted(more)} more`] : losses;
+    })],
   ];
   return html`<p>${documents === 1 ? "1 document file changes." : `${counted(documents)} document files change.`}</p>
-    ${groups.filter(([, lines]) => lines.length).map(([label, lines]) => html`<div class="notice" key=${label}>
+    ${groups.filter(([, lines]) => lines.length).map(([label, lines]) => html`<div key=${label}
+      class="notice types-effects">
       <h3 class="field-label">${label}</h3>
       <ul>${lines.map((line, index) => html`<li key=${index}>${line}</li>`)}</ul>
     </div>`)}`;

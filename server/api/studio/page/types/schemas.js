@@ -1,6 +1,7 @@
 /** The schemas of the site, as content types and components, and requests that change them. */
 
 import { ask } from "../api.js";
+import { UNDOABLE } from "../undo/undo.js";
 
 const CHANGES = "api/content-type-builder/changes";
 
@@ -75,9 +76,35 @@ export async function planChanges(changes) {
   return { ...answer.data, etag: answer.etag };
 }
 
-/** Make the changes of a plan. @param {Change[]} changes @param {Plan} plan @param {boolean} lossy */
-export function makeChanges(changes, plan, lossy) {
-  return ask(CHANGES, { method: "POST", headers: { "If-Match": plan.etag }, body: { data: { changes, lossy } } });
+/**
+ * Make the changes of a plan. Return the id with which they can be undone, or "" if they can't be undone.
+ * @param {Change[]} changes
+ * @param {Plan} plan
+ * @param {boolean} lossy
+ */
+export async function makeChanges(changes, plan, lossy) {
+  const headers = { ...UNDOABLE, "If-Match": plan.etag };
+  return (await ask(CHANGES, { method: "POST", headers, body: { data: { changes, lossy } } })).undo;
+}
+
+/**
+ * Return the changes that delete a content type or component. The relations that lead to a type are deleted first.
+ * @param {Schema} schema
+ * @param {Schema[]} schemas
+ * @returns {Change[]}
+ */
+export function deletionOf(schema, schemas) {
+  if (schema.kind === "component") return [{ operation: "delete-component", component: schema.name }];
+  const { attributes, name, uid } = schema;
+  // The stored side of a relation can be deleted only after the other side.
+  const own = Object.keys(attributes).filter((key) => attributes[key].mappedBy && attributes[key].target !== uid);
+  const others = schemas.filter((other) => other !== schema).flatMap((other) => Object.keys(other.attributes)
+    .filter((key) => other.attributes[key].target === uid).map((key) => `${other.name}.${key}`));
+  const dropped = [...own.map((key) => `${name}.${key}`), ...others];
+  return [
+    ...dropped.map((attribute) => ({ operation: "drop", attribute })),
+    { operation: "delete-type", type: name },
+  ];
 }
 
 /** @param {import("../model.js").Model} model */

@@ -6,14 +6,14 @@ import { Sortable } from "../form/sortable.js";
 import { navigate } from "../router.js";
 import { useHeading } from "../site/heading.js";
 import { Empty, Failure, Loading } from "../states.js";
-import { TYPES, clearMessage, showNotice, useMessage } from "../store/messages.js";
+import { UNDO, clearMessage, offerUndo } from "../store/messages.js";
 import { useRequest } from "../store/requests.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { AttributeDialog } from "./attribute-dialog.js";
 import { PlanDialog } from "./plan-dialog.js";
 import { Relations } from "./relations.js";
 import { NewComponent, NewType, RenameSchema } from "./schema-dialogs.js";
-import { describe, loadSchemas, mayChangeTypes } from "./schemas.js";
+import { deletionOf, describe, loadSchemas, mayChangeTypes } from "./schemas.js";
 
 /**
  * @typedef {import("./schemas.js").Schema} Schema
@@ -29,25 +29,27 @@ export function TypesPage({ params }) {
   const may = model.mayServed("content-type", "find");
   const { at, branch } = model.version;
   const { value, error, retry, reload } = useRequest(may ? `schemas ${at || branch}` : "", loadSchemas);
-  const message = useMessage(TYPES);
   const [creating, setCreating] = useState(/** @type {"" | "type" | "component"} */ (""));
   const [review, setReview] = useState(/** @type {Review | null} */ (null));
   const schemas = value ?? [];
   const schema = schemas.find(({ name }) => name === params.get("type")) ?? schemas[0];
   const mayChange = mayChangeTypes(model);
   const start = (/** @type {Review} */ wanted) => {
-    clearMessage(TYPES);
+    clearMessage(UNDO);
     setCreating("");
     setReview(wanted);
   };
-  const done = async () => {
+  const refresh = async () => {
     await reload();
     reloadModel();
+  };
+  const done = async (/** @type {string} */ undo) => {
+    await refresh();
     const [change] = review?.changes ?? [];
     const named = change?.operation.startsWith("rename-") ? change.to
       : change?.operation.startsWith("add-") ? change.type ?? change.component : "";
     setReview(null);
-    showNotice(TYPES, "The change was made.");
+    offerUndo("The change was made.", undo ? [undo] : [], () => void refresh());
     if (named) navigate(addressTo("types", {}, { type: named }));
   };
   return html`<div class="page site-page types-page">
@@ -57,7 +59,6 @@ export function TypesPage({ params }) {
           onClick=${() => setCreating("type")}>New type</button>
         <button class="button" type="button" onClick=${() => setCreating("component")}>New component</button>`}
     </header>
-    <p class="site-told" role="status">${message.text}</p>
     ${!may && html`<${Empty} title="Your role can't see content types">
       An administrator can grant it with content-type: [find, write] and source: [read].<//>`}
     ${may && !value && error && html`<${Failure} error=${error} again=${retry} />`}
@@ -105,12 +106,16 @@ function SchemaView({ schema, schemas, mayChange, start }) {
     const change = { operation: "drop", attribute: `${schema.name}.${removed}` };
     return start({ title: `Delete ${removed}?`, changes: [change] });
   };
-  const remove = isComponent
-    ? { operation: "delete-component", component: schema.name }
-    : { operation: "delete-type", type: schema.name };
   const facts = [KINDS[schema.kind], ...(schema.drafts ? ["drafts"] : []), ...(schema.localized ? ["localized"] : [])];
   return html`<section aria-labelledby="types-heading" class="types-schema">
-    <h2 id="types-heading">${schema.label}</h2>
+    <div class="types-head">
+      <h2 id="types-heading">${schema.label}</h2>
+      ${mayChange && html`<button class="button" type="button" onClick=${() => setRenaming(true)}>
+          Rename ${schema.label}</button>
+        <button class="button" type="button"
+          onClick=${() => start({ title: `Delete ${schema.label}?`, changes: deletionOf(schema, schemas) })}>
+          Delete ${schema.label}</button>`}
+    </div>
     <p class="hint"><code>${schema.uid}</code>, ${facts.join(", ")}</p>
     <h3>Attributes</h3>
     ${mayChange
@@ -127,10 +132,6 @@ function SchemaView({ schema, schemas, mayChange, start }) {
         title: "Change the order?",
         changes: [{ operation: "reorder", type: schema.name, attributes: names }],
       })}>Save the order</button>`}
-      <button class="button" type="button" onClick=${() => setRenaming(true)}>Rename ${schema.label}</button>
-      <button class="button" type="button"
-        onClick=${() => start({ title: `Delete ${schema.label}?`, changes: [remove] })}>
-        Delete ${schema.label}</button>
     </div>`}
     <h3>Connections</h3>
     <${Relations} schema=${schema} schemas=${schemas} />

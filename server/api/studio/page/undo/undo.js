@@ -27,7 +27,7 @@ export function UndoBar() {
   const failure = useMessage(FAILURE);
   const [busy, setBusy] = useState(false);
   const bar = useRef(/** @type {HTMLElement | null} */ (null));
-  const { text, undo: ids = [] } = message;
+  const { text, undo: ids = [], undone = reloadContent } = message;
   useEffect(() => {
     clearMessage(FAILURE);
     // The focused element was removed together with the selection or the page.
@@ -39,12 +39,13 @@ export function UndoBar() {
     try {
       await undoAll(ids);
       offerUndo("Undone", []);
-      reloadContent();
+      undone();
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       const { status, message: reason } = error;
       // If the server is not reachable, the button stays. The page shows a message about the connection.
-      if (status !== 0) showError(FAILURE, status === 409 ? "Can't undo: the document has changed since." : reason);
+      const isDocument = status === 409 && !message.undone;
+      if (status !== 0) showError(FAILURE, isDocument ? "Can't undo: the document has changed since." : reason);
     } finally {
       setBusy(false);
     }

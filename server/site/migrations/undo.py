@@ -1,0 +1,97 @@
+"""Undoes a schema change, unless documents have been saved with the new schema since."""
+
+from collections.abc import Iterator, Sequence
+
+from server.documents.path_rules import Layout
+from server.documents.readers import READERS, InvalidValue
+from server.errors import ConflictError, ValidationError
+from server.formats.tree import Tree, is_null
+from server.schema.model import Attribute, Type
+from server.site.configure import Configuration
+from server.site.migrations.draft import MAX_SHOWN, AttributeMapping, Draft
+from server.site.migrations.edits import Edits
+from server.write.context import Context
+from server.write.undo import MAX_NAMED_FILES, UndoRequest, put_back
+
+INVALID_MESSAGE = "Nothing was undone, because schemas have been changed later"
+SAVED_MESSAGE = "Nothing was undone, because these documents were saved with the new schema"
+
+
+def restore_schemas(request: UndoRequest, context: Context) -> tuple[str, ...]:
+    """Restore the files that a schema change wrote. Return their paths, or () if there is nothing to do.
+
+    The caller must be allowed to change content types; this includes their documents. Raises ConflictError
+    if the files have been changed since, or if other documents would lose values.
+    """
+    before = Draft(context).configuration()
+    paths = put_back(UndoRequest(request.write, request.copy_of, lambda _: None, request.may_see), context)
+    if not paths:
+        return ()
+    draft = Draft(context)
+    try:
+        after = draft.configuration()
+    except ValidationError as error:
+        raise ConflictError(f"{INVALID_MESSAGE}: {error.message}") from error
+    later = sorted(set(_later_documents(draft, before, after)) - set(paths))
+    if later:
+        shown = [path for path in later if request.may_see(path)]
+        others = "" if len(shown) == len(later) else ", and files that you are not allowed to see"
+        named = ", ".join(shown[:MAX_NAMED_FILES])
+        raise ConflictError(f"{SAVED_MESSAGE}: {named}{others}", {"files": shown[:MAX_SHOWN]})
+    return paths
+
+
+def _later_documents(draft: Draft, before: Configuration, after: Configuration) -> Iterator[str]:
+    """Yield the paths of documents with values that the restored schemas do not allow."""
+    layout = Layout(before.schema, before.settings)
+    for uid, type_ in before.schema.types.items():
+        restored = after.schema.types.get(uid)
+        if not type_.path:
+            continue
+        if restored is None and type_.kind != "component":
+            yield from (path for path, _ in draft.document_files(layout, [uid]))
+        elif names := _changed_attributes(type_, restored):
+            yield from _with_values(draft, before, uid, names, restored)
+
+
+def _changed_attributes(type_: Type, restored: Type | None) -> list[str]:
+    """Return the names of attributes that are not in the restored type, or have another type there."""
+    then = restored.attributes if restored else {}
+    return [
+        name
+        for name, attribute in type_.attributes.items()
+        if not attribute.derived and (name not in then or _form(then[name]) != _form(attribute))
+    ]
+
+
+def _form(attribute: Attribute) -> tuple[str, bool]:
+    return attribute.type, attribute.to_many
+
+
+def _with_values(
+    draft: Draft, before: Configuration, uid: str, names: Sequence[str], restored: Type | None
+) -> list[str]:
+    found: list[str] = []
+
+    def check(place: AttributeMapping) -> Edits:
+        for name in names:
+            then = restored.attributes.get(name) if restored else None
+            if not is_null(place.values.get(name)) and not _is_valid(place.values[name], then):
+                found.append(place.path)
+        return Edits()
+
+    # Files that can't be parsed don't prevent the undo.
+    Draft(draft.context).edit_documents(before, before, uid, check, names)
+    return found
+
+
+def _is_valid(tree: Tree, attribute: Attribute | None) -> bool:
+    if attribute is None:
+        return False
+    if attribute.type not in READERS:
+        return attribute.to_many or not isinstance(tree, list)
+    try:
+        READERS[attribute.type](tree, attribute)
+    except InvalidValue:
+        return False
+    return True
