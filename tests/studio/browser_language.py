@@ -52,5 +52,5 @@ def test_unsaved_work_stays_when_the_language_changes(page: Page, studio: Studio
     page.get_by_role("dialog").get_by_role("combobox").fill("deutsch")
     page.get_by_role("option", name="Deutsch").click()
     expect(page.locator("html")).to_have_attribute("lang", "de")
-    page.get_by_role("button", name="Restore").click()
+    page.get_by_role("button", name="Wiederherstellen").click()
     expect(page.get_by_label("Name", exact=True)).to_have_value("Not saved yet")

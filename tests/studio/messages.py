@@ -22,7 +22,8 @@ CODE_ELEMENTS = ("code", "kbd", "pre", "samp")
 # Not words: names of keys, of headers and of components. "" in a table of names is not shown either.
 NOT_WORDS = re.compile(
     r"(?:Mod|Alt|Shift|Ctrl|Control|Meta|Escape|Tab|Enter)(?:[-+]\S+)*|[A-Z][a-z]+(?:-[A-Z][a-z]+)+|(?:[A-Z][a-z]+){2,}"
-    r"|JSON|Markdown|PDF|English|Deutsch|site\.yaml|bifolio\b.*|[a-z]+(?:, [a-z]+|\[\S+\]|, \[.+\])+"
+    r"|noopener noreferrer|allow-scripts .*|Desktop|JSON|Markdown|PDF|English|Deutsch|site\.yaml|bifolio\b.*"
+    r"|[a-z]+(?:, [a-z]+|\[\S+\]|, \[.+\])+"
 )
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 _CAPITAL = re.compile(r"[A-Z][a-z]")
@@ -32,7 +33,7 @@ _VISIBLE_PROPERTY = re.compile(rf"\b(?:{VISIBLE_PROPERTIES}):\s*$")
 _NOT_SHOWN_BEFORE = re.compile(
     r"""(?:\b(?:from|import|closest|querySelector|querySelectorAll|matches|later|loadPart|keyOf|createElement
       |addEventListener|getAttribute|setAttribute|has|get|set|delete|startsWith|endsWith|includes|split|join|useId
-      |keyName|class|className|attrs:\s*\{\s*class)[(:]?\s*|\bimport\s|\bkey:\s*|\[\s*|\blater\("[^"]+",\s*)$""",
+      |keyName|class|className|attrs:\s*\{\s*class)[(:]?\s*|\bimport\s|\bkey:\s*|\bSymbol\(|\blater\("[^"]+",\s*)$""",
     re.VERBOSE,
 )
 _PLURAL = re.compile(r"\bplural\(")
@@ -156,7 +157,7 @@ def _is_shown(literal: Literal, place: str) -> bool:
         return False
     if _VISIBLE_PROPERTY.search(literal.before):
         return True
-    if _NOT_SHOWN_BEFORE.search(literal.before):
+    if _NOT_SHOWN_BEFORE.search(literal.before) or literal.code.startswith(".split(", literal.end):
         return False
     if place == "shown" and re.search(r"(?:[?:&|]|\$\{)\s*$", literal.before):
         return True

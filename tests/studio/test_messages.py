@@ -16,23 +16,17 @@ NOT_YET = (
     "admin",
     "blocks",
     "branches",
-    "connection",
-    "deleted",
-    "editor",
-    "file",
-    "form",
     "history",
     "media",
-    "presence",
-    "preview",
     "site",
     "types",
-    "undo",
     "webhooks",
 )
 
 
 def is_translatable(module: str) -> bool:
+    if module == "preview/script.js":  # runs in the site's own pages, and shows nothing
+        return False
     return "/" not in module or module.split("/")[0] not in NOT_YET
 
 

@@ -1,5 +1,6 @@
 /** The message at the bottom of every page if the server is not reachable or has been updated. */
 
+import { t } from "../language.js";
 import { html } from "../vendor/preact.js";
 import { useReachable } from "./connection.js";
 import { Reload } from "./parts.js";
@@ -10,8 +11,8 @@ export function ConnectionNotice() {
   const updated = useUpdated();
   const shown = reachable ? updated && "is-updated" : "is-lost";
   return html`<p class=${`connection ${shown || ""}`} role="status">
-    ${!reachable && "No connection. Your changes stay in this page, and saving works again when the server is back."}
-    ${reachable && updated && html`The studio was updated. Save your work, then reload.
+    ${!reachable && t`No connection. Your changes stay in this page, and saving works again when the server is back.`}
+    ${reachable && updated && html`${t`The studio was updated. Save your work, then reload.`}
       ${" "}<${Reload} class="text-button" />`}
   </p>`;
 }

@@ -1,13 +1,14 @@
 /** Loads modules that are not needed immediately. */
 
 import { FILES } from "../base.js";
+import { t } from "../language.js";
 import { html } from "../vendor/preact.js";
 import { checkConnection, isReachable, whenBack } from "./connection.js";
 import { checkVersion, reloadSafely } from "./version.js";
 
 const TRIES = 2; // The server may have been replaced between a first one and the check of the connection.
-const UPDATED = "The studio was updated. Reload the page to use the new version.";
-const BROKEN = "The server is up, but the browser could not load part of this page.";
+const UPDATED = t`The studio was updated. Reload the page to use the new version.`;
+const BROKEN = t`The server is up, but the browser could not load part of this page.`;
 
 /**
  * The number of times that loading each module has failed, by path. Some browsers remember a failed import until the
@@ -59,11 +60,11 @@ function answered() {
  */
 export function NotLoaded({ what }) {
   return html`<p class="hint not-loaded" role="status">
-    ${what} could not be loaded. <${Reload} class="text-button" />
+    ${t`${what} could not be loaded.`} <${Reload} class="text-button" />
   </p>`;
 }
 
 /** @param {{class: string}} props */
 export function Reload({ class: name }) {
-  return html`<button class=${name} type="button" onClick=${() => location.reload()}>Reload the page</button>`;
+  return html`<button class=${name} type="button" onClick=${() => location.reload()}>${t`Reload the page`}</button>`;
 }

@@ -3,9 +3,10 @@
 import { addressTo } from "../addresses.js";
 import { ApiError, ask } from "../api.js";
 import { useStudio } from "../context.js";
+import { t } from "../language.js";
 import { Link } from "../router.js";
 import { Empty, Failure, Loading, NoContent } from "../states.js";
-import { ago, timestamp } from "../text.js";
+import { ago, inSentence, timestamp } from "../text.js";
 import { clearMessage, showError, useMessage } from "../store/messages.js";
 import { reloadContent, usePages } from "../store/requests.js";
 import { html, useState } from "../vendor/preact.js";
@@ -26,14 +27,14 @@ export function DeletedPage({ type: name }) {
   return html`<div class="page deleted">
     <header class="page-head deleted-head">
       <p class="document-type"><${Link} to=${addressTo("list", { type: name })}>${type.plural}<//></p>
-      <h1 tabindex="-1">Deleted ${type.plural.toLowerCase()}</h1>
+      <h1 tabindex="-1">${t`Deleted ${inSentence(type.plural)}`}</h1>
     </header>
     ${mayRestore(model, type)
       ? html`<${Documents} type=${type} />`
       : !model.isServed
-        ? html`<${Empty} title="Not available here">Documents can be restored only on the live site.<//>`
-        : html`<${Empty} title="Your role can't restore documents">
-          Restoring needs the permissions history: [read, restore] and create for this type.<//>`}
+        ? html`<${Empty} title=${t`Not available here`}>${t`Documents can be restored only on the live site.`}<//>`
+        : html`<${Empty} title=${t`Your role can't restore documents`}>
+          ${t`Restoring needs the permissions history: [read, restore] and create for this type.`}<//>`}
   </div>`;
 }
 
@@ -49,17 +50,17 @@ function Documents({ type }) {
   if (error) return html`<${Off} error=${error} again=${retry} />`;
   if (!items) return html`<${Loading} />`;
   if (!items.length) {
-    return html`<${Empty} title="Nothing was deleted">Documents that were committed before they were deleted
-      appear here.<//>`;
+    return html`<${Empty} title=${t`Nothing was deleted`}>${t`Documents that were committed before they were deleted
+      appear here.`}<//>`;
   }
   return html`
     <p class="hint">${model.seesDrafts(type)
-      ? "Restored documents come back as drafts, with their last content."
-      : "Restored documents are public again immediately, with their last content."}</p>
+      ? t`Restored documents come back as drafts, with their last content.`
+      : t`Restored documents are public again immediately, with their last content.`}</p>
     <ul class="deleted-list">
       ${items.map((one) => html`<${Row} key=${one.documentId} type=${type} document=${one} />`)}
     </ul>
-    ${hasMore && html`<button class="button" type="button" onClick=${more}>Show more</button>`}`;
+    ${hasMore && html`<button class="button" type="button" onClick=${more}>${t`Show more`}</button>`}`;
 }
 
 /** @param {{type: Type, document: Deleted}} props */
@@ -90,16 +91,16 @@ function Row({ type, document }) {
       : title}</span>
     ${phase !== "done" && html`<span class="deleted-by">${document.author
       ? html`${document.author.name}, ${" "}${when}`
-      : "The deletion is not committed yet"}</span>`}
-    <span class="deleted-told" role="status">${phase === "done" && "Restored"}</span>
+      : t`The deletion is not committed yet`}</span>`}
+    <span class="deleted-told" role="status">${phase === "done" && t`Restored`}</span>
     ${phase !== "done" && html`<button class="button" type="button" disabled=${phase === "busy"} onClick=${restore}>
-      Restore<span class="unseen"> ${title}</span></button>`}
+      ${t`Restore`}<span class="unseen"> ${title}</span></button>`}
     ${message.text && html`<p class="field-error deleted-error" role="alert">${message.text}</p>`}
   </li>`;
 }
 
 /** @param {{error: any, again: () => void}} props */
 function Off({ error, again }) {
-  if (error.status === 409) return html`<${Empty} title="No history available">${error.message}<//>`;
+  if (error.status === 409) return html`<${Empty} title=${t`No history available`}>${error.message}<//>`;
   return html`<${Failure} error=${error} again=${again} />`;
 }

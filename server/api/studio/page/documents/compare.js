@@ -42,10 +42,10 @@ export function Compare({ subject: { model, type }, editing }) {
  * @param {any} draft
  */
 function sidesOf(model, attribute, published, draft) {
-  if (!TEXTS.has(attribute.type)) return { left: ["Published", published], right: ["Draft", draft] };
+  if (!TEXTS.has(attribute.type)) return { left: [t`Published`, published], right: [t`Draft`, draft] };
   const known = { documents: new Map(), files: new Map() }; // Texts name none.
   const [{ left, right, kind }] = rowsOf({ model, known }, attribute, published, draft);
   const show = (/** @type {import("../history/words.js").Part[]} */ parts) =>
     html`<${Text} parts=${parts} code=${kind === "code"} />`;
-  return { left: ["Published", left], right: ["Draft", right], show };
+  return { left: [t`Published`, left], right: [t`Draft`, right], show };
 }

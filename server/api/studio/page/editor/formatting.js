@@ -1,5 +1,7 @@
 /** The functions of the Markdown toolbar. Each edit receives the text and the selection, and returns changes. */
 
+import { t } from "../language.js";
+
 /** @typedef {import("./source-input.js").Edit} Edit */
 
 const ADDRESS = /^(https?:\/\/|mailto:|\/)\S+$/;
@@ -145,11 +147,11 @@ export const insertion = (text) => (_, from, to) => {
 
 /** @type {Tool[]} */
 export const TOOLS = [
-  { label: "Bold", icon: "bold", key: "b", edit: around("**", ["__"]) },
-  { label: "Italic", icon: "italic", key: "i", edit: around("*", ["_"]) },
-  { label: "Code", icon: "code", key: "e", edit: code },
-  { label: "Link", icon: "link", key: "Shift-k", edit: link },
-  { label: "Heading", icon: "heading", edit: heading },
-  { label: "List", icon: "bullets", edit: prefix("- ", /^[-*+] /) },
-  { label: "Quote", icon: "quote", edit: prefix("> ", /^> ?/) },
+  { label: t`Bold`, icon: "bold", key: "b", edit: around("**", ["__"]) },
+  { label: t`Italic`, icon: "italic", key: "i", edit: around("*", ["_"]) },
+  { label: t`Code`, icon: "code", key: "e", edit: code },
+  { label: t`Link`, icon: "link", key: "Shift-k", edit: link },
+  { label: t`Heading`, icon: "heading", edit: heading },
+  { label: t`List`, icon: "bullets", edit: prefix("- ", /^[-*+] /) },
+  { label: t`Quote`, icon: "quote", edit: prefix("> ", /^> ?/) },
 ];

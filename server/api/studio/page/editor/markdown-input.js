@@ -1,6 +1,7 @@
 /** The input for Markdown: a toolbar, the source, and a preview. */
 
 import { useStudio } from "../context.js";
+import { t } from "../language.js";
 import { readFile, uploadFiles } from "../media/requests.js";
 import { clearMessage, messageAt, showError, showNotice, useMessage } from "../store/messages.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
@@ -10,7 +11,7 @@ import { Preview } from "./preview.js";
 import { SourceInput } from "./source-input.js";
 import { Toolbar } from "./toolbar.js";
 
-const UPLOADING = "Uploading…";
+const UPLOADING = t`Uploading…`;
 const KEYS = TOOLS.flatMap(({ key, edit }) => (key ? [{ key: `Mod-${key}`, edit }] : []));
 
 /** @param {import("../form/field.js").InputProps} props */
@@ -83,6 +84,6 @@ function Toggle({ id, label, pressed, press }) {
     press();
   };
   return html`<span class="markdown-toggle" role="button" tabindex="0" aria-pressed=${pressed} onClick=${press}
-    aria-label=${`Preview of ${label}`} aria-controls=${pressed ? `${id}-preview` : undefined}
-    onKeyDown=${key}>Preview</span>`;
+    aria-label=${t`Preview of ${label}`} aria-controls=${pressed ? `${id}-preview` : undefined}
+    onKeyDown=${key}>${t`Preview`}</span>`;
 }

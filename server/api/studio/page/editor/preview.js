@@ -1,6 +1,7 @@
 /** The preview of Markdown, next to its source or in its place. */
 
 import { NotLoaded, loadPart } from "../connection/parts.js";
+import { t } from "../language.js";
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 
 const REST_MS = 120; // a text is shown once typing rests for as long
@@ -24,9 +25,9 @@ export function Preview({ id, label, text }) {
     };
   }, [text]);
   return html`<div class="markdown-preview" role="region" tabindex="0" id=${`${id}-preview`}
-    aria-label=${`Preview of ${label}`}>
+    aria-label=${t`Preview of ${label}`}>
     ${failed
-      ? html`<${NotLoaded} what="The preview" />`
+      ? html`<${NotLoaded} what=${t`The preview`} />`
       : html`<div class="prose" ref=${place} />`}
   </div>`;
 }

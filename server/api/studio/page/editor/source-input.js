@@ -3,6 +3,7 @@
  */
 
 import { NotLoaded, loadPart } from "../connection/parts.js";
+import { t } from "../language.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { applyChanges, asEdited, difference } from "./line-ends.js";
 
@@ -74,7 +75,7 @@ export function SourceInput({ id, text, change, aria, language, keys = [], view,
       ? html`<div class="source-view" ref=${parent} key="view" />`
       : html`<textarea class="input lines is-code" key="area" id=${id} value=${text} spellcheck=${spellcheck}
           rows=${rowsOf(text)} onInput=${(/** @type {Event} */ event) => change(typedInto(text, event))} ...${aria} />`}
-    ${failed && html`<${NotLoaded} what="The editor" />`}
+    ${failed && html`<${NotLoaded} what=${t`The editor`} />`}
   </div>`;
 }
 

@@ -1,6 +1,7 @@
 /** The Markdown toolbar. Tab moves to the whole toolbar; the arrow keys move between its buttons. */
 
 import { Icon } from "../icons.js";
+import { t } from "../language.js";
 import { html, useState } from "../vendor/preact.js";
 import { TOOLS } from "./formatting.js";
 
@@ -20,11 +21,12 @@ export function Toolbar({ id, edit, picture }) {
     // A click does not move the focus, so that the text stays selected.
     onMouseDown: (/** @type {Event} */ event) => event.preventDefault(),
   });
-  return html`<div class="markdown-tools" role="toolbar" aria-label="Formatting" aria-controls=${id} onKeyDown=${steer}>
+  return html`<div class="markdown-tools" role="toolbar" aria-label=${t`Formatting`} aria-controls=${id}
+    onKeyDown=${steer}>
     ${TOOLS.map(({ label, icon, key, edit: does }, index) => html`<button class="icon-button" type="button" key=${label}
       aria-label=${label} aria-keyshortcuts=${key && shortcutOf(key)} title=${key ? `${label} (${keysOf(key)})` : label}
       ...${place(index)} onClick=${() => edit?.(does)}><${Icon} name=${icon} /></button>`)}
-    ${picture && html`<button class="icon-button" type="button" aria-label="Picture" title="Picture"
+    ${picture && html`<button class="icon-button" type="button" aria-label=${t`Picture`} title=${t`Picture`}
       aria-haspopup="dialog" ...${place(TOOLS.length)} onClick=${() => edit && picture()}>
       <${Icon} name="picture" /></button>`}
   </div>`;

@@ -4,6 +4,7 @@ import { ApiError, ask } from "../api.js";
 import { localeParam } from "../documents/beginning.js";
 import { changesOf } from "../form/saving.js";
 import { createRequest, publishOperations, writeRequest } from "../documents/writing.js";
+import { t } from "../language.js";
 import { keyOf, useRequest } from "../store/requests.js";
 
 const TYPING_MS = 300;
@@ -70,5 +71,5 @@ export function useDryRun(subject, state, { hasChanges, publishes = false, delay
 function wordsOf(error) {
   if (!(error instanceof ApiError)) throw error;
   const said = (error.details?.errors ?? []).map((/** @type {any} */ one) => one.message);
-  return said.length ? `Can't be saved yet: ${said.join("; ")}` : error.message;
+  return said.length ? t`Can't be saved yet: ${said.join("; ")}` : error.message;
 }

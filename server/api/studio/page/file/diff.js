@@ -1,9 +1,10 @@
 /** Displays lines of files: a whole text with line numbers, or the difference between two texts. */
 
+import { t } from "../language.js";
 import { html } from "../vendor/preact.js";
 
 const HUNK = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/;
-const WORDS = { create: "New file", update: "Changed", delete: "Deleted" };
+const WORDS = { create: t`New file`, update: t`Changed`, delete: t`Deleted` };
 
 /**
  * @typedef {object} Line
@@ -28,7 +29,7 @@ export function linesOf(lines) {
     const text = line.slice(1).replace(/\r$/, "");
     if (line.startsWith("-")) return { kind: "removed", number: before++, text };
     if (line.startsWith("+")) return { kind: "added", number: after++, text };
-    if (line.startsWith("\\")) return { kind: "note", text: "No newline at end of file" };
+    if (line.startsWith("\\")) return { kind: "note", text: t`No newline at end of file` };
     before++;
     return { kind: "same", number: after++, text };
   });

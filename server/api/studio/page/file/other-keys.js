@@ -6,6 +6,7 @@
 import { ApiError, ask } from "../api.js";
 import { rowsOf, typedInto } from "../editor/source-input.js";
 import { localeParam } from "../documents/beginning.js";
+import { t } from "../language.js";
 import { clearMessage, showError, useMessage } from "../store/messages.js";
 import { html, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { Numbered } from "./diff.js";
@@ -16,7 +17,7 @@ import { readSource, sourcePath, useSource } from "./source.js";
  * @typedef {import("./source.js").Source} Source
  */
 
-const CHANGED = "The file has changed since you opened it. Its current text is above. Saving replaces it with yours.";
+const CHANGED = t`The file has changed since you opened it. Its current text is above. Saving replaces it with yours.`;
 const OTHER_KEYS = "other-keys"; // the place of messages
 
 /** @param {{subject: Subject, editing: any}} props */
@@ -30,13 +31,13 @@ export function OtherKeys({ subject, editing }) {
     editing.hear();
   };
   return html`<section class="other-keys" aria-labelledby="other-keys">
-    <h2 id="other-keys">Other keys in the file</h2>
+    <h2 id="other-keys">${t`Other keys in the file`}</h2>
     ${source && open && html`<${Edit} ...${{ subject, source, close, saved }} />`}
-    ${source && !open && html`<p class="file-note">${subject.type.plural} have no fields for these keys. They are in
-        ${" "}${source.path}; saving the form leaves them as they are.</p>
-      <${Numbered} text=${source.otherKeys} label="Other keys in the file" />
+    ${source && !open && html`<p class="file-note">${t`${subject.type.plural} have no fields for these keys. They are in
+      ${source.path}; saving the form leaves them as they are.`}</p>
+      <${Numbered} text=${source.otherKeys} label=${t`Other keys in the file`} />
       ${mayWrite(subject, source) && html`<p><button class="button" type="button" onClick=${() => set(true)}>
-        Edit</button></p>`}`}
+        ${t`Edit`}</button></p>`}`}
   </section>`;
 }
 
@@ -85,15 +86,15 @@ function Edit({ subject, source, close, saved }) {
     save();
   };
   return html`
-    ${hasChanged && html`<${Numbered} text=${base.otherKeys} label="Current text of the file" />`}
+    ${hasChanged && html`<${Numbered} text=${base.otherKeys} label=${t`Current text of the file`} />`}
     <textarea class="input lines is-code" ref=${area} aria-labelledby="other-keys" spellcheck=${false} value=${text}
       rows=${rowsOf(text)} aria-describedby="other-keys-error" aria-invalid=${message.text ? "true" : undefined}
       onInput=${(/** @type {Event} */ event) => type(typedInto(text, event))} onKeyDown=${press} />
     <p class="field-error" id="other-keys-error" role="alert">${message.text}</p>
     <p class="theirs-choice">
       <button class="button primary" type="button" disabled=${busy || text === base.otherKeys}
-        onClick=${save}>Save keys</button>
-      <button class="button" type="button" onClick=${close}>Back</button>
+        onClick=${save}>${t`Save keys`}</button>
+      <button class="button" type="button" onClick=${close}>${t`Back`}</button>
     </p>`;
 }
 

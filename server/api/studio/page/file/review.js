@@ -1,6 +1,7 @@
 /** The review of changes before they are saved, for users who have chosen it. */
 
 import { Dialog } from "../dialog.js";
+import { t } from "../language.js";
 import { Loading } from "../states.js";
 import { html, useCallback, useState } from "../vendor/preact.js";
 import { useDryRun } from "./changes.js";
@@ -16,7 +17,7 @@ export function ReviewChoice() {
     set(checked);
   };
   return html`<label class="file-choice">
-    <input type="checkbox" checked=${wanted} onChange=${choose} /> Review changes before saving
+    <input type="checkbox" checked=${wanted} onChange=${choose} /> ${t`Review changes before saving`}
   </label>`;
 }
 
@@ -46,18 +47,18 @@ export function Review({ subject, editing, publishes, close }) {
     close();
     editing.send(publishes);
   };
-  const label = publishes ? "Changes made by publishing" : "Changes made by saving";
+  const label = publishes ? t`Changes made by publishing` : t`Changes made by saving`;
   return html`<${Dialog} label=${label} close=${close} class="is-wide">
     <h2 class="dialog-title">${label}</h2>
     <div class="review">
-      ${files ? html`<${Differences} files=${files} />` : html`<${Loading} label="Checking…" />`}
+      ${files ? html`<${Differences} files=${files} />` : html`<${Loading} label=${t`Checking`} />`}
       ${error && html`<p class="file-note is-wrong" role="alert">${error}</p>`}
-      ${files?.length === 0 && !error && html`<p class="file-note">No file changes.</p>`}
+      ${files?.length === 0 && !error && html`<p class="file-note">${t`No file changes.`}</p>`}
     </div>
     <div class="dialog-actions">
-      <button class="button" type="button" onClick=${close}>Back</button>
+      <button class="button" type="button" onClick=${close}>${t`Back`}</button>
       <button class="button primary" type="button" autofocus onClick=${save}>
-        ${publishes ? "Publish" : "Save"}</button>
+        ${publishes ? t`Publish` : t`Save`}</button>
     </div>
   <//>`;
 }

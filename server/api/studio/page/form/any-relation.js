@@ -5,6 +5,7 @@
 import { addressTo } from "../addresses.js";
 import { useStudio } from "../context.js";
 import { Icon } from "../icons.js";
+import { t } from "../language.js";
 import { Link } from "../router.js";
 import { html, useState } from "../vendor/preact.js";
 import { Search } from "./relation-input.js";
@@ -39,11 +40,12 @@ export function AnyRelation({ id, attribute, value, change, aria }) {
           keyOf=${(/** @type {Target} */ t) => `${t.__type}/${t.documentId}`}>${shown}<//>`
       : targets.map((target) => html`<p class="target" key=${target.documentId}>
           <span class="target-name">${shown(target)}</span>
-          <button class="icon-button" type="button" aria-label=${`Remove ${nameOf(target)}`}
+          <button class="icon-button" type="button" aria-label=${t`Remove ${nameOf(target)}`}
             onClick=${() => change(null)}><${Icon} name="close" /></button>
         </p>`)}
     <div class="any-type">
-      <select class="input" aria-label="Type" value=${uid} onChange=${(/** @type {any} */ e) => choose(e.target.value)}>
+      <select class="input" aria-label=${t`Type`} value=${uid}
+        onChange=${(/** @type {any} */ e) => choose(e.target.value)}>
         ${types.map((one) => html`<option key=${one.uid} value=${one.uid}>${one.label}</option>`)}
       </select>
       ${type && html`<${Search} key=${uid} id=${`${id}-find`} type=${type} aria=${{ "aria-labelledby": `${id}-label` }}

@@ -1,5 +1,6 @@
 /** The field for an attribute of a document. It is rendered again only if its own data has changed. */
 
+import { t } from "../language.js";
 import { html, useMemo } from "../vendor/preact.js";
 import { Field, ariaOf, idOf } from "./field.js";
 import { labelOf } from "../text.js";
@@ -44,7 +45,7 @@ function OpenField({ name, path, attribute, value, siblings, isNew, changed, err
     const id = idOf(path);
     const within = Object.keys(errors).find((at) => at.startsWith(`${dotted}.`));
     const error = errors[dotted] ?? (within && !kind.group ? errors[within] : "");
-    const hint = [hintOf(attribute), shared && "Shared by all languages", note].filter(Boolean).join(" · ");
+    const hint = [hintOf(attribute), shared && t`Shared by all languages`, note].filter(Boolean).join(" · ");
     const set = (/** @type {any} */ made) => change(name, made);
     const aria = ariaOf(id, hint, error, attribute.required);
     const nesting = kind.group ? { path, errors, field: AttributeField } : {};

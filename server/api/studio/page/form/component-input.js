@@ -2,6 +2,8 @@
 
 import { useStudio } from "../context.js";
 import { Icon } from "../icons.js";
+import { t } from "../language.js";
+import { inSentence } from "../text.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { idOf } from "./field.js";
 import { newComponent } from "./shape.js";
@@ -18,12 +20,12 @@ export function Component({ attribute, value, change, ...rest }) {
   const uid = attribute.component ?? "";
   if (!value) {
     const add = () => change(newComponent(model, uid, false));
-    return html`<button class="button add" type="button" onClick=${add}><${Icon} name="plus" /> Add</button>`;
+    return html`<button class="button add" type="button" onClick=${add}><${Icon} name="plus" /> ${t`Add`}</button>`;
   }
   return html`<div class="component">
     <${Inside} ...${rest} uid=${uid} value=${value} change=${change} />
     ${!attribute.required && html`<button class="button quiet" type="button" onClick=${() => change(null)}>
-      Remove ${labelOf(model, uid).toLowerCase()}</button>`}
+      ${t`Remove ${inSentence(labelOf(model, uid))}`}</button>`}
   </div>`;
 }
 
@@ -34,7 +36,7 @@ export function Components(props) {
   const add = () => props.change([...(props.value ?? []), newComponent(model, uid, false)]);
   return html`<${Entries} ...${props} uidOf=${() => uid} />
     <button class="button add" type="button" onClick=${add}>
-      <${Icon} name="plus" /> Add ${labelOf(model, uid).toLowerCase()}
+      <${Icon} name="plus" /> ${t`Add ${inSentence(labelOf(model, uid))}`}
     </button>`;
 }
 

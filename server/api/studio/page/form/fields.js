@@ -1,5 +1,6 @@
 /** The fields of a form, one for each attribute. */
 
+import { t } from "../language.js";
 import { html } from "../vendor/preact.js";
 import { AttributeField } from "./attribute.js";
 import { kindOf } from "./kinds.js";
@@ -13,7 +14,7 @@ export function Fields({ resource, editing, changed, mayWrite }) {
   const shown = Object.entries(attributes).filter(([, attribute]) => kindOf(attribute));
   return html`<form class="fields" novalidate onSubmit=${(/** @type {Event} */ e) => e.preventDefault()}>
     <fieldset class="plain" disabled=${!mayWrite}>
-      <legend class="unseen">Attributes</legend>
+      <legend class="unseen">${t`Attributes`}</legend>
       ${shown.map(([name, attribute]) => html`<${AttributeField} key=${name} name=${name} path=${[name]}
         shared=${isShared(attribute) && model.locales.length > 1} attribute=${attribute}
         value=${state.values[name]} siblings=${state.values} isNew=${!id} changed=${changed.includes(name)}

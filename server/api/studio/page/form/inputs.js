@@ -3,6 +3,7 @@
 import { SourceInput, rowsOf, typedInto } from "../editor/source-input.js";
 import { faultOf } from "../json-fault.js";
 import { parseJson, writeJson } from "../json.js";
+import { t } from "../language.js";
 import { html, useState } from "../vendor/preact.js";
 import { fromLocal, toLocal, wholeTime } from "./times.js";
 import { same, Unparsed } from "./values.js";
@@ -53,10 +54,10 @@ function useText(value, show, parse) {
 
 /** @type {Record<string, {form: RegExp, why: string, read: (text: string) => any}>} */
 const NUMBERS = {
-  integer: { form: /^[-+]?\d+$/, why: "must be a whole number", read: Number },
-  biginteger: { form: /^[-+]?\d+$/, why: "must be a whole number", read: (text) => text.replace(/^\+/, "") },
-  float: { form: /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i, why: "must be a number", read: Number },
-  decimal: { form: /^[-+]?(\d+\.?\d*|\.\d+)$/, why: "must be a number", read: (text) => exact(text) },
+  integer: { form: /^[-+]?\d+$/, why: t`must be a whole number`, read: Number },
+  biginteger: { form: /^[-+]?\d+$/, why: t`must be a whole number`, read: (text) => text.replace(/^\+/, "") },
+  float: { form: /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i, why: t`must be a number`, read: Number },
+  decimal: { form: /^[-+]?(\d+\.?\d*|\.\d+)$/, why: t`must be a number`, read: (text) => exact(text) },
 };
 
 /**
@@ -85,9 +86,9 @@ export function Json({ id, attribute, value, change, aria }) {
     if (written.trim() === "") return null;
     try {
       const made = parseJson(written);
-      return list && !Array.isArray(made) ? new Unparsed(written, "must be a list: [ … ]") : made;
+      return list && !Array.isArray(made) ? new Unparsed(written, t`must be a list: [ … ]`) : made;
     } catch {
-      return new Unparsed(written, `must be JSON: ${faultOf(written)}`);
+      return new Unparsed(written, t`must be JSON: ${faultOf(written)}`);
     }
   });
   const set = (/** @type {string} */ written) => change(parse(written));
@@ -106,7 +107,7 @@ export function Temporal({ id, attribute, value, change, aria }) {
   const kind = TIMES[attribute.type] ?? TIMES.datetime;
   const set = (/** @type {Event} */ event) => {
     const input = /** @type {HTMLInputElement} */ (event.target);
-    if (input.validity.badInput) change(new Unparsed("", "is not complete"));
+    if (input.validity.badInput) change(new Unparsed("", t`is not complete`));
     else change(input.value ? kind.read(input.value) : null);
   };
   return html`<input class="input is-short" id=${id} type=${kind.type} step=${kind.step} ...${aria} onInput=${set}
@@ -119,14 +120,14 @@ export function Choice({ id, attribute, value, change, aria }) {
   const options = value && !values.includes(value) ? [...values, value] : values;
   return html`<select class="input is-short" id=${id} value=${value ?? ""} ...${aria}
     onChange=${(/** @type {Event} */ e) => change(typed(e) || null)}>
-    <option value="">${attribute.required ? "Choose…" : "None"}</option>
+    <option value="">${attribute.required ? t`Choose…` : t`None`}</option>
     ${options.map((option) => html`<option value=${option} key=${option}>${option}</option>`)}
   </select>`;
 }
 
 /** @param {InputProps} props */
 export function YesNo({ id, attribute, value, change, aria }) {
-  const options = [["Yes", true], ["No", false], ...(attribute.required ? [] : [["Not set", null]])];
+  const options = [[t`Yes`, true], [t`No`, false], ...(attribute.required ? [] : [[t`Not set`, null]])];
   return html`<div class="segments" ...${aria} role="radiogroup" aria-labelledby=${`${id}-label`}>
     ${options.map(([label, option]) => html`<label class="segment" key=${label}>
       <input type="radio" name=${id} checked=${(value ?? null) === option} onChange=${() => change(option)} />

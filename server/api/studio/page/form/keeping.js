@@ -1,5 +1,6 @@
 /** Stores unsaved changes in the browser while the user types, and offers them when the document is opened again. */
 
+import { t } from "../language.js";
 import { labelOf, timestamp } from "../text.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { Sides } from "./theirs.js";
@@ -58,16 +59,16 @@ function differing(kept, values) {
 export function KeptNotice({ keeping: { offer, take, drop, base }, values }) {
   if (!offer) return null;
   const names = differing(offer, values);
-  return html`<section class="notice kept" aria-label="Unsaved work">
-    <p><strong>There are unsaved changes</strong>, from ${timestamp(offer.at)}.</p>
+  return html`<section class="notice kept" aria-label=${t`Unsaved work`}>
+    <p>${t`${html`<strong>${t`There are unsaved changes`}</strong>`}, from ${timestamp(offer.at)}.`}</p>
     ${names.map((name) => html`<div key=${name}>
       <p class="kept-name">${labelOf(name)}${!same(offer.base[name], base[name]) && html`<span class="hint">
-        ${" "}· changed by another person since</span>`}</p>
-      <${Sides} left=${["In the document", values[name]]} right=${["Not saved", offer.values[name]]} />
+        ${" "}${t`· changed by another person since`}</span>`}</p>
+      <${Sides} left=${[t`In the document`, values[name]]} right=${[t`Not saved`, offer.values[name]]} />
     </div>`)}
     <p class="theirs-choice">
-      <button class="button" type="button" onClick=${take}>Restore</button>
-      <button class="button" type="button" onClick=${drop}>Discard</button>
+      <button class="button" type="button" onClick=${take}>${t`Restore`}</button>
+      <button class="button" type="button" onClick=${drop}>${t`Discard`}</button>
     </p>
   </section>`;
 }

@@ -2,6 +2,7 @@
 
 import { Blocks } from "../blocks/blocks-input.js";
 import { MarkdownInput } from "../editor/markdown-input.js";
+import { t } from "../language.js";
 import { AnyRelation } from "./any-relation.js";
 import { Component, Components, Zone } from "./component-input.js";
 import { Choice, Email, Json, Line, Lines, Numeric, Password, Temporal, YesNo } from "./inputs.js";
@@ -32,14 +33,14 @@ const KINDS = {
   uid: { input: Slug },
   date: { input: Temporal },
   time: { input: Temporal },
-  datetime: { input: Temporal, hint: `In your time zone, ${ZONE}` },
-  timestamp: { input: Temporal, hint: `In your time zone, ${ZONE}` },
+  datetime: { input: Temporal, hint: t`In your time zone, ${ZONE}` },
+  timestamp: { input: Temporal, hint: t`In your time zone, ${ZONE}` },
   integer: { input: Numeric },
   biginteger: { input: Numeric },
   float: { input: Numeric },
   decimal: { input: Numeric },
   boolean: { input: YesNo, group: true },
-  array: { input: Json, hint: "A list, as JSON" },
+  array: { input: Json, hint: t`A list, as JSON` },
   json: { input: Json, hint: "JSON" },
   relation: { input: Relation },
   media: { input: MediaInput, group: true },
@@ -74,13 +75,13 @@ export function hintOf(attribute) {
   const { min, max, minLength, maxLength } = attribute;
   const length = range(minLength, maxLength);
   const some = isList(attribute) && range(min, max);
-  const bounds = some ? `${some} entries` : range(min, max);
-  return [kindOf(attribute)?.hint, length && `${length} characters`, bounds].filter(Boolean).join(" · ");
+  const bounds = some ? t`${some} entries` : range(min, max);
+  return [kindOf(attribute)?.hint, length && t`${length} characters`, bounds].filter(Boolean).join(" · ");
 }
 
 /** @param {number | string | undefined} least @param {number | string | undefined} most */
 function range(least, most) {
-  if (least !== undefined && most !== undefined) return `${least} to ${most}`;
-  if (most !== undefined) return `At most ${most}`;
-  return least === undefined ? "" : `At least ${least}`;
+  if (least !== undefined && most !== undefined) return t`${least} to ${most}`;
+  if (most !== undefined) return t`At most ${most}`;
+  return least === undefined ? "" : t`At least ${least}`;
 }

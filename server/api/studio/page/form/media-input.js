@@ -2,6 +2,7 @@
 
 import { useStudio } from "../context.js";
 import { Icon } from "../icons.js";
+import { t } from "../language.js";
 import { changedText } from "../media/alternative-text.js";
 import { MediaDetails } from "../media/details.js";
 import { Library } from "../media/library.js";
@@ -37,10 +38,10 @@ export function MediaInput({ id, attribute, value, change, aria }) {
   const upload = async (/** @type {FileList | undefined} */ list) => {
     const chosen = [...(list ?? [])].slice(0, many ? undefined : 1);
     if (!chosen.length || !mayUpload) return;
-    showNotice(id, "Uploading…");
+    showNotice(id, t`Uploading…`);
     try {
       add(await uploadFiles(chosen));
-      showNotice(id, "Uploaded");
+      showNotice(id, t`Uploaded`);
     } catch (error) {
       showError(id, /** @type {Error} */ (error).message);
     }
@@ -76,15 +77,15 @@ export function MediaInput({ id, attribute, value, change, aria }) {
     <//>
     <div class="adds">
       ${model.allows("upload", "find") && html`<button class="button add" type="button" aria-expanded=${choosing}
-        onClick=${() => choose(!choosing)}><${Icon} name="search" /> Choose</button>`}
+        onClick=${() => choose(!choosing)}><${Icon} name="search" /> ${t`Choose`}</button>`}
       ${mayUpload && html`<label class="button add">
-        <${Icon} name="up" /> Upload
+        <${Icon} name="up" /> ${t`Upload`}
         <input class="unseen" type="file" multiple=${many} onChange=${(/** @type {Event} */ e) => {
           const input = /** @type {HTMLInputElement} */ (e.target);
           upload(input.files ?? undefined).then(() => (input.value = ""));
         }} accept=${(attribute.allowedTypes ?? []).map((kind) => ACCEPTED[kind]).join(",") || undefined} />
       </label>
-      <span class="hint media-hint">or drop or paste it here</span>`}
+      <span class="hint media-hint">${t`or drop or paste it here`}</span>`}
       <span class="hint" role="status">${message.text}</span>
     </div>
     ${choosing && html`<${Library} id=${id} take=${(/** @type {Media} */ file) => {
@@ -106,14 +107,14 @@ function Card({ id, file, mayDescribe, described }) {
   const detailed = (/** @type {Record<string, any>} */ { name, alternativeText }) => {
     setText(alternativeText ?? "");
     described(file, { __title: name, __alt: alternativeText ?? "" });
-    showNotice(id, "Saved everywhere this file is used");
+    showNotice(id, t`Saved everywhere this file is used`);
   };
   const save = async () => {
     if (text === file.__alt) return;
     try {
       await describeFile(file.__id, { alternativeText: text || null }, { alternativeText: file.__alt });
       described(file, { __alt: text });
-      showNotice(id, "Saved everywhere this file is used");
+      showNotice(id, t`Saved everywhere this file is used`);
     } catch (/** @type {any} */ error) {
       if (error.status !== 412) return showError(id, error.message);
       const current = error.details.current.alternativeText ?? "";
@@ -126,12 +127,12 @@ function Card({ id, file, mayDescribe, described }) {
     <div class="media-words">
       <span class="media-name">${file.__title}</span>
       ${mayDescribe
-        ? html`<label class="hint" for=${`${id}-alt`}>Alternative text</label>
+        ? html`<label class="hint" for=${`${id}-alt`}>${t`Alternative text`}</label>
             <input class="input" id=${`${id}-alt`} value=${text} onChange=${save}
               onInput=${(/** @type {Event} */ e) => setText(/** @type {HTMLInputElement} */ (e.target).value)} />
             <span class="media-more">
-              <button class="button quiet" type="button" aria-label=${`Details of ${file.__title}`}
-                onClick=${() => setOpen(true)}>Details</button>
+              <button class="button quiet" type="button" aria-label=${t`Details of ${file.__title}`}
+                onClick=${() => setOpen(true)}>${t`Details`}</button>
               <span class="hint" role="status">${message.text}</span>
             </span>
             ${open && html`<${MediaDetails} id=${`${id}-details`} file=${file} saved=${detailed}

@@ -4,6 +4,8 @@ import { addressTo } from "../addresses.js";
 import { ask } from "../api.js";
 import { useStudio } from "../context.js";
 import { Icon } from "../icons.js";
+import { t } from "../language.js";
+import { inSentence } from "../text.js";
 import { Link } from "../router.js";
 import { keyOf, useRequest } from "../store/requests.js";
 import { html, useRef, useState } from "../vendor/preact.js";
@@ -33,7 +35,7 @@ export function Relation({ id, attribute, value, change, aria }) {
           keyOf=${(/** @type {Target} */ t) => t.documentId}>${shown}<//>`
       : targets.map((/** @type {Target} */ target) => html`<p class="target" key=${target.documentId}>
           <span class="target-name">${shown(target)}</span>
-          <button class="icon-button" type="button" aria-label=${`Remove ${target.__title}`}
+          <button class="icon-button" type="button" aria-label=${t`Remove ${target.__title}`}
             onClick=${() => change(null)}><${Icon} name="close" /></button>
         </p>`)}
     ${type && html`<${Search} ...${{ id, type, aria, add, chosen: targets }} />`}
@@ -77,7 +79,7 @@ export function Search({ id, type, aria, add, chosen }) {
   return html`<div class="search">
     <input class="input" id=${id} role="combobox" aria-expanded=${shown} aria-controls=${`${id}-found`}
       aria-autocomplete="list" aria-activedescendant=${shown ? `${id}-found-${active}` : undefined} ...${aria}
-      autocomplete="off" placeholder=${`Find ${type.plural.toLowerCase()}`} value=${text} onKeyDown=${press}
+      autocomplete="off" placeholder=${t`Find ${inSentence(type.plural)}`} value=${text} onKeyDown=${press}
       onFocus=${() => setOpen(true)} onBlur=${() => setOpen(false)}
       onInput=${(/** @type {Event} */ e) => {
         setText(/** @type {HTMLInputElement} */ (e.target).value);

@@ -3,6 +3,7 @@
  * again.
  */
 
+import { t } from "../language.js";
 import { isList } from "./shape.js";
 import { isEmpty, Unparsed, UNSEEN } from "./values.js";
 
@@ -50,7 +51,7 @@ export function faultsOf(model, attributes, values, how, path = []) {
 function sentencesOf(attribute, value, { draft }) {
   if (value instanceof Unparsed) return [value.why];
   const holdsNothing = isEmpty(value) || (isList(attribute) && !value.length);
-  if (holdsNothing) return attribute.required && !attribute.mappedBy && !draft ? ["is required"] : [];
+  if (holdsNothing) return attribute.required && !attribute.mappedBy && !draft ? [t`is required`] : [];
   if (isList(attribute)) return draft ? [] : sizes(attribute, value.length);
   if (typeof value === "string") {
     const broken = lengths(attribute, value, draft);
@@ -65,31 +66,31 @@ function lengths(attribute, value, draft) {
   const most = attribute.maxLength ?? (attribute.type === "string" ? LONGEST_STRING : Infinity);
   const least = draft ? 0 : (attribute.minLength ?? 0);
   if (attribute.type === "biginteger" || attribute.type === "decimal") return bounds(attribute, Number(value), draft);
-  if (length > most) return [`must be at most ${most} characters`];
-  return length < least ? [`must be at least ${least} characters`] : [];
+  if (length > most) return [t`must be at most ${most} characters`];
+  return length < least ? [t`must be at least ${least} characters`] : [];
 }
 
 /** @param {Attribute} attribute @param {number} value @param {boolean} draft */
 function bounds(attribute, value, draft) {
   const { min, max } = attribute;
-  if (max !== undefined && value > Number(max)) return [`must be less than or equal to ${max}`];
-  if (min !== undefined && !draft && value < Number(min)) return [`must be greater than or equal to ${min}`];
+  if (max !== undefined && value > Number(max)) return [t`must be less than or equal to ${max}`];
+  if (min !== undefined && !draft && value < Number(min)) return [t`must be greater than or equal to ${min}`];
   return [];
 }
 
 /** @param {Attribute} attribute @param {number} size */
 function sizes({ min, max }, size) {
-  if (max !== undefined && size > Number(max)) return [`must have at most ${max} entries`];
-  return min !== undefined && size < Number(min) ? [`must have at least ${min} entries`] : [];
+  if (max !== undefined && size > Number(max)) return [t`must have at most ${max} entries`];
+  return min !== undefined && size < Number(min) ? [t`must have at least ${min} entries`] : [];
 }
 
 /** @param {Attribute} attribute @param {string} value */
 function patterns(attribute, value) {
-  if (attribute.type === "email" && !EMAIL.test(value)) return ["must be a valid email"];
-  if (attribute.type === "uid" && !UID.test(value)) return ["may contain only letters, digits and - _ . ~"];
+  if (attribute.type === "email" && !EMAIL.test(value)) return [t`must be a valid email`];
+  if (attribute.type === "uid" && !UID.test(value)) return [t`may contain only letters, digits and - _ . ~`];
   if (!attribute.regex) return [];
   try {
-    return new RegExp(attribute.regex).test(value) ? [] : [`must match ${attribute.regex}`];
+    return new RegExp(attribute.regex).test(value) ? [] : [t`must match ${attribute.regex}`];
   } catch {
     return []; // a pattern of another dialect: the server says
   }

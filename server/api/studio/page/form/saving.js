@@ -1,6 +1,7 @@
 /** The functions of a form's buttons: save the changes, merged with changes by others, and publish the document. */
 
 import { ApiError } from "../api.js";
+import { plural, t } from "../language.js";
 import { FORM, clearMessage, showError, showNotice } from "../store/messages.js";
 import { listen, readAgain } from "./latest.js";
 import { faultsIn, faultsOf } from "./rules.js";
@@ -14,9 +15,9 @@ import { changedNames, pick } from "./values.js";
  * @typedef {import("./latest.js").Work} Work
  */
 
-const CHANGED_BY_OTHERS = "Saved. Someone else changed this document too: review it before you publish.";
-export const UNREACHED = "The server can't be reached. Your changes are kept in this page.";
-const CHOOSE = "Someone else changed the same fields. Choose which values to keep, then save.";
+const CHANGED_BY_OTHERS = t`Saved. Someone else changed this document too: review it before you publish.`;
+export const UNREACHED = t`The server can't be reached. Your changes are kept in this page.`;
+const CHOOSE = t`Someone else changed the same fields. Choose which values to keep, then save.`;
 
 /**
  * Save the changes, and publish the document if this is requested.
@@ -50,7 +51,7 @@ async function saveNew({ resource, now, update }, publishes) {
   const id = await resource.create(changesOf(resource, now.current), publishes);
   forget(resource.placeOfNew); // What is typed from now on belongs to the document.
   update({ base: values });
-  showNotice(FORM, publishes || !resource.isStaged ? "Saved" : "Saved as a draft");
+  showNotice(FORM, publishes || !resource.isStaged ? t`Saved` : t`Saved as a draft`);
   return id;
 }
 
@@ -65,14 +66,14 @@ async function saveThere(work, publishes) {
   const before = now.current.base;
   const mine = changedNames(before, now.current.values);
   if (!mine.length && (!publishes || !now.current.version)) {
-    showNotice(FORM, "No changes to save");
+    showNotice(FORM, t`No changes to save`);
     return "";
   }
   if (mine.length && !(await writeMerged(work))) return "";
   const others = Object.keys(before).filter((name) => !mine.includes(name));
   const { version } = now.current;
   if (!publishes || !isStaged) {
-    showNotice(FORM, isStaged ? "Saved as a draft" : "Saved");
+    showNotice(FORM, isStaged ? t`Saved as a draft` : t`Saved`);
     return id;
   }
   if (changedNames(pick(before, others), pick(now.current.base, others)).length) {
@@ -81,7 +82,7 @@ async function saveThere(work, publishes) {
   }
   await resource.publish(version?.etag ?? "");
   await readAgain(work, now.current.values);
-  showNotice(FORM, "Published");
+  showNotice(FORM, t`Published`);
   return id;
 }
 
@@ -123,7 +124,9 @@ function faultsBefore({ model, attributes, isStaged, checksAll }, { base, values
 }
 
 /** @param {any[]} faults */
-const countOf = ({ length }) => (length === 1 ? "One field is invalid" : `${length} fields are invalid`);
+const countOf = ({ length }) => {
+  return plural(length, { one: "One field is invalid", other: "{0} fields are invalid" });
+};
 
 /** @param {ApiError} error */
 function wordsOf(error) {

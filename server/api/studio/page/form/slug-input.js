@@ -1,8 +1,9 @@
 /** The input for a uid, which can be generated from another attribute. */
 
+import { t } from "../language.js";
 import { html, useLayoutEffect, useRef } from "../vendor/preact.js";
 import { Line } from "./inputs.js";
-import { labelOf } from "../text.js";
+import { inSentence, labelOf } from "../text.js";
 import { slugOf } from "./slug.js";
 import { UNSEEN } from "./values.js";
 
@@ -25,7 +26,7 @@ export function Slug(props) {
   return html`<div class="with-button">
     <${Line} ...${props} />
     <button class="button" type="button" disabled=${!wanted || wanted === value} onClick=${() => change(wanted)}>
-      Generate from ${labelOf(target).toLowerCase()}
+      ${t`Generate from ${inSentence(labelOf(target))}`}
     </button>
   </div>`;
 }

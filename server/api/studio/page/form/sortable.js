@@ -1,6 +1,7 @@
 /** A list whose items can be moved by dragging their handles, or with the arrow keys on the handles, and removed. */
 
 import { Icon } from "../icons.js";
+import { t } from "../language.js";
 import { showNotice, useMessage } from "../store/messages.js";
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 
@@ -30,7 +31,7 @@ export function Sortable({ id, items, keyOf, nameOf, change, children, kind = ""
     if (from === to || to < 0 || to >= items.length) return;
     const moved = items.toSpliced(from, 1).toSpliced(to, 0, items[from]);
     focus.current = `${id}-move-${keyOf(items[from], from)}`;
-    showNotice(place, `${nameOf(items[from], from)} is now ${to + 1} of ${items.length}`);
+    showNotice(place, t`${nameOf(items[from], from)} is now ${to + 1} of ${items.length}`);
     change(moved);
   };
   const drop = (/** @type {DragEvent} */ event, /** @type {number} */ to) => {
@@ -57,12 +58,12 @@ export function Sortable({ id, items, keyOf, nameOf, change, children, kind = ""
             setOver(index);
           }} onDrop=${(/** @type {DragEvent} */ e) => drop(e, index)}>
           <button class="icon-button handle" type="button" id=${`${id}-move-${key}`} draggable="true" onKeyDown=${press}
-            aria-label=${`Move ${nameOf(item, index)}, with the arrow keys`} title="Drag, or use the arrow keys"
+            aria-label=${t`Move ${nameOf(item, index)}, with the arrow keys`} title=${t`Drag, or use the arrow keys`}
             onDragStart=${() => (dragged.current = index)} onDragEnd=${() => setOver((dragged.current = -1))}>
             <${Icon} name="grip" />
           </button>
           <div class="sortable-body">${children(item, index)}</div>
-          <button class="icon-button" type="button" aria-label=${`Remove ${nameOf(item, index)}`}
+          <button class="icon-button" type="button" aria-label=${t`Remove ${nameOf(item, index)}`}
             onClick=${() => change(items.toSpliced(index, 1))}><${Icon} name="close" /></button>
         </li>`;
       })}

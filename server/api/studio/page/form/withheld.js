@@ -3,6 +3,7 @@
  * value.
  */
 
+import { t } from "../language.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { FieldPeople } from "../presence/people.js";
 import { Field, idOf } from "./field.js";
@@ -11,9 +12,9 @@ import { isList } from "./shape.js";
 import { isEmpty, UNSEEN } from "./values.js";
 
 const INPUTS = "input, textarea, select, button, [contenteditable=true]";
-const NOT_SHOWN = "Your role can't see this value.";
-const CLEARED = "Saving clears it.";
-const EMPTY = "Leave empty to keep the current value";
+const NOT_SHOWN = t`Your role can't see this value.`;
+const CLEARED = t`Saving clears it.`;
+const EMPTY = t`Leave empty to keep the current value`;
 
 /** @param {import("./attribute.js").Props & {open: any}} props  `open` is the field with its input. */
 export function WithheldField({ open: OpenField, ...props }) {
@@ -56,9 +57,9 @@ export function WithheldField({ open: OpenField, ...props }) {
       <div class="withheld">
         <span class="withheld-word">${isCleared ? CLEARED : NOT_SHOWN}</span>
         ${isCleared
-          ? button("Keep it", () => choose(false, UNSEEN))
-          : button("Replace", () => choose(true, UNSEEN))}
-        ${!isCleared && !attribute.required && button("Clear", () => choose(false, null))}
+          ? button(t`Keep it`, () => choose(false, UNSEEN))
+          : button(t`Replace`, () => choose(true, UNSEEN))}
+        ${!isCleared && !attribute.required && button(t`Clear`, () => choose(false, null))}
       </div>
     <//>`;
   }
@@ -66,5 +67,5 @@ export function WithheldField({ open: OpenField, ...props }) {
     hold(isEmpty(typed) || (isList(attribute) && !typed.length) ? UNSEEN : typed); // Left empty, it stays.
   };
   return html`<${OpenField} ...${props} value=${value === UNSEEN ? null : value} change=${set} note=${EMPTY}
-    more=${html`<p class="withheld-back">${button("Keep the current value", () => choose(false, UNSEEN))}</p>`} />`;
+    more=${html`<p class="withheld-back">${button(t`Keep the current value`, () => choose(false, UNSEEN))}</p>`} />`;
 }

@@ -1,6 +1,7 @@
 /** Shows who else has opened a document: in the page's header, and at the fields that they are in. */
 
 import { isShared } from "../documents/locales.js";
+import { plural, t } from "../language.js";
 import { labelOf } from "../text.js";
 import { showNotice, useMessage } from "../store/messages.js";
 import { createContext, html, useContext, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
@@ -16,7 +17,7 @@ const NOBODY = new Map();
 export const FieldsOfOthers = createContext(NOBODY);
 
 /** @param {Person} person */
-const nameOf = ({ kind, name }) => (kind === "owner" ? "Owner of this machine" : name);
+const nameOf = ({ kind, name }) => (kind === "owner" ? t`Owner of this machine` : name);
 
 /**
  * Return the people in each field, by the field's path. People in another locale are only included for shared
@@ -55,24 +56,44 @@ export function People({ people, subject, field }) {
     const came = names.filter((name) => !before.current.includes(name));
     const left = before.current.filter((name) => !names.includes(name));
     before.current = names;
-    if (came.length) showNotice(PLACE, `${listed(came)} ${came.length > 1 ? "are" : "is"} also here`);
-    else if (left.length) showNotice(PLACE, `${listed(left)} ${left.length > 1 ? "have" : "has"} left`);
+    if (came.length) showNotice(PLACE, alsoHere(came));
+    else if (left.length) showNotice(PLACE, haveLeft(left));
   }, [names.join("\n")]);
   useEffect(() => {
-    if (here.length) showNotice(PLACE, `${listed(here)} ${here.length > 1 ? "are" : "is"} also editing this field`);
+    if (here.length) showNotice(PLACE, alsoEditing(here));
   }, [here.join("\n")]);
   const named = people.slice(0, MOST);
   return html`<div class="people">
-    ${people.length > 0 && html`<ul class="people-list" aria-label="Other people here">
+    ${people.length > 0 && html`<ul class="people-list" aria-label=${t`Other people here`}>
       ${named.map((person) => html`<li class="person" key=${nameOf(person)} title=${whereOf(person, subject)}>
         <${Initials} name=${nameOf(person)} /><span class="person-name">${nameOf(person)}</span>
       </li>`)}
       ${people.length > MOST && html`<li class="person" title=${names.slice(MOST).join(", ")}>
-        ${people.length - MOST} more</li>`}
+        ${t`${people.length - MOST} more`}</li>`}
     </ul>`}
     <p class="unseen" role="status">${message.text}</p>
   </div>`;
 }
+
+/** @param {string[]} names */
+function alsoHere(names) {
+  return plural(names.length, { one: "{1} is also here", other: "{1} are also here" }, listed(names));
+}
+
+/** @param {string[]} names */
+const haveLeft = (names) => plural(names.length, { one: "{1} has left", other: "{1} have left" }, listed(names));
+
+/** @param {string[]} names */
+function alsoEditing(names) {
+  const people = listed(names);
+  return plural(names.length, {
+    one: "{1} is also editing this field",
+    other: "{1} are also editing this field",
+  }, people);
+}
+
+/** @param {string[]} names */
+const areHere = (names) => plural(names.length, { one: "{1} is here", other: "{1} are here" }, listed(names));
 
 /** The people in a field. @param {{path: string}} props */
 export function FieldPeople({ path }) {
@@ -80,7 +101,7 @@ export function FieldPeople({ path }) {
   if (!names) return null;
   return html`<span class="field-people">
     <${Initials} name=${names[0]} />
-    <span class="field-people-names">${listed(names)} ${names.length > 1 ? "are" : "is"} here</span>
+    <span class="field-people-names">${areHere(names)}</span>
   </span>`;
 }
 
@@ -94,14 +115,14 @@ function Initials({ name }) {
 
 /** Return a list of names as text: "Ann", "Ann and Ben", "Ann, Ben and Eve". @param {string[]} names */
 function listed(names) {
-  return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+  return names.length < 2 ? names.join("") : t`${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
 }
 
 /** @param {Person} person @param {import("../documents/form.js").Subject} subject */
 function whereOf(person, { model, locale }) {
   const places = person.at.map((at) => {
     const language = at.locale !== locale && model.locales.find(({ code }) => code === at.locale)?.name;
-    return [at.field && `in ${labelOf(at.field.split(".")[0])}`, language].filter(Boolean).join(" · ");
+    return [at.field && t`in ${labelOf(at.field.split(".")[0])}`, language].filter(Boolean).join(" · ");
   });
   return [nameOf(person), ...places.filter(Boolean)].join(", ");
 }

@@ -3,18 +3,22 @@
  */
 
 import { Icon } from "../icons.js";
+import { t } from "../language.js";
+import { inSentence } from "../text.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { changesBetween } from "./changes.js";
 import { useConnection } from "./connection.js";
 
 /** The most common widths of such devices, in CSS pixels. @type {Record<string, number>} */
 const DEVICES = { Phone: 390, Tablet: 820, Desktop: 1280 };
+/** @type {Record<string, string>} */
+const LABELS = { Phone: t`Phone`, Tablet: t`Tablet`, Desktop: t`Desktop` };
+const USUAL = "Desktop";
 const KEY = "bifolio.preview.device";
 const TYPING_MS = 150; // until what is typed is sent
 const ANSWER_MS = 4000; // after which a page that has loaded is taken for one that does not answer
-const SILENT =
-  "This page has no live preview, so it reloads after each save. If it stays empty, the site may not be " +
-  "running or may not allow framing.";
+const SILENT = t`This page has no live preview, so it reloads after each save. If it stays empty, the site may not be
+  running or may not allow framing.`;
 const SANDBOX = "allow-scripts allow-forms allow-modals allow-popups allow-popups-to-escape-sandbox";
 
 /**
@@ -80,15 +84,16 @@ export function Framed({ subject, editing, address, typing, statuses, open, note
       <${Devices} device=${device} choose=${choose} />
       ${statuses}
       <span class="preview-links">
-        <button class="icon-button" type="button" aria-label="Reload the preview" title="Reload" onClick=${reload}>
+        <button class="icon-button" type="button" aria-label=${t`Reload the preview`} title=${t`Reload`}
+          onClick=${reload}>
           <${Icon} name="reload" />
         </button>
         <a class="icon-button" href=${address.url} target="_blank" rel="noopener noreferrer"
-          aria-label="Open the preview in a new tab" title="Open in a new tab"><${Icon} name="out" /></a>
+          aria-label=${t`Open the preview in a new tab`} title=${t`Open in a new tab`}><${Icon} name="out" /></a>
       </span>
     </div>
     <${Stage} width=${DEVICES[device]}>
-      <iframe class="preview-frame" ref=${frame} title=${`Preview, ${device.toLowerCase()}`} src=${address.url}
+      <iframe class="preview-frame" ref=${frame} title=${t`Preview, ${inSentence(LABELS[device])}`} src=${address.url}
         sandbox=${address.origin === "null" ? SANDBOX : `${SANDBOX} allow-same-origin`} allow="autoplay; fullscreen"
         referrerpolicy="no-referrer" onLoad=${loaded} />
     <//>
@@ -98,17 +103,17 @@ export function Framed({ subject, editing, address, typing, statuses, open, note
 
 /** @param {"" | "yes" | "no"} answers */
 function noteOf(answers) {
-  if (answers === "yes") return "Double-click text to edit it";
-  if (!answers) return "Loading…";
+  if (answers === "yes") return t`Double-click text to edit it`;
+  if (!answers) return t`Loading…`;
   return SILENT;
 }
 
 /** @param {{device: string, choose: (name: string) => void}} props */
 function Devices({ device, choose }) {
-  return html`<div class="preview-choice" role="group" aria-label="Width">
+  return html`<div class="preview-choice" role="group" aria-label=${t`Width`}>
     ${Object.keys(DEVICES).map((name) => html`<button class="preview-option" type="button" key=${name}
-      aria-pressed=${name === device} title=${`${DEVICES[name]} pixels`} onClick=${() => choose(name)}>
-      ${name}</button>`)}
+      aria-pressed=${name === device} title=${t`${DEVICES[name]} pixels`} onClick=${() => choose(name)}>
+      ${LABELS[name]}</button>`)}
   </div>`;
 }
 
@@ -140,9 +145,9 @@ function Stage({ width, children }) {
 function chosenDevice() {
   try {
     const kept = localStorage.getItem(KEY) ?? "";
-    return Object.hasOwn(DEVICES, kept) ? kept : "Desktop";
+    return Object.hasOwn(DEVICES, kept) ? kept : USUAL;
   } catch {
-    return "Desktop";
+    return USUAL;
   }
 }
 

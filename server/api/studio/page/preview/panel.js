@@ -1,7 +1,8 @@
 /** The panel with the preview of a document on the site's own pages, also while the document is being edited. */
 
 import { focusField } from "../form/focus.js";
-import { labelOf } from "../text.js";
+import { t } from "../language.js";
+import { inSentence, labelOf } from "../text.js";
 import { openPanel } from "../documents/panel-address.js";
 import { navigate } from "../router.js";
 import { Empty } from "../states.js";
@@ -15,8 +16,8 @@ import { fieldAt, readSource } from "./source.js";
 const PLACE = "preview"; // of messages
 const MESSAGE_MS = 6000;
 const NARROW = "(max-width: 70rem)"; // where a panel covers the form, as panels.css has it
-const NOT_HERE = "The part you clicked is not in this form";
-const NOT_YOURS = "The part you clicked belongs to content that you can't open";
+const NOT_HERE = t`The part you clicked is not in this form`;
+const NOT_YOURS = t`The part you clicked belongs to content that you can't open`;
 
 /** @param {import("../documents/panels.js").PanelProps} props */
 export function Preview({ subject, editing }) {
@@ -72,9 +73,10 @@ function showField(field) {
 
 /** @param {{status: string, choose: (status: string) => void}} props */
 function Statuses({ status, choose }) {
-  return html`<div class="preview-choice" role="group" aria-label="Version">
-    ${["draft", "published"].map((name) => html`<button class="preview-option" type="button" key=${name}
-      aria-pressed=${name === status} onClick=${() => choose(name)}>${labelOf(name)}</button>`)}
+  return html`<div class="preview-choice" role="group" aria-label=${t`Version`}>
+    ${Object.entries({ draft: t`Draft`, published: t`Published` }).map(([name, label]) => html`<button
+      class="preview-option" type="button" key=${name}
+      aria-pressed=${name === status} onClick=${() => choose(name)}>${label}</button>`)}
   </div>`;
 }
 
@@ -82,20 +84,21 @@ function Statuses({ status, choose }) {
 function HowTo({ type }) {
   const line = `preview:\n  ${type.name}: https://example.org/preview?id={documentId}&status={status}`;
   return html`<div class="state">
-    <p class="state-title">No preview is set up</p>
-    <p class="state-text">To preview documents of this type, add its page to <code>site.yaml</code>:</p>
+    <p class="state-title">${t`No preview is set up`}</p>
+    <p class="state-text">
+      ${t`To preview documents of this type, add its page to ${html`<code>site.yaml</code>`}:`}</p>
     <pre class="preview-line">${line}</pre>
   </div>`;
 }
 
 /** @param {{missing: string[]}} props */
 function Incomplete({ missing }) {
-  const needed = missing.map((name) => labelOf(name).toLowerCase()).join(", ");
-  return html`<${Empty} title="This document has no address yet">
-    The address needs these fields: ${needed}. Fill them in and save.<//>`;
+  const needed = missing.map((name) => inSentence(labelOf(name))).join(", ");
+  return html`<${Empty} title=${t`This document has no address yet`}>
+    ${t`The address needs these fields: ${needed}. Fill them in and save.`}<//>`;
 }
 
-const LiveOnly = () => html`<${Empty} title="The preview shows only the live site">
-  To preview branches, the preview's URL in site.yaml must contain the placeholder {branch}.<//>`;
+const LiveOnly = () => html`<${Empty} title=${t`The preview shows only the live site`}>
+  ${t`To preview branches, the preview's URL in site.yaml must contain the placeholder {branch}.`}<//>`;
 
-const Unpublished = () => html`<${Empty} title="Nothing is published yet">Visitors do not see it.<//>`;
+const Unpublished = () => html`<${Empty} title=${t`Nothing is published yet`}>${t`Visitors do not see it.`}<//>`;

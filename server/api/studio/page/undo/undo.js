@@ -2,6 +2,7 @@
 
 import { ApiError, ask } from "../api.js";
 import { Icon } from "../icons.js";
+import { t } from "../language.js";
 import { UNDO, clearMessage, offerUndo, showError, useMessage } from "../store/messages.js";
 import { reloadContent } from "../store/requests.js";
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
@@ -38,24 +39,24 @@ export function UndoBar() {
     setBusy(true);
     try {
       await undoAll(ids);
-      offerUndo("Undone", []);
+      offerUndo(t`Undone`, []);
       undone();
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       const { status, message: reason } = error;
       // If the server is not reachable, the button stays. The page shows a message about the connection.
       const isDocument = status === 409 && !message.undone;
-      if (status !== 0) showError(FAILURE, isDocument ? "Can't undo: the document has changed since." : reason);
+      if (status !== 0) showError(FAILURE, isDocument ? t`Can't undo: the document has changed since.` : reason);
     } finally {
       setBusy(false);
     }
   };
-  return html`<div class=${`undo-bar ${text ? "is-shown" : ""}`} role="region" aria-label="Undo" ref=${bar}>
+  return html`<div class=${`undo-bar ${text ? "is-shown" : ""}`} role="region" aria-label=${t`Undo`} ref=${bar}>
     <span role="status">${text}</span>
     <span class="field-error" role="alert">${failure.text}</span>
     ${ids.length > 0 && !failure.text && html`<button class="button" type="button" disabled=${busy}
-      onClick=${undo}>Undo</button>`}
-    ${text && html`<button class="icon-button" type="button" aria-label="Close" onClick=${() => clearMessage(UNDO)}>
+      onClick=${undo}>${t`Undo`}</button>`}
+    ${text && html`<button class="icon-button" type="button" aria-label=${t`Close`} onClick=${() => clearMessage(UNDO)}>
       <${Icon} name="close" />
     </button>`}
   </div>`;
