@@ -22,8 +22,8 @@ CODE_ELEMENTS = ("code", "kbd", "pre", "samp")
 # Not words: names of keys, of headers and of components. "" in a table of names is not shown either.
 NOT_WORDS = re.compile(
     r"(?:Mod|Alt|Shift|Ctrl|Control|Meta|Escape|Tab|Enter)(?:[-+]\S+)*|[A-Z][a-z]+(?:-[A-Z][a-z]+)+|(?:[A-Z][a-z]+){2,}"
-    r"|noopener noreferrer|allow-scripts .*|Desktop|JSON|Markdown|PDF|English|Deutsch|site\.yaml|bifolio\b.*"
-    r"|[a-z]+(?:, [a-z]+|\[\S+\]|, \[.+\])+"
+    r"|noopener noreferrer|allow-scripts .*|Desktop|null|JSON|Markdown|PDF|English|Deutsch|site\.yaml"
+    r"|bifolio\b.*|[a-z]+(?:, [a-z]+|\[\S+\]|, \[.+\])+"
 )
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 _CAPITAL = re.compile(r"[A-Z][a-z]")

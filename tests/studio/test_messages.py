@@ -16,9 +16,6 @@ NOT_YET = (
     "admin",
     "blocks",
     "branches",
-    "history",
-    "media",
-    "site",
     "types",
     "webhooks",
 )

@@ -1,6 +1,6 @@
 /** Formats values for display, in the language of the studio. */
 
-import { LANGUAGE, LOCALE, t } from "./language.js";
+import { LANGUAGE, LOCALE, plural, t } from "./language.js";
 
 export { counted } from "./language.js";
 
@@ -41,6 +41,9 @@ export const inSentence = (name) => (CAPITALISED.includes(LANGUAGE) ? name : nam
 
 /** @param {string} iso */
 export const timestamp = (iso) => timestamps.format(new Date(iso));
+
+/** @param {number} count */
+export const filesText = (count) => plural(count, { one: "{0} file", other: "{0} files" });
 
 /**
  * Return the day of a date, independent of the time zone.

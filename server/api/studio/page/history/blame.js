@@ -2,6 +2,7 @@
 
 import { ask } from "../api.js";
 import { localeParam } from "../documents/beginning.js";
+import { t } from "../language.js";
 import { ago, labelOf, timestamp } from "../text.js";
 import { Failure, Loading } from "../states.js";
 import { keyOf, useRequest } from "../store/requests.js";
@@ -15,7 +16,7 @@ export function Blame({ subject, status, mark }) {
   const [open, set] = useState(false);
   const toggle = (/** @type {Event} */ e) => set(/** @type {HTMLDetailsElement} */ (e.currentTarget).open);
   return html`<details class="blame" onToggle=${toggle}>
-    <summary>Last change of each field</summary>
+    <summary>${t`Last change of each field`}</summary>
     ${open && html`<${Fields} ...${{ subject, status, mark }} key=${mark} />`}
   </details>`;
 }
@@ -31,12 +32,12 @@ function Fields({ subject, status, mark }) {
   const { data } = value;
   const names = Object.keys(subject.type.attributes).filter((name) => data[name]);
   return html`
-    ${subject.drafts && status === "published" && html`<p class="hint">Published version</p>`}
+    ${subject.drafts && status === "published" && html`<p class="hint">${t`Published version`}</p>`}
     <table class="blame-fields">
-      <thead class="unseen"><tr><th scope="col">Field</th><th scope="col">Last changed</th></tr></thead>
+      <thead class="unseen"><tr><th scope="col">${t`Field`}</th><th scope="col">${t`Last changed`}</th></tr></thead>
       <tbody>${names.map((name) => html`<tr key=${name}>
         <th scope="row">${labelOf(name)}</th>
-        <td>${data[name].commit ? data[name].author.name : "Not committed yet"}${data[name].date && html`, ${" "}
+        <td>${data[name].commit ? data[name].author.name : t`Not committed yet`}${data[name].date && html`, ${" "}
           <time datetime=${data[name].date} title=${timestamp(data[name].date)}>${ago(data[name].date)}</time>`}</td>
       </tr>`)}</tbody>
     </table>`;

@@ -1,5 +1,6 @@
 /** Compares two versions side by side, attribute by attribute. The form can use a value from either version. */
 
+import { t } from "../language.js";
 import { labelOf, timestamp } from "../text.js";
 import { kindOf } from "../form/kinds.js";
 import { isShared } from "../documents/locales.js";
@@ -22,7 +23,7 @@ import { keyOf as versionKey, lineOf, whoOf } from "./versions.js";
  * @typedef {{left: string, right: string}} Chosen  Keys of versions. `left` is "" for the version before `right`.
  */
 
-const BEFORE = "Previous version";
+const BEFORE = t`Previous version`;
 
 /**
  * @param {{subject: import("../documents/form.js").Subject, editing: any, versions: Version[], chosen: Chosen,
@@ -43,7 +44,7 @@ export function CompareView({ subject, editing, versions, chosen, choose }) {
       ? html`<${Failure} error=${error} again=${retry} />`
       : value
         ? html`<${Differences} ...${{ subject, editing, ...value }} />`
-        : html`<${Loading} label="Comparing" />`}`;
+        : html`<${Loading} label=${t`Comparing`} />`}`;
 }
 
 /**
@@ -69,11 +70,11 @@ function Choice({ subject, versions, chosen, choose }) {
     ${lineOf(version, subject.drafts)}</option>`);
   const value = (/** @type {Event} */ event) => /** @type {HTMLSelectElement} */ (event.target).value;
   return html`<div class="compare-choice">
-    <label class="compare-label">Compare
+    <label class="compare-label">${t`Compare`}
       <select class="select" value=${chosen.right}
         onChange=${(/** @type {Event} */ e) => choose({ ...chosen, right: value(e) })}>${options}</select>
     </label>
-    <label class="compare-label">with
+    <label class="compare-label">${t`with`}
       <select class="select" value=${chosen.left}
         onChange=${(/** @type {Event} */ e) => choose({ ...chosen, left: value(e) })}>
         <option value="">${BEFORE}</option>
@@ -91,14 +92,14 @@ function About({ subject, editing, version }) {
   const may = rightsOf(model, type, !id).write && model.allows("history", "restore");
   const done = () => {
     ask(false);
-    Promise.resolve(editing.hear()).then(() => showNotice(FORM, "Version restored"));
+    Promise.resolve(editing.hear()).then(() => showNotice(FORM, t`Version restored`));
   };
   return html`<div class="compare-about">
     <p><strong>${whoOf(version)}</strong>${version.date && html`${" "}<time class="hint" datetime=${version.date}>
       ${timestamp(version.date)}</time>`}</p>
     ${version.message && html`<p class="compare-message">${version.message}</p>`}
     ${may && version.commit && version.action !== "delete" && html`<button class="button" type="button"
-      onClick=${() => ask(true)}>Restore this version</button>`}
+      onClick=${() => ask(true)}>${t`Restore this version`}</button>`}
     ${asking && html`<${RestoreWhole} ...${{ subject, editing, version, done }} close=${() => ask(false)}
       unsaved=${changedNames(state.base, state.values)} />`}
   </div>`;
@@ -115,7 +116,7 @@ function Differences({ subject, editing, comparison: { differences, unread, know
   return html`
     ${shown.length
       ? html`<div class="compare-names" aria-hidden="true"><span>${names[0]}</span><span>${names[1]}</span></div>`
-      : html`<${Empty} title="No differences">All visible fields have the same values.<//>`}
+      : html`<${Empty} title=${t`No differences`}>${t`All visible fields have the same values.`}<//>`}
     ${shown.map((name) => html`<${Field} key=${name} ...${{ subject, editing, name, known, names }}
       difference=${differences[name]} />`)}
     ${gone.length > 0 && html`<${Gone} names=${gone} />`}`;
@@ -144,7 +145,9 @@ function Field({ subject, editing, name, names, known, difference }) {
   /** @param {Offered} chosen */
   const use = ({ side, value }) => {
     editing.change(name, value);
-    showNotice(FORM, `The ${side} value of ${labelOf(name)} was copied into the form and is not saved yet`);
+    showNotice(FORM, side === "older"
+      ? t`The older value of ${labelOf(name)} was copied into the form and is not saved yet`
+      : t`The newer value of ${labelOf(name)} was copied into the form and is not saved yet`);
     replace(null);
   };
   /** @param {Offered} chosen */
@@ -152,11 +155,12 @@ function Field({ subject, editing, name, names, known, difference }) {
   const shared = isShared(type, attribute) && model.locales.length > 1;
   return html`<div class="compare-field" role="group" aria-label=${labelOf(name)}>
     <h3 class="compare-field-name">${labelOf(name)}
-      ${shared && html`<span class="hint"> · Shared by all languages</span>`}</h3>
+      ${shared && html`<span class="hint"> · ${t`Shared by all languages`}</span>`}</h3>
     ${rows.map((row, index) => html`<${Sides} key=${index} row=${row} names=${names} />`)}
     ${offered.length > 0 && html`<p class="compare-actions">
       ${offered.map((one) => html`<button class="button quiet" type="button" key=${one.side}
-        onClick=${() => choose(one)}>Use the ${one.side} value<span class="unseen">: ${labelOf(name)}</span></button>`)}
+        onClick=${() => choose(one)}>${one.side === "older" ? t`Use the older value` : t`Use the newer value`}<span
+          class="unseen">: ${labelOf(name)}</span></button>`)}
     </p>`}
     ${replacing && html`<${ReplaceUnsaved} label=${labelOf(name)} close=${() => replace(null)}
       put=${() => use(replacing)} />`}

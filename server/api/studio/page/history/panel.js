@@ -2,6 +2,7 @@
 
 import { ApiError } from "../api.js";
 import { Icon } from "../icons.js";
+import { t } from "../language.js";
 import { Empty, Failure, Loading } from "../states.js";
 import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
 import { statusOf } from "../documents/reading.js";
@@ -16,10 +17,10 @@ import { keyOf, useVersions } from "./versions.js";
 export function History({ subject, editing }) {
   if (subject.model.allows("history", "read")) return html`<${Versions} subject=${subject} editing=${editing} />`;
   if (!subject.model.isServed && subject.model.mayServed("history", "read")) {
-    return html`<${Empty} title="No history here">The history is available only on the live site.<//>`;
+    return html`<${Empty} title=${t`No history here`}>${t`The history is available only on the live site.`}<//>`;
   }
-  return html`<${Empty} title="Your role can't see the history">
-    An administrator can grant it with history: [read] in site.yaml.<//>`;
+  return html`<${Empty} title=${t`Your role can't see the history`}>
+    ${t`An administrator can grant it with history: [read] in site.yaml.`}<//>`;
 }
 
 /** @param {import("../documents/panels.js").PanelProps} props */
@@ -48,11 +49,11 @@ function Versions({ subject, editing }) {
   return html`<div class="history" ref=${place}>
     ${chosen
       ? html`<button class="button quiet compare-back" type="button" onClick=${() => choose(null)}>
-            <${Icon} name="left" /> All versions</button>
+            <${Icon} name="left" /> ${t`All versions`}</button>
           <${CompareView} ...${{ subject, editing, versions: all, chosen, choose }} />`
       : html`
           ${status === "modified" && html`<button class="button" type="button" data-version=${draftBeside.right}
-            onClick=${() => open(draftBeside)}>Compare the draft with the published version</button>`}
+            onClick=${() => open(draftBeside)}>${t`Compare the draft with the published version`}</button>`}
           <${VersionList} ...${{ subject, versions }}
             open=${(/** @type {string} */ right) => open({ left: "", right })} />
           <${Blame} subject=${subject} status=${status === "draft" ? "draft" : "published"}
@@ -83,11 +84,11 @@ function withNow(list, drafts, unpublished) {
  */
 function Off({ error, again }) {
   if (error instanceof ApiError && error.status === 409) {
-    return html`<${Empty} title="No history available">${error.message}<//>`;
+    return html`<${Empty} title=${t`No history available`}>${error.message}<//>`;
   }
   if (error instanceof ApiError && error.status === 403) {
-    return html`<${Empty} title="Your role can't see this history">
-      It contains drafts, which your role can't read.<//>`;
+    return html`<${Empty} title=${t`Your role can't see this history`}>
+      ${t`It contains drafts, which your role can't read.`}<//>`;
   }
   return html`<${Failure} error=${error} again=${again} />`;
 }

@@ -6,6 +6,7 @@
 import { ask } from "../api.js";
 import { Dialog } from "../dialog.js";
 import { localeParam } from "../documents/beginning.js";
+import { plural, t } from "../language.js";
 import { labelOf } from "../text.js";
 import { Loading } from "../states.js";
 import { clearMessage, showError, useMessage } from "../store/messages.js";
@@ -46,30 +47,42 @@ export function RestoreWhole({ subject, editing, version, unsaved, close, done }
     }
   };
   const kept = unsaved.filter((name) => names?.includes(name));
-  return html`<${Dialog} label="Restore this version?" close=${close}>
-    <h2 class="dialog-title">Restore this version?</h2>
+  return html`<${Dialog} label=${t`Restore this version?`} close=${close}>
+    <h2 class="dialog-title">${t`Restore this version?`}</h2>
     ${names
       ? html`<${Consequences} ...${{ names, gone, kept, drafts }} />`
-      : !errorText && html`<${Loading} label="Comparing" />`}
+      : !errorText && html`<${Loading} label=${t`Comparing`} />`}
     <p class="field-error" role="alert">${errorText}</p>
     <div class="dialog-actions">
-      <button class="button" type="button" onClick=${close}>Cancel</button>
+      <button class="button" type="button" onClick=${close}>${t`Cancel`}</button>
       <button class="button primary" type="button" disabled=${busy || !names?.length}
-        onClick=${send}>Restore</button>
+        onClick=${send}>${t`Restore`}</button>
     </div>
   <//>`;
 }
 
 /** @param {{names: string[], gone: string[], kept: string[], drafts: boolean}} props */
 function Consequences({ names, gone, kept, drafts }) {
-  if (!names.length) return html`<p>The document already has this content.</p>`;
+  if (!names.length) return html`<p>${t`The document already has this content.`}</p>`;
   return html`
-    <p>${names.length === 1 ? "One field changes" : `${names.length} fields change`}${drafts
-      ? ", in the draft. The published version stays the same until you publish." : " immediately."}</p>
+    <p>${drafts ? changesOfDraft(names.length) : changesNow(names.length)}</p>
     <ul class="dialog-list restored-fields">${names.map((name) => html`<li key=${name}>${labelOf(name)}</li>`)}</ul>
-    ${kept.length > 0 && html`<p>Your unsaved values stay in the form, next to the restored ones:
-      ${" "}${kept.map(labelOf).join(", ")}.</p>`}
+    ${kept.length > 0 && html`<p>${t`Your unsaved values stay in the form, next to the restored ones:
+      ${kept.map(labelOf).join(", ")}.`}</p>`}
     ${gone.length > 0 && html`<${Gone} names=${gone} />`}`;
+}
+
+/** @param {number} count */
+function changesOfDraft(count) {
+  return plural(count, {
+    one: "One field changes, in the draft. The published version stays the same until you publish.",
+    other: "{0} fields change, in the draft. The published version stays the same until you publish.",
+  });
+}
+
+/** @param {number} count */
+function changesNow(count) {
+  return plural(count, { one: "One field changes immediately.", other: "{0} fields change immediately." });
 }
 
 /**
@@ -77,8 +90,10 @@ function Consequences({ names, gone, kept, drafts }) {
  * @param {{names: string[]}} props
  */
 export function Gone({ names }) {
-  return html`<p class="hint history-gone">${names.map((name) => `“${name}”`).join(", ")}
-    ${" "}${names.length === 1 ? "is" : "are"} no longer part of this content type and can’t be restored.</p>`;
+  return html`<p class="hint history-gone">${plural(names.length, {
+    one: "{1} is no longer part of this content type and can’t be restored.",
+    other: "{1} are no longer part of this content type and can’t be restored.",
+  }, names.map((name) => t`“${name}”`).join(", "))}</p>`;
 }
 
 /**
@@ -86,12 +101,12 @@ export function Gone({ names }) {
  * @param {{label: string, close: () => void, put: () => void}} props
  */
 export function ReplaceUnsaved({ label, close, put }) {
-  return html`<${Dialog} label="Replace unsaved changes?" close=${close}>
-    <h2 class="dialog-title">Replace unsaved changes?</h2>
-    <p>${label} has unsaved changes. The earlier value replaces them.</p>
+  return html`<${Dialog} label=${t`Replace unsaved changes?`} close=${close}>
+    <h2 class="dialog-title">${t`Replace unsaved changes?`}</h2>
+    <p>${t`${label} has unsaved changes. The earlier value replaces them.`}</p>
     <div class="dialog-actions">
-      <button class="button" type="button" onClick=${close}>Cancel</button>
-      <button class="button primary" type="button" onClick=${put}>Replace</button>
+      <button class="button" type="button" onClick=${close}>${t`Cancel`}</button>
+      <button class="button primary" type="button" onClick=${put}>${t`Replace`}</button>
     </div>
   <//>`;
 }
@@ -114,6 +129,6 @@ async function restore(subject, version, etag) {
 
 /** @param {any} error */
 function wordsOf({ status, message }) {
-  if (status === 412) return "Someone else changed the document. Close this dialog and review it first.";
-  return `${message}. Nothing was changed.`;
+  if (status === 412) return t`Someone else changed the document. Close this dialog and review it first.`;
+  return t`${message}. Nothing was changed.`;
 }

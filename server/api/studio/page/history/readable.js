@@ -2,6 +2,7 @@
 
 import { isList, readValue, titleField } from "../form/shape.js";
 import { isEmpty } from "../form/values.js";
+import { t } from "../language.js";
 import { day, labelOf, timestamp } from "../text.js";
 import { writeJson } from "../json.js";
 import { documentKey } from "./comparison.js";
@@ -27,7 +28,7 @@ export const listOf = (value) => (isEmpty(value) ? [] : Array.isArray(value) ? v
  * @param {any} item
  */
 export function componentOf(model, attribute, item) {
-  return model.components[item.__component ?? attribute.component] ?? { label: "Component", attributes: {} };
+  return model.components[item.__component ?? attribute.component] ?? { label: t`Component`, attributes: {} };
 }
 
 /**
@@ -61,7 +62,7 @@ export function itemsOf(attribute, value, model, known) {
  */
 export function textOf({ type }, value) {
   if (isEmpty(value)) return "";
-  if (type === "boolean") return value ? "Yes" : "No";
+  if (type === "boolean") return value ? t`Yes` : t`No`;
   if (type === "date") return day(value);
   if (type === "datetime" || type === "timestamp") return timestamp(value);
   return typeof value === "object" && type !== "decimal" ? writeJson(value, 2) : String(value);
@@ -73,7 +74,7 @@ export function wordsOfBlocks(blocks) {
   const words = (node) => node.text ?? (node.children ?? []).map(words).join("");
   const lines = listOf(blocks).flatMap((block) => {
     if (block.type === "list") return (block.children ?? []).map((/** @type {any} */ item) => `• ${words(item)}`);
-    if (block.type === "image") return [block.image?.alternativeText || block.image?.name || "Image"];
+    if (block.type === "image") return [block.image?.alternativeText || block.image?.name || t`Image`];
     return [words(block)];
   });
   return lines.join("\n");

@@ -1,5 +1,6 @@
 /** Displays the two sides of a difference, with marks on removed and added text that screen readers announce. */
 
+import { t } from "../language.js";
 import { html } from "../vendor/preact.js";
 
 const AROUND = 2; // lines that are shown beside what differs
@@ -22,7 +23,7 @@ export function Sides({ row: { path, left, right, kind }, names }) {
   </div>`;
 }
 
-const NOTHING = html`<em class="change-nothing">nothing</em>`;
+const NOTHING = html`<em class="change-nothing">${t`nothing`}</em>`;
 
 /** @param {{parts: Part[]}} props */
 function Items({ parts }) {
@@ -58,5 +59,5 @@ function folded(text, after, before) {
   const between = lines.length - first - last;
   if (between < FEWEST || (!after && !before)) return text;
   const shown = [lines.slice(0, first).join("\n"), lines.slice(lines.length - last).join("\n")];
-  return html`${shown[0]}<span class="change-fold">${between} unchanged lines</span>${last ? shown[1] : ""}`;
+  return html`${shown[0]}<span class="change-fold">${t`${between} unchanged lines`}</span>${last ? shown[1] : ""}`;
 }

@@ -1,5 +1,6 @@
 /** The list of a document's versions, newest first, with author, time, message and changed fields. */
 
+import { t } from "../language.js";
 import { Empty } from "../states.js";
 import { StatusMark } from "../documents/status.js";
 import { ago, timestamp } from "../text.js";
@@ -11,15 +12,16 @@ import { deedOf, keyOf, whoOf } from "./versions.js";
  *   open: (key: string) => void}} props
  */
 export function VersionList({ subject, versions: { list = [], hasMore, more, error }, open }) {
-  if (!list.length) return html`<${Empty} title="No versions yet">Versions appear here once they are committed.<//>`;
+  if (!list.length) return html`<${Empty} title=${t`No versions yet`}>
+    ${t`Versions appear here once they are committed.`}<//>`;
   return html`
-    <ol class="versions" aria-label="Versions">
+    <ol class="versions" aria-label=${t`Versions`}>
       ${list.map((version) => html`<li key=${keyOf(version)}>
         <${Row} version=${version} drafts=${subject.drafts} open=${open} />
       </li>`)}
     </ol>
     ${error && html`<p class="field-error" role="alert">${error.message}</p>`}
-    ${hasMore && html`<button class="button" type="button" onClick=${more}>Show earlier versions</button>`}`;
+    ${hasMore && html`<button class="button" type="button" onClick=${more}>${t`Show earlier versions`}</button>`}`;
 }
 
 /** @param {{version: import("./versions.js").Version, drafts: boolean, open: (key: string) => void}} props */

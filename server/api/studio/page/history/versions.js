@@ -2,6 +2,7 @@
 
 import { ask } from "../api.js";
 import { localeParam } from "../documents/beginning.js";
+import { t } from "../language.js";
 import { labelOf, timestamp } from "../text.js";
 import { keyOf as requestKey, usePages } from "../store/requests.js";
 import { useMemo } from "../vendor/preact.js";
@@ -74,27 +75,27 @@ function grouped(versions) {
 
 /** @param {Version} version */
 export function whoOf({ action, commit, who }) {
-  if (action === "now") return "Current version";
-  return commit ? who || "Somebody" : "Not committed yet";
+  if (action === "now") return t`Current version`;
+  return commit ? who || t`Somebody` : t`Not committed yet`;
 }
 
-const ACTIONS = { create: "Created", delete: "Deleted", rename: "File renamed", update: "", now: "" };
+const ACTIONS = { create: t`Created`, delete: t`Deleted`, rename: t`File renamed`, update: "", now: "" };
 
 /**
  * Return a description of what a version changed.
  * @param {Version} version
  */
 export function deedOf({ action, status, attributes }) {
-  if (status === "draft" && action === "create") return "Draft created";
-  if (status === "draft" && action === "delete") return "Draft discarded";
+  if (status === "draft" && action === "create") return t`Draft created`;
+  if (status === "draft" && action === "delete") return t`Draft discarded`;
   if (action === "create" || action === "delete") return ACTIONS[action];
   const fields = fieldsOf(attributes);
-  return [ACTIONS[action], fields].filter(Boolean).join(": ") || "No visible field changed";
+  return [ACTIONS[action], fields].filter(Boolean).join(": ") || t`No visible field changed`;
 }
 
 /** Return the labels of some fields as text. @param {string[] | null} names */
 function fieldsOf(names) {
-  if (names === null) return "The file of this version can't be read";
+  if (names === null) return t`The file of this version can't be read`;
   const labels = names.map(labelOf);
   if (labels.length <= NAMED + 1) return labels.join(", ");
   return `${labels.slice(0, NAMED).join(", ")} and ${labels.length - NAMED} more`;
@@ -107,7 +108,7 @@ function fieldsOf(names) {
  */
 export function lineOf(version, drafts) {
   const kind = drafts ? (version.status === "draft" ? "draft" : "published") : "";
-  if (version.action === "now") return ["Current version", kind].filter(Boolean).join(", ");
+  if (version.action === "now") return [t`Current version`, kind].filter(Boolean).join(", ");
   const time = version.date ? timestamp(version.date) : "";
   return [whoOf(version), time, kind].filter(Boolean).join(", ");
 }

@@ -3,6 +3,7 @@
 import { addressTo } from "../addresses.js";
 import { fileAddress } from "../api.js";
 import { useStudio } from "../context.js";
+import { plural, t } from "../language.js";
 import { Link } from "../router.js";
 import { useRequest } from "../store/requests.js";
 import { counted, labelOf, timestamp } from "../text.js";
@@ -14,11 +15,13 @@ import { readUsage } from "./requests.js";
 export function Facts({ file }) {
   const { width, height } = file;
   return html`<dl class="media-facts">
-    <dt>Type</dt><dd>${file.mime}, ${sizeText(file.size)}${width && height ? `, ${width} × ${height} pixels` : ""}</dd>
-    <dt>Folder</dt><dd>${folderOf(file) || "Top folder"}</dd>
-    <dt>Address</dt><dd><a href=${fileAddress(file.url)} target="_blank" rel="noopener">${file.url}</a></dd>
-    <dt>Added</dt><dd><time datetime=${file.createdAt}>${timestamp(file.createdAt)}</time></dd>
-    <dt>Changed</dt><dd><time datetime=${file.updatedAt}>${timestamp(file.updatedAt)}</time></dd>
+    <dt>${t`Type`}</dt>
+    <dd>${file.mime}, ${sizeText(file.size)}${width && height ? `, ${t`${width} × ${height} pixels`}`
+      : ""}</dd>
+    <dt>${t`Folder`}</dt><dd>${folderOf(file) || t`Top folder`}</dd>
+    <dt>${t`Address`}</dt><dd><a href=${fileAddress(file.url)} target="_blank" rel="noopener">${file.url}</a></dd>
+    <dt>${t`Added`}</dt><dd><time datetime=${file.createdAt}>${timestamp(file.createdAt)}</time></dd>
+    <dt>${t`Changed`}</dt><dd><time datetime=${file.updatedAt}>${timestamp(file.updatedAt)}</time></dd>
   </dl>`;
 }
 
@@ -29,17 +32,17 @@ export function Facts({ file }) {
 export function Usage({ file }) {
   const { value, error } = useRequest(`usage ${file.id}`, (signal) => readUsage(file.id, signal), { isContent: true });
   if (error) return html`<p class="field-error" role="alert">${error.message}</p>`;
-  if (!value) return html`<p class="hint" role="status">Looking for documents that use this file…</p>`;
+  if (!value) return html`<p class="hint" role="status">${t`Looking for documents that use this file…`}</p>`;
   const { uses, total, hidden } = value;
-  const others = hidden ? "Other documents use it, too, which your role can't see." : "";
-  const heading = total === 1 ? "Used in 1 place" : total ? `Used in ${counted(total)} places` : "Not used";
-  return html`<section class="media-usage" aria-label="Used in">
+  const others = hidden ? t`Other documents use it, too, which your role can't see.` : "";
+  const heading = total ? plural(total, { one: "Used in {0} place", other: "Used in {0} places" }) : t`Not used`;
+  return html`<section class="media-usage" aria-label=${t`Used in`}>
     <h3 class="media-heading">${heading}</h3>
     ${total === 0 && html`<p class="hint">${hidden
-      ? "Only documents that your role can't see use this file."
-      : "No document that you can see uses this file. The website's own code may use it."}</p>`}
+      ? t`Only documents that your role can't see use this file.`
+      : t`No document that you can see uses this file. The website's own code may use it.`}</p>`}
     ${total > 0 && html`<ul class="media-uses">${uses.map((use, i) => html`<${UseItem} use=${use} key=${i} />`)}</ul>`}
-    ${total > uses.length && html`<p class="hint">And ${counted(total - uses.length)} more.</p>`}
+    ${total > uses.length && html`<p class="hint">${t`And ${counted(total - uses.length)} more.`}</p>`}
     ${total > 0 && others && html`<p class="hint">${others}</p>`}
   </section>`;
 }

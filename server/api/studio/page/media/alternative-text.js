@@ -1,12 +1,13 @@
 /** The input for a picture's alternative text within a list. Enter goes to the input of the next picture. */
 
+import { t } from "../language.js";
 import { showError, showNotice, useMessage } from "../store/messages.js";
 import { html, useRef, useState } from "../vendor/preact.js";
 import { describeFile } from "./requests.js";
 
 /** Return the message about somebody else's text. @param {string} text */
 export const changedText = (text) =>
-  `Somebody else has changed this text to “${text}”. Save again to replace it.`;
+  t`Somebody else has changed this text to “${text}”. Save again to replace it.`;
 
 /** @param {{file: any}} props  A file, as returned by the API. */
 export function AlternativeText({ file }) {
@@ -20,7 +21,7 @@ export function AlternativeText({ file }) {
     try {
       await describeFile(file.id, { alternativeText: sent || null }, { alternativeText: saved.current });
       saved.current = sent;
-      showNotice(place, "Saved");
+      showNotice(place, t`Saved`);
     } catch (/** @type {any} */ error) {
       if (error.status !== 412) return showError(place, error.message);
       saved.current = error.details.current.alternativeText ?? ""; // Saving again replaces it, and Escape shows it.
@@ -40,7 +41,7 @@ export function AlternativeText({ file }) {
   };
   const { isError, text: note } = message;
   return html`<span class="media-text">
-    <input class="input" aria-label=${`Alternative text of ${file.name}`} value=${text} placeholder="Not described"
+    <input class="input" aria-label=${t`Alternative text of ${file.name}`} value=${text} placeholder=${t`Not described`}
       aria-invalid=${isError ? "true" : undefined} onBlur=${save} onKeyDown=${press}
       onInput=${(/** @type {any} */ event) => setText(event.target.value)} />
     <span class=${isError ? "field-error" : "hint"} role=${isError ? "alert" : "status"}>${note}</span>

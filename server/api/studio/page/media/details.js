@@ -4,6 +4,7 @@
  */
 
 import { Dialog } from "../dialog.js";
+import { t } from "../language.js";
 import { pictureIn, showSmaller } from "../pictures.js";
 import { showError, useMessage } from "../store/messages.js";
 import { reloadContent, useRequest } from "../store/requests.js";
@@ -11,7 +12,7 @@ import { html, useRef, useState } from "../vendor/preact.js";
 import { describeFile, readFile } from "./requests.js";
 
 /** @type {[string, string][]} */
-const TEXTS = [["name", "Name"], ["alternativeText", "Alternative text"], ["caption", "Caption"]];
+const TEXTS = [["name", t`Name`], ["alternativeText", t`Alternative text`], ["caption", t`Caption`]];
 const MIDDLE = { x: 50, y: 50 };
 const RATIOS = [[16, 9], [4, 3], [1, 1], [3, 4]]; // of the crops
 const CROP_HEIGHT = 72; // in pixels
@@ -44,21 +45,21 @@ export function MediaDetails({ id, file, close, saved, mayDescribe = true, about
     } catch (/** @type {any} */ refused) {
       if (refused.status !== 412) return showError(id, refused.message);
       await reload(); // Saving again replaces the other values.
-      showError(id, "Somebody else has changed this file. Save again to replace their changes.");
+      showError(id, t`Somebody else has changed this file. Save again to replace their changes.`);
     }
   };
   if (!mayDescribe) {
-    return html`<${Dialog} label=${`Details of ${file.__title}`} close=${close}>
+    return html`<${Dialog} label=${t`Details of ${file.__title}`} close=${close}>
       ${described && file.__preview && html`<img class="focal-picture" ...${shownOf(described)} alt="" />`}
       ${described && html`<h2 class="dialog-title">${file.__title}</h2>
         ${described.alternativeText && html`<p>${described.alternativeText}</p>`}
         ${described.caption && html`<p class="hint">${described.caption}</p>`}`}
       ${described && about}
       <p class="field-error" role="alert">${error?.message}</p>
-      <p class="dialog-actions"><button class="button" type="button" onClick=${close}>Close</button></p>
+      <p class="dialog-actions"><button class="button" type="button" onClick=${close}>${t`Close`}</button></p>
     <//>`;
   }
-  return html`<${Dialog} label=${`Details of ${file.__title}`} close=${close}>
+  return html`<${Dialog} label=${t`Details of ${file.__title}`} close=${close}>
     ${described && file.__preview && html`<${Focal} shown=${shownOf(described)} point=${info.focalPoint}
       set=${(/** @type {Point | null} */ point) => set("focalPoint", point)} />`}
     ${described?.width && file.__preview && html`<${Crops} picture=${described} shown=${shownOf(described)}
@@ -72,8 +73,8 @@ export function MediaDetails({ id, file, close, saved, mayDescribe = true, about
     <p class="field-error" role="alert">${message.text || error?.message}</p>
     <p class="dialog-actions">
       <button class="button primary" type="button" disabled=${!described || info.name === ""}
-        onClick=${send}>Save</button>
-      <button class="button quiet" type="button" onClick=${close}>Cancel</button>
+        onClick=${send}>${t`Save`}</button>
+      <button class="button quiet" type="button" onClick=${close}>${t`Cancel`}</button>
     </p>
   <//>`;
 }
@@ -110,13 +111,14 @@ function Focal({ shown, point, set }) {
       <div class="focal-picture" ref=${picture}>
         <img ...${shown} alt="" draggable="false" onError=${showSmaller} />
         <button class=${`focal-point ${point ? "" : "is-unset"}`} type="button" onKeyDown=${press}
-          aria-label=${`Focal point, ${x} % from the left, ${y} % from the top. The arrow keys move it.`}
+          aria-label=${t`Focal point, ${x} % from the left, ${y} % from the top. The arrow keys move it.`}
           style=${{ left: `${x}%`, top: `${y}%` }}></button>
       </div>
     </div>
     <p class="hint focal-hint">
-      ${point ? `The focal point is at ${x} %, ${y} %.` : "Click the most important point to set the focal point."}
-      ${point && html`<button class="button quiet" type="button" onClick=${() => set(null)}>No focal point</button>`}
+      ${point ? t`The focal point is at ${x} %, ${y} %.` : t`Click the most important point to set the focal point.`}
+      ${point && html`<button class="button quiet" type="button" onClick=${() => set(null)}>
+        ${t`No focal point`}</button>`}
     </p>`;
 }
 
@@ -142,7 +144,7 @@ function Crops({ picture, shown, point }) {
       <figcaption>${across}:${down}</figcaption>
     </figure>`;
   });
-  return html`<div class="crops" role="group" aria-label="Crops around the focal point">${crops}</div>`;
+  return html`<div class="crops" role="group" aria-label=${t`Crops around the focal point`}>${crops}</div>`;
 }
 
 /** @param {any} a @param {any} b */

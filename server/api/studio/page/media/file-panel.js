@@ -2,6 +2,7 @@
 
 import { useStudio } from "../context.js";
 import { Dialog, Question } from "../dialog.js";
+import { t } from "../language.js";
 import { Failure } from "../states.js";
 import { offerUndo, showError, useMessage } from "../store/messages.js";
 import { reloadContent, useRequest } from "../store/requests.js";
@@ -19,8 +20,8 @@ export function FilePanel({ id, close }) {
   const { model } = useStudio();
   const { value: file, error, retry } = useRequest(`media ${id}`, () => readFile(id), { isContent: true });
   if (error) {
-    return html`<${Dialog} label="Details" close=${close}><${Failure} error=${error} again=${retry} />
-      <p class="dialog-actions"><button class="button" type="button" onClick=${close}>Close</button></p><//>`;
+    return html`<${Dialog} label=${t`Details`} close=${close}><${Failure} error=${error} again=${retry} />
+      <p class="dialog-actions"><button class="button" type="button" onClick=${close}>${t`Close`}</button></p><//>`;
   }
   if (!file) return "";
   const about = html`<${Facts} file=${file} /><${Usage} file=${file} /><${Actions} file=${file} close=${close} />`;
@@ -54,21 +55,21 @@ function Actions({ file, close }) {
   const replace = ({ target }) => {
     const [chosen] = target.files;
     target.value = "";
-    if (chosen) run(() => replaceFile(file, chosen), `The content of ${file.name} was replaced`);
+    if (chosen) run(() => replaceFile(file, chosen), t`The content of ${file.name} was replaced`);
   };
   return html`<div class="media-actions">
-    ${mayUpload && html`<label class="button media-choose">Replace
+    ${mayUpload && html`<label class="button media-choose">${t`Replace`}
       <input class="unseen" type="file" accept=${file.mime} onChange=${replace} /></label>`}
     ${mayUpload && mayDelete && model.isServed && html`<button class="button" type="button"
-      onClick=${() => setOpen("move")}>Move or rename</button>`}
+      onClick=${() => setOpen("move")}>${t`Move or rename`}</button>`}
     ${mayDelete && html`<button class="button" type="button"
-      onClick=${() => (model.isServed ? remove() : setOpen("delete"))}>Delete</button>`}
-    ${mayDelete && !model.isServed && html`<span class="hint">Files can be moved only on the live site.</span>`}
+      onClick=${() => (model.isServed ? remove() : setOpen("delete"))}>${t`Delete`}</button>`}
+    ${mayDelete && !model.isServed && html`<span class="hint">${t`Files can be moved only on the live site.`}</span>`}
     <span class="field-error" role="alert">${message.text}</span>
     ${open === "move" && html`<${MoveDialog} files=${[file]} close=${() => setOpen("")}
       done=${(/** @type {import("./move-dialog.js").Moved} */ { ids, text }) => ended(ids, text)} />`}
-    ${open === "delete" && html`<${Question} title=${`Delete ${file.name}?`} label="Delete" confirm=${remove}
-      text="Documents that use it keep an empty place. This can't be undone on a branch."
+    ${open === "delete" && html`<${Question} title=${t`Delete ${file.name}?`} label=${t`Delete`} confirm=${remove}
+      text=${t`Documents that use it keep an empty place. This can't be undone on a branch.`}
       close=${() => setOpen("")} />`}
   </div>`;
 }

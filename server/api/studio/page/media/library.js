@@ -1,5 +1,6 @@
 /** The latest files of the media library, from which one can be chosen. */
 
+import { t } from "../language.js";
 import { keyOf, useRequest } from "../store/requests.js";
 import { html, useState } from "../vendor/preact.js";
 import { FileGrid } from "./grid.js";
@@ -20,9 +21,9 @@ export function Library({ id, take, pictures = false }) {
   const { value: files = [], error } = useRequest(keyOf("files", pictures, text), load, {
     delayMs: text ? TYPING_MS : 0,
   });
-  return html`<div class="library" role="group" aria-label="Files to choose from">
-    <label class="unseen" for=${`${id}-find`}>Find files</label>
-    <input class="input" id=${`${id}-find`} type="search" placeholder="Find files" value=${text}
+  return html`<div class="library" role="group" aria-label=${t`Files to choose from`}>
+    <label class="unseen" for=${`${id}-find`}>${t`Find files`}</label>
+    <input class="input" id=${`${id}-find`} type="search" placeholder=${t`Find files`} value=${text}
       onInput=${(/** @type {Event} */ e) => setText(/** @type {HTMLInputElement} */ (e.target).value)} />
     <p class="field-error" role="alert">${error?.message}</p>
     <${FileGrid} class="library-files">

@@ -3,6 +3,7 @@
 import { addressTo } from "../addresses.js";
 import { useStudio } from "../context.js";
 import { Question } from "../dialog.js";
+import { t } from "../language.js";
 import { List } from "../list/list.js";
 import { navigate } from "../router.js";
 import { useHeading } from "../site/heading.js";
@@ -26,7 +27,7 @@ import { Uploads } from "./uploads.js";
 /** @param {{params: URLSearchParams}} props */
 export function MediaPage({ params }) {
   const { model } = useStudio();
-  useHeading(model, "Media");
+  useHeading(model, t`Media`);
   const [asked, ask] = useState(/** @type {Asked | null} */ (null));
   const resource = useMemo(() => filesOf(model, actionsOf(model, ask)), [model]);
   const listed = new URLSearchParams(params);
@@ -46,11 +47,11 @@ export function MediaPage({ params }) {
 /** The page for users who may not list files. @param {{mayUpload: boolean}} props */
 function NoList({ mayUpload }) {
   return html`<div class="page">
-    <header class="page-head"><h1 tabindex="-1">Media</h1></header>
+    <header class="page-head"><h1 tabindex="-1">${t`Media`}</h1></header>
     ${mayUpload && html`<${Uploads} folder="" />`}
-    <${Empty} title="Your role can't list files">${mayUpload
-      ? "You can upload files, but not see which files there are."
-      : "An administrator can grant it with upload: [find] in site.yaml."}<//>
+    <${Empty} title=${t`Your role can't list files`}>${mayUpload
+      ? t`You can upload files, but not see which files there are.`
+      : t`An administrator can grant it with upload: [find] in site.yaml.`}<//>
   </div>`;
 }
 
@@ -65,8 +66,8 @@ function actionsOf(model, ask) {
   const asking = (/** @type {Asked["name"]} */ name) => (/** @type {Row[]} */ rows) =>
     /** @type {Promise<string[] | null>} */ (new Promise((end, fail) => ask({ name, rows, end, fail })));
   const all = { concerns: () => true };
-  const moving = { ...all, name: "move", label: "Move", done: "moved", run: asking("move") };
-  const removing = { ...all, name: "delete", label: "Delete", done: "deleted", removes: true };
+  const moving = { ...all, name: "move", label: t`Move`, done: t`moved`, run: asking("move") };
+  const removing = { ...all, name: "delete", label: t`Delete`, done: t`deleted`, removes: true };
   return [
     ...(mayMove(model) ? [moving] : []),
     // A change on a branch can't be undone, so the user is asked before.
@@ -94,8 +95,8 @@ function AskedDialog({ asked: { name, rows, end, fail }, close }) {
     return html`<${MoveDialog} files=${rows.map(fileIn)} close=${cancel} done=${done} />`;
   }
   const count = rows.length === 1 ? rows[0].title : `${rows.length} files`;
-  return html`<${Question} title=${`Delete ${count}?`} label="Delete" close=${cancel}
-    text="Documents that use them keep an empty place. This can't be undone on a branch." confirm=${() => {
+  return html`<${Question} title=${t`Delete ${count}?`} label=${t`Delete`} close=${cancel}
+    text=${t`Documents that use them keep an empty place. This can't be undone on a branch.`} confirm=${() => {
       close();
       removeAll(rows).then(end, fail);
     }} />`;

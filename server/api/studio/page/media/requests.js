@@ -1,6 +1,7 @@
 /** The media library: all requests for files. */
 
 import { ask } from "../api.js";
+import { t } from "../language.js";
 import { UNDOABLE } from "../undo/undo.js";
 import { fileOf } from "./file.js";
 
@@ -142,7 +143,7 @@ function sendWithProgress(url, { method = "GET", headers = {}, body }, progress)
     for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
     request.upload.onprogress = ({ loaded }) => progress(loaded);
     request.onload = () => resolve(new Response(request.responseText, { status: request.status }));
-    request.onerror = () => reject(new TypeError("The request failed"));
+    request.onerror = () => reject(new TypeError(t`The request failed`));
     request.onabort = request.onerror;
     request.send(/** @type {FormData} */ (body));
   });

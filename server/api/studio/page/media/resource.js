@@ -2,8 +2,8 @@
 
 import { addressTo } from "../addresses.js";
 import { keyOf, useRequest } from "../store/requests.js";
-import { plural, t } from "../language.js";
-import { counted } from "../text.js";
+import { t } from "../language.js";
+import { counted, filesText } from "../text.js";
 import { html } from "../vendor/preact.js";
 import { AlternativeText } from "./alternative-text.js";
 import { TABLE, fileIn, fileOf, folderOf, isPicture, sizeText } from "./file.js";
@@ -46,27 +46,27 @@ export function filesOf(model, actions) {
   const address = (/** @type {any} */ params) => addressTo("media", {}, params);
   return {
     name: "media",
-    heading: "Media",
-    countText: (count) => plural(count, { one: "{0} file", other: "{0} files" }),
+    heading: t`Media`,
+    countText: filesText,
     selectionLabel: t`Selected files`,
-    title: { name: "name", label: "Name", type: "", sort: "name", cell: nameCell },
+    title: { name: "name", label: t`Name`, type: "", sort: "name", cell: nameCell },
     fixed: [
-      { name: "alternativeText", label: "Alternative text", type: "", sort: "", cell: (row) => textCell(model, row) },
+      { name: "alternativeText", label: t`Alternative text`, type: "", sort: "", cell: (row) => textCell(model, row) },
     ],
     columns: [
-      { name: "folder", label: "Folder", type: "string", sort: "", cell: (row) => folderOf(fileIn(row)) },
-      { name: "mime", label: "Type", type: "string", sort: "mime" },
-      { name: "size", label: "Size", type: "string", sort: "size", cell: (row) => sizeText(fileIn(row).size) },
-      { name: "pixels", label: "Pixels", type: "string", sort: "width", cell: (row) => pixelsOf(fileIn(row)) },
-      { name: "createdAt", label: "Added", type: "datetime", sort: "createdAt" },
-      { name: "updatedAt", label: "Changed", type: "datetime", sort: "updatedAt" },
+      { name: "folder", label: t`Folder`, type: "string", sort: "", cell: (row) => folderOf(fileIn(row)) },
+      { name: "mime", label: t`Type`, type: "string", sort: "mime" },
+      { name: "size", label: t`Size`, type: "string", sort: "size", cell: (row) => sizeText(fileIn(row).size) },
+      { name: "pixels", label: t`Pixels`, type: "string", sort: "width", cell: (row) => pixelsOf(fileIn(row)) },
+      { name: "createdAt", label: t`Added`, type: "datetime", sort: "createdAt" },
+      { name: "updatedAt", label: t`Changed`, type: "datetime", sort: "updatedAt" },
     ],
     usualColumns: ["size", "createdAt"],
     filters: [],
     choices: choicesOf(model),
     usualSort: USUAL_SORT,
     isSingle: false,
-    emptyText: "No files yet",
+    emptyText: t`No files yet`,
     placeNote: () => "",
     address,
     addressOf: ({ id }, state) => (mayOpen ? address(paramsOf(state, id)) : ""),
@@ -92,21 +92,21 @@ function paramsOf({ q, sort, choices, page }, id) {
 
 /** @param {import("../model.js").Model} model @returns {import("../list/resource.js").Choice[]} */
 function choicesOf(model) {
-  const unused = model.allows("upload", "destroy") ? [{ value: "unused", label: "Unused" }] : [];
+  const unused = model.allows("upload", "destroy") ? [{ value: "unused", label: t`Unused` }] : [];
   return [
-    { name: "folder", label: "Folder", usual: "", narrows: true, options: [], useOptions: useFolders },
-    { name: "type", label: "Type", usual: "", narrows: true, options: [
-      { value: "", label: "Any type" }, { value: "image", label: "Pictures" }, { value: "video", label: "Videos" },
-      { value: "audio", label: "Audio" }, { value: "pdf", label: "PDF" }, { value: "other", label: "Other files" },
+    { name: "folder", label: t`Folder`, usual: "", narrows: true, options: [], useOptions: useFolders },
+    { name: "type", label: t`Type`, usual: "", narrows: true, options: [
+      { value: "", label: t`Any type` }, { value: "image", label: t`Pictures` }, { value: "video", label: t`Videos` },
+      { value: "audio", label: t`Audio` }, { value: "pdf", label: "PDF" }, { value: "other", label: t`Other files` },
     ] },
-    { name: "size", label: "Size", usual: "", narrows: true, options: [
-      { value: "", label: "Any size" }, ...[0.5, 1, 5, 20].map((mb) => ({ value: `${mb}`, label: `Over ${mb} MB` })),
+    { name: "size", label: t`Size`, usual: "", narrows: true, options: [
+      { value: "", label: t`Any size` }, ...[0.5, 1, 5, 20].map((mb) => ({ value: `${mb}`, label: t`Over ${mb} MB` })),
     ] },
-    { name: "show", label: "Show", usual: "", narrows: true, options: [
-      { value: "", label: "All files" }, ...unused, { value: "no-text", label: "No alternative text" },
+    { name: "show", label: t`Show`, usual: "", narrows: true, options: [
+      { value: "", label: t`All files` }, ...unused, { value: "no-text", label: t`No alternative text` },
     ] },
-    { name: "view", label: "View", usual: "", options: [
-      { value: "", label: "Grid" }, { value: TABLE, label: "List" },
+    { name: "view", label: t`View`, usual: "", options: [
+      { value: "", label: t`Grid` }, { value: TABLE, label: t`List` },
     ] },
   ];
 }
@@ -115,10 +115,10 @@ function choicesOf(model) {
 function useFolders(chosen) {
   const { value = [] } = useRequest("folders", readFolders, { isContent: true, isKept: true });
   const known = value.map(({ path, files }) => {
-    return { value: path || TOP, label: `${path || "Top folder"} (${counted(files)})` };
+    return { value: path || TOP, label: `${path || t`Top folder`} (${counted(files)})` };
   });
   const isMissing = chosen && !known.some(({ value: path }) => path === chosen);
-  return [{ value: "", label: "All folders" }, ...known, ...(isMissing ? [{ value: chosen, label: chosen }] : [])];
+  return [{ value: "", label: t`All folders` }, ...known, ...(isMissing ? [{ value: chosen, label: chosen }] : [])];
 }
 
 /** @param {import("../model.js").Model} model @param {ListState} state */

@@ -8,6 +8,7 @@
 
 import { ApiError } from "../api.js";
 import { isReachable, whenBack } from "../connection/connection.js";
+import { t } from "../language.js";
 import { guardLeaving, isLeaveConfirmed } from "../router.js";
 import { reloadContent } from "../store/requests.js";
 import { useEffect, useState } from "../vendor/preact.js";
@@ -28,8 +29,8 @@ import { readFile, uploadFile } from "./requests.js";
 const AT_ONCE = 2; // requests
 const RELOAD_FILES = 20; // the lists are requested again after each 20 files
 const MOST_LOST = 3; // connections that may be lost during the upload of a file, which a proxy may cause
-const LOST = "The connection was lost several times during this upload";
-const UNREADABLE = "The browser can't read this file. Folders can't be uploaded";
+const LOST = t`The connection was lost several times during this upload`;
+const UNREADABLE = t`The browser can't read this file. Folders can't be uploaded`;
 const ID_CHARS = "abcdefghijklmnopqrstuvwxyz0123456789";
 
 /** @type {Upload[]} */

@@ -2,7 +2,8 @@
 
 import { useReachable } from "../connection/connection.js";
 import { Icon } from "../icons.js";
-import { counted } from "../text.js";
+import { t } from "../language.js";
+import { counted, filesText } from "../text.js";
 import { html, useState } from "../vendor/preact.js";
 import { addUploads, dismissUploads, retryUploads, useUploads } from "./upload-queue.js";
 
@@ -29,14 +30,16 @@ export function Uploads({ folder }) {
     event.preventDefault();
     add(event.clipboardData.files);
   };
-  return html`<div class=${`media-drop ${over ? "is-over" : ""}`} role="region" aria-label="Upload" onDrop=${drop}
+  return html`<div class=${`media-drop ${over ? "is-over" : ""}`} role="region" aria-label=${t`Upload`} onDrop=${drop}
     onDragOver=${drag} onDragLeave=${() => setOver(false)} onPaste=${paste}>
-    <label class="button media-choose"><${Icon} name="up" /> Upload files
+    <label class="button media-choose"><${Icon} name="up" /> ${t`Upload files`}
       <input class="unseen" type="file" multiple onChange=${(/** @type {any} */ { target }) => {
         add(target.files);
         target.value = "";
       }} /></label>
-    <span class="hint">or drop them here, to store them in ${folder ? `the folder ${folder}` : "the top folder"}.</span>
+    <span class="hint">
+      ${folder ? t`or drop them here, to store them in the folder ${folder}.`
+        : t`or drop them here, to store them in the top folder.`}</span>
     <${Progress} />
   </div>`;
 }
@@ -51,27 +54,25 @@ function Progress() {
   const bytes = uploads.reduce((sum, { file }) => sum + file.size, 0);
   const sent = uploads.reduce((sum, upload) => sum + (upload.state === "failed" ? upload.file.size : upload.sent), 0);
   const phase = !uploads.length ? "" : isOver ? doneText(done.length, failed.length)
-    : reachable ? "Uploading…" : "No connection. The upload continues when the server is back.";
+    : reachable ? t`Uploading…` : t`No connection. The upload continues when the server is back.`;
   return html`
-    ${uploads.length > 0 && !isOver && html`<progress class="media-progress" aria-label="Upload" max=${bytes || 1}
+    ${uploads.length > 0 && !isOver && html`<progress class="media-progress" aria-label=${t`Upload`} max=${bytes || 1}
       value=${sent}></progress>
-      <span>${counted(done.length)} of ${filesText(uploads.length)} uploaded</span>`}
+      <span>${t`${counted(done.length)} of ${filesText(uploads.length)} uploaded`}</span>`}
     <span role="status">${phase}</span>
-    ${failed.length > 0 && html`<ul class="media-failed" aria-label="Files that were not uploaded">
+    ${failed.length > 0 && html`<ul class="media-failed" aria-label=${t`Files that were not uploaded`}>
       ${failed.map(({ file, error, documentId }) => html`<li class="field-error" key=${documentId}>
         ${file.name}: ${error}</li>`)}
     </ul>`}
     ${failed.length > 0 && isOver && html`<button class="button" type="button" onClick=${retryUploads}>
-      Try these again</button>`}
+      ${t`Try these again`}</button>`}
     ${uploads.length > 0 && isOver && html`<button class="button quiet" type="button" onClick=${dismissUploads}>
-      Dismiss</button>`}`;
+      ${t`Dismiss`}</button>`}`;
 }
 
 /** @param {number} done @param {number} failed */
 function doneText(done, failed) {
-  if (!failed) return `${filesText(done)} uploaded.`;
-  return `${filesText(done)} uploaded, ${filesText(failed)} not uploaded:`;
+  if (!failed) return t`${filesText(done)} uploaded.`;
+  return t`${filesText(done)} uploaded, ${filesText(failed)} not uploaded:`;
 }
 
-/** @param {number} count */
-const filesText = (count) => (count === 1 ? "1 file" : `${counted(count)} files`);

@@ -1,6 +1,7 @@
 /** The changes in an uncommitted file. They are shown as lines or, if the user may not read the file, as attributes. */
 
 import { ask } from "../api.js";
+import { t } from "../language.js";
 import { labelOf } from "../text.js";
 import { Failure, Loading } from "../states.js";
 import { useRequest } from "../store/requests.js";
@@ -17,8 +18,8 @@ export function Difference({ path, date }) {
   if (!value) return html`<${Loading} />`;
   const { data } = value;
   const lines = data.lines ?? linesOf(data.attributes ?? {});
-  if (!lines.length) return html`<p class="site-note">No visible differences.</p>`;
-  return html`<pre class="diff" tabindex="0" aria-label=${`Changes in ${path}`}>${lines.map(
+  if (!lines.length) return html`<p class="site-note">${t`No visible differences.`}</p>`;
+  return html`<pre class="diff" tabindex="0" aria-label=${t`Changes in ${path}`}>${lines.map(
     (/** @type {string} */ line, /** @type {number} */ i) => html`<span key=${i}
       class=${`diff-line ${KINDS[/** @type {"+"} */ (line[0])] ?? ""}`}>${line}${"\n"}</span>`,
   )}</pre>`;

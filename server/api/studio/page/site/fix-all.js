@@ -2,6 +2,7 @@
 
 import { ask } from "../api.js";
 import { Dialog } from "../dialog.js";
+import { t } from "../language.js";
 import { counted } from "../text.js";
 import { clearMessage, showError, useMessage } from "../store/messages.js";
 import { useRequest } from "../store/requests.js";
@@ -16,7 +17,7 @@ const DIALOG = "fix-all"; // the place of messages
 export function FixAll({ count, fix }) {
   const [open, setOpen] = useState(false);
   return html`<button class="button primary" type="button" onClick=${() => setOpen(true)}>
-      Apply safe fixes (${counted(count)})
+      ${t`Apply safe fixes (${counted(count)})`}
     </button>
     ${open && html`<${Question} fix=${fix} close=${() => setOpen(false)} />`}`;
 }
@@ -39,10 +40,10 @@ function Question({ fix, close }) {
       setBusy(false);
     });
   };
-  return html`<${Dialog} label="Apply safe fixes" close=${close} class="fix-dialog">
-    <h2 class="dialog-title">Apply safe fixes</h2>
-    <p>Only these values change. The rest of each file stays byte for byte the same.</p>
-    <ul class="fix-list" tabindex="0" aria-label="Changes">
+  return html`<${Dialog} label=${t`Apply safe fixes`} close=${close} class="fix-dialog">
+    <h2 class="dialog-title">${t`Apply safe fixes`}</h2>
+    <p>${t`Only these values change. The rest of each file stays byte for byte the same.`}</p>
+    <ul class="fix-list" tabindex="0" aria-label=${t`Changes`}>
       ${fixes.map((one) => html`<li key=${`${one.path} ${one.key}`}>
         <span class="site-path">${one.path}</span>
         <span class="fix-values">
@@ -51,12 +52,12 @@ function Question({ fix, close }) {
       </li>`)}
     </ul>
     ${total > fixes.length && html`<p>
-      Showing the first ${AT_ONCE} of ${counted(total)}. Fix these first, then the rest.
+      ${t`Showing the first ${AT_ONCE} of ${counted(total)}. Fix these first, then the rest.`}
     </p>`}
     <p class="field-error" role="alert">${message.text || error?.message}</p>
     <div class="dialog-actions">
-      <button class="button" type="button" onClick=${close}>Cancel</button>
-      <button class="button primary" type="button" disabled=${busy || !fixes.length} onClick=${send}>Fix</button>
+      <button class="button" type="button" onClick=${close}>${t`Cancel`}</button>
+      <button class="button primary" type="button" disabled=${busy || !fixes.length} onClick=${send}>${t`Fix`}</button>
     </div>
   <//>`;
 }

@@ -3,6 +3,7 @@
 import { addressTo } from "../addresses.js";
 import { ask } from "../api.js";
 import { useStudio } from "../context.js";
+import { plural, t } from "../language.js";
 import { counted, labelOf } from "../text.js";
 import { Link, navigate } from "../router.js";
 import { Empty, Failure, Loading } from "../states.js";
@@ -14,7 +15,7 @@ import { useHeading } from "./heading.js";
 
 const EVERY_MS = 3000;
 const SHOWN = 100;
-const KINDS = [["", "All"], ["error", "Errors"], ["warning", "Warnings"]];
+const KINDS = [["", t`All`], ["error", t`Errors`], ["warning", t`Warnings`]];
 
 /**
  * @typedef {object} Fix
@@ -42,7 +43,7 @@ const KINDS = [["", "All"], ["error", "Errors"], ["warning", "Warnings"]];
 /** @param {{params: URLSearchParams}} props */
 export function ProblemsPage({ params }) {
   const { model } = useStudio();
-  useHeading(model, "Problems");
+  useHeading(model, t`Problems`);
   const severity = params.get("severity") ?? "";
   const load = (/** @type {AbortSignal} */ signal) => ask("problems", { query: { severity, pageSize: SHOWN }, signal });
   const { value: answer, error, reload, retry } = useRequest(`problems ${severity}`, load, { everyMs: EVERY_MS });
@@ -52,7 +53,7 @@ export function ProblemsPage({ params }) {
     const { data } = await ask("problems/fix", { method: "POST", body: { fixes } });
     const left = data.refused[0];
     if (left) showError(PAGE, `${left.path}: ${left.reason}`);
-    else showNotice(PAGE, `Fixed: ${valuesOf(data.fixed.length)}`);
+    else showNotice(PAGE, t`Fixed: ${valuesOf(data.fixed.length)}`);
     await reload();
   };
   const looking = error?.status === 503; // The first check of a large site takes a while; it is asked for again.
@@ -60,8 +61,8 @@ export function ProblemsPage({ params }) {
   const files = [...byPath(answer?.data ?? [])];
   return html`<div class="page site-page">
     <header class="page-head">
-      <h1 tabindex="-1">Problems</h1>
-      ${meta && html`<span class="site-kinds" role="group" aria-label="Show">
+      <h1 tabindex="-1">${t`Problems`}</h1>
+      ${meta && html`<span class="site-kinds" role="group" aria-label=${t`Show`}>
         ${KINDS.map(([name, label]) => html`<button class="button" type="button" key=${name}
           aria-pressed=${severity === name}
           onClick=${() => navigate(addressTo("problems", {}, name ? { severity: name } : {}), { replace: true })}>
@@ -72,13 +73,13 @@ export function ProblemsPage({ params }) {
     </header>
     <p class="site-told" role="status">${message.text}</p>
     ${!answer && error && !looking && html`<${Failure} error=${error} again=${retry} />`}
-    ${!answer && (!error || looking) && html`<${Loading} label="Checking all files" />`}
-    ${answer && files.length === 0 && html`<${Empty} title="No problems">
-      All files are readable and all references resolve.
+    ${!answer && (!error || looking) && html`<${Loading} label=${t`Checking all files`} />`}
+    ${answer && files.length === 0 && html`<${Empty} title=${t`No problems`}>
+      ${t`All files are readable and all references resolve.`}
     <//>`}
     ${files.map(([path, problems]) => html`<${File} key=${path} ...${{ path, problems, model, fix }} />`)}
     ${meta && meta.pagination.total > SHOWN && html`<p class="site-more">
-      Showing the first ${SHOWN} of ${counted(meta.pagination.total)}.
+      ${t`Showing the first ${SHOWN} of ${counted(meta.pagination.total)}.`}
     </p>`}
   </div>`;
 }
@@ -96,7 +97,7 @@ function countOf(meta, name) {
 }
 
 /** @param {number} count */
-const valuesOf = (count) => `${counted(count)} ${count === 1 ? "value" : "values"}`;
+const valuesOf = (count) => plural(count, { one: "{0} value", other: "{0} values" });
 
 /**
  * @param {{path: string, problems: Problem[], model: import("../model.js").Model,
@@ -115,21 +116,21 @@ function File({ path, problems, model, fix }) {
     <ul>
       ${problems.map((problem, i) => html`<li class="problem" key=${i}>
         <span class=${`problem-mark is-${problem.severity}`}>
-          ${problem.severity === "error" ? "Error" : "Warning"}
+          ${problem.severity === "error" ? t`Error` : t`Warning`}
         </span>
         <span class="problem-text">
           <span>${sentence(problem)}</span>
           <span class="problem-fix">
-            ${problem.line && html`<span>Line ${problem.line}. </span>`}
-            ${problem.change ? `“${problem.change.after ?? "null"}” is the only match.` : adviceOf(problem.fix)}
+            ${problem.line && html`<span>${t`Line ${problem.line}.`} </span>`}
+            ${problem.change ? t`“${problem.change.after ?? "null"}” is the only match.` : adviceOf(problem.fix)}
           </span>
         </span>
         <span class="problem-actions">
           ${addressOf(model, problem) && html`<${Link} class="button" to=${addressOf(model, problem)}
-            aria-label=${`Open ${problem.title}${problem.attribute ? `: ${problem.attribute}` : ""}`}>Open<//>`}
+            aria-label=${t`Open ${titleOf(problem)}`}>${t`Open`}<//>`}
           ${problem.change && html`<button class="button" type="button"
-            aria-label=${`Fix ${problem.change.key}: ${problem.change.after ?? "null"}`}
-            onClick=${() => attempt(/** @type {Fix} */ (problem.change))}>Fix</button>`}
+            aria-label=${t`Fix ${problem.change.key}: ${problem.change.after ?? "null"}`}
+            onClick=${() => attempt(/** @type {Fix} */ (problem.change))}>${t`Fix`}</button>`}
         </span>
       </li>`)}
     </ul>
@@ -145,6 +146,9 @@ function sentence({ message, attribute }) {
 
 /** Return the advice on a problem as a sentence. @param {string} fix */
 const adviceOf = (fix) => (fix ? `${upper(fix)}${fix.endsWith("?") ? "" : "."}` : "");
+
+/** @param {Problem} problem */
+const titleOf = ({ title, attribute }) => (attribute ? `${title}: ${attribute}` : title);
 
 /** @param {string} text */
 const upper = (text) => text.charAt(0).toUpperCase() + text.slice(1);
