@@ -65,6 +65,8 @@ def files_of(api: Api) -> dict[str, bytes]:
     return {path.relative_to(api.root).as_posix(): path.read_bytes() for path in found if path.is_file()}
 
 
+ZONE = ["a.one", "a.two"]
+LOCALIZED = {"pluginOptions": {"i18n": {"localized": True}}}
 RENAME = {"operation": "rename", "attribute": "note.title", "to": "headline"}
 DROP = {"operation": "drop", "attribute": "note.count"}
 RETYPE = {"operation": "retype", "attribute": "note.count", "type": "integer"}
@@ -249,6 +251,47 @@ def test_types_and_components_are_created_and_deleted(api: Api) -> None:
     assert change(api, dropped, {"operation": "delete-component", "component": "shared.hero"}).status == 200
 
 
+def test_options_of_a_type_change_with_warnings_about_its_files(tmp_path: Path) -> None:
+    api = make(tmp_path, {
+        **collection("page", {"text": STRING, "zone": {"type": "dynamiczone", "components": ZONE}}),
+        **component("a.one", {"x": STRING}), **component("a.two", {"x": STRING}),
+        "site.yaml": "locales: {available: [en, fr], default: en}\n",
+        "content/pages/p.yaml": "text: A\nzone: [{__component: a.one}]\n",
+        "content/pages/p.fr.yaml": "text: B\n",
+        "content/pages/q.draft.yaml": "text: Q\n",
+    })  # fmt: skip
+    api.token("editor", "full-access")
+    options = {
+        "operation": "type-options",
+        "type": "page",
+        "display": "Leaf",
+        "drafts": True,
+        "localized": True,
+    }
+    answer = change(api, options)
+    [step] = answer.data["changes"]
+    assert step["warnings"] == ["2 files become drafts or translations, such as content/pages/p.fr.yaml"]
+    schema = json.loads(api.read("content-types/page.json"))
+    assert schema["info"]["displayName"] == "Leaf"
+    assert (schema["options"]["draftAndPublish"], schema["pluginOptions"]) == (
+        True,
+        LOCALIZED["pluginOptions"],
+    )
+    assert api.get("/api/pages/p?locale=fr", "full").data["text"] == "B"
+    text = {"operation": "options", "attribute": "page.text"}
+    assert change(api, {**text, "options": LOCALIZED}).data["changes"][0]["warnings"] == []
+    shared = {"pluginOptions": {"i18n": {"localized": False}}}
+    assert change(api, {**text, "options": shared}).data["changes"][0]["warnings"] == [
+        'content/pages/p.yaml:1:7: "text" differs from the value in content/pages/p.fr.yaml'
+    ]
+    zone = {"operation": "options", "attribute": "page.zone", "options": {"components": ["a.two"]}}
+    assert change(api, zone).data["changes"][0]["warnings"] == [
+        'content/pages/p.yaml:2:1: "zone" can\'t contain a.one'
+    ]
+    refused = change(api, {"operation": "type-options", "type": "page", "localized": False})
+    assert "p.fr.yaml: this translation would become another document" in refused.error["message"]
+
+
 UNDO = {"If-Match": "*", "Prefer": "undo"}
 DELETE = [
     {"operation": "drop", "attribute": "tag.notes"},
@@ -361,6 +404,17 @@ def test_attributes_are_reordered_with_their_comments(api: Api) -> None:
         ({"operation": "add", "attribute": "note.x", "definition": {"type": "text", "requird": True}},
          'unknown option "requird"; did you mean "required"?'),
         ({"operation": "options", "attribute": "note.count", "options": {"type": "integer"}}, "use retype"),
+        ({"operation": "options", "attribute": "note.tag", "options": {"target": "api::x.x"}},
+         "documents refer to the old target; add another relation"),
+        ({"operation": "options", "attribute": "note.tag", "options": LOCALIZED},
+         "always has a separate value in each locale"),
+        ({"operation": "options", "attribute": "note.title", "options": LOCALIZED},
+         "api::note.note is not localized"),
+        ({"operation": "options", "attribute": "note.title", "options": {"pluginOptions": {"i18n": {}}}},
+         "pluginOptions must look like"),
+        ({"operation": "type-options", "type": "shared.seo", "drafts": True}, "has no drafts or locales"),
+        ({"operation": "type-options", "type": "note", "drafts": False},
+         "content/notes/c.draft.yaml: this draft would no longer be one. Publish or discard it first"),
         ({"operation": "options", "attribute": "note.count", "options": {"maxLength": "x"}},
          "a whole number"),
         ({"operation": "reorder", "type": "note", "attributes": ["title"]}, "must name each attribute"),

@@ -200,12 +200,16 @@ def test_a_type_is_deleted_with_its_documents_and_undone(enter: Callable[..., Pa
     places.wait_for()
     page.get_by_role("heading", level=2, name="Place").wait_for()
     assert {path: path.read_bytes() for path in site.root.glob("content*/**/*") if path.is_file()} == before
-    # After a later change, the undo is refused, and says why.
+    # All options of an attribute. After a later change, the undo is refused, and says why.
     page.get_by_role("button", name="Change name").click()
+    for label, value in {"Minimum length": "2", "Regular expression": "^[A-Z]", "Default": "Sea"}.items():
+        page.get_by_label(label).fill(value)
     page.get_by_label("Required").check()
     page.get_by_role("button", name="Show the plan").click()
     plan_of(page)
     apply(page)
+    assert re.search("name: {type: string, .*minLength: 2, regex: .*, default: Sea, required: true}",
+                     schema_of(site, "place"))  # fmt: skip
     with (site.root / "content-types/place.yaml").open("a") as file:
         file.write("# More.\n")
     page.get_by_role("region", name="Undo").get_by_role("button", name="Undo").click()
@@ -245,6 +249,25 @@ def test_a_new_type_is_made_on_a_branch(enter: Callable[..., Page], site: Studio
     page.get_by_role("heading", level=2, name="story").wait_for()
     assert "stories" in git(site.root, "show", "rework:content-types/story.json")
     assert not (site.root / "content-types/story.json").exists()
+    # It becomes localized, and so does an attribute.
+    page.get_by_role("button", name="Options of story").click()
+    page.get_by_label("Documents can be translated").check()
+    page.get_by_label("Display name").fill("Story")
+    page.get_by_role("button", name="Show the plan").click()
+    plan_of(page)
+    apply(page)
+    page.get_by_role("button", name="Add attribute").click()
+    page.get_by_label("Name", exact=True).fill("text")
+    page.get_by_label("Another value in each locale").check()
+    page.get_by_role("button", name="Show the plan").click()
+    plan_of(page)
+    apply(page)
+    page.get_by_role("button", name="Change text").click()
+    page.get_by_label("Another value in each locale").uncheck()
+    page.get_by_role("button", name="Show the plan").click()
+    expect(plan_of(page)).to_contain_text('"localized": false')
+    apply(page)
+    assert '"displayName": "Story"' in git(site.root, "show", "rework:content-types/story.json")
     # The values of an enumeration are those of the documents.
     page.get_by_label("Content type or component").select_option("paper")
     page.get_by_role("button", name="Change title").click()
@@ -266,7 +289,8 @@ def test_the_page_and_its_dialogs_are_accessible_at_every_size(
         check_access(page)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), size
         picture(page, f"types-{scheme}{SHOWN[size]}")
-        for button in ("Add attribute", "New type", "New component", "Rename Paper", "Remove place"):
+        buttons = ("Add attribute", "New type", "New component", "Options of Paper", "Rename Paper")
+        for button in (*buttons, "Remove place"):
             page.get_by_role("button", name=button).click()
             dialog = page.get_by_role("dialog")
             if button.startswith("Remove"):

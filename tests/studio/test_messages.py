@@ -16,7 +16,6 @@ NOT_YET = (
     "admin",
     "blocks",
     "branches",
-    "types",
     "webhooks",
 )
 

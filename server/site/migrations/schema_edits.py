@@ -34,14 +34,21 @@ from server.site.migrations.draft import Draft
 from server.site.migrations.edits import Edits
 from server.site.migrations.migration import find_type, require_attribute, split_target
 from server.site.migrations.types import remove_from_settings
-from server.site.migrations.value_check import describe_invalid_values
+from server.site.migrations.value_check import describe_differing_values, describe_invalid_values
 from server.storage.read import parse
 
 Values = Mapping[str, Any]
-# Options that say what the values of an attribute are. Changing them would make documents invalid.
-_STRUCTURE = ("type", "relation", "repeatable", "multiple", "customField", "morphBy")
-_FIXED = (*_STRUCTURE, "target", "inversedBy", "mappedBy", "component", "pluginOptions")
-_STRICTER = ("required", "unique", "min", "max", "minLength", "maxLength", "regex", "enum")
+_NEW_SIDE = "delete the relation, and add it again with the other side"
+# Options that say what the values of an attribute are, and how else to change them.
+_FIXED: Mapping[str, str] = {
+    **dict.fromkeys(("type", "relation", "repeatable", "multiple"), "use retype"),
+    **dict.fromkeys(("customField", "morphBy"), "edit the schema"),
+    **dict.fromkeys(("inversedBy", "mappedBy"), _NEW_SIDE),
+    "target": "documents refer to the old target; add another relation, and delete this one",
+    "component": "values belong to the old component; add another attribute, and delete this one",
+}
+_STRICTER = ("required", "unique", "min", "max", "minLength", "maxLength", "regex", "enum", "components")
+_LOCALIZED = ("pluginOptions", "i18n", "localized")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,21 +125,49 @@ def _change_options(draft: Draft, given: Values) -> None:
     _require_known_keys(options)
     for key in options:
         if key in _FIXED:
-            fix = "use retype" if key in ("type", "relation", "repeatable", "multiple") else "edit the schema"
-            raise ValidationError(f"options can't change {key} of {type_.uid}.{name}; {fix}")
+            raise ValidationError(f"options can't change {key} of {type_.uid}.{name}; {_FIXED[key]}")
     there = type_.raw["attributes"][name]
     values: dict[KeyPath, Any] = {
         ("attributes", name, key): REMOVE if value is None else value
         for key, value in options.items()
-        if value is not None or key in there
+        if key != "pluginOptions" and (value is not None or key in there)
     }
+    if "pluginOptions" in options:
+        localized = _read_localized(type_, name, options["pluginOptions"])
+        values |= _value_at(type_.raw, ("attributes", name, *_LOCALIZED), localized)
     draft.edit_configuration(type_.path, Edits(values=values))
     after = configure_after(draft, before)
     draft.require_possible()
     if any(key in _STRICTER for key in options):
         draft.warnings += describe_invalid_values(draft, before, after, type_.uid, name)
+    if "pluginOptions" in options and not localized:
+        draft.warnings += describe_differing_values(draft, before, type_.uid, name)
     if options.get("private", True) is not True and there.get("private") is True:
         draft.warnings.append(f"all callers who can read {type_.uid} can read {name}")
+
+
+def _read_localized(type_: Type, name: str, value: Any) -> bool:
+    """Return whether an attribute shall be localized. Raises ValidationError if this can't be chosen."""
+    localized = value["i18n"].get("localized") if isinstance(value, dict) and [*value] == ["i18n"] else None
+    if not isinstance(localized, bool):
+        raise ValidationError('pluginOptions must look like {"i18n": {"localized": true}}')
+    if type_.attributes[name].type in ("uid", "relation"):
+        raise ValidationError(f"{type_.uid}.{name} always has a separate value in each locale")
+    if not type_.localized:
+        raise ValidationError(f"{type_.uid} is not localized, so its attributes have no locales")
+    return localized
+
+
+def _value_at(raw: Values, at: KeyPath, value: Any) -> dict[KeyPath, Any]:
+    """Return the edit that sets a value in nested mappings, some of which may be missing."""
+    for length in range(1, len(at)):
+        inner = raw.get(str(at[length - 1]))
+        if not isinstance(inner, dict):
+            for key in reversed(at[length:]):
+                value = {key: value}
+            return {at[:length]: value}
+        raw = inner
+    return {at: value}
 
 
 def _require_known_keys(raw: Values) -> None:
@@ -194,6 +229,47 @@ def _add_type(draft: Draft, given: Values) -> None:
     if taken:
         draft.warnings.append(f"{taken:,} existing files become documents of the type")
     draft.notes.append("no role has permissions for the type yet")
+
+
+def _change_type(draft: Draft, given: Values) -> None:
+    """Change the display name of a type or component, or whether a type has drafts or locales."""
+    before = draft.configuration()
+    type_ = find_type(before.schema, given["type"])
+    if type_.kind == "component" and ("drafts" in given or "localized" in given):
+        raise ValidationError(f"{type_.uid} is a component, so it has no drafts or locales of its own")
+    values: dict[KeyPath, Any] = {}
+    for name, at in _TYPE_OPTIONS.items():
+        if name in given:
+            values |= _value_at(type_.raw, at, given[name])
+    draft.edit_configuration(type_.path, Edits(values=values))
+    after = configure_after(draft, before)
+    draft.require_possible()
+    _compare_files(draft, before, after, type_.uid)
+    draft.require_possible()
+
+
+def _compare_files(draft: Draft, before: Configuration, after: Configuration, uid: str) -> None:
+    """Refuse a change after which drafts or translations would not be found. Warn about new ones."""
+    default = before.settings.locales.default
+    layouts = [Layout(each.schema, each.settings) for each in (before, after)]
+    new: list[str] = []
+    for path, claim in draft.document_files(layouts[0], [uid]):
+        now = layouts[1].claim(path)
+        if now is not None and (now.name, now.locale, now.draft) == (claim.name, claim.locale, claim.draft):
+            continue
+        if claim.draft and not after.schema.types[uid].draft_publish:
+            draft.refuse(path, "this draft would no longer be one", "publish or discard it first")
+        elif claim.locale != default and not after.schema.types[uid].localized:
+            draft.refuse(path, "this translation would become another document", "delete it first")
+        else:
+            new.append(path)
+    if new:
+        count = (
+            "1 file becomes a draft or translation"
+            if len(new) == 1
+            else f"{len(new):,} files become drafts or translations"
+        )
+        draft.warnings.append(f"{count}, such as {new[0]}")
 
 
 def require_free_name(name: str) -> None:
@@ -280,6 +356,12 @@ def _uses(schema: Schema, uid: str) -> Iterator[_Use]:
                     yield _Use(type_.path, attribute.name)
 
 
+_TYPE_OPTIONS: Mapping[str, KeyPath] = {
+    "display": ("info", "displayName"),
+    "drafts": ("options", "draftAndPublish"),
+    "localized": _LOCALIZED,
+}
+
 SCHEMA_EDITS: Mapping[str, SchemaEdit] = {
     "add": SchemaEdit(
         _add, Arguments({"attribute": TARGET}, {"before": ATTRIBUTE}), ("definition",), named_by="attribute"
@@ -292,6 +374,9 @@ SCHEMA_EDITS: Mapping[str, SchemaEdit] = {
         _add_type,
         Arguments({"type": TYPE_ID, "plural": TYPE_ID}, {"kind": KIND, "display": TITLE}),
         flags=("drafts", "localized"),
+    ),
+    "type-options": SchemaEdit(
+        _change_type, Arguments({"type": TYPE}, {"display": TITLE}), flags=("drafts", "localized")
     ),
     "add-component": SchemaEdit(
         _add_component, Arguments({"component": NEW_COMPONENT}, {"display": TITLE}), named_by="component"

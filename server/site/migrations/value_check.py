@@ -6,7 +6,8 @@ from typing import Any
 
 from server.documents.constraints import Limits, option_errors
 from server.documents.readers import READERS, InvalidValue
-from server.formats.tree import is_null
+from server.formats.tree import Tree, is_null
+from server.schema.model import Attribute
 from server.site.configure import Configuration
 from server.site.migrations.draft import MAX_SHOWN, AttributeMapping, Draft, Finding
 from server.site.migrations.edits import Edits
@@ -33,6 +34,8 @@ def describe_invalid_values(
         tree, limits = place.values.get(name), Limits(is_draft=place.claim.draft)
         if is_null(tree):
             return option_errors(attribute, None, limits)
+        if attribute.type == "dynamiczone":
+            return _unknown_components(tree, attribute)
         if attribute.type not in READERS:
             return []
         try:
@@ -50,5 +53,33 @@ def describe_invalid_values(
     probe = Draft(draft.context)
     keywords = () if attribute.required else (name,)
     probe.edit_documents(before, after, uid, check, keywords)
-    lines = list(probe.describe_findings(found[:MAX_SHOWN]))
+    return _lines(probe, found)
+
+
+def describe_differing_values(draft: Draft, before: Configuration, uid: str, name: str) -> list[str]:
+    """Return a line for each document whose value differs from that in another locale."""
+    found: list[Finding] = []
+    first: dict[tuple[str, bool], tuple[str, Tree]] = {}
+
+    def check(place: AttributeMapping) -> Edits:
+        value = place.values.get(name)
+        path, other = first.setdefault((place.claim.name, place.claim.draft), (place.path, value))
+        if value != other:
+            at = (name,) if name in place.values else ()
+            found.append(Finding(place.path, at, f'"{name}" differs from the value in {path}'))
+        return Edits()
+
+    probe = Draft(draft.context)
+    probe.edit_documents(before, before, uid, check, ())
+    return _lines(probe, found)
+
+
+def _unknown_components(tree: Tree, attribute: Attribute) -> list[str]:
+    items = tree if isinstance(tree, list) else []
+    uids = {str(item["__component"]) for item in items if isinstance(item, dict) and "__component" in item}
+    return [f"can't contain {uid}" for uid in sorted(uids - set(attribute.components))]
+
+
+def _lines(draft: Draft, found: list[Finding]) -> list[str]:
+    lines = list(draft.describe_findings(found[:MAX_SHOWN]))
     return lines + ([f"… and {len(found) - MAX_SHOWN:,} more"] if len(found) > MAX_SHOWN else [])

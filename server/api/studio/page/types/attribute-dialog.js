@@ -1,22 +1,20 @@
 /** The dialog that adds an attribute, or changes its name, type and options. It returns changes, and makes none. */
 
 import { Dialog } from "../dialog.js";
+import { t } from "../language.js";
 import { html, useState } from "../vendor/preact.js";
+import {
+  RELATIONS, SCALARS, addition, changesOf, optionNamesOf, typeOf, valuesOf, wordOf,
+} from "./attribute-changes.js";
 import { Choice, Flag, Input } from "./inputs.js";
+import { shortName } from "./schemas.js";
 
-const SCALARS = [
-  "string", "text", "richtext", "blocks", "enumeration", "uid", "email", "password", "integer", "biginteger", "float",
-  "decimal", "date", "time", "datetime", "boolean", "json",
-];
 const TYPES = [...SCALARS, "relation", "component", "dynamiczone", "media"];
-const RELATIONS = ["manyToOne", "oneToMany", "oneToOne", "manyToMany"];
-const TEXT = ["string", "text", "richtext", "uid", "email", "password"];
-const NUMBER = ["integer", "biginteger", "float", "decimal"];
 
 /**
  * @typedef {import("./schemas.js").Schema} Schema
- * @typedef {import("./schemas.js").Attribute} Attribute
- * @typedef {Record<string, any>} Values
+ * @typedef {import("./attribute-changes.js").Attribute} Attribute
+ * @typedef {import("./attribute-changes.js").Values} Values
  */
 
 /**
@@ -28,7 +26,7 @@ export function AttributeDialog({ schema, schemas, name, close, review }) {
   const first = old ? valuesOf(old, name) : { name: "", type: "string" };
   const [values, setValues] = useState(/** @type {Values} */ (first));
   const set = (/** @type {Values} */ part) => setValues({ ...values, ...part });
-  const title = old ? `Change ${name}` : `Add an attribute to ${schema.label}`;
+  const title = old ? t`Change ${name}` : t`Add an attribute to ${schema.label}`;
   const changes = old ? changesOf(schema, name, old, values) : [addition(schema, values)];
   const input = { values, set };
   return html`<${Dialog} label=${title} close=${close}>
@@ -37,28 +35,60 @@ export function AttributeDialog({ schema, schemas, name, close, review }) {
       if (changes.length) review(changes);
     }}>
       <h2 class="dialog-title">${title}</h2>
-      <${Input} ...${input} name="name" label="Name" required pattern="[A-Za-z_][A-Za-z0-9_\\-]*" autofocus />
-      ${old ? html`<${Retype} old=${old} ...${input} />`
-        : html`<${Choice} ...${input} name="type" label="Type" choices=${TYPES} />`}
+      <${Input} ...${input} name="name" label=${t`Name`} required pattern="[A-Za-z_][A-Za-z0-9_\\-]*" autofocus />
+      ${old ? html`<${Retype} schema=${schema} old=${old} ...${input} />`
+        : html`<${Choice} ...${input} name="type" label=${t`Type`} choices=${TYPES} />`}
       ${!old && html`<${Links} schemas=${schemas} ...${input} />`}
-      <${Options} schema=${schema} old=${old} ...${input} />
+      <${Options} schema=${schema} schemas=${schemas} old=${old} ...${input} />
       <div class="dialog-actions">
-        <button class="button" type="button" onClick=${close}>Cancel</button>
-        <button class="button primary" type="submit" disabled=${!changes.length}>Show the plan</button>
+        <button class="button" type="button" onClick=${close}>${t`Cancel`}</button>
+        <button class="button primary" type="submit" disabled=${!changes.length}>${t`Show the plan`}</button>
       </div>
     </form>
   <//>`;
 }
 
-/** @param {{old: Attribute, values: Values, set: (part: Values) => void}} props */
-function Retype({ old, values, set }) {
+/**
+ * The types to which an attribute can be converted, and what can't be changed.
+ * @param {{schema: Schema, old: Attribute, values: Values, set: (part: Values) => void}} props
+ */
+function Retype({ schema, old, values, set }) {
   const choices = old.type === "relation" ? RELATIONS
     : old.type === "media" || old.type === "component" ? ["one", "many"]
     : SCALARS.filter((type) => type === old.type || type !== "password");
-  if (old.type === "dynamiczone" || old.type === "password" || old.mappedBy) return null;
+  const isFixed = old.type === "dynamiczone" || old.type === "password" || old.mappedBy;
   // A type from a plugin or an old schema is not in the list.
   const all = [...new Set([wordOf(old), ...choices])];
-  return html`<${Choice} values=${values} set=${set} name="word" label="Type" choices=${all} />`;
+  const fixed = fixedParts(schema, old);
+  return html`${!isFixed && html`<${Choice} values=${values} set=${set} name="word" label=${t`Type`} choices=${all} />`}
+    ${fixed.length > 0 && html`<div class="types-fixed">
+      ${fixed.map((text) => html`<p class="hint" key=${text}>${text}</p>`)}</div>`}`;
+}
+
+/**
+ * Return a sentence for each part of an attribute that can't be changed.
+ * @param {Schema} schema
+ * @param {Attribute} old
+ */
+function fixedParts(schema, old) {
+  const target = shortName(old.target ?? "");
+  const { type, mappedBy, component } = old;
+  return [
+    ...(type === "relation" && target
+      ? [t`The target ${target} can't be changed, because documents refer to it. Add another relation, and delete this
+        one.`]
+      : []),
+    ...(mappedBy ? [t`The kind of relation is set by the other side, ${target}.${mappedBy}. Change it there.`] : []),
+    ...(type === "component"
+      ? [t`The component ${component} can't be changed, because values belong to it. Add another attribute, and delete
+        this one.`]
+      : []),
+    ...(type === "dynamiczone"
+      ? [t`A dynamic zone can't become another type, because each entry has its own component.`] : []),
+    ...(type === "password" ? [t`A password can't become another type, because only its hash is stored.`] : []),
+    ...(schema.localized && (type === "relation" || type === "uid")
+      ? [t`Attributes of this type always have another value in each locale.`] : []),
+  ];
 }
 
 /**
@@ -70,107 +100,57 @@ function Links({ schemas, values, set }) {
   const types = schemas.filter(({ kind }) => kind !== "component").map(({ uid }) => uid);
   const components = schemas.filter(({ kind }) => kind === "component").map(({ uid }) => uid);
   if (values.type === "relation") {
-    return html`<${Choice} ...${input} name="relation" label="Kind of relation" choices=${RELATIONS} />
-      <${Choice} ...${input} name="target" label="Target" choices=${types} />
-      <${Input} ...${input} name="inversedBy" label="Attribute on the other side"
-        hint="Leave this empty if the target should not show the relation." />`;
+    return html`<${Choice} ...${input} name="relation" label=${t`Kind of relation`} choices=${RELATIONS} />
+      <${Choice} ...${input} name="target" label=${t`Target`} choices=${types} />
+      <${Input} ...${input} name="inversedBy" label=${t`Attribute on the other side`}
+        hint=${t`Leave this empty if the target should not show the relation.`} />`;
   }
   if (values.type === "component") {
-    return html`<${Choice} ...${input} name="component" label="Component" choices=${components} />
-      <${Flag} ...${input} name="repeatable" label="List of components" />`;
+    return html`<${Choice} ...${input} name="component" label=${t`Component`} choices=${components} />
+      <${Flag} ...${input} name="repeatable" label=${t`List of components`} />`;
   }
-  if (values.type === "dynamiczone") {
-    return html`<fieldset class="types-group"><legend class="field-label">Components</legend>
-      ${components.map((uid) => html`<${Flag} key=${uid} values=${values.components ?? {}} name=${uid} label=${uid}
-        set=${(/** @type {Values} */ part) => set({ components: { ...values.components, ...part } })} />`)}
-    </fieldset>`;
-  }
-  return values.type === "media" && html`<${Flag} ...${input} name="multiple" label="Several files" />`;
+  return values.type === "media" && html`<${Flag} ...${input} name="multiple" label=${t`Several files`} />`;
 }
 
-/** @param {{schema: Schema, old?: Attribute, values: Values, set: (part: Values) => void}} props */
-function Options({ schema, old, values, set }) {
+/** @param {{schema: Schema, schemas: Schema[], old?: Attribute, values: Values, set: (part: Values) => void}} props */
+function Options({ schema, schemas, old, values, set }) {
   const input = { values, set };
   const type = typeOf(values);
   const isConverted = old !== undefined && old.type !== type;
-  const mayLocalize = !old && schema.localized && type !== "relation" && type !== "uid";
-  return html`
-    ${type === "enumeration" && html`<${Input} ...${input} name="enum" label="Values, one a line" lines
-      required=${!isConverted} hint=${isConverted ? "If this is empty, the values of all documents are used." : ""} />`}
-    ${type === "uid" && html`<${Choice} ...${input} name="targetField" label="Derived from"
-      choices=${["", ...Object.keys(schema.attributes)]} />`}
-    ${TEXT.includes(type) && html`<${Input} ...${input} name="maxLength" label="Maximum length" type="number"
-      min="1" />`}
-    ${NUMBER.includes(type) && html`<${Input} ...${input} name="min" label="Minimum" type="number" step="any" />
-      <${Input} ...${input} name="max" label="Maximum" type="number" step="any" />`}
-    <${Flag} ...${input} name="required" label="Required" />
-    ${SCALARS.includes(type) && html`<${Flag} ...${input} name="unique" label="Unique" />`}
-    <${Flag} ...${input} name="private" label="Private" />
-    ${mayLocalize && html`<${Flag} ...${input} name="localized" label="Another value in each locale" />`}`;
-}
-
-// --- values and changes ---------------------------------------------------------------------------
-
-/** @param {Attribute} old @param {string} name @returns {Values} */
-function valuesOf(old, name) {
-  return { ...old, name, word: wordOf(old), enum: old.enum?.join("\n") ?? "", components: undefined };
-}
-
-/** Return the word that `retype` uses for the type of an attribute. @param {Attribute} attribute */
-function wordOf({ type, relation, multiple, repeatable }) {
-  if (type === "relation") return relation ?? "";
-  if (type === "media" || type === "component") return multiple || repeatable ? "many" : "one";
-  return type;
-}
-
-/** Return the type of the attribute after the changes. @param {Values} values @returns {string} */
-const typeOf = (values) => (SCALARS.includes(values.word) ? values.word : values.type);
-
-/** Return the options that the dialog can change. @param {Values} values @returns {Values} */
-function optionsOf(values) {
-  const type = typeOf(values);
-  const number = (/** @type {any} */ text) => (text === "" || text == null ? null : Number(text));
-  const lines = String(values.enum ?? "").split("\n").map((line) => line.trim()).filter(Boolean);
-  return {
-    ...(type === "enumeration" ? { enum: lines } : {}),
-    ...(type === "uid" ? { targetField: values.targetField || null } : {}),
-    ...(TEXT.includes(type) ? { maxLength: number(values.maxLength) } : {}),
-    ...(NUMBER.includes(type) ? { min: number(values.min), max: number(values.max) } : {}),
-    required: values.required || null,
-    ...(SCALARS.includes(type) ? { unique: values.unique || null } : {}),
-    private: values.private || null,
+  const mayLocalize = schema.localized && type !== "relation" && type !== "uid";
+  const isCount = type === "dynamiczone" || type === "component";
+  const ofNumber = { type: "number", ...(isCount ? { min: "0" } : { step: "any" }) };
+  const lines = String(values.enum ?? "").split("\n").filter(Boolean);
+  /** @type {Record<string, any>} */
+  const shown = {
+    components: html`<${Components} schemas=${schemas} ...${input} />`,
+    enum: html`<${Input} ...${input} name="enum" label=${t`Values, one a line`} lines required=${!isConverted}
+      hint=${isConverted ? t`If this is empty, the values of all documents are used.` : ""} />`,
+    targetField: html`<${Choice} ...${input} name="targetField" label=${t`Derived from`}
+      choices=${["", ...Object.keys(schema.attributes)]} />`,
+    minLength: html`<${Input} ...${input} name="minLength" label=${t`Minimum length`} type="number" min="1" />`,
+    maxLength: html`<${Input} ...${input} name="maxLength" label=${t`Maximum length`} type="number" min="1" />`,
+    regex: html`<${Input} ...${input} name="regex" label=${t`Regular expression`}
+      hint=${t`The whole text does not have to match. Use ^ and $ for this.`} />`,
+    min: html`<${Input} ...${input} name="min" label=${t`Minimum`} ...${ofNumber} />`,
+    max: html`<${Input} ...${input} name="max" label=${t`Maximum`} ...${ofNumber} />`,
+    default: type === "boolean" || type === "enumeration"
+      ? html`<${Choice} ...${input} name="default" label=${t`Default`}
+          choices=${["", ...(type === "boolean" ? ["true", "false"] : lines)]} />`
+      : html`<${Input} ...${input} name="default" label=${t`Default`} />`,
+    required: html`<${Flag} ...${input} name="required" label=${t`Required`} />`,
+    unique: html`<${Flag} ...${input} name="unique" label=${t`Unique`} />`,
+    private: html`<${Flag} ...${input} name="private" label=${t`Private`} />`,
   };
+  return html`${optionNamesOf(values).map((name) => html`<div key=${name}>${shown[name]}</div>`)}
+    ${mayLocalize && html`<${Flag} ...${input} name="localized" label=${t`Another value in each locale`} />`}`;
 }
 
-/** @param {Schema} schema @param {Values} values @returns {import("./schemas.js").Change} */
-function addition(schema, values) {
-  const { type, relation = RELATIONS[0], target, inversedBy, component, repeatable, components, multiple } = values;
-  const links = {
-    relation: { relation, target, inversedBy: inversedBy || null },
-    component: { component, repeatable: repeatable || null },
-    dynamiczone: { components: Object.keys(components ?? {}).filter((uid) => components[uid]) },
-    media: { multiple: multiple || null },
-  }[/** @type {string} */ (type)];
-  const i18n = values.localized ? { pluginOptions: { i18n: { localized: true } } } : {};
-  const all = { type, ...links, ...optionsOf(values), ...i18n };
-  const definition = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null));
-  return { operation: "add", attribute: `${schema.name}.${values.name}`, definition };
-}
-
-/**
- * @param {Schema} schema @param {string} name @param {Attribute} old @param {Values} values
- * @returns {import("./schemas.js").Change[]}
- */
-function changesOf(schema, name, old, values) {
-  const attribute = `${schema.name}.${name}`;
-  const before = optionsOf({ ...valuesOf(old, name), word: values.word });
-  const isSame = (/** @type {string} */ key, /** @type {any} */ value) => {
-    return JSON.stringify(before[key]) === JSON.stringify(value);
-  };
-  const options = Object.fromEntries(Object.entries(optionsOf(values)).filter(([key, value]) => !isSame(key, value)));
-  return [
-    ...(values.word === wordOf(old) ? [] : [{ operation: "retype", attribute, type: values.word }]),
-    ...(Object.keys(options).length ? [{ operation: "options", attribute, options }] : []),
-    ...(values.name === name ? [] : [{ operation: "rename", attribute, to: values.name }]),
-  ];
+/** @param {{schemas: Schema[], values: Values, set: (part: Values) => void}} props */
+function Components({ schemas, values, set }) {
+  const components = schemas.filter(({ kind }) => kind === "component").map(({ uid }) => uid);
+  return html`<fieldset class="types-group"><legend class="field-label">${t`Components`}</legend>
+    ${components.map((uid) => html`<${Flag} key=${uid} values=${values.components ?? {}} name=${uid} label=${uid}
+      set=${(/** @type {Values} */ part) => set({ components: { ...values.components, ...part } })} />`)}
+  </fieldset>`;
 }

@@ -1,5 +1,6 @@
 /** Labelled inputs of the dialogs. Each one edits the value with its name. */
 
+import { t } from "../language.js";
 import { html, useEffect } from "../vendor/preact.js";
 
 /**
@@ -38,7 +39,7 @@ export function Choice({ values, set, name, label, choices }) {
     <label class="field-label" for=${id}>${label}</label>
     <select class="select" id=${id} value=${value} required=${!choices.includes("")}
       onChange=${(/** @type {any} */ event) => set({ [name]: event.currentTarget.value })}>
-      ${choices.map((choice) => html`<option key=${choice} value=${choice}>${choice || "None"}</option>`)}
+      ${choices.map((choice) => html`<option key=${choice} value=${choice}>${choice || t`None`}</option>`)}
     </select>
   </p>`;
 }

@@ -9,14 +9,14 @@
 import { useStudio } from "../context.js";
 import { Dialog } from "../dialog.js";
 import { Differences } from "../file/diff.js";
+import { counted, plural, t } from "../language.js";
 import { Loading } from "../states.js";
-import { counted } from "../text.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { Flag, Input } from "./inputs.js";
 import { makeChanges, planChanges } from "./schemas.js";
 
-const CHANGED = "Content types or documents have changed meanwhile. This is the new plan; check it again.";
-const LOST_ANSWER = "The server did not answer, so the change may have been made or not. Check again.";
+const CHANGED = t`Content types or documents have changed meanwhile. This is the new plan; check it again.`;
+const LOST_ANSWER = t`The server did not answer, so the change may have been made or not. Check again.`;
 
 /**
  * @param {{title: string, changes: import("./schemas.js").Change[], close: () => void,
@@ -66,24 +66,28 @@ export function PlanDialog({ title, changes, close, done, reload }) {
   const { branch } = model.version;
   return html`<${Dialog} label=${title} close=${close} class="is-wide">
     <h2 class="dialog-title">${title}</h2>
-    <p class="hint">${branch ? `This changes the branch ${branch}.` : "This changes the live site."}</p>
-    ${busy && !plan && html`<${Loading} label="Planning" />`}
+    <p class="hint">${branch ? t`This changes the branch ${branch}.` : t`This changes the live site.`}</p>
+    ${busy && !plan && html`<${Loading} label=${t`Planning`} />`}
     <p class="field-error types-problem" role="alert">${problem}</p>
     ${plan && html`<${Effects} plan=${plan} />
-      <div class="review" tabindex="0" role="region" aria-label="Changed lines">
+      <div class="review" tabindex="0" role="region" aria-label=${t`Changed lines`}>
         <${Differences} files=${plan.files} /></div>
-      ${plan.total > plan.files.length && html`<p>And ${counted(plan.total - plan.files.length)} more files.</p>`}
-      ${plan.total === 0 && html`<p>This changes nothing.</p>`}
+      ${plan.total > plan.files.length && html`<p>${plural(plan.total - plan.files.length, {
+        one: "And {0} more file.", other: "And {0} more files.",
+      })}</p>`}
+      ${plan.total === 0 && html`<p>${t`This changes nothing.`}</p>`}
       ${lost > 0 && html`<${Flag} values=${values} set=${set} name="lossy"
-        label=${`Lose ${counted(lost)} ${lost === 1 ? "value" : "values"}`} />`}
+        label=${plural(lost, { one: "Lose {0} value", other: "Lose {0} values" })} />`}
       ${deleted > 0 && html`<${Input} values=${values} set=${set} name="deleted" inputmode="numeric"
-        label=${`To delete ${filesOf(deleted)}, type ${deleted}`} />`}`}
+        label=${plural(deleted, {
+          one: "To delete {0} document file, type {1}", other: "To delete {0} document files, type {1}",
+        }, deleted)} />`}`}
     <div class="dialog-actions">
-      <button class="button" type="button" onClick=${close}>Cancel</button>
+      <button class="button" type="button" onClick=${close}>${t`Cancel`}</button>
       ${!plan && !busy
-        ? html`<button class="button primary" type="button" onClick=${again}>Check again</button>`
+        ? html`<button class="button primary" type="button" onClick=${again}>${t`Check again`}</button>`
         : html`<button class="button primary" type="button" disabled=${busy || !plan?.total || !isAllowed}
-            onClick=${apply}>Apply</button>`}
+            onClick=${apply}>${t`Apply`}</button>`}
     </div>
   <//>`;
 }
@@ -99,22 +103,21 @@ function deletedBy(changes, plan) {
   }, 0);
 }
 
-/** @param {number} count */
-const filesOf = (count) => (count === 1 ? "1 document file" : `${counted(count)} document files`);
-
 /** @param {{plan: import("./schemas.js").Plan}} props */
 function Effects({ plan }) {
   const documents = plan.changes.reduce((sum, step) => sum + step.documents, 0);
   /** @type {[string, string[]][]} */
   const groups = [
-    ["Also", plan.changes.flatMap(({ notes }) => notes)],
-    ["Problems afterwards", plan.changes.flatMap(({ warnings }) => warnings)],
-    ["What is lost", plan.changes.flatMap(({ losses, lost }) => {
+    [t`Also`, plan.changes.flatMap(({ notes }) => notes)],
+    [t`Problems afterwards`, plan.changes.flatMap(({ warnings }) => warnings)],
+    [t`What is lost`, plan.changes.flatMap(({ losses, lost }) => {
       const more = lost - losses.length;
-      return more ? [...losses, `And ${counted(more)} more`] : losses;
+      return more ? [...losses, t`And ${counted(more)} more`] : losses;
     })],
   ];
-  return html`<p>${documents === 1 ? "1 document file changes." : `${counted(documents)} document files change.`}</p>
+  return html`<p>${plural(documents, {
+      one: "{0} document file changes.", other: "{0} document files change.",
+    })}</p>
     ${groups.filter(([, lines]) => lines.length).map(([label, lines]) => html`<div key=${label}
       class="notice types-effects">
       <h3 class="field-label">${label}</h3>

@@ -1,6 +1,7 @@
 /** A picture of how a content type or component is connected to others. Each of them is a link in the picture. */
 
 import { addressTo } from "../addresses.js";
+import { t } from "../language.js";
 import { Link } from "../router.js";
 import { html } from "../vendor/preact.js";
 import { shortName } from "./schemas.js";
@@ -28,7 +29,7 @@ function connectionsOf(schema, schemas) {
     for (const [name, attribute] of Object.entries(other.attributes)) {
       const { target, component, components, inversedBy, mappedBy } = attribute;
       const leads = [target, component, ...(components ?? [])].includes(schema.uid);
-      if (leads && other !== schema && !inversedBy && !mappedBy) found.push({ uid: other.uid, text: `${name} of it` });
+      if (leads && other !== schema && !inversedBy && !mappedBy) found.push({ uid: other.uid, text: t`${name} of it` });
     }
   }
   return found;
@@ -37,11 +38,11 @@ function connectionsOf(schema, schemas) {
 /** @param {{schema: Schema, schemas: Schema[]}} props */
 export function Relations({ schema, schemas }) {
   const connections = connectionsOf(schema, schemas);
-  if (!connections.length) return html`<p class="hint">It is not connected to other types.</p>`;
+  if (!connections.length) return html`<p class="hint">${t`It is not connected to other types.`}</p>`;
   const height = connections.length * ROW;
   const middle = height / 2;
   return html`<svg class="types-picture" viewBox=${`0 0 ${WIDTH} ${height}`} role="group"
-    aria-label=${`Connections of ${schema.label}`}>
+    aria-label=${t`Connections of ${schema.label}`}>
     ${connections.map(({ text }, index) => {
       const y = index * ROW + ROW / 2;
       const line = `M ${BOX} ${middle} C 132 ${middle} 114 ${y} 136 ${y} H ${WIDTH - BOX}`;

@@ -1,6 +1,7 @@
 /** The schemas of the site, as content types and components, and requests that change them. */
 
 import { ask } from "../api.js";
+import { plural, t } from "../language.js";
 import { UNDOABLE } from "../undo/undo.js";
 
 const CHANGES = "api/content-type-builder/changes";
@@ -117,17 +118,18 @@ export function mayChangeTypes(model) {
 export function describe(attribute) {
   const { type, relation, target, component, components, multiple, repeatable, maxLength, pluginOptions } = attribute;
   const kind = {
-    relation: `relation, ${relation}${target ? ` to ${shortName(target)}` : ""}`,
-    component: `${repeatable ? "list of components" : "component"} ${component}`,
-    dynamiczone: `dynamic zone of ${components?.join(", ")}`,
-    media: multiple ? "media files" : "media file",
-    enumeration: `one of ${attribute.enum?.join(", ")}`,
+    relation: target ? t`relation, ${relation} to ${shortName(target)}` : t`relation, ${relation}`,
+    component: repeatable ? t`list of components ${component}` : t`component ${component}`,
+    dynamiczone: t`dynamic zone of ${components?.join(", ")}`,
+    media: multiple ? t`media files` : t`media file`,
+    enumeration: t`one of ${attribute.enum?.join(", ")}`,
   }[type] ?? type;
-  const flags = /** @type {const} */ (["required", "unique", "private"]).filter((flag) => attribute[flag]);
   const more = [
-    ...flags,
-    ...(pluginOptions?.i18n?.localized ? ["localized"] : []),
-    ...(maxLength ? [`at most ${maxLength} characters`] : []),
+    ...(attribute.required ? [t`required`] : []),
+    ...(attribute.unique ? [t`unique`] : []),
+    ...(attribute.private ? [t`private`] : []),
+    ...(pluginOptions?.i18n?.localized ? [t`localized`] : []),
+    ...(maxLength ? [plural(maxLength, { one: "at most {0} character", other: "at most {0} characters" })] : []),
   ];
   return [kind, ...more].join(", ");
 }

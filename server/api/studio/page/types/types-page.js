@@ -3,6 +3,7 @@
 import { addressTo } from "../addresses.js";
 import { useStudio } from "../context.js";
 import { Sortable } from "../form/sortable.js";
+import { t } from "../language.js";
 import { navigate } from "../router.js";
 import { useHeading } from "../site/heading.js";
 import { Empty, Failure, Loading } from "../states.js";
@@ -12,7 +13,7 @@ import { html, useEffect, useState } from "../vendor/preact.js";
 import { AttributeDialog } from "./attribute-dialog.js";
 import { PlanDialog } from "./plan-dialog.js";
 import { Relations } from "./relations.js";
-import { NewComponent, NewType, RenameSchema } from "./schema-dialogs.js";
+import { NewComponent, NewType, RenameSchema, SchemaOptions } from "./schema-dialogs.js";
 import { deletionOf, describe, loadSchemas, mayChangeTypes } from "./schemas.js";
 
 /**
@@ -20,12 +21,12 @@ import { deletionOf, describe, loadSchemas, mayChangeTypes } from "./schemas.js"
  * @typedef {{title: string, changes: import("./schemas.js").Change[]}} Review
  */
 
-const KINDS = { collectionType: "collection", singleType: "single document", component: "component" };
+const KINDS = { collectionType: t`collection`, singleType: t`single document`, component: t`component` };
 
 /** @param {{params: URLSearchParams}} props */
 export function TypesPage({ params }) {
   const { model, reload: reloadModel } = useStudio();
-  useHeading(model, "Content types");
+  useHeading(model, t`Content types`);
   const may = model.mayServed("content-type", "find");
   const { at, branch } = model.version;
   const { value, error, retry, reload } = useRequest(may ? `schemas ${at || branch}` : "", loadSchemas);
@@ -49,26 +50,26 @@ export function TypesPage({ params }) {
     const named = change?.operation.startsWith("rename-") ? change.to
       : change?.operation.startsWith("add-") ? change.type ?? change.component : "";
     setReview(null);
-    offerUndo("The change was made.", undo ? [undo] : [], () => void refresh());
+    offerUndo(t`The change was made.`, undo ? [undo] : [], () => void refresh());
     if (named) navigate(addressTo("types", {}, { type: named }));
   };
   return html`<div class="page site-page types-page">
     <header class="page-head">
-      <h1 tabindex="-1">Content types</h1>
+      <h1 tabindex="-1">${t`Content types`}</h1>
       ${mayChange && value && html`<button class="button" type="button"
-          onClick=${() => setCreating("type")}>New type</button>
-        <button class="button" type="button" onClick=${() => setCreating("component")}>New component</button>`}
+          onClick=${() => setCreating("type")}>${t`New type`}</button>
+        <button class="button" type="button" onClick=${() => setCreating("component")}>${t`New component`}</button>`}
     </header>
-    ${!may && html`<${Empty} title="Your role can't see content types">
-      An administrator can grant it with content-type: [find, write] and source: [read].<//>`}
+    ${!may && html`<${Empty} title=${t`Your role can't see content types`}>
+      ${t`An administrator can grant it with content-type: [find, write] and source: [read].`}<//>`}
     ${may && !value && error && html`<${Failure} error=${error} again=${retry} />`}
     ${may && !value && !error && html`<${Loading} />`}
     ${schema && html`<${Chooser} schemas=${schemas} schema=${schema} />
       <${SchemaView} key=${schema.uid} schema=${schema} schemas=${schemas} mayChange=${mayChange} start=${start} />`}
     ${creating === "type" && html`<${NewType} close=${() => setCreating("")}
-      review=${(/** @type {any} */ changes) => start({ title: "Create the content type?", changes })} />`}
-    ${creating === "component" && html`<${NewComponent} close=${() => setCreating("")}
-      review=${(/** @type {any} */ changes) => start({ title: "Create the component?", changes })} />`}
+      review=${(/** @type {any} */ changes) => start({ title: t`Create the content type?`, changes })} />`}
+    ${creating === "component" && html`<${NewComponent} schemas=${schemas} close=${() => setCreating("")}
+      review=${(/** @type {any} */ changes) => start({ title: t`Create the component?`, changes })} />`}
     ${review && html`<${PlanDialog} ...${review} close=${() => setReview(null)} done=${done} reload=${reload} />`}
   </div>`;
 }
@@ -76,11 +77,11 @@ export function TypesPage({ params }) {
 /** @param {{schemas: Schema[], schema: Schema}} props */
 function Chooser({ schemas, schema }) {
   const groups = [
-    { label: "Content types", shown: schemas.filter(({ kind }) => kind !== "component") },
-    { label: "Components", shown: schemas.filter(({ kind }) => kind === "component") },
+    { label: t`Content types`, shown: schemas.filter(({ kind }) => kind !== "component") },
+    { label: t`Components`, shown: schemas.filter(({ kind }) => kind === "component") },
   ];
   return html`<p class="field">
-    <label class="field-label" for="types-shown">Content type or component</label>
+    <label class="field-label" for="types-shown">${t`Content type or component`}</label>
     <select class="select" id="types-shown" value=${schema.name}
       onChange=${(/** @type {any} */ event) => navigate(addressTo("types", {}, { type: event.currentTarget.value }))}>
       ${groups.filter(({ shown }) => shown.length).map(({ label, shown }) => html`<optgroup key=${label} label=${label}>
@@ -95,7 +96,7 @@ function SchemaView({ schema, schemas, mayChange, start }) {
   const written = Object.keys(schema.attributes);
   const [names, setNames] = useState(written);
   const [editing, setEditing] = useState(/** @type {string | null} */ (null));
-  const [renaming, setRenaming] = useState(false);
+  const [dialog, setDialog] = useState(/** @type {"" | "options" | "rename"} */ (""));
   useEffect(() => setNames(written), [written.join()]);
   const isComponent = schema.kind === "component";
   const isMoved = names.join() !== written.join();
@@ -104,20 +105,26 @@ function SchemaView({ schema, schemas, mayChange, start }) {
     const removed = names.find((name) => !next.includes(name));
     if (!removed) return setNames(next);
     const change = { operation: "drop", attribute: `${schema.name}.${removed}` };
-    return start({ title: `Delete ${removed}?`, changes: [change] });
+    return start({ title: t`Delete ${removed}?`, changes: [change] });
   };
-  const facts = [KINDS[schema.kind], ...(schema.drafts ? ["drafts"] : []), ...(schema.localized ? ["localized"] : [])];
+  const facts = [
+    KINDS[schema.kind],
+    ...(schema.drafts ? [t`drafts`] : []),
+    ...(schema.localized ? [t`localized`] : []),
+  ];
   return html`<section aria-labelledby="types-heading" class="types-schema">
     <div class="types-head">
       <h2 id="types-heading">${schema.label}</h2>
-      ${mayChange && html`<button class="button" type="button" onClick=${() => setRenaming(true)}>
-          Rename ${schema.label}</button>
+      ${mayChange && html`<button class="button" type="button" onClick=${() => setDialog("options")}>
+          ${t`Options of ${schema.label}`}</button>
+        <button class="button" type="button" onClick=${() => setDialog("rename")}>
+          ${t`Rename ${schema.label}`}</button>
         <button class="button" type="button"
           onClick=${() => start({ title: `Delete ${schema.label}?`, changes: deletionOf(schema, schemas) })}>
-          Delete ${schema.label}</button>`}
+          ${t`Delete ${schema.label}`}</button>`}
     </div>
     <p class="hint"><code>${schema.uid}</code>, ${facts.join(", ")}</p>
-    <h3>Attributes</h3>
+    <h3>${t`Attributes`}</h3>
     ${mayChange
       ? html`<${Sortable} id="types-attributes" items=${names} keyOf=${(/** @type {string} */ name) => name}
           nameOf=${(/** @type {string} */ name) => name} change=${arrange}>
@@ -125,25 +132,30 @@ function SchemaView({ schema, schemas, mayChange, start }) {
             edit=${() => setEditing(name)} />`}<//>`
       : html`<ul class="types-list">${written.map((name) => html`<li key=${name}>
           <${AttributeRow} name=${name} schema=${schema} /></li>`)}</ul>`}
-    ${!written.length && html`<p class="hint">No attributes yet.</p>`}
+    ${!written.length && html`<p class="hint">${t`No attributes yet.`}</p>`}
     ${mayChange && html`<div class="account-actions">
-      <button class="button primary" type="button" onClick=${() => setEditing("")}>Add attribute</button>
+      <button class="button primary" type="button" onClick=${() => setEditing("")}>${t`Add attribute`}</button>
       ${isMoved && html`<button class="button" type="button" onClick=${() => start({
         title: "Change the order?",
         changes: [{ operation: "reorder", type: schema.name, attributes: names }],
-      })}>Save the order</button>`}
+      })}>${t`Save the order`}</button>`}
     </div>`}
-    <h3>Connections</h3>
+    <h3>${t`Connections`}</h3>
     <${Relations} schema=${schema} schemas=${schemas} />
     ${editing !== null && html`<${AttributeDialog} schema=${schema} schemas=${schemas} name=${editing}
       close=${() => setEditing(null)} review=${(/** @type {any} */ changes) => {
         setEditing(null);
-        start({ title: editing ? `Change ${editing}?` : "Add the attribute?", changes });
+        start({ title: editing ? t`Change ${editing}?` : t`Add the attribute?`, changes });
       }} />`}
-    ${renaming && html`<${RenameSchema} schema=${schema} close=${() => setRenaming(false)}
+    ${dialog === "options" && html`<${SchemaOptions} schema=${schema} close=${() => setDialog("")}
       review=${(/** @type {any} */ changes) => {
-        setRenaming(false);
-        start({ title: `Rename ${schema.label}?`, changes });
+        setDialog("");
+        start({ title: t`Change ${schema.label}?`, changes });
+      }} />`}
+    ${dialog === "rename" && html`<${RenameSchema} schema=${schema} close=${() => setDialog("")}
+      review=${(/** @type {any} */ changes) => {
+        setDialog("");
+        start({ title: t`Rename ${schema.label}?`, changes });
       }} />`}
   </section>`;
 }
@@ -153,6 +165,6 @@ function AttributeRow({ name, schema, edit }) {
   const attribute = schema.attributes[name];
   return html`<span class="types-row"><strong>${name}</strong>
     <span class="hint">${attribute ? describe(attribute) : ""}</span>
-    ${edit && attribute && html`<button class="button" type="button" aria-label=${`Change ${name}`}
-      onClick=${edit}>Change</button>`}</span>`;
+    ${edit && attribute && html`<button class="button" type="button" aria-label=${t`Change ${name}`}
+      onClick=${edit}>${t`Change`}</button>`}</span>`;
 }
