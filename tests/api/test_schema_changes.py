@@ -350,6 +350,24 @@ def test_a_schema_change_is_undone_with_all_documents(api: Api, changes: list[di
     assert undo(api, answer).status == 404
 
 
+def test_a_document_that_was_added_after_the_plan_is_not_deleted_with_its_type(api: Api) -> None:
+    tag = plan(api, *DELETE).headers["ETag"]
+    write(api.root, {"content/notes/new.yaml": "title: New\n"})
+    before = files_of(api)
+    assert change(api, *DELETE, tag=tag, lossy=True).status == 412
+    assert files_of(api) == before
+    answer = undoable_change(api, *DELETE)
+    # The type exists again, with a document of its own.
+    write(
+        api.root,
+        {"content-types/note.yaml": NOTE.partition("  tag:")[0], "content/notes/a.yaml": "title: Mine\n"},
+    )
+    api.site.refresh()
+    before = files_of(api)
+    assert undo(api, answer).status == 409
+    assert files_of(api) == before
+
+
 def test_an_undo_keeps_what_was_saved_with_the_new_schema(api: Api) -> None:
     answer = undoable_change(api, RENAME)
     write(api.root, {"content/notes/new.yaml": "headline: New\n"})
