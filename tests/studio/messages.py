@@ -21,13 +21,13 @@ VISIBLE_PROPERTIES = "done|emptyText|heading|hint|label|legend|many|note|one|pla
 CODE_ELEMENTS = ("code", "kbd", "pre", "samp")
 # Not words: names of keys, of headers and of components. "" in a table of names is not shown either.
 NOT_WORDS = re.compile(
-    r"(?:Mod|Alt|Shift|Ctrl|Control|Meta|Escape|Tab|Enter)(?:[-+]\S+)*|[A-Z][a-z]+(?:-[A-Z][a-z]+)+|(?:[A-Z][a-z]+){2,}"
-    r"|noopener noreferrer|allow-scripts .*|Desktop|null|JSON|Markdown|PDF|English|Deutsch|site\.yaml"
+    r"(?:Mod|Alt|Shift|Ctrl|Control|Meta|Escape|Tab|Enter)(?:[-+]\S*)*|[A-Z][a-z]+(?:-[A-Z][a-z]+)+|(?:[A-Z][a-z]+){2,}"
+    r"|noopener noreferrer| ?and ?|allow-scripts .*|Desktop|null|JSON|Markdown|PDF|English|Deutsch|site\.yaml"
     r"|bifolio\b.*|[a-z]+(?:, [a-z]+|\[\S+\]|, \[.+\])+"
 )
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 _CAPITAL = re.compile(r"[A-Z][a-z]")
-_PHRASE = re.compile(r"[A-Za-z’']{2,},? [A-Za-z]|[a-z]{2}\.( |$)")
+_PHRASE = re.compile(r"^\d* [a-z]{3}|[A-Za-z’']{2,},? [A-Za-z]|[a-z]{2}\.( |$)")
 _COMPARED = re.compile(r"(?:[=!]==?|\bcase|\bin)\s*$")
 _VISIBLE_PROPERTY = re.compile(rf"\b(?:{VISIBLE_PROPERTIES}):\s*$")
 _NOT_SHOWN_BEFORE = re.compile(
@@ -131,6 +131,7 @@ def _in_markup(template: Literal) -> Iterator[Unwrapped]:
     code = template.code
     for part in parts_of(template):
         text = code[part.start : part.end]
+        is_words = _LETTERS.search(text) and not NOT_WORDS.fullmatch(text.strip())
         if part.hole:
             is_shown = not part.attribute or VISIBLE_ATTRIBUTES.fullmatch(part.attribute)
             is_hidden = HIDDEN_ATTRIBUTES.fullmatch(part.attribute)
@@ -138,10 +139,9 @@ def _in_markup(template: Literal) -> Iterator[Unwrapped]:
             yield from _unwrapped(code, part.hole.literals, place)
         elif part.attribute:
             is_visible = VISIBLE_ATTRIBUTES.fullmatch(part.attribute)
-            is_words = _LETTERS.search(text) and not NOT_WORDS.fullmatch(text)
             if is_words and (is_visible or _looks_shown(part.attribute, text)):
                 yield Unwrapped(part.start, part.end, "attribute", text)
-        elif _LETTERS.search(text) and part.element not in CODE_ELEMENTS:
+        elif is_words and part.element not in CODE_ELEMENTS:
             yield Unwrapped(part.start, part.end, "content", text)
 
 
@@ -151,7 +151,7 @@ def _looks_shown(attribute: str, text: str) -> bool:
 
 def _is_shown(literal: Literal, place: str) -> bool:
     text = " ".join(literal.texts)
-    if not _LETTERS.search(text) or NOT_WORDS.fullmatch(text):
+    if not _LETTERS.search(text) or NOT_WORDS.fullmatch(text.strip()):
         return False
     if place == "hidden" or _COMPARED.search(literal.before):
         return False

@@ -1,6 +1,7 @@
 /** The page on which an invited user chooses a password. The code of the invitation is in the URL's fragment. */
 
 import { STUDIO } from "../base.js";
+import { t } from "../language.js";
 import { signIn } from "../session.js";
 import { SIGN_IN, clearMessage, showError, useMessage } from "../store/messages.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
@@ -15,7 +16,7 @@ export function InvitationPage() {
   const [name, setName] = useState("");
   const message = useMessage(SIGN_IN);
   useEffect(() => {
-    document.title = "Choose a password";
+    document.title = t`Choose a password`;
     history.replaceState(history.state, "", location.pathname);
   }, []);
   /** @param {SubmitEvent} event */
@@ -33,21 +34,22 @@ export function InvitationPage() {
     setName(answer.data.username);
     signIn(answer.data.username, password).then(
       () => location.assign(STUDIO),
-      (error) => showError(SIGN_IN, `Your password is saved, but you can't sign in here: ${error.message}.`),
+      (error) => showError(SIGN_IN, t`Your password is saved, but you can't sign in here: ${error.message}.`),
     );
   };
   return html`<div class="alone">
-    <h1 class="alone-title" tabindex="-1">Choose a password</h1>
-    ${name && html`<p class="notice" role="status">Your password is saved. Your user name is ${name}.</p>`}
-    ${!code && html`<p class="notice">This address has no invitation code. Open the link that you were given.</p>`}
+    <h1 class="alone-title" tabindex="-1">${t`Choose a password`}</h1>
+    ${name && html`<p class="notice" role="status">${t`Your password is saved. Your user name is ${name}.`}</p>`}
+    ${!code && html`<p class="notice">
+      ${t`This address has no invitation code. Open the link that you were given.`}</p>`}
     ${code && !name && html`<form class="stack" onSubmit=${choose}>
       <label class="field">
-        <span class="field-label">New password</span>
+        <span class="field-label">${t`New password`}</span>
         <input class="input" name="password" type="password" autocomplete="new-password" required autofocus
           minlength=${MIN_CHARS} aria-describedby="password-hint" />
-        <span class="hint" id="password-hint">At least ${MIN_CHARS} characters.</span>
+        <span class="hint" id="password-hint">${t`At least ${MIN_CHARS} characters.`}</span>
       </label>
-      <button class="button primary" disabled=${busy}>Save password</button>
+      <button class="button primary" disabled=${busy}>${t`Save password`}</button>
     </form>`}
     <p class="field-error" role="alert">${message.isError ? message.text : ""}</p>
   </div>`;

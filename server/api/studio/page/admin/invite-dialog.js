@@ -1,6 +1,7 @@
 /** The dialog that invites a user. It then shows the link with which the user chooses a password. */
 
 import { Dialog } from "../dialog.js";
+import { t } from "../language.js";
 import { clearMessage, showError, useMessage } from "../store/messages.js";
 import { html, useState } from "../vendor/preact.js";
 import { send, sentence } from "./requests.js";
@@ -30,37 +31,37 @@ export function InviteDialog({ roles, close, changed }) {
     changed();
   };
   if (invitation) {
-    return html`<${Dialog} label="Invitation" close=${close}>
-      <h2 class="dialog-title">${values.username} is invited</h2>
+    return html`<${Dialog} label=${t`Invitation`} close=${close}>
+      <h2 class="dialog-title">${t`${values.username} is invited`}</h2>
       <${InvitationLink} name=${values.username} email=${values.email} invitation=${invitation} />
       <div class="dialog-actions">
-        <button class="button primary" type="button" onClick=${close}>Done</button>
+        <button class="button primary" type="button" onClick=${close}>${t`Done`}</button>
       </div>
     <//>`;
   }
-  return html`<${Dialog} label="Invite user" close=${close}>
+  return html`<${Dialog} label=${t`Invite user`} close=${close}>
     <form class="stack" onSubmit=${invite}>
-      <h2 class="dialog-title">Invite user</h2>
+      <h2 class="dialog-title">${t`Invite user`}</h2>
       <p class="field">
-        <label class="field-label" for="invite-email">E-mail address</label>
+        <label class="field-label" for="invite-email">${t`E-mail address`}</label>
         <input class="input" id="invite-email" type="email" required autofocus autocomplete="off" value=${values.email}
           onInput=${(/** @type {any} */ event) => set({ email: event.currentTarget.value })} />
       </p>
       <p class="field">
-        <label class="field-label" for="invite-name">User name</label>
+        <label class="field-label" for="invite-name">${t`User name`}</label>
         <input class="input" id="invite-name" required minlength="3" maxlength="200" autocomplete="off"
           value=${values.username}
           onInput=${(/** @type {any} */ event) => set({ username: event.currentTarget.value })} />
       </p>
       <p class="field">
-        <label class="field-label" for="invite-role">Role</label>
+        <label class="field-label" for="invite-role">${t`Role`}</label>
         <${RoleSelect} id="invite-role" value=${values.role} roles=${roles}
           change=${(/** @type {string} */ role) => set({ role })} />
       </p>
       <p class="field-error" role="alert">${message.text}</p>
       <div class="dialog-actions">
-        <button class="button" type="button" onClick=${close}>Cancel</button>
-        <button class="button primary" type="submit" disabled=${busy}>Invite</button>
+        <button class="button" type="button" onClick=${close}>${t`Cancel`}</button>
+        <button class="button primary" type="submit" disabled=${busy}>${t`Invite`}</button>
       </div>
     </form>
   <//>`;
@@ -69,10 +70,10 @@ export function InviteDialog({ roles, close, changed }) {
 /** @param {{name: string, email: string, invitation: {link: string, sent: boolean}}} props */
 export function InvitationLink({ name, email, invitation }) {
   return html`<p>${invitation.sent
-      ? `The link was sent to ${email}. You can also copy it here.`
-      : `This site does not send e-mail. Copy the link and give it to ${name}.`}
-      ${" "}It works once, within a week, and is not shown again.</p>
-    <${Secret} label="Link" text=${invitation.link} />`;
+      ? t`The link was sent to ${email}. You can also copy it here.`
+      : t`This site does not send e-mail. Copy the link and give it to ${name}.`}
+      ${" "}${t`It works once, within a week, and is not shown again.`}</p>
+    <${Secret} label=${t`Link`} text=${invitation.link} />`;
 }
 
 /** @param {Record<string, boolean>} roles */

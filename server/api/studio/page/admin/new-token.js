@@ -2,6 +2,7 @@
 
 import { useStudio } from "../context.js";
 import { Dialog } from "../dialog.js";
+import { t } from "../language.js";
 import { clearMessage, showError, useMessage } from "../store/messages.js";
 import { labelOf } from "../text.js";
 import { html, useState } from "../vendor/preact.js";
@@ -9,7 +10,7 @@ import { actionLabel, send, sentence } from "./requests.js";
 import { Secret } from "./secret.js";
 
 const DIALOG = "new-token"; // the place of messages
-const LIFETIMES = [["30d", "30 days"], ["90d", "90 days"], ["1y", "One year"], ["", "Does not expire"]];
+const LIFETIMES = [["30d", t`30 days`], ["90d", t`90 days`], ["1y", t`One year`], ["", t`Does not expire`]];
 
 /** @param {{close: () => void, changed: () => void}} props */
 export function NewToken({ close, changed }) {
@@ -45,28 +46,29 @@ export function NewToken({ close, changed }) {
     changed();
   };
   if (secret) {
-    return html`<${Dialog} label="New token" close=${close}>
-      <h2 class="dialog-title">Token ${values.name}</h2>
-      <p>Copy the token now. It is not shown again.</p>
-      <${Secret} label="Token" text=${secret} />
-      <div class="dialog-actions"><button class="button primary" type="button" onClick=${close}>Done</button></div>
+    return html`<${Dialog} label=${t`New token`} close=${close}>
+      <h2 class="dialog-title">${t`Token ${values.name}`}</h2>
+      <p>${t`Copy the token now. It is not shown again.`}</p>
+      <${Secret} label=${t`Token`} text=${secret} />
+      <div class="dialog-actions"><button class="button primary" type="button" onClick=${close}>
+        ${t`Done`}</button></div>
     <//>`;
   }
-  return html`<${Dialog} label="New token" close=${close} class="is-wide">
+  return html`<${Dialog} label=${t`New token`} close=${close} class="is-wide">
     <form class="stack" onSubmit=${create}>
-      <h2 class="dialog-title">New token</h2>
+      <h2 class="dialog-title">${t`New token`}</h2>
       <p class="field">
-        <label class="field-label" for="token-name">Name</label>
+        <label class="field-label" for="token-name">${t`Name`}</label>
         <input class="input" id="token-name" required autofocus maxlength="100" autocomplete="off" value=${values.name}
           onInput=${(/** @type {any} */ event) => set({ name: event.currentTarget.value })} />
       </p>
       <p class="field">
-        <label class="field-label" for="token-type">May do</label>
+        <label class="field-label" for="token-type">${t`May do`}</label>
         <select class="select" id="token-type" value=${values.type}
           onChange=${(/** @type {any} */ event) => set({ type: event.currentTarget.value })}>
-          <option value="custom">What you choose below</option>
-          ${isOwner && html`<option value="read-only">Read all content, with drafts</option>`}
-          ${isOwner && html`<option value="full-access">Everything</option>`}
+          <option value="custom">${t`What you choose below`}</option>
+          ${isOwner && html`<option value="read-only">${t`Read all content, with drafts`}</option>`}
+          ${isOwner && html`<option value="full-access">${t`Everything`}</option>`}
         </select>
       </p>
       ${values.type === "custom" && html`<div class="permission-groups">
@@ -80,7 +82,7 @@ export function NewToken({ close, changed }) {
         </fieldset>`)}
       </div>`}
       <p class="field">
-        <label class="field-label" for="token-expires">Expires after</label>
+        <label class="field-label" for="token-expires">${t`Expires after`}</label>
         <select class="select" id="token-expires" value=${values.expires}
           onChange=${(/** @type {any} */ event) => set({ expires: event.currentTarget.value })}>
           ${LIFETIMES.map(([span, label]) => html`<option key=${span} value=${span}>${label}</option>`)}
@@ -88,11 +90,11 @@ export function NewToken({ close, changed }) {
       </p>
       <label class="permission-choice"><input type="checkbox" checked=${values.branchOnly}
         onChange=${(/** @type {any} */ event) => set({ branchOnly: event.currentTarget.checked })} />
-        Writes only to branches</label>
+        ${t`Writes only to branches`}</label>
       <p class="field-error" role="alert">${message.text}</p>
       <div class="dialog-actions">
-        <button class="button" type="button" onClick=${close}>Cancel</button>
-        <button class="button primary" type="submit" disabled=${busy}>Create token</button>
+        <button class="button" type="button" onClick=${close}>${t`Cancel`}</button>
+        <button class="button primary" type="submit" disabled=${busy}>${t`Create token`}</button>
       </div>
     </form>
   <//>`;

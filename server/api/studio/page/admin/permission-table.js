@@ -1,6 +1,7 @@
 /** The permissions of a role: a table of content types and actions, and lists of the other actions. */
 
 import { useStudio } from "../context.js";
+import { t } from "../language.js";
 import { labelOf } from "../text.js";
 import { html } from "../vendor/preact.js";
 import { actionLabel, isGranted } from "./requests.js";
@@ -8,20 +9,20 @@ import { actionLabel, isGranted } from "./requests.js";
 const ACTIONS = ["find", "findOne", "create", "update", "delete", "readDraft", "updateDraft"];
 /** Subjects that are not content types, with a sentence about each. */
 const OTHERS = /** @type {Record<string, string>} */ ({
-  upload: "Media",
-  user: "Users",
-  auth: "Sign-in",
-  role: "Roles",
-  token: "API tokens",
-  settings: "Settings",
-  branch: "Branches",
-  history: "History",
-  source: "Source files",
-  problems: "Problems",
-  redirects: "Redirects",
-  locale: "Locales",
-  "content-type": "Schemas",
-  metrics: "Metrics",
+  upload: t`Media`,
+  user: t`Users`,
+  auth: t`Sign-in`,
+  role: t`Roles`,
+  token: t`API tokens`,
+  settings: t`Settings`,
+  branch: t`Branches`,
+  history: t`History`,
+  source: t`Source files`,
+  problems: t`Problems`,
+  redirects: t`Redirects`,
+  locale: t`Locales`,
+  "content-type": t`Schemas`,
+  metrics: t`Metrics`,
 });
 
 /**
@@ -33,11 +34,11 @@ export function PermissionTable({ role, actions, mayUpdate, edits, toggle }) {
   const types = Object.keys(actions).filter((subject) => !(subject in OTHERS) || isType(model, subject));
   const others = Object.keys(OTHERS).filter((subject) => subject in actions && !isType(model, subject));
   const box = { role, mayUpdate, edits, toggle };
-  return html`<div class="permissions-scroll" tabindex="0" role="region" aria-label="Permissions for content">
+  return html`<div class="permissions-scroll" tabindex="0" role="region" aria-label=${t`Permissions for content`}>
     <table class="permissions">
-      <caption class="unseen">What the role ${role.name} may do with each content type</caption>
+      <caption class="unseen">${t`What the role ${role.name} may do with each content type`}</caption>
       <thead><tr>
-        <th scope="col">Content type</th>
+        <th scope="col">${t`Content type`}</th>
         ${ACTIONS.map((action) => html`<th key=${action} scope="col">${actionLabel(action)}</th>`)}
       </tr></thead>
       <tbody>
@@ -47,7 +48,7 @@ export function PermissionTable({ role, actions, mayUpdate, edits, toggle }) {
             ${actions[subject].includes(action) && hasDrafts(model, subject, action)
               ? html`<${Box} ...${box} subject=${subject} action=${action}
                   label=${`${actionLabel(action)}: ${nameOf(model, subject)}`} />`
-              : html`<span class="permissions-none" aria-label="Does not apply">–</span>`}
+              : html`<span class="permissions-none" aria-label=${t`Does not apply`}>–</span>`}
           </td>`)}
         </tr>`)}
       </tbody>
@@ -73,7 +74,7 @@ function Box({ role, subject, action, label, mayUpdate, edits, toggle }) {
   const granted = edits[key] ?? before;
   const may = mayUpdate && model.mayServed(subject, action);
   return html`<input type="checkbox" class=${granted === before ? "" : "is-changed"} aria-label=${label}
-    checked=${granted} disabled=${!may} title=${may || !mayUpdate ? "" : "You don't have this permission yourself"}
+    checked=${granted} disabled=${!may} title=${may || !mayUpdate ? "" : t`You don't have this permission yourself`}
     onChange=${(/** @type {any} */ event) => toggle(key, event.currentTarget.checked)} />`;
 }
 

@@ -1,6 +1,7 @@
 /** Requests about users, roles, tokens and settings, and the texts that several pages show about them. */
 
 import { ApiError, ask } from "../api.js";
+import { t } from "../language.js";
 import { ago, labelOf } from "../text.js";
 
 /**
@@ -54,21 +55,21 @@ export const ifMatch = (etag) => ({ "If-Match": etag });
 export const userPath = (id) => `users/${id}`;
 
 /** Return when a user was last active. @param {string | null} time */
-export const lastSeen = (time) => (time ? `Last seen ${ago(time)}` : "Never seen");
+export const lastSeen = (time) => (time ? t`Last seen ${ago(time)}` : t`Never seen`);
 
 /** The names of actions. Other actions are named by their words. */
 const ACTION_LABELS = /** @type {Record<string, string>} */ ({
-  find: "List",
-  findOne: "Open",
-  update: "Change",
-  destroy: "Delete",
-  readDraft: "See drafts",
-  updateDraft: "Change drafts",
-  me: "See own account",
-  updateMe: "Change own account",
-  callback: "Sign in",
-  getSessions: "See own sessions",
-  revokeSession: "End own sessions",
+  find: t`List`,
+  findOne: t`Open`,
+  update: t`Change`,
+  destroy: t`Delete`,
+  readDraft: t`See drafts`,
+  updateDraft: t`Change drafts`,
+  me: t`See own account`,
+  updateMe: t`Change own account`,
+  callback: t`Sign in`,
+  getSessions: t`See own sessions`,
+  revokeSession: t`End own sessions`,
 });
 
 /** @param {string} action */

@@ -3,13 +3,13 @@
 import { ask } from "../api.js";
 import { useStudio } from "../context.js";
 import { Dialog } from "../dialog.js";
+import { plural, t } from "../language.js";
 import { navigate } from "../router.js";
 import { addressTo } from "../addresses.js";
 import { useHeading } from "../site/heading.js";
 import { Empty, Failure, Loading } from "../states.js";
 import { PEOPLE, clearMessage, showError, showNotice, useMessage } from "../store/messages.js";
 import { useRequest } from "../store/requests.js";
-import { counted } from "../text.js";
 import { html, useState } from "../vendor/preact.js";
 import { PermissionTable } from "./permission-table.js";
 import { isGranted, sentence } from "./requests.js";
@@ -25,7 +25,7 @@ import { PeopleTabs } from "./tabs.js";
 /** @param {{params: URLSearchParams}} props */
 export function RolesPage({ params }) {
   const { model } = useStudio();
-  useHeading(model, "Roles");
+  useHeading(model, t`Roles`);
   const may = model.mayServed("role", "find");
   const { value, error, retry, reload } = useRequest(may ? "roles" : "", (signal) => ask("roles", { signal }));
   const message = useMessage(PEOPLE);
@@ -35,19 +35,19 @@ export function RolesPage({ params }) {
   const show = (/** @type {string} */ name) => navigate(addressTo("roles", {}, { role: name }));
   return html`<div class="page site-page people-page">
     <header class="page-head">
-      <h1 tabindex="-1">Roles</h1>
+      <h1 tabindex="-1">${t`Roles`}</h1>
       ${roles && model.mayServed("role", "update") && html`<button class="button" type="button"
-        onClick=${() => setCreating(true)}>New role</button>`}
+        onClick=${() => setCreating(true)}>${t`New role`}</button>`}
     </header>
     <${PeopleTabs} model=${model} current="roles" />
     <p class=${message.isError ? "field-error" : "site-told"} role=${message.isError ? "alert" : "status"}>
       ${message.text}</p>
-    ${!may && html`<${Empty} title="Your role can't see roles">
-      An administrator can grant it with role: [find].<//>`}
+    ${!may && html`<${Empty} title=${t`Your role can't see roles`}>
+      ${t`An administrator can grant it with role: [find].`}<//>`}
     ${may && !roles && error && html`<${Failure} error=${error} again=${retry} />`}
     ${may && !roles && !error && html`<${Loading} />`}
     ${value && roles && role && html`<p class="field roles-choice">
-      <label class="field-label" for="role">Role</label>
+      <label class="field-label" for="role">${t`Role`}</label>
       <select class="select" id="role" value=${role.name}
         onChange=${(/** @type {any} */ event) => show(event.currentTarget.value)}>
         ${roles.map((one) => html`<option key=${one.name} value=${one.name}>
@@ -98,26 +98,27 @@ function RoleForm({ role, actions, etag, reload }) {
     ? { path: `roles/${role.name}`, method: "DELETE" }
     : { path: `roles/${role.name}`, data: { permissions } };
   return html`
-    ${mayUpdate && !role.changeable && html`<p class="notice">This role can do things that you can't. You can change
-      only the permissions that you have yourself.</p>`}
+    ${mayUpdate && !role.changeable && html`<p class="notice">${t`This role can do things that you can't. You can change
+      only the permissions that you have yourself.`}</p>`}
     <${PermissionTable} role=${role} actions=${actions} edits=${edits} toggle=${toggle} mayUpdate=${mayUpdate} />
     <div class="save-bar">
       ${mayUpdate && html`<button class="button primary" type="button" disabled=${!changes.length}
-        onClick=${() => setReviewing("save")}>Review and save</button>
+        onClick=${() => setReviewing("save")}>${t`Review and save`}</button>
       <button class="button" type="button" disabled=${!changes.length}
-        onClick=${() => setEdits({})}>Undo changes</button>`}
+        onClick=${() => setEdits({})}>${t`Undo changes`}</button>`}
       <span role="status">${changes.length ? changesText(changes.length) : ""}</span>
       <${RolePreview} role=${role} />
       ${mayUpdate && !isBuiltIn && role.changeable && html`<button class="button" type="button"
-        disabled=${role.users > 0} title=${role.users ? `${usersText(role.users)}: give them another role first` : ""}
-        onClick=${() => setReviewing("delete")}>Delete role</button>`}
+        disabled=${role.users > 0} title=${role.users ? t`${usersText(role.users)}: give them another role first` : ""}
+        onClick=${() => setReviewing("delete")}>${t`Delete role`}</button>`}
     </div>
     ${reviewing && html`<${ReviewDialog} key=${reviewing} change=${change} etag=${etag} close=${() => setReviewing("")}
-      title=${reviewing === "delete" ? `Delete the role ${role.name}?` : `Change the role ${role.name}?`}
-      label=${reviewing === "delete" ? "Delete role" : "Save"} refused=${refused}
-      done=${() => done(`The role ${role.name} was ${reviewing === "delete" ? "deleted" : "changed"}.`)}
+      title=${reviewing === "delete" ? t`Delete the role ${role.name}?` : t`Change the role ${role.name}?`}
+      label=${reviewing === "delete" ? t`Delete role` : t`Save`} refused=${refused}
+      done=${() => done(reviewing === "delete" ? t`The role ${role.name} was deleted.`
+        : t`The role ${role.name} was changed.`)}
       note=${role.name === "public" && reviewing === "save"
-        ? html`<p>Everyone has this role, also without signing in.</p>` : null} />`}`;
+        ? html`<p>${t`Everyone has this role, also without signing in.`}</p>` : null} />`}`;
 }
 
 /**
@@ -129,32 +130,32 @@ function NewRole({ close, done, taken, etag, reload }) {
   const [reviewing, setReviewing] = useState(false);
   const [wrong, setWrong] = useState("");
   if (reviewing) {
-    return html`<${ReviewDialog} title=${`Create the role ${name}?`} label="Create" etag=${etag} close=${close}
+    return html`<${ReviewDialog} title=${t`Create the role ${name}?`} label=${t`Create`} etag=${etag} close=${close}
       change=${{ path: `roles/${encodeURIComponent(name)}`, data: { permissions: {} } }} done=${() => done(name)}
       refused=${async (/** @type {import("../api.js").ApiError} */ error) => {
         if (error.status === 412) await reload();
-        setWrong(error.status === 412 ? "Someone else has changed site.yaml meanwhile. Try again." : sentence(error));
+        setWrong(error.status === 412 ? t`Someone else has changed site.yaml meanwhile. Try again.` : sentence(error));
         setReviewing(false);
       }} />`;
   }
-  return html`<${Dialog} label="New role" close=${close}>
+  return html`<${Dialog} label=${t`New role`} close=${close}>
     <form class="stack" onSubmit=${(/** @type {Event} */ event) => {
       event.preventDefault();
       if (taken.includes(name)) setWrong(`There is already a role ${name}.`);
       else setReviewing(true);
     }}>
-      <h2 class="dialog-title">New role</h2>
+      <h2 class="dialog-title">${t`New role`}</h2>
       <p class="field">
-        <label class="field-label" for="role-name">Name</label>
+        <label class="field-label" for="role-name">${t`Name`}</label>
         <input class="input" id="role-name" required autofocus maxlength="50" pattern="[A-Za-z][A-Za-z0-9_\\-]*"
           autocomplete="off" value=${name} aria-describedby="role-hint role-error"
           onInput=${(/** @type {any} */ event) => setName(event.currentTarget.value)} />
-        <span class="hint" id="role-hint">Letters, digits, - and _, for example editor.</span>
+        <span class="hint" id="role-hint">${t`Letters, digits, - and _, for example editor.`}</span>
       </p>
       <p class="field-error" role="alert" id="role-error">${wrong}</p>
       <div class="dialog-actions">
-        <button class="button" type="button" onClick=${close}>Cancel</button>
-        <button class="button primary" type="submit">Continue</button>
+        <button class="button" type="button" onClick=${close}>${t`Cancel`}</button>
+        <button class="button primary" type="submit">${t`Continue`}</button>
       </div>
     </form>
   <//>`;
@@ -172,7 +173,7 @@ function withEdits(role, subject, actions, edits) {
 }
 
 /** @param {number} count */
-const usersText = (count) => (count === 1 ? "1 user" : `${counted(count)} users`);
+const usersText = (count) => plural(count, { one: "{0} user", other: "{0} users" });
 
 /** @param {number} count */
-const changesText = (count) => (count === 1 ? "1 change" : `${counted(count)} changes`);
+const changesText = (count) => plural(count, { one: "{0} change", other: "{0} changes" });

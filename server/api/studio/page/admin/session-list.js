@@ -1,6 +1,7 @@
 /** The sessions of a user, with buttons that end them. */
 
 import { ask } from "../api.js";
+import { t } from "../language.js";
 import { showError, useMessage } from "../store/messages.js";
 import { useRequest } from "../store/requests.js";
 import { ago, timestamp } from "../text.js";
@@ -21,20 +22,22 @@ export function SessionList({ path, name, changed }) {
     await reload();
     changed?.();
   };
-  return html`<section class="sessions" aria-label="Sessions">
-    <h3 class="sessions-title">Sessions</h3>
+  return html`<section class="sessions" aria-label=${t`Sessions`}>
+    <h3 class="sessions-title">${t`Sessions`}</h3>
     <p class="field-error" role="alert">${message.text || (error && !sessions ? sentence(error) : "")}</p>
-    ${sessions?.length === 0 && html`<p class="hint">No sessions are open in a browser.</p>`}
+    ${sessions?.length === 0 && html`<p class="hint">${t`No sessions are open in a browser.`}</p>`}
     ${sessions && sessions.length > 0 && html`<ul class="sessions-list">
       ${sessions.map((session) => html`<li key=${session.id} class="session">
-        <span>${session.deviceName ?? "Unknown device"}</span>
-        <span class="account-note">Signed in <time datetime=${session.loginAt} title=${timestamp(session.loginAt)}>
-          ${ago(session.loginAt)}</time></span>
+        <span>${session.deviceName ?? t`Unknown device`}</span>
+        <span class="account-note">
+          ${t`Signed in ${html`<time datetime=${session.loginAt} title=${timestamp(session.loginAt)}>
+            ${ago(session.loginAt)}</time>`}`}</span>
         <button class="button" type="button" onClick=${() => end(`${path}/${session.id}`)}>
-          End<span class="unseen"> the session on ${session.deviceName ?? "an unknown device"}</span></button>
+          ${t`End`}<span class="unseen">
+            ${" "}${t`the session on ${session.deviceName ?? t`an unknown device`}`}</span></button>
       </li>`)}
     </ul>`}
     <button class="button" type="button" onClick=${() => end(path)}>
-      Sign out everywhere<span class="unseen">: ${name}</span></button>
+      ${t`Sign out everywhere`}<span class="unseen">: ${name}</span></button>
   </section>`;
 }

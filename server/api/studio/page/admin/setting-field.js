@@ -1,5 +1,6 @@
 /** The field for one setting. */
 
+import { t } from "../language.js";
 import { html } from "../vendor/preact.js";
 
 /**
@@ -17,13 +18,13 @@ export function SettingField({ field, text, wrong, disabled, change }) {
     ${choices.length
       ? html`<select class="select" ...${common} aria-invalid=${wrong ? "true" : undefined}
           onChange=${(/** @type {any} */ event) => change(event.currentTarget.value)}>
-          <option value="">Default (${otherwise})</option>
+          <option value="">${t`Default (${otherwise})`}</option>
           ${choices.map((choice) => html`<option key=${choice} value=${choice}>${choice}</option>`)}
         </select>`
       : html`<input class="input" ...${common} placeholder=${otherwise} aria-invalid=${wrong ? "true" : undefined}
           autocomplete="off" spellcheck="false"
           onInput=${(/** @type {any} */ event) => change(event.currentTarget.value)} />`}
-    <span class="hint" id=${`${id}-hint`}>${isFixed ? "Has more options in site.yaml; change it there." : hint}</span>
+    <span class="hint" id=${`${id}-hint`}>${isFixed ? t`Has more options in site.yaml; change it there.` : hint}</span>
     ${wrong && html`<span class="field-error" id=${`${id}-error`}>${wrong}</span>`}
   </p>`;
 }

@@ -1,6 +1,7 @@
 /** Settings as texts in a form, and the values that these texts stand for. */
 
-import { labelOf } from "../text.js";
+import { t } from "../language.js";
+import { inSentence, labelOf } from "../text.js";
 
 /** The values of settings that are chosen from a list. */
 const CHOICES = /** @type {Record<string, string[]>} */ ({
@@ -35,7 +36,7 @@ export function fieldsOf(settings) {
  */
 function fieldOf(setting) {
   const { key, value, type } = setting;
-  const hint = `${setting.description}${setting.restart ? " A change requires a restart of the server." : ""}`;
+  const hint = `${setting.description}${setting.restart ? ` ${t`A change requires a restart of the server.`}` : ""}`;
   const isList = Array.isArray(value);
   const isFixed = value !== null && typeof value === "object" && !isList;
   const text = value === null || isFixed ? "" : isList ? value.join(", ") : String(value);
@@ -62,6 +63,6 @@ function labelFor(key) {
   const [last, section] = [parts[parts.length - 1], parts[parts.length - 2] ?? ""];
   const words = labelOf(last);
   return ["locales", "page_size", "limits", "events", "branches"].includes(section)
-    ? `${labelOf(section)}: ${words.toLowerCase()}`
+    ? `${labelOf(section)}: ${inSentence(words)}`
     : words;
 }

@@ -2,6 +2,7 @@
 
 import { ask } from "../api.js";
 import { useStudio } from "../context.js";
+import { t } from "../language.js";
 import { useHeading } from "../site/heading.js";
 import { Empty, Failure, Loading } from "../states.js";
 import { SETTINGS, clearMessage, showError, showNotice, useMessage } from "../store/messages.js";
@@ -14,28 +15,28 @@ import { SettingField } from "./setting-field.js";
 import { CHANGED_MEANWHILE, ReviewDialog } from "./site-file.js";
 
 const GROUPS = [
-  { title: "Site", keys: /^(name$|locales\.)/ },
+  { title: t`Site`, keys: /^(name$|locales\.)/ },
   { title: "API", keys: /^api\./ },
-  { title: "Sessions", keys: /^auth\./ },
-  { title: "Events and branches", keys: /^(events|branches)\./ },
+  { title: t`Sessions`, keys: /^auth\./ },
+  { title: t`Events and branches`, keys: /^(events|branches)\./ },
 ];
 
 export function SettingsPage() {
   const { model } = useStudio();
-  useHeading(model, "Settings");
+  useHeading(model, t`Settings`);
   const may = model.maySite("settings", "read");
   const { value, error, retry, reload } = useRequest(may ? "settings" : "", (signal) => ask("settings", { signal }));
   const message = useMessage(SETTINGS);
   return html`<div class="page site-page settings-page">
-    <header class="page-head"><h1 tabindex="-1">Settings</h1></header>
+    <header class="page-head"><h1 tabindex="-1">${t`Settings`}</h1></header>
     <p class=${message.isError ? "field-error" : "site-told"} role=${message.isError ? "alert" : "status"}>
       ${message.text}</p>
-    ${!may && html`<${Empty} title="Your role can't see settings">
-      An administrator can grant it with settings: [read, write].<//>`}
+    ${!may && html`<${Empty} title=${t`Your role can't see settings`}>
+      ${t`An administrator can grant it with settings: [read, write].`}<//>`}
     ${may && !value && error && html`<${Failure} error=${error} again=${retry} />`}
     ${may && !value && !error && html`<${Loading} />`}
-    ${value?.meta.problem && html`<p class="notice">site.yaml has an error, so the last good settings are in use:
-      ${" "}${value.meta.problem}</p>`}
+    ${value?.meta.problem && html`<p class="notice">
+      ${t`site.yaml has an error, so the last good settings are in use: ${value.meta.problem}`}</p>`}
     ${value && html`<${Forms} settings=${value.data} etag=${value.etag} reload=${reload} />`}
   </div>`;
 }
@@ -63,7 +64,7 @@ function Forms({ settings, etag, reload }) {
     if (first instanceof HTMLElement) first.focus();
   };
   const done = async () => {
-    const told = restart.length ? `Saved. Restart the server to apply: ${restart.join(", ")}.` : "Saved.";
+    const told = restart.length ? t`Saved. Restart the server to apply: ${restart.join(", ")}.` : t`Saved.`;
     setEdits({});
     setWrong({});
     await reload();
@@ -89,15 +90,16 @@ function Forms({ settings, etag, reload }) {
       </fieldset>`;
     })}
     ${mayWrite && html`<div class="save-bar">
-      <button class="button primary" type="submit" disabled=${!changed.length}>Review and save</button>
+      <button class="button primary" type="submit" disabled=${!changed.length}>${t`Review and save`}</button>
       <button class="button" type="button" disabled=${!changed.length}
-        onClick=${() => setEdits({})}>Undo changes</button>
-      <span role="status">${changed.length ? `${counted(changed.length)} changed` : ""}</span>
+        onClick=${() => setEdits({})}>${t`Undo changes`}</button>
+      <span role="status">${changed.length ? t`${counted(changed.length)} changed` : ""}</span>
     </div>`}
     <${Others} settings=${settings.filter(({ editable }) => !editable)} />
-    ${reviewing && html`<${ReviewDialog} title="Change settings?" change=${{ path: "settings", data }} etag=${etag}
+    ${reviewing && html`<${ReviewDialog} title=${t`Change settings?`} change=${{ path: "settings", data }} etag=${etag}
       close=${() => setReviewing(false)} done=${done} refused=${refused}
-      note=${restart.length ? html`<p>A restart of the server is needed for: ${restart.join(", ")}.</p>` : null} />`}
+      note=${restart.length ? html`<p>${t`A restart of the server is needed for: ${restart.join(", ")}.`}</p>` : null}
+        />`}
   </form>`;
 }
 
@@ -106,12 +108,14 @@ function Others({ settings }) {
   const shown = settings.filter((setting) => setting.set);
   if (!shown.length) return null;
   return html`<details class="settings-others">
-    <summary>Set in site.yaml only (${counted(shown.length)})</summary>
-    <p class="hint">These settings decide where data, e-mails or credentials go, so they are changed in the file.</p>
+    <summary>${t`Set in site.yaml only (${counted(shown.length)})`}</summary>
+    <p class="hint">
+      ${t`These settings decide where data, e-mails or credentials go, so they are changed in the file.`}</p>
     <dl>${shown.map((setting) => html`<div key=${setting.key}>
       <dt><code>${setting.key}</code></dt>
-      <dd>${setting.secret ? "Hidden, because it can contain a password" : shownValue(setting.value)}
-        <span class="hint"> ${setting.description}${setting.restart ? " A change requires a restart." : ""}</span></dd>
+      <dd>${setting.secret ? t`Hidden, because it can contain a password` : shownValue(setting.value)}
+        <span class="hint"> ${setting.description}
+          ${setting.restart ? ` ${t`A change requires a restart.`}` : ""}</span></dd>
     </div>`)}</dl>
   </details>`;
 }

@@ -7,6 +7,7 @@
 
 import { Dialog } from "../dialog.js";
 import { Differences } from "../file/diff.js";
+import { t } from "../language.js";
 import { Loading } from "../states.js";
 import { showError, useMessage } from "../store/messages.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
@@ -25,7 +26,7 @@ const DIALOG = "site-file"; // the place of messages
  * @param {{title: string, change: SiteFileChange, etag: string, close: () => void, done: (answer: any) => void,
  *   refused: (error: import("../api.js").ApiError) => void, label?: string, note?: any}} props
  */
-export function ReviewDialog({ title, change, etag, close, done, refused, label = "Save", note }) {
+export function ReviewDialog({ title, change, etag, close, done, refused, label = t`Save`, note }) {
   const [files, setFiles] = useState(/** @type {any[] | null} */ (null));
   const [busy, setBusy] = useState(false);
   const message = useMessage(DIALOG);
@@ -49,16 +50,16 @@ export function ReviewDialog({ title, change, etag, close, done, refused, label 
     <h2 class="dialog-title">${title}</h2>
     ${note}
     ${!files && html`<${Loading} />`}
-    ${files?.length === 0 && html`<p>This changes nothing in site.yaml.</p>`}
+    ${files?.length === 0 && html`<p>${t`This changes nothing in site.yaml.`}</p>`}
     ${files && files.length > 0 && html`<${Differences} files=${files} />`}
     <p class="field-error" role="alert">${message.text}</p>
     <div class="dialog-actions">
-      <button class="button" type="button" onClick=${close}>Cancel</button>
+      <button class="button" type="button" onClick=${close}>${t`Cancel`}</button>
       <button class="button primary" type="button" disabled=${busy || !files} onClick=${save}>${label}</button>
     </div>
   <//>`;
 }
 
 export const CHANGED_MEANWHILE =
-  "Someone else has changed site.yaml meanwhile. This page shows the new state, with your changes on top. " +
-  "Check them and save again.";
+  t`Someone else has changed site.yaml meanwhile. This page shows the new state, with your changes on top.
+    Check them and save again.`;

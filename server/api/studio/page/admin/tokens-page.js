@@ -3,6 +3,7 @@
 import { ask } from "../api.js";
 import { useStudio } from "../context.js";
 import { Question } from "../dialog.js";
+import { t } from "../language.js";
 import { useHeading } from "../site/heading.js";
 import { Empty, Failure, Loading } from "../states.js";
 import { PEOPLE, clearMessage, showError, showNotice, useMessage } from "../store/messages.js";
@@ -19,7 +20,7 @@ import { PeopleTabs } from "./tabs.js";
 
 export function TokensPage() {
   const { model } = useStudio();
-  useHeading(model, "API tokens");
+  useHeading(model, t`API tokens`);
   const may = model.maySite("token", "read");
   const { value, error, retry, reload } = useRequest(may ? "tokens" : "", (signal) => ask("tokens", { signal }));
   const [creating, setCreating] = useState(false);
@@ -32,48 +33,49 @@ export function TokensPage() {
     clearMessage(PEOPLE);
     const path = `tokens/${encodeURIComponent(name)}`;
     const answer = await send(path, { method: "DELETE" }, (refused) => showError(PEOPLE, sentence(refused)));
-    if (answer) showNotice(PEOPLE, `The token ${name} was revoked.`);
+    if (answer) showNotice(PEOPLE, t`The token ${name} was revoked.`);
     await reload();
   };
   return html`<div class="page site-page people-page">
     <header class="page-head">
-      <h1 tabindex="-1">API tokens</h1>
+      <h1 tabindex="-1">${t`API tokens`}</h1>
       ${tokens && model.maySite("token", "create") && html`<button class="button primary" type="button"
-        onClick=${() => setCreating(true)}>New token</button>`}
+        onClick=${() => setCreating(true)}>${t`New token`}</button>`}
     </header>
     <${PeopleTabs} model=${model} current="tokens" />
     <p class=${message.isError ? "field-error" : "site-told"} role=${message.isError ? "alert" : "status"}>
       ${message.text}</p>
-    ${!may && html`<${Empty} title="Your role can't see API tokens">
-      An administrator can grant it with token: [read].<//>`}
+    ${!may && html`<${Empty} title=${t`Your role can't see API tokens`}>
+      ${t`An administrator can grant it with token: [read].`}<//>`}
     ${may && !tokens && error && html`<${Failure} error=${error} again=${retry} />`}
     ${may && !tokens && !error && html`<${Loading} />`}
-    ${tokens?.length === 0 && html`<${Empty} title="No API tokens yet">
-      With a token, a website or a script reads and writes this site through the API.<//>`}
+    ${tokens?.length === 0 && html`<${Empty} title=${t`No API tokens yet`}>
+      ${t`With a token, a website or a script reads and writes this site through the API.`}<//>`}
     ${tokens && tokens.length > 0 && html`<ul class="account-list">
       ${tokens.map((token) => html`<li key=${token.name} class="account-row">
         <span class="account-name">${token.name}</span>
         <span class="account-note">${permissionsText(token)}</span>
         <span class="account-role">${expiryText(token)}</span>
-        <span class="account-state">${token.lastUsed ? `Used ${ago(token.lastUsed)}` : "Never used"}</span>
+        <span class="account-state">${token.lastUsed ? t`Used ${ago(token.lastUsed)}` : t`Never used`}</span>
         ${token.changeable && model.maySite("token", "revoke") && html`<button class="button" type="button"
-          onClick=${() => setRevoking(token.name)}>Revoke<span class="unseen"> ${token.name}</span></button>`}
+          onClick=${() => setRevoking(token.name)}>${t`Revoke`}<span class="unseen"> ${token.name}</span></button>`}
       </li>`)}
     </ul>`}
     ${creating && html`<${NewToken} close=${() => setCreating(false)} changed=${reload} />`}
-    ${revoking && html`<${Question} title=${`Revoke ${revoking}?`} label="Revoke" confirm=${revoke}
-      text="Whatever uses this token is rejected from now on. This can't be undone." close=${() => setRevoking("")} />`}
+    ${revoking && html`<${Question} title=${t`Revoke ${revoking}?`} label=${t`Revoke`} confirm=${revoke}
+      text=${t`Whatever uses this token is rejected from now on. This can't be undone.`}
+        close=${() => setRevoking("")} />`}
   </div>`;
 }
 
 /** @param {Token} token */
 function permissionsText({ type, permissions, branchOnly }) {
-  const all = { "full-access": "Everything", "read-only": "Reads all content", custom: permissions.join(", ") }[type];
-  return branchOnly ? `${all}; writes only to branches` : all;
+  const all = { "full-access": t`Everything`, "read-only": t`Reads all content`, custom: permissions.join(", ") }[type];
+  return branchOnly ? t`${all}; writes only to branches` : all;
 }
 
 /** @param {Token} token */
 function expiryText({ expired, expiresAt }) {
-  if (!expiresAt) return "Does not expire";
-  return `${expired ? "Expired" : "Expires"} ${timestamp(expiresAt)}`;
+  if (!expiresAt) return t`Does not expire`;
+  return `${expired ? t`Expired` : t`Expires`} ${timestamp(expiresAt)}`;
 }

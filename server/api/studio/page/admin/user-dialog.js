@@ -3,6 +3,7 @@
 import { ask } from "../api.js";
 import { useStudio } from "../context.js";
 import { Dialog } from "../dialog.js";
+import { t } from "../language.js";
 import { PEOPLE, clearMessage, showError, showNotice, useMessage } from "../store/messages.js";
 import { html, useState } from "../vendor/preact.js";
 import { InvitationLink } from "./invite-dialog.js";
@@ -43,7 +44,7 @@ export function UserDialog({ user: listed, roles, close, changed }) {
       setUser(data);
       setRole(data.role);
       changed();
-      showError(DIALOG, `Someone else has changed ${data.username} meanwhile. This is the new state; check it first.`);
+      showError(DIALOG, t`Someone else has changed ${data.username} meanwhile. This is the new state; check it first.`);
     });
     setBusy(false);
     if (answer) changed();
@@ -60,7 +61,7 @@ export function UserDialog({ user: listed, roles, close, changed }) {
   };
   const remove = async () => {
     if (!(await write(userPath(user.id), { method: "DELETE" }))) return setDeleting(false);
-    showNotice(PEOPLE, `${user.username} was deleted.`);
+    showNotice(PEOPLE, t`${user.username} was deleted.`);
     return close();
   };
   const inviteAgain = async () => {
@@ -70,17 +71,18 @@ export function UserDialog({ user: listed, roles, close, changed }) {
   return html`<${Dialog} label=${user.username} close=${close} class="is-wide">
     <h2 class="dialog-title">${user.username}</h2>
     <p class="hint">${user.email}. ${lastSeen(user.lastSeen)}.
-      ${user.invited ? " Has not chosen a password yet." : ""}</p>
+      ${user.invited ? ` ${t`Has not chosen a password yet.`}` : ""}</p>
     <p class=${message.isError ? "field-error" : "site-told"} role=${message.isError ? "alert" : "status"}>
       ${message.text}</p>
-    ${!may && html`<p class="notice">${user.username} can do more than you, so you can't change this account.</p>`}
+    ${!may && html`<p class="notice">
+      ${t`${user.username} can do more than you, so you can't change this account.`}</p>`}
     <form class="account-change" onSubmit=${(/** @type {Event} */ event) => {
       event.preventDefault();
       change({ role }, `${user.username} now has the role ${role}.`);
     }}>
-      <label class="field-label" for="user-role">Role</label>
+      <label class="field-label" for="user-role">${t`Role`}</label>
       <${RoleSelect} id="user-role" value=${role} roles=${roles} change=${setRole} disabled=${!may} />
-      <button class="button" type="submit" disabled=${busy || !may || role === user.role}>Change role</button>
+      <button class="button" type="submit" disabled=${busy || !may || role === user.role}>${t`Change role`}</button>
     </form>
     ${may && html`<${SessionList} path=${`${userPath(user.id)}/sessions`} name=${user.username} changed=${changed} />`}
     ${invitation && html`<${InvitationLink} name=${user.username} email=${user.email} invitation=${invitation} />`}
@@ -88,16 +90,16 @@ export function UserDialog({ user: listed, roles, close, changed }) {
       <button class="button" type="button" disabled=${busy || isSelf}
         onClick=${() => change({ blocked: !user.blocked },
           user.blocked ? `${user.username} can sign in again.` : `${user.username} is blocked and signed out.`)}>
-        ${user.blocked ? "Unblock" : "Block"}</button>
+        ${user.blocked ? t`Unblock` : t`Block`}</button>
       <button class="button" type="button" disabled=${busy} onClick=${inviteAgain}>
-        ${user.invited ? "New invitation link" : "Link for a new password"}</button>
+        ${user.invited ? t`New invitation link` : t`Link for a new password`}</button>
       ${model.mayServed("user", "destroy") && !isSelf && (deleting
         ? html`<button class="button danger" type="button" disabled=${busy} onClick=${remove}>
-            Delete ${user.username} for good</button>`
-        : html`<button class="button" type="button" onClick=${() => setDeleting(true)}>Delete</button>`)}
+            ${t`Delete ${user.username} for good`}</button>`
+        : html`<button class="button" type="button" onClick=${() => setDeleting(true)}>${t`Delete`}</button>`)}
     </div>`}
     <div class="dialog-actions">
-      <button class="button primary" type="button" onClick=${close}>Close</button>
+      <button class="button primary" type="button" onClick=${close}>${t`Close`}</button>
     </div>
   <//>`;
 }

@@ -2,6 +2,7 @@
 
 import { ask } from "../api.js";
 import { useStudio } from "../context.js";
+import { t } from "../language.js";
 import { Empty, Failure, Loading } from "../states.js";
 import { useHeading } from "../site/heading.js";
 import { PEOPLE, useMessage } from "../store/messages.js";
@@ -18,7 +19,7 @@ const TYPING_MS = 200;
 
 export function UsersPage() {
   const { model } = useStudio();
-  useHeading(model, "Users");
+  useHeading(model, t`Users`);
   const [text, setText] = useState("");
   const [role, setRole] = useState("");
   const [page, setPage] = useState(1);
@@ -35,27 +36,27 @@ export function UsersPage() {
   const pages = value?.meta.pagination.pageCount ?? 1;
   return html`<div class="page site-page people-page">
     <header class="page-head">
-      <h1 tabindex="-1">Users</h1>
+      <h1 tabindex="-1">${t`Users`}</h1>
       ${value && model.mayServed("user", "create") && html`<button class="button primary" type="button"
-        onClick=${() => setOpen("new")}>Invite user</button>`}
+        onClick=${() => setOpen("new")}>${t`Invite user`}</button>`}
     </header>
     <${PeopleTabs} model=${model} current="people" />
     <p class="site-told" role="status">${message.text}</p>
-    ${!may && html`<${Empty} title="Your role can't see users">
-      An administrator can grant it with user: [find].<//>`}
+    ${!may && html`<${Empty} title=${t`Your role can't see users`}>
+      ${t`An administrator can grant it with user: [find].`}<//>`}
     ${may && html`<div class="account-filter">
-      <input class="input" type="search" aria-label="Find users" placeholder="Name or e-mail" value=${text}
+      <input class="input" type="search" aria-label=${t`Find users`} placeholder=${t`Name or e-mail`} value=${text}
         onInput=${(/** @type {any} */ event) => (setText(event.currentTarget.value), setPage(1))} />
-      <select class="select" aria-label="Role" value=${role}
+      <select class="select" aria-label=${t`Role`} value=${role}
         onChange=${(/** @type {any} */ event) => (setRole(event.currentTarget.value), setPage(1))}>
-        <option value="">All roles</option>
+        <option value="">${t`All roles`}</option>
         ${Object.keys(value?.meta.roles ?? {}).map((name) => html`<option key=${name} value=${name}>${name}</option>`)}
       </select>
     </div>`}
     ${may && !users && error && html`<${Failure} error=${error} again=${retry} />`}
     ${may && !users && !error && html`<${Loading} />`}
-    ${users?.length === 0 && html`<${Empty} title=${text || role ? "No user matches" : "No users yet"}>
-      ${text || role ? "Change the search or the role." : "Invite the people who work on this site."}<//>`}
+    ${users?.length === 0 && html`<${Empty} title=${text || role ? t`No user matches` : t`No users yet`}>
+      ${text || role ? t`Change the search or the role.` : t`Invite the people who work on this site.`}<//>`}
     ${users && users.length > 0 && html`<ul class="account-list">
       ${users.map((user) => html`<li key=${user.id}>
         <button class="account-row" type="button" onClick=${() => setOpen(user.id)}>
@@ -66,10 +67,12 @@ export function UsersPage() {
         </button>
       </li>`)}
     </ul>`}
-    ${pages > 1 && html`<nav class="account-pages" aria-label="Pages of users">
-      <button class="button" type="button" disabled=${page === 1} onClick=${() => setPage(page - 1)}>Previous</button>
-      <span>Page ${counted(page)} of ${counted(pages)}</span>
-      <button class="button" type="button" disabled=${page >= pages} onClick=${() => setPage(page + 1)}>Next</button>
+    ${pages > 1 && html`<nav class="account-pages" aria-label=${t`Pages of users`}>
+      <button class="button" type="button" disabled=${page === 1} onClick=${() => setPage(page - 1)}>
+        ${t`Previous`}</button>
+      <span>${t`Page ${counted(page)} of ${counted(pages)}`}</span>
+      <button class="button" type="button" disabled=${page >= pages} onClick=${() => setPage(page + 1)}>
+        ${t`Next`}</button>
     </nav>`}
     ${value && shown && html`<${UserDialog} user=${shown} roles=${value.meta.roles} close=${close}
       changed=${reload} />`}
@@ -79,7 +82,7 @@ export function UsersPage() {
 
 /** @param {import("./requests.js").User} user */
 function stateOf(user) {
-  if (user.blocked) return html`<span class="account-flag is-bad">Blocked</span>`;
-  if (user.invited) return html`<span class="account-flag">Invited</span>`;
+  if (user.blocked) return html`<span class="account-flag is-bad">${t`Blocked`}</span>`;
+  if (user.invited) return html`<span class="account-flag">${t`Invited`}</span>`;
   return lastSeen(user.lastSeen);
 }

@@ -3,6 +3,7 @@
 import { NotLoaded, loadPart } from "../connection/parts.js";
 import { Json } from "../form/inputs.js";
 import { Unparsed } from "../form/values.js";
+import { t } from "../language.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
 
 /** @typedef {import("../form/field.js").InputProps} InputProps */
@@ -26,12 +27,12 @@ export function Blocks(props) {
   const readable = !(value instanceof Unparsed) && (value === null || value === undefined || Array.isArray(value));
   if (failed) {
     return html`<${Json} ...${props} />
-      <${NotLoaded} what="The editor" />`;
+      <${NotLoaded} what=${t`The editor`} />`;
   }
   if (source || !readable) {
     return html`<div class="blocks">
       <div class="blocks-toolbar"><button class="blocks-source" type="button" disabled=${!readable}
-        onClick=${() => setSource(false)}>Editor</button></div>
+        onClick=${() => setSource(false)}>${t`Editor`}</button></div>
       <${Json} ...${props} />
     </div>`;
   }

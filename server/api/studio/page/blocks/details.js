@@ -2,6 +2,7 @@
  * Inputs for details of the current block: the language of code, the description of a picture, or the target of a link.
  */
 
+import { t } from "../language.js";
 import { html } from "../vendor/preact.js";
 import { NodeSelection } from "../vendor/prosemirror.js";
 import { command, setMembers } from "./commands.js";
@@ -25,16 +26,16 @@ export function Details({ id, view, link }) {
   if (selection instanceof NodeSelection && selection.node.type.name === "image") {
     const { image } = selection.node.attrs;
     const change = (/** @type {string} */ name) => typed((text) => ({ image: { ...image, [name]: text || null } }));
-    return html`<div class="blocks-details" role="group" aria-label="Picture">
-      <${Text} id=${`${id}-alt`} label="Alternative text" value=${image.alternativeText}
+    return html`<div class="blocks-details" role="group" aria-label=${t`Picture`}>
+      <${Text} id=${`${id}-alt`} label=${t`Alternative text`} value=${image.alternativeText}
         set=${change("alternativeText")} />
-      <${Text} id=${`${id}-caption`} label="Caption" value=${image.caption} set=${change("caption")} />
+      <${Text} id=${`${id}-caption`} label=${t`Caption`} value=${image.caption} set=${change("caption")} />
     </div>`;
   }
   if (selection.$from.parent.type.name === "code_block") {
     const { language } = selection.$from.parent.attrs;
-    return html`<div class="blocks-details" role="group" aria-label="Code">
-      <${Text} id=${`${id}-language`} label="Language" value=${language} list=${`${id}-languages`}
+    return html`<div class="blocks-details" role="group" aria-label=${t`Code`}>
+      <${Text} id=${`${id}-language`} label=${t`Language`} value=${language} list=${`${id}-languages`}
         set=${typed((text) => ({ language: text.trim() || undefined }))} />
       <datalist id=${`${id}-languages`}>
         ${LANGUAGES.map((name) => html`<option key=${name} value=${name} />`)}
@@ -43,13 +44,13 @@ export function Details({ id, view, link }) {
   }
   const found = linkAt(state);
   if (!found.url) return null;
-  return html`<div class="blocks-details" role="group" aria-label="Link">
+  return html`<div class="blocks-details" role="group" aria-label=${t`Link`}>
     <span class="blocks-address">${found.url}</span>
-    <button class="button quiet" type="button" onClick=${link}>Change</button>
+    <button class="button quiet" type="button" onClick=${link}>${t`Change`}</button>
     <button class="button quiet" type="button" onClick=${() => {
       run(insertLink("", ""));
       view.focus();
-    }}>Remove</button>
+    }}>${t`Remove`}</button>
   </div>`;
 }
 

@@ -1,6 +1,7 @@
 /** The dialog for choosing a picture from the site. */
 
 import { Dialog } from "../dialog.js";
+import { t } from "../language.js";
 import { readFile } from "../media/requests.js";
 import { Library } from "../media/library.js";
 import { showError, useMessage } from "../store/messages.js";
@@ -25,9 +26,9 @@ export function PictureDialog({ id, close, take }) {
       showError(PLACE, /** @type {Error} */ (error).message);
     }
   };
-  return html`<${Dialog} label="Choose a picture" close=${close} class="blocks-dialog is-wide"><div class="stack">
+  return html`<${Dialog} label=${t`Choose a picture`} close=${close} class="blocks-dialog is-wide"><div class="stack">
     <${Library} id=${`${id}-picture`} take=${choose} pictures />
     <p class="field-error" role="alert">${message.text}</p>
-    <p class="dialog-actions"><button class="button quiet" type="button" onClick=${close}>Cancel</button></p>
+    <p class="dialog-actions"><button class="button quiet" type="button" onClick=${close}>${t`Cancel`}</button></p>
   </div><//>`;
 }

@@ -5,6 +5,7 @@
 
 import { fileAddress } from "../api.js";
 import { parseJson, writeJson } from "../json.js";
+import { t } from "../language.js";
 import { pictureIn, showSmaller } from "../pictures.js";
 import { Schema } from "../vendor/prosemirror.js";
 
@@ -35,7 +36,7 @@ const carried = (name) => (/** @type {HTMLElement} */ element) => {
  */
 const source = (tag) => ({ attrs }) => {
   const text = writeJson(attrs.value, tag === "span" ? 0 : 2);
-  return [tag, { class: "blocks-other", "data-node": writeJson(attrs.value), title: "Unsupported block" }, text];
+  return [tag, { class: "blocks-other", "data-node": writeJson(attrs.value), title: t`Unsupported block` }, text];
 };
 
 /**

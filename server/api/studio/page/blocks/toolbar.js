@@ -1,6 +1,7 @@
 /** The toolbar of the editor. Tab moves to the whole toolbar; the arrow keys move between its controls. */
 
 import { Icon } from "../icons.js";
+import { t } from "../language.js";
 import { html, useState } from "../vendor/preact.js";
 import { redo, toggleMark, undo } from "../vendor/prosemirror.js";
 import { command, indent, outdent, selectedItems, toBlock, toList } from "./commands.js";
@@ -44,33 +45,33 @@ const list = (format, icon, label, keys) => ({
 /** @type {Tool[][]} */
 const TOOLS = [
   [
-    mark("bold", "Bold", "Ctrl+B"),
-    mark("italic", "Italic", "Ctrl+I"),
-    mark("underline", "Underline", "Ctrl+U"),
-    mark("strikethrough", "Strikethrough", "Ctrl+Shift+X"),
-    mark("code", "Code", "Ctrl+E"),
+    mark("bold", t`Bold`, "Ctrl+B"),
+    mark("italic", t`Italic`, "Ctrl+I"),
+    mark("underline", t`Underline`, "Ctrl+U"),
+    mark("strikethrough", t`Strikethrough`, "Ctrl+Shift+X"),
+    mark("code", t`Code`, "Ctrl+E"),
   ],
   [
-    list("unordered", "bullets", "Bulleted list", "Ctrl+Shift+8"),
-    list("ordered", "numbers", "Numbered list", "Ctrl+Shift+7"),
-    { icon: "left", label: "Outdent", keys: "Shift+Tab", run: command(outdent) },
-    { icon: "right", label: "Indent", keys: "Tab", run: command(indent) },
+    list("unordered", "bullets", t`Bulleted list`, "Ctrl+Shift+8"),
+    list("ordered", "numbers", t`Numbered list`, "Ctrl+Shift+7"),
+    { icon: "left", label: t`Outdent`, keys: "Shift+Tab", run: command(outdent) },
+    { icon: "right", label: t`Indent`, keys: "Tab", run: command(indent) },
   ],
 ];
 /** @type {Tool[]} */
 const HISTORY = [
-  { icon: "undo", label: "Undo", keys: "Ctrl+Z", run: undo },
-  { icon: "redo", label: "Redo", keys: "Ctrl+Shift+Z", run: redo },
+  { icon: "undo", label: t`Undo`, keys: "Ctrl+Z", run: undo },
+  { icon: "redo", label: t`Redo`, keys: "Ctrl+Shift+Z", run: redo },
 ];
 
 /** @type {[string, string, (tr: import("../vendor/prosemirror.js").Transaction) => boolean][]} */
 const BLOCKS = [
-  ["paragraph", "Paragraph", toBlock("paragraph")],
+  ["paragraph", t`Paragraph`, toBlock("paragraph")],
   ...[1, 2, 3, 4, 5, 6].map((level) => {
-    return /** @type {typeof BLOCKS[0]} */ ([`heading${level}`, `Heading ${level}`, toBlock("heading", { level })]);
+    return /** @type {typeof BLOCKS[0]} */ ([`heading${level}`, t`Heading ${level}`, toBlock("heading", { level })]);
   }),
-  ["quote", "Quote", toBlock("quote")],
-  ["code_block", "Code", toBlock("code_block")],
+  ["quote", t`Quote`, toBlock("quote")],
+  ["code_block", t`Code`, toBlock("code_block")],
 ];
 
 /**
@@ -115,21 +116,22 @@ export function Toolbar({ id, view, link, picture, source, children }) {
   const button = (/** @type {Tool} */ { icon, label, keys, run: does, active }) => html`<${Button} key=${label}
     place=${place(view.editable && does(state))} pressed=${active?.(state)} act=${() => run(does)}
     ...${{ icon, label, keys }} />`;
-  return html`<div class="blocks-toolbar" role="toolbar" aria-label="Formatting" aria-controls=${id} onKeyDown=${steer}
+  return html`<div class="blocks-toolbar" role="toolbar" aria-label=${t`Formatting`} aria-controls=${id}
+    onKeyDown=${steer}
     id=${`${id}-toolbar`}>
-    <select class="blocks-kind" aria-label="Block type" ...${place()} disabled=${!view.editable}
+    <select class="blocks-kind" aria-label=${t`Block type`} ...${place()} disabled=${!view.editable}
       value=${kind} onChange=${(/** @type {any} */ e) => {
         const chosen = BLOCKS.find(([name]) => name === e.target.value);
         if (chosen) run(command(chosen[2]));
       }}>
-      ${kind === "" && html`<option value="">${state.selection.$from.depth > 1 ? "List" : "Block"}</option>`}
+      ${kind === "" && html`<option value="">${state.selection.$from.depth > 1 ? t`List` : t`Block`}</option>`}
       ${BLOCKS.map(([name, label]) => html`<option key=${name} value=${name}>${label}</option>`)}
     </select>
     ${TOOLS.map((group) => html`<span class="blocks-tools">${group.map(button)}</span>`)}
     <span class="blocks-tools">
-      <${Button} icon="link" label="Link" keys="Ctrl+Shift+K" act=${link}
+      <${Button} icon="link" label=${t`Link`} keys="Ctrl+Shift+K" act=${link}
         place=${place(view.editable && mayLink(state))} pressed=${hasMark(state, "link")} />
-      ${picture && html`<${Button} icon="picture" label="Picture" place=${place(view.editable)} act=${picture} />`}
+      ${picture && html`<${Button} icon="picture" label=${t`Picture`} place=${place(view.editable)} act=${picture} />`}
     </span>
     <span class="blocks-tools">${HISTORY.map(button)}</span>
     <button class="blocks-source" type="button" ...${place()} onClick=${source}>JSON</button>

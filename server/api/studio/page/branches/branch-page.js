@@ -2,13 +2,13 @@
 
 import { addressTo } from "../addresses.js";
 import { useStudio } from "../context.js";
+import { plural, t } from "../language.js";
 import { Link, SERVED, addressOf } from "../router.js";
 import { useHeading } from "../site/heading.js";
 import { Empty, Failure, Loading } from "../states.js";
 import { PAGE, useMessage } from "../store/messages.js";
-import { ago, counted, timestamp } from "../text.js";
 import { html, useState } from "../vendor/preact.js";
-import { NoBranches, mayDiscard } from "./branches-page.js";
+import { LastChange, NoBranches, mayDiscard } from "./branches-page.js";
 import { ChangeList, formAddress } from "./change-list.js";
 import { useBranchChanges } from "./changes.js";
 import { ConflictForm } from "./conflicts.js";
@@ -31,19 +31,19 @@ export function BranchPage({ name }) {
   const branch = list?.find((one) => one.name === name);
   return html`<div class="page site-page branch-page">
     <header class="page-head branch-head">
-      <p class="document-type"><${Link} to=${addressTo("branches")}>Branches<//></p>
+      <p class="document-type"><${Link} to=${addressTo("branches")}>${t`Branches`}<//></p>
       <h1 tabindex="-1">${name}</h1>
-      ${branch && html`<p class="branch-note">${branch.problem ?? html`Last change by ${branch.author.name},
-        <time datetime=${branch.date} title=${timestamp(branch.date)}> ${ago(branch.date)}</time>`}</p>`}
+      ${branch && html`<p class="branch-note">${branch.problem ?? html`<${LastChange} branch=${branch} />`}</p>`}
     </header>
     ${!may && html`<${NoBranches} />`}
     ${may && !list && (error
       ? html`<${Failure} error=${error} again=${retry} />`
       : html`<${Loading} />`)}
-    ${list && !branch && html`<${Empty} title="This branch does not exist">
-      It may have been merged and discarded. <${Link} to=${addressTo("branches")}>Go to the list of branches<//><//>`}
-    ${branch?.served && html`<${Empty} title="This is the live site">
-      Its changes are public. To prepare changes, create another branch.<//>`}
+    ${list && !branch && html`<${Empty} title=${t`This branch does not exist`}>
+      ${t`It may have been merged and discarded.`} <${Link} to=${addressTo("branches")}>
+        ${t`Go to the list of branches`}<//><//>`}
+    ${branch?.served && html`<${Empty} title=${t`This is the live site`}>
+      ${t`Its changes are public. To prepare changes, create another branch.`}<//>`}
     ${branch && !branch.served && html`<${Content} branch=${branch} served=${served}
       mark=${list?.find((one) => one.served)?.commit ?? "none"} />`}
   </div>`;
@@ -65,7 +65,7 @@ function Content({ branch, served, mark }) {
     <${Actions} ...${{ branch, served, merging, isMerged }} isReady=${compared !== undefined} />
     <p class=${`branch-told ${message.isError ? "is-wrong" : ""}`} role=${message.isError ? "alert" : "status"}>
       ${phase === "unsure"
-        ? "The connection was lost during the merge. When the server is back, this page checks whether it succeeded."
+        ? t`The connection was lost during the merge. When the server is back, this page checks whether it succeeded.`
         : message.text}</p>
     ${merging.faults.length > 0 && html`<${Faults} faults=${merging.faults} branch=${name} />`}
     ${conflicts && html`<${ConflictForm} found=${conflicts} branch=${name}
@@ -100,14 +100,14 @@ function Actions({ branch, served, merging, isMerged, isReady }) {
   return html`<div class="branch-page-actions">
     ${model.mayBranch("merge") && served && !merging.conflicts && html`<button class="button primary" type="button"
       aria-disabled=${off ? "true" : undefined} onClick=${() => off || setOpen("merge")}>
-      ${merging.phase === "busy" ? "Merging…" : "Merge into the live site"}</button>`}
+      ${merging.phase === "busy" ? t`Merging…` : t`Merge into the live site`}</button>`}
     ${isHere
-      ? html`<${Link} class="button" to=${addressTo("branch", { name }, {}, SERVED)}>Go to the live site<//>`
-      : html`<${Link} class="button" to=${addressOf([], {}, { branch: name, at: "" })}>Work on this branch<//>`}
+      ? html`<${Link} class="button" to=${addressTo("branch", { name }, {}, SERVED)}>${t`Go to the live site`}<//>`
+      : html`<${Link} class="button" to=${addressOf([], {}, { branch: name, at: "" })}>${t`Work on this branch`}<//>`}
     ${mayDiscard(model, branch) && html`<button class="button" type="button" onClick=${() => setOpen("discard")}>
-      Discard</button>`}
-    ${branch.checkedOut && html`<span class="hint">This branch is checked out in another folder, so it can only be
-      changed and discarded there.</span>`}
+      ${t`Discard`}</button>`}
+    ${branch.checkedOut && html`<span class="hint">${t`This branch is checked out in another folder, so it can only be
+      changed and discarded there.`}</span>`}
     ${open === "merge" && html`<${MergeDialog} name=${name} close=${close} merge=${merging.merge} />`}
     ${open === "discard" && html`<${Discard} name=${name} close=${close} />`}
   </div>`;
@@ -120,18 +120,20 @@ function Changes({ items, isMerged, hasMore, more, branch }) {
   const { compared } = items[0];
   const { total } = compared;
   if (isMerged) {
-    return html`<${Empty} title="Nothing to merge">The live site already has everything on this branch.<//>`;
+    return html`<${Empty} title=${t`Nothing to merge`}>${t`The live site already has everything on this branch.`}<//>`;
   }
   const entries = items.filter(({ change }) => change);
   if (!entries.length && compared.mediaTotal) return html`<${MediaList} ...${{ compared, branch }} />`;
   if (!entries.length) {
-    return html`<${Empty} title="No changed documents that you can see">
-      The branch has other changes, for example to content types, settings or files.<//>`;
+    return html`<${Empty} title=${t`No changed documents that you can see`}>
+      ${t`The branch has other changes, for example to content types, settings or files.`}<//>`;
   }
   return html`
-    <p class="site-note">${total === 1 ? "1 change" : `${counted(total)} changes`}, compared with the live site when the
-      branch began</p>
+    <p class="site-note">${plural(total, {
+      one: "{0} change, compared with the live site when the branch began",
+      other: "{0} changes, compared with the live site when the branch began",
+    })}</p>
     <${ChangeList} entries=${entries} branch=${branch} />
-    ${hasMore && html`<p><button class="button" type="button" onClick=${more}>Show more changes</button></p>`}
+    ${hasMore && html`<p><button class="button" type="button" onClick=${more}>${t`Show more changes`}</button></p>`}
     <${MediaList} ...${{ compared, branch }} />`;
 }

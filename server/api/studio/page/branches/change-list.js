@@ -5,6 +5,7 @@ import { useStudio } from "../context.js";
 import { StatusMark } from "../documents/status.js";
 import { rowsOf } from "../history/changes.js";
 import { Sides } from "../history/sides.js";
+import { t } from "../language.js";
 import { Link } from "../router.js";
 import { labelOf } from "../text.js";
 import { html, useMemo } from "../vendor/preact.js";
@@ -14,7 +15,7 @@ import { html, useMemo } from "../vendor/preact.js";
  * @typedef {import("../history/comparison.js").Known} Known
  */
 
-export const ACTIONS = { create: "New", update: "Changed", delete: "Deleted" };
+export const ACTIONS = { create: t`New`, update: t`Changed`, delete: t`Deleted` };
 
 /** @param {{entries: {change: Change, known: Known}[], branch: string}} props */
 export function ChangeList({ entries, branch }) {
@@ -41,11 +42,11 @@ function Changed({ change, known, branch }) {
       <span class=${`changed-action is-${action}`}>${ACTIONS[action]}</span>
     </summary>
     <div class="branch-change-body">
-      ${to && html`<p><${Link} class="branch-change-open" to=${to}>Open on ${branch}
+      ${to && html`<p><${Link} class="branch-change-open" to=${to}>${t`Open on ${branch}`}
         <span class="unseen">: ${name}</span><//></p>`}
       ${names.map((one) => html`<${Field} key=${one} name=${one} type=${type} known=${known} branch=${branch}
         difference=${attributes[one]} />`)}
-      ${names.length === 0 && html`<p class="hint">You can't see the changed fields.</p>`}
+      ${names.length === 0 && html`<p class="hint">${t`You can't see the changed fields.`}</p>`}
     </div>
   </details>`;
 }
@@ -81,7 +82,7 @@ export function kindOf(model, { type: name, locale, status }, type) {
 export function Field({ name, type, known, branch, difference: { from, to } }) {
   const { model } = useStudio();
   const rows = useMemo(() => rowsOf({ model, known }, attributeOf(type, name, [from, to]), from, to), [from, to]);
-  const names = /** @type {[string, string]} */ (["Before", `On ${branch}`]);
+  const names = /** @type {[string, string]} */ ([t`Before`, t`On ${branch}`]);
   return html`<div class="branch-field" role="group" aria-label=${labelOf(name)}>
     <h3 class="compare-field-name">${labelOf(name)}</h3>
     ${rows.map((row, index) => html`<${Sides} key=${index} row=${row} names=${names} />`)}

@@ -4,6 +4,7 @@ import { useStudio } from "../context.js";
 import { rowsOf } from "../history/changes.js";
 import { Text } from "../history/sides.js";
 import { textOf } from "../history/readable.js";
+import { t } from "../language.js";
 import { keyOf, useRequest } from "../store/requests.js";
 import { labelOf } from "../text.js";
 import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
@@ -46,25 +47,27 @@ export function ConflictForm({ found, branch, isBusy, cancel, merge }) {
     event.preventDefault();
     if (!off) merge(resolutionOf(found, choices));
   };
-  const sides = { ours: "Live site", theirs: `Branch ${branch}` };
+  const sides = { ours: t`Live site`, theirs: t`Branch ${branch}` };
   return html`<form class="conflicts" onSubmit=${send}>
-    <h2 tabindex="-1" ref=${heading}>Conflicts</h2>
-    <p>The live site and this branch have changed the same values in different ways. Choose which ones to keep. Nothing
-      is merged until you have decided all of them.</p>
+    <h2 tabindex="-1" ref=${heading}>${t`Conflicts`}</h2>
+    <p>${t`The live site and this branch have changed the same values in different ways. Choose which ones to keep.
+      Nothing is merged until you have decided all of them.`}</p>
     <p class="conflict-all">
-      <button class="button" type="button" onClick=${() => chooseAll("ours")}>Keep all of the live site</button>
-      <button class="button" type="button" onClick=${() => chooseAll("theirs")}>Use all of the branch</button>
+      <button class="button" type="button" onClick=${() => chooseAll("ours")}>${t`Keep all of the live site`}</button>
+      <button class="button" type="button" onClick=${() => chooseAll("theirs")}>${t`Use all of the branch`}</button>
     </p>
     ${found.conflicts.map((conflict) => html`<${Document} key=${conflict.document}
       ...${{ conflict, sides, choices, choose, known: known ?? NONE_KNOWN }} />`)}
     ${found.files.map((path) => html`<${Question} key=${path} label=${path} id=${fileKey(path)} sides=${sides}
       choice=${choices[fileKey(path)]} choose=${choose}
-      values=${{ ours: html`<em>The file of the live site</em>`, theirs: html`<em>The file of the branch</em>` }} />`)}
+      values=${{ ours: html`<em>${t`The file of the live site`}</em>`, theirs: html`<em>
+        ${t`The file of the branch`}</em>` }} />`)}
     <div class="conflict-actions">
-      <span role="status">${decided} of ${keys.length} decided${hasMore && ". More conflicts follow after these"}</span>
-      <button class="button" type="button" onClick=${cancel}>Cancel</button>
+      <span role="status">
+        ${t`${decided} of ${keys.length} decided`}${hasMore && `. ${t`More conflicts follow after these`}`}</span>
+      <button class="button" type="button" onClick=${cancel}>${t`Cancel`}</button>
       <button class="button primary" type="submit" aria-disabled=${off ? "true" : undefined}>
-        ${isBusy ? "Merging…" : "Merge with these choices"}</button>
+        ${isBusy ? t`Merging…` : t`Merge with these choices`}</button>
     </div>
   </form>`;
 }
@@ -122,12 +125,12 @@ function Document({ conflict, sides, choices, known, choose }) {
   const { model } = useStudio();
   const type = model.types.find((one) => one.name === conflict.type);
   const { document, deleted, attributes } = conflict;
-  const [gone, kept] = [html`<em>Deleted</em>`, html`<em>Changed</em>`];
+  const [gone, kept] = [html`<em>${t`Deleted`}</em>`, html`<em>${t`Changed`}</em>`];
   const whole = { ours: deleted === "ours" ? gone : kept, theirs: deleted === "theirs" ? gone : kept };
   return html`<section class="conflict-document" aria-label=${conflict.title || conflict.documentId}>
     <h3>${conflict.title || conflict.documentId}
       ${" "}<span class="branch-change-kind">${kindOf(model, conflict, type)}</span></h3>
-    ${!attributes && html`<${Question} label="The document was changed on one side and deleted on the other"
+    ${!attributes && html`<${Question} label=${t`The document was changed on one side and deleted on the other`}
       id=${attributeKey(document, WHOLE)} sides=${sides} values=${whole} choose=${choose}
       choice=${choices[attributeKey(document, WHOLE)]} />`}
     ${Object.entries(attributes ?? {}).map(([name, values]) => html`<${Attribute} key=${name}
@@ -150,9 +153,9 @@ function Attribute({ name, type, values, sides, known, id, choice, choose }) {
   const show = (/** @type {"left" | "right"} */ side) => html`${rows.map((row, i) => html`<div key=${i}>
     ${row.path.length > 0 && html`<p class="change-path">${row.path.join(" › ")}</p>`}
     <${Value} row=${row} side=${side} /></div>`)}`;
-  const hidden = html`<em>You can't see this value</em>`;
+  const hidden = html`<em>${t`You can't see this value`}</em>`;
   const shown = isHidden ? { ours: hidden, theirs: hidden } : { ours: show("left"), theirs: show("right") };
-  const note = cut ? "Long values are shown in part." : "";
+  const note = cut ? t`Long values are shown in part.` : "";
   const before = isHidden || typeof base === "object" ? "" : textOf(attribute, base);
   const typed = TYPED.includes(attribute.type) && !cut && !isHidden ? String(theirs ?? "") : null;
   return html`<${Question} label=${labelOf(name)} ...${{ id, sides, choice, choose, note, before, typed }}
@@ -163,15 +166,15 @@ function Attribute({ name, type, values, sides, known, id, choice, choose }) {
 function Value({ row, side }) {
   const parts = row[side];
   if (row.kind !== "items") return html`<${Text} parts=${parts} code=${row.kind === "code"} />`;
-  if (!parts.length) return html`<em class="change-nothing">nothing</em>`;
+  if (!parts.length) return html`<em class="change-nothing">${t`nothing`}</em>`;
   return html`<ul class="change-items">${parts.map((part, i) => html`<li key=${i}>
     ${part.kind === "same" ? part.text : html`<mark>${part.text}</mark>`}</li>`)}</ul>`;
 }
 
 /** The value that both sides have changed. @param {{text: string}} props */
 function Before({ text }) {
-  if (text.length < SHORT && !text.includes("\n")) return html`<p class="hint">Before both changes: ${text}</p>`;
-  return html`<details><summary>Before both changes</summary><p>${text}</p></details>`;
+  if (text.length < SHORT && !text.includes("\n")) return html`<p class="hint">${t`Before both changes: ${text}`}</p>`;
+  return html`<details><summary>${t`Before both changes`}</summary><p>${text}</p></details>`;
 }
 
 /**
@@ -197,8 +200,8 @@ function Question({ label, id, sides, values, choice, note = "", before = "", ty
     </div>
     ${before && html`<${Before} text=${before} />`}
     ${note && html`<p class="hint">${note}</p>`}
-    ${typed !== null && radio(own ?? { value: typed }, own !== null, "Another value")}
-    ${own && html`<textarea class="input" rows="2" aria-label=${`Another value: ${label}`} value=${own.value}
+    ${typed !== null && radio(own ?? { value: typed }, own !== null, t`Another value`)}
+    ${own && html`<textarea class="input" rows="2" aria-label=${t`Another value: ${label}`} value=${own.value}
       onInput=${(/** @type {any} */ event) => choose(id, { value: event.currentTarget.value })}></textarea>`}
   </fieldset>`;
 }

@@ -4,6 +4,7 @@ import { addressTo } from "../addresses.js";
 import { ApiError } from "../api.js";
 import { useStudio } from "../context.js";
 import { Dialog } from "../dialog.js";
+import { t } from "../language.js";
 import { SERVED, navigate } from "../router.js";
 import { Loading } from "../states.js";
 import { BRANCHES, clearMessage, showError, showNotice, useMessage } from "../store/messages.js";
@@ -14,9 +15,9 @@ import { countOf, deleteBranch, readChanges } from "./requests.js";
 const DIALOG = "discard"; // the place of messages
 const NAMED = 8; // documents that are listed
 const FROM_STATUS = /** @type {Record<number, string>} */ ({
-  0: "The server can't be reached. Discard the branch when it is back.",
-  404: "Someone else has already discarded this branch.",
-  412: "Someone has changed this branch since you opened this dialog. Look at what would be lost now.",
+  0: t`The server can't be reached. Discard the branch when it is back.`,
+  404: t`Someone else has already discarded this branch.`,
+  412: t`Someone has changed this branch since you opened this dialog. Look at what would be lost now.`,
 });
 
 /** @param {{name: string, close: () => void}} props */
@@ -35,7 +36,7 @@ export function Discard({ name, close }) {
     try {
       await deleteBranch(name, value?.meta.to);
       close();
-      showNotice(BRANCHES, `The branch ${name} was discarded.`);
+      showNotice(BRANCHES, t`The branch ${name} was discarded.`);
       reloadContent();
       const version = model.version.branch === name ? SERVED : undefined;
       navigate(addressTo("branches", {}, {}, version), { unguarded: true });
@@ -46,18 +47,18 @@ export function Discard({ name, close }) {
       if (refused.status === 412) reload();
     }
   };
-  return html`<${Dialog} label=${`Discard ${name}?`} close=${close}>
-    <h2 class="dialog-title">Discard ${name}?</h2>
+  return html`<${Dialog} label=${t`Discard ${name}?`} close=${close}>
+    <h2 class="dialog-title">${t`Discard ${name}?`}</h2>
     ${value
       ? html`<${Lost} changes=${value.data} meta=${value.meta} />`
       : isReady
-        ? html`<p>The branch can't be compared with the live site. Everything on it will be lost.</p>`
+        ? html`<p>${t`The branch can't be compared with the live site. Everything on it will be lost.`}</p>`
         : !error && html`<${Loading} />`}
     <p class="field-error" role="alert">${message.text || (!isReady && error ? `${error.message}.` : "")}</p>
     <div class="dialog-actions">
-      <button class="button" type="button" onClick=${close}>Cancel</button>
+      <button class="button" type="button" onClick=${close}>${t`Cancel`}</button>
       <button class="button danger" type="button" disabled=${busy || !isReady} onClick=${discard}>
-        Discard branch</button>
+        ${t`Discard branch`}</button>
     </div>
   <//>`;
 }
@@ -66,17 +67,17 @@ export function Discard({ name, close }) {
 function Lost({ changes, meta }) {
   const { total } = meta.pagination;
   if (meta.from === meta.to) {
-    return html`<p>All changes on this branch are already on the live site. Nothing is lost.</p>`;
+    return html`<p>${t`All changes on this branch are already on the live site. Nothing is lost.`}</p>`;
   }
   if (!total) {
-    return html`<p>This branch has changes that are not on the live site, but none in documents that you can see.
-      These changes will be lost. The studio can't bring them back.</p>`;
+    return html`<p>${t`This branch has changes that are not on the live site, but none in documents that you can see.
+      These changes will be lost. The studio can't bring them back.`}</p>`;
   }
   return html`
-    <p>The changes to ${countOf(total)} on this branch will be lost, because they are not on the live site. The studio
-      can't bring them back.</p>
+    <p>${t`The changes to ${countOf(total)} on this branch will be lost, because they are not on the live site. The
+      studio can't bring them back.`}</p>
     <ul class="dialog-list">
       ${changes.map((one, i) => html`<li key=${i}>${one.title || one.documentId}</li>`)}
-      ${total > changes.length && html`<li>and ${total - changes.length} more</li>`}
+      ${total > changes.length && html`<li>${t`and ${total - changes.length} more`}</li>`}
     </ul>`;
 }

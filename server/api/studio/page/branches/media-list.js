@@ -1,6 +1,7 @@
 /** Displays the media files that a branch has changed, with small previews. */
 
 import { fileContent } from "../api.js";
+import { t } from "../language.js";
 import { counted } from "../text.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { ACTIONS, Field } from "./change-list.js";
@@ -16,16 +17,17 @@ export function MediaList({ compared, branch }) {
   if (!mediaTotal) return null;
   const files = filesOf(media);
   return html`<section class="branch-media" aria-labelledby="branch-media">
-    <h2 id="branch-media" class="branch-media-head">Media files</h2>
+    <h2 id="branch-media" class="branch-media-head">${t`Media files`}</h2>
     <ul class="branch-media-list">${files.map(({ name, action, isDescription, attributes }) => html`<li key=${name}>
       <${Preview} name=${name} at=${action === "delete" ? "" : branch} commit=${to} />
       <span class="branch-media-name">${name}
-        ${isDescription && html` <span class="branch-change-kind">Description</span>`}</span>${" "}
+        ${isDescription && html` <span class="branch-change-kind">${t`Description`}</span>`}</span>${" "}
       <span class=${`changed-action is-${action}`}>${ACTIONS[action]}</span>
       ${Object.keys(attributes).map((one) => html`<${Field} key=${one} name=${one} type=${undefined} known=${NOTHING}
         branch=${branch} difference=${attributes[one]} />`)}
     </li>`)}</ul>
-    ${media.length < mediaTotal && html`<p class="hint">${counted(mediaTotal - media.length)} more are not listed.</p>`}
+    ${media.length < mediaTotal && html`<p class="hint">
+      ${t`${counted(mediaTotal - media.length)} more are not listed.`}</p>`}
   </section>`;
 }
 

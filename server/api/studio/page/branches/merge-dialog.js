@@ -1,6 +1,7 @@
 /** The dialog that asks for confirmation before a branch is merged into the live site. */
 
 import { Dialog } from "../dialog.js";
+import { t } from "../language.js";
 import { html, useState } from "../vendor/preact.js";
 
 /** @param {{name: string, close: () => void, merge: (message: string) => void}} props */
@@ -11,20 +12,20 @@ export function MergeDialog({ name, close, merge }) {
     close();
     merge(message);
   };
-  return html`<${Dialog} label=${`Merge ${name}?`} close=${close}>
+  return html`<${Dialog} label=${t`Merge ${name}?`} close=${close}>
     <form class="stack" onSubmit=${send}>
-      <h2 class="dialog-title">Merge ${name}?</h2>
-      <p>The changes on this branch become part of the live site. Published documents are public immediately, and drafts
-        stay drafts.</p>
+      <h2 class="dialog-title">${t`Merge ${name}?`}</h2>
+      <p>${t`The changes on this branch become part of the live site. Published documents are public immediately, and
+        drafts stay drafts.`}</p>
       <p class="field">
-        <label class="field-label" for="merge-message">Commit message (optional)</label>
+        <label class="field-label" for="merge-message">${t`Commit message (optional)`}</label>
         <input class="input" id="merge-message" value=${message} maxlength="10000" autocomplete="off"
-          placeholder=${`Merge branch ${name}`}
+          placeholder=${t`Merge branch ${name}`}
           onInput=${(/** @type {any} */ event) => setMessage(event.currentTarget.value)} />
       </p>
       <div class="dialog-actions">
-        <button class="button" type="button" onClick=${close}>Cancel</button>
-        <button class="button primary" type="submit">Merge</button>
+        <button class="button" type="button" onClick=${close}>${t`Cancel`}</button>
+        <button class="button primary" type="submit">${t`Merge`}</button>
       </div>
     </form>
   <//>`;

@@ -2,6 +2,7 @@
 
 import { ApiError } from "../api.js";
 import { useBack } from "../connection/connection.js";
+import { t } from "../language.js";
 import { PAGE, clearMessage, showError, showNotice } from "../store/messages.js";
 import { reloadContent } from "../store/requests.js";
 import { useState } from "../vendor/preact.js";
@@ -39,11 +40,11 @@ import { countOf, mergeBranch, readChanges } from "./requests.js";
  * @property {() => void} cancel  Forget the conflicts and all choices.
  */
 
-const LOST = "The connection was lost, and the branch was not merged. Merge it again.";
-const CHANGED = "Someone has changed this branch since this page was loaded. Look at its changes, then merge again.";
-const INVALID = "The branch was not merged, because these documents would be invalid. Correct them on the branch.";
-const FORBIDDEN = "The branch was not merged, because your role may not make all of its changes on the live site.";
-const OUTDATED = "The live site or the branch has changed while you chose. Start the merge again.";
+const LOST = t`The connection was lost, and the branch was not merged. Merge it again.`;
+const CHANGED = t`Someone has changed this branch since this page was loaded. Look at its changes, then merge again.`;
+const INVALID = t`The branch was not merged, because these documents would be invalid. Correct them on the branch.`;
+const FORBIDDEN = t`The branch was not merged, because your role may not make all of its changes on the live site.`;
+const OUTDATED = t`The live site or the branch has changed while you chose. Start the merge again.`;
 /** @type {Resolution} */
 const NOTHING = { documents: {}, files: {} };
 
@@ -88,7 +89,7 @@ export function useMerging(name, commit) {
     if (phase !== "unsure") return;
     try {
       const { meta } = await readChanges(name, { pageSize: 1 });
-      if (meta.from === meta.to) return end(`${name} was merged into the live site.`);
+      if (meta.from === meta.to) return end(t`${name} was merged into the live site.`);
       setPhase("ready");
       showError(PAGE, LOST);
     } catch (error) {
@@ -126,9 +127,9 @@ function joined(before, added) {
 
 /** @param {{result: string, documents: number, files: number}} merged @param {string} name */
 function noticeOf({ result, documents, files }, name) {
-  if (result === "nothing") return `Everything on ${name} was already on the live site.`;
-  if (!documents && files) return `${name} was merged into the live site. No document has changed.`;
-  return `${name} was merged into the live site. ${countOf(documents)} changed.`;
+  if (result === "nothing") return t`Everything on ${name} was already on the live site.`;
+  if (!documents && files) return t`${name} was merged into the live site. No document has changed.`;
+  return t`${name} was merged into the live site. ${countOf(documents)} changed.`;
 }
 
 /** Return the invalid documents that an error names. @param {ApiError} error @returns {Fault[]} */
@@ -146,8 +147,8 @@ function reasonOf(error, hasChoices) {
   const { status, message } = error;
   if (faultsOf(error).length) return INVALID;
   if (status === 403 && message === "Forbidden") return FORBIDDEN;
-  if (status === 404) return "This branch does not exist anymore. Someone else has discarded it.";
+  if (status === 404) return t`This branch does not exist anymore. Someone else has discarded it.`;
   if (status === 412) return CHANGED;
   if (hasChoices && message.includes("which has no conflict")) return OUTDATED;
-  return `The branch was not merged. ${message}.`;
+  return t`The branch was not merged. ${message}.`;
 }

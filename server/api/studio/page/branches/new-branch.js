@@ -2,6 +2,7 @@
 
 import { ApiError } from "../api.js";
 import { Dialog } from "../dialog.js";
+import { t } from "../language.js";
 import { clearMessage, showError, useMessage } from "../store/messages.js";
 import { reloadContent } from "../store/requests.js";
 import { html, useState } from "../vendor/preact.js";
@@ -34,28 +35,28 @@ export function NewBranch({ list, close, done }) {
       showError(DIALOG, `${error.message}.`);
     }
   };
-  return html`<${Dialog} label="New branch" close=${close}>
+  return html`<${Dialog} label=${t`New branch`} close=${close}>
     <form class="stack" onSubmit=${send}>
-      <h2 class="dialog-title">New branch</h2>
+      <h2 class="dialog-title">${t`New branch`}</h2>
       <p class="field">
-        <label class="field-label" for="branch-name">Name</label>
+        <label class="field-label" for="branch-name">${t`Name`}</label>
         <input class="input" id="branch-name" value=${name} autocomplete="off" required maxlength="200"
           aria-describedby="branch-name-hint branch-error" autofocus
           onInput=${(/** @type {any} */ event) => setName(event.currentTarget.value)} />
-        <span class="hint" id="branch-name-hint">For example spring-sale. No spaces.</span>
+        <span class="hint" id="branch-name-hint">${t`For example spring-sale. No spaces.`}</span>
       </p>
       ${list.length > 1 && html`<p class="field">
-        <label class="field-label" for="branch-from">Begins as a copy of</label>
+        <label class="field-label" for="branch-from">${t`Begins as a copy of`}</label>
         <select class="select" id="branch-from" value=${from}
           onChange=${(/** @type {any} */ event) => setFrom(event.currentTarget.value)}>
           ${list.map((one) => html`<option key=${one.name} value=${one.name}>
-            ${one.served ? `Live site (${one.name})` : one.name}</option>`)}
+            ${one.served ? t`Live site (${one.name})` : one.name}</option>`)}
         </select>
       </p>`}
       <p class="field-error" role="alert" id="branch-error">${message.text}</p>
       <div class="dialog-actions">
-        <button class="button" type="button" onClick=${close}>Cancel</button>
-        <button class="button primary" type="submit" aria-disabled=${off ? "true" : undefined}>Create</button>
+        <button class="button" type="button" onClick=${close}>${t`Cancel`}</button>
+        <button class="button primary" type="submit" aria-disabled=${off ? "true" : undefined}>${t`Create`}</button>
       </div>
     </form>
   <//>`;

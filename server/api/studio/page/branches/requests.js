@@ -1,8 +1,8 @@
 /** All requests about branches, and the texts that several pages show about them. */
 
 import { ask } from "../api.js";
+import { plural, t } from "../language.js";
 import { useRequest } from "../store/requests.js";
-import { counted } from "../text.js";
 import { useMemo } from "../vendor/preact.js";
 
 /**
@@ -71,11 +71,11 @@ export const deleteBranch = (name, commit) =>
 
 /** Return how much a branch changes. @param {{documents: number | null, merged: boolean}} branch */
 export function documentsText({ documents: count, merged }) {
-  if (merged) return "Nothing to merge";
-  if (count === null) return "Can't be compared with the live site";
-  if (count === 0) return "No changed documents";
-  return count === 1 ? "1 changed document" : `${counted(count)} changed documents`;
+  if (merged) return t`Nothing to merge`;
+  if (count === null) return t`Can't be compared with the live site`;
+  if (count === 0) return t`No changed documents`;
+  return plural(count, { one: "{0} changed document", other: "{0} changed documents" });
 }
 
 /** Return how many documents a merge changes. @param {number} count */
-export const countOf = (count) => (count === 1 ? "1 document" : `${counted(count)} documents`);
+export const countOf = (count) => plural(count, { one: "{0} document", other: "{0} documents" });

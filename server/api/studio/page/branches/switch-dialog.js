@@ -3,6 +3,7 @@
 import { useStudio } from "../context.js";
 import { Dialog } from "../dialog.js";
 import { Icon } from "../icons.js";
+import { t } from "../language.js";
 import { Link, SERVED, addressHere, navigate } from "../router.js";
 import { Empty, Failure, Loading } from "../states.js";
 import { ago, timestamp } from "../text.js";
@@ -26,21 +27,21 @@ export function SwitchDialog({ close }) {
     navigate(addressHere({ branch: name, at: "" }));
   };
   if (creating && list) return html`<${NewBranch} list=${list} close=${close} done=${open} />`;
-  return html`<${Dialog} label="Switch branch" close=${close} class="switch-dialog">
-    <h2 class="dialog-title">Switch branch</h2>
-    <p class="hint">On a branch, you prepare changes that visitors do not see until the branch is merged.</p>
-    ${list && list.length > FEW && html`<input class="input" type="search" aria-label="Find a branch"
-      placeholder="Find a branch" value=${text}
+  return html`<${Dialog} label=${t`Switch branch`} close=${close} class="switch-dialog">
+    <h2 class="dialog-title">${t`Switch branch`}</h2>
+    <p class="hint">${t`On a branch, you prepare changes that visitors do not see until the branch is merged.`}</p>
+    ${list && list.length > FEW && html`<input class="input" type="search" aria-label=${t`Find a branch`}
+      placeholder=${t`Find a branch`} value=${text}
       onInput=${(/** @type {any} */ event) => setText(event.currentTarget.value)} />`}
     ${!list && (error ? html`<${NoList} error=${error} again=${retry} />` : html`<${Loading} />`)}
     ${list && html`<ul class="switch-list">${shown.map((branch) => html`<li key=${branch.name}>
       <${Choice} branch=${branch} version=${model.version} close=${close} /></li>`)}</ul>`}
     ${list && shown.every(({ served }) => served) && html`<p role="status">
-      ${list.length > 1 ? "No branch has this name." : "There are no branches yet."}</p>`}
+      ${list.length > 1 ? t`No branch has this name.` : t`There are no branches yet.`}</p>`}
     <div class="dialog-actions">
-      <button class="button" type="button" onClick=${close}>Cancel</button>
+      <button class="button" type="button" onClick=${close}>${t`Cancel`}</button>
       ${model.mayBranch("create") && list && html`<button class="button" type="button" onClick=${() => create(true)}>
-        New branch</button>`}
+        ${t`New branch`}</button>`}
     </div>
   <//>`;
 }
@@ -48,7 +49,7 @@ export function SwitchDialog({ close }) {
 /** @param {{error: any, again: () => void}} props */
 export function NoList({ error, again }) {
   return error.status === 409
-    ? html`<${Empty} title="No branches available">${error.message}.<//>`
+    ? html`<${Empty} title=${t`No branches available`}>${error.message}.<//>`
     : html`<${Failure} error=${error} again=${again} />`;
 }
 
@@ -62,9 +63,9 @@ function Choice({ branch, version, close }) {
   return html`<${Link} class="switch-option" to=${to} aria-current=${isCurrent ? "true" : undefined}
     onClick=${(/** @type {MouseEvent} */ event) => follow(event, isCurrent, close)}>
     <span class="switch-mark">${isCurrent && html`<${Icon} name="check" />`}</span>
-    <span class="switch-name">${served ? "Live site" : name}</span>
+    <span class="switch-name">${served ? t`Live site` : name}</span>
     <span class="switch-note">${served
-      ? html`branch ${name}`
+      ? t`branch ${name}`
       : problem ?? html`${author.name}, <time datetime=${date} title=${timestamp(date)}>${ago(date)}</time>
           ${" · "}${documentsText(branch)}`}</span>
   <//>`;

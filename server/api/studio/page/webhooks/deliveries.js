@@ -4,6 +4,7 @@ import { ask } from "../api.js";
 import { send, sentence } from "../admin/requests.js";
 import { useStudio } from "../context.js";
 import { Dialog } from "../dialog.js";
+import { plural, t } from "../language.js";
 import { Empty, Failure, Loading } from "../states.js";
 import { PAGE, showError, showNotice } from "../store/messages.js";
 import { keyOf, useRequest } from "../store/requests.js";
@@ -13,7 +14,7 @@ import { resultOf, webhookPath } from "./requests.js";
 
 const EVERY_MS = 3000;
 const SHOWN = 50;
-const STATES = [["", "All"], ["waiting", "Waiting"], ["delivered", "Delivered"], ["failed", "Failed"]];
+const STATES = [["", t`All`], ["waiting", t`Waiting`], ["delivered", t`Delivered`], ["failed", t`Failed`]];
 
 /**
  * @typedef {import("./requests.js").Delivery} Delivery
@@ -28,13 +29,13 @@ export function Deliveries({ name, state, show }) {
     ask(path, { query: { state, before, limit: SHOWN }, signal });
   const { value, error, retry, reload } = useRequest(keyOf(path, state, before), load, { everyMs: EVERY_MS });
   const list = /** @type {Delivery[] | undefined} */ (value?.data);
-  return html`<section class="settings" aria-label="Deliveries">
-    <div class="site-kinds" role="group" aria-label="Show">
+  return html`<section class="settings" aria-label=${t`Deliveries`}>
+    <div class="site-kinds" role="group" aria-label=${t`Show`}>
       ${STATES.map(([key, label]) => html`<button class="button" type="button" key=${key} aria-pressed=${state === key}
         onClick=${() => (setBefore(null), show(key))}>${label}</button>`)}
     </div>
     ${!list && (error ? html`<${Failure} error=${error} again=${retry} />` : html`<${Loading} />`)}
-    ${list?.length === 0 && html`<${Empty} title="No deliveries">Results are kept for 7 days.<//>`}
+    ${list?.length === 0 && html`<${Empty} title=${t`No deliveries`}>${t`Results are kept for 7 days.`}<//>`}
     ${list && list.length > 0 && html`<ul class="account-list">
       ${list.map((delivery) => html`<li key=${delivery.id}>
         <button class="account-row" type="button" onClick=${() => setOpen(delivery.id)}>
@@ -47,10 +48,12 @@ export function Deliveries({ name, state, show }) {
         </button>
       </li>`)}
     </ul>`}
-    ${list && (before !== null || value?.meta.more) && html`<nav class="account-pages" aria-label="Pages of deliveries">
-      <button class="button" type="button" disabled=${before === null} onClick=${() => setBefore(null)}>Newest</button>
+    ${list && (before !== null || value?.meta.more) && html`<nav class="account-pages"
+      aria-label=${t`Pages of deliveries`}>
+      <button class="button" type="button" disabled=${before === null} onClick=${() => setBefore(null)}>
+        ${t`Newest`}</button>
       <button class="button" type="button" disabled=${!value?.meta.more}
-        onClick=${() => setBefore(list.at(-1)?.number ?? null)}>Older</button>
+        onClick=${() => setBefore(list.at(-1)?.number ?? null)}>${t`Older`}</button>
     </nav>`}
     ${open && html`<${One} path=${`${path}/${encodeURIComponent(open)}`} close=${() => setOpen("")}
       changed=${reload} />`}
@@ -74,39 +77,39 @@ function One({ path, close, changed }) {
   const replay = async () => {
     const options = { method: "POST" };
     const answer = await send(`${path}/replay`, options, (refused) => showError(PAGE, sentence(refused)));
-    if (answer) showNotice(PAGE, "The delivery will be sent again.");
+    if (answer) showNotice(PAGE, t`The delivery will be sent again.`);
     close();
     await changed();
   };
-  return html`<${Dialog} label="Delivery" close=${close} class="wide">
-    <h2 class="dialog-title">Delivery</h2>
+  return html`<${Dialog} label=${t`Delivery`} close=${close} class="wide">
+    <h2 class="dialog-title">${t`Delivery`}</h2>
     ${!delivery && (error ? html`<${Failure} error=${error} again=${retry} />` : html`<${Loading} />`)}
     ${delivery && html`<p>${resultOf(delivery)}, ${timesOf(delivery)}
-        ${delivery.nextAttemptAt && `, next at ${timestamp(delivery.nextAttemptAt)}`}</p>
+        ${delivery.nextAttemptAt && `, ${t`next at ${timestamp(delivery.nextAttemptAt)}`}`}</p>
       ${delivery.error && html`<p class="field-error">${delivery.error}</p>`}
       ${delivery.request
-        ? html`<h3>Request</h3>
-            <pre class="code" tabindex="0" aria-label="Request">${requestText(delivery.request)}</pre>
-            <h3>Response</h3>
-            <pre class="code" tabindex="0" aria-label="Response">${delivery.response?.body || "(empty)"}</pre>
-            <p class="hint">After ${delivery.response?.seconds.toFixed(2)} s</p>`
-        : html`<p class="hint">Nothing was sent yet.</p>`}`}
+        ? html`<h3>${t`Request`}</h3>
+            <pre class="code" tabindex="0" aria-label=${t`Request`}>${requestText(delivery.request)}</pre>
+            <h3>${t`Response`}</h3>
+            <pre class="code" tabindex="0" aria-label=${t`Response`}>${delivery.response?.body || t`(empty)`}</pre>
+            <p class="hint">${t`After ${delivery.response?.seconds.toFixed(2)} s`}</p>`
+        : html`<p class="hint">${t`Nothing was sent yet.`}</p>`}`}
     <div class="dialog-actions">
-      <button class="button" type="button" onClick=${close}>Close</button>
+      <button class="button" type="button" onClick=${close}>${t`Close`}</button>
       ${delivery && delivery.state !== "waiting" && model.maySite("webhook", "send") && html`<button
-        class="button primary" type="button" onClick=${replay}>Send again</button>`}
+        class="button primary" type="button" onClick=${replay}>${t`Send again`}</button>`}
     </div>
   <//>`;
 }
 
 /** @param {Delivery} delivery */
-const timesOf = ({ attempts }) => (attempts === 1 ? "1 attempt" : `${counted(attempts)} attempts`);
+const timesOf = ({ attempts }) => plural(attempts, { one: "{0} attempt", other: "{0} attempts" });
 
 /** @param {{headers: Record<string, string>, body: string, size: number}} request */
 function requestText({ headers, body, size }) {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
   const isCut = new TextEncoder().encode(body).length < size;
-  return `${lines.join("\n")}\n\n${isCut ? `${body}…\n\n(${counted(size)} bytes in all)` : indented(body)}`;
+  return `${lines.join("\n")}\n\n${isCut ? `${body}…\n\n(${t`${counted(size)} bytes in all`})` : indented(body)}`;
 }
 
 /** @param {string} body */

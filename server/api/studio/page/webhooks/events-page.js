@@ -4,6 +4,7 @@ import { addressTo } from "../addresses.js";
 import { ask } from "../api.js";
 import { listen } from "../connection/stream.js";
 import { useStudio } from "../context.js";
+import { t } from "../language.js";
 import { Link, navigate } from "../router.js";
 import { useHeading } from "../site/heading.js";
 import { Empty, Failure, Loading } from "../states.js";
@@ -32,7 +33,7 @@ const KINDS = ["entry.create", "entry.update", "entry.publish", "entry.unpublish
 /** @param {{params: URLSearchParams}} props */
 export function EventsPage({ params }) {
   const { model } = useStudio();
-  useHeading(model, "Events");
+  useHeading(model, t`Events`);
   const [types, events] = [params.get("types") ?? "", params.get("events") ?? ""];
   const { list, error, retry, isLive, waiting, pause } = useEvents(types, events);
   const choose = (/** @type {Record<string, string>} */ chosen) => {
@@ -42,28 +43,29 @@ export function EventsPage({ params }) {
   const isPaused = waiting !== null;
   return html`<div class="page site-page people-page">
     <header class="page-head">
-      <h1 tabindex="-1">Events</h1>
-      ${list && html`<button class="button" type="button" aria-pressed=${isPaused} onClick=${pause}>Pause</button>`}
+      <h1 tabindex="-1">${t`Events`}</h1>
+      ${list && html`<button class="button" type="button" aria-pressed=${isPaused} onClick=${pause}>
+        ${t`Pause`}</button>`}
     </header>
     <div class="account-filter">
-      <select class="select" aria-label="Type" value=${types}
+      <select class="select" aria-label=${t`Type`} value=${types}
         onChange=${(/** @type {any} */ event) => choose({ types: event.currentTarget.value })}>
-        <option value="">All types</option>
+        <option value="">${t`All types`}</option>
         ${model.listed.map((type) => html`<option key=${type.name} value=${type.name}>${type.label}</option>`)}
       </select>
-      <select class="select" aria-label="Event" value=${events}
+      <select class="select" aria-label=${t`Event`} value=${events}
         onChange=${(/** @type {any} */ event) => choose({ events: event.currentTarget.value })}>
-        <option value="">All events</option>
+        <option value="">${t`All events`}</option>
         ${KINDS.map((kind) => html`<option key=${kind} value=${kind}>${kind}</option>`)}
       </select>
       <span class="site-note" role="status">${isPaused
-        ? `Paused${waiting ? `: ${counted(waiting)} new` : ""}`
-        : isLive ? "Live" : "Connecting…"}</span>
+        ? (waiting ? t`Paused: ${counted(waiting)} new` : t`Paused`)
+        : isLive ? t`Live` : t`Connecting…`}</span>
     </div>
     ${!list && (error ? html`<${Failure} error=${error} again=${retry} />` : html`<${Loading} />`)}
-    ${list?.length === 0 && html`<${Empty} title=${types || events ? "No recent event matches" : "No events yet"}>
-      New events appear here when content changes.<//>`}
-    ${list && list.length > 0 && html`<ul class="account-list" aria-label="Events">
+    ${list?.length === 0 && html`<${Empty} title=${types || events ? t`No recent event matches` : t`No events yet`}>
+      ${t`New events appear here when content changes.`}<//>`}
+    ${list && list.length > 0 && html`<ul class="account-list" aria-label=${t`Events`}>
       ${list.map((event) => html`<${Row} key=${event.seq} event=${event} />`)}
     </ul>`}
   </div>`;
@@ -128,4 +130,4 @@ function Row({ event }) {
 }
 
 /** @type {Record<string, string>} */
-const SOURCES = { api: "API", file: "Edited file", git: "git" };
+const SOURCES = { api: "API", file: t`Edited file`, git: "git" };

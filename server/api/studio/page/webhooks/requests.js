@@ -1,5 +1,6 @@
 /** Webhooks and their deliveries, as returned by the API, and the texts that several pages show about them. */
 
+import { t } from "../language.js";
 import { counted } from "../text.js";
 
 /**
@@ -38,19 +39,19 @@ export const webhookPath = (name) => `webhooks/${encodeURIComponent(name)}`;
 
 /** Return the state of a webhook: a text, and whether it needs attention. @param {Webhook} webhook */
 export function stateOf({ enabled, disabledAt, problem, waiting, last }) {
-  if (!enabled) return { text: "Off", isBad: false };
-  if (disabledAt) return { text: "Disabled by the receiver", isBad: true };
-  if (problem) return { text: "Can't send requests", isBad: true };
-  if (last?.state === "failed") return { text: "Last delivery failed", isBad: true };
-  if (last && last.state === "waiting" && last.attempts) return { text: "Trying again", isBad: true };
-  if (waiting) return { text: `${counted(waiting)} waiting`, isBad: false };
-  return { text: last ? "Delivered" : "On", isBad: false };
+  if (!enabled) return { text: t`Off`, isBad: false };
+  if (disabledAt) return { text: t`Disabled by the receiver`, isBad: true };
+  if (problem) return { text: t`Can't send requests`, isBad: true };
+  if (last?.state === "failed") return { text: t`Last delivery failed`, isBad: true };
+  if (last && last.state === "waiting" && last.attempts) return { text: t`Trying again`, isBad: true };
+  if (waiting) return { text: t`${counted(waiting)} waiting`, isBad: false };
+  return { text: last ? t`Delivered` : t`On`, isBad: false };
 }
 
-const STATES = { waiting: "Waiting", delivered: "Delivered", failed: "Failed" };
+const STATES = { waiting: t`Waiting`, delivered: t`Delivered`, failed: t`Failed` };
 
 /** Return the result of a delivery, such as "Failed: 500". @param {Delivery} delivery */
 export function resultOf({ state, status, attempts }) {
-  if (state === "waiting" && attempts) return `Trying again${status ? `: ${status}` : ""}`;
+  if (state === "waiting" && attempts) return status ? t`Trying again: ${status}` : t`Trying again`;
   return status ? `${STATES[state]}: ${status}` : STATES[state];
 }

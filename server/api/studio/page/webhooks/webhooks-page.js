@@ -3,6 +3,7 @@
 import { addressTo } from "../addresses.js";
 import { ask } from "../api.js";
 import { useStudio } from "../context.js";
+import { t } from "../language.js";
 import { Link } from "../router.js";
 import { useHeading } from "../site/heading.js";
 import { Empty, Failure, Loading } from "../states.js";
@@ -15,19 +16,19 @@ const EVERY_MS = 5000;
 
 export function WebhooksPage() {
   const { model } = useStudio();
-  useHeading(model, "Webhooks");
+  useHeading(model, t`Webhooks`);
   const may = model.maySite("webhook", "read");
   const load = (/** @type {AbortSignal} */ signal) => ask("webhooks", { signal });
   const { value, error, retry } = useRequest(may ? "webhooks" : "", load, { everyMs: EVERY_MS });
   const list = /** @type {import("./requests.js").Webhook[] | undefined} */ (value?.data);
   return html`<div class="page site-page people-page">
-    <header class="page-head"><h1 tabindex="-1">Webhooks</h1></header>
-    ${!may && html`<${Empty} title="Your role can't see webhooks">
-      An administrator can grant it with webhook: [read].<//>`}
+    <header class="page-head"><h1 tabindex="-1">${t`Webhooks`}</h1></header>
+    ${!may && html`<${Empty} title=${t`Your role can't see webhooks`}>
+      ${t`An administrator can grant it with webhook: [read].`}<//>`}
     ${may && !list && error && html`<${Failure} error=${error} again=${retry} />`}
     ${may && !list && !error && html`<${Loading} />`}
-    ${list?.length === 0 && html`<${Empty} title="No webhooks yet">
-      A webhook sends a request to a URL whenever content changes. Webhooks are defined in site.yaml.<//>`}
+    ${list?.length === 0 && html`<${Empty} title=${t`No webhooks yet`}>
+      ${t`A webhook sends a request to a URL whenever content changes. Webhooks are defined in site.yaml.`}<//>`}
     ${list && list.length > 0 && html`<ul class="account-list">
       ${list.map((webhook) => {
         const state = stateOf(webhook);
@@ -36,10 +37,11 @@ export function WebhooksPage() {
           <span class="account-note">${webhook.url}</span>
           <span class="account-role">
             <span class=${`account-flag ${state.isBad ? "is-bad" : ""}`}>${state.text}</span></span>
-          <span class="account-state">${webhook.last?.attemptedAt ? `Sent ${ago(webhook.last.attemptedAt)}` : ""}</span>
+          <span class="account-state">${webhook.last?.attemptedAt ? t`Sent ${ago(webhook.last.attemptedAt)}`
+            : ""}</span>
         </li>`;
       })}
     </ul>
-    <p class="site-note">Webhooks are defined in site.yaml. They can't be added or changed here.</p>`}
+    <p class="site-note">${t`Webhooks are defined in site.yaml. They can't be added or changed here.`}</p>`}
   </div>`;
 }
