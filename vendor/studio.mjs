@@ -43,6 +43,9 @@ const core = [...importsOf(FIRST)];
 const [list, form] = WORK.map((name) => importsOf(name));
 const shared = [...list].filter((name) => form.has(name) && !core.includes(name));
 
+/** Removes the indentation, also in templates of htm and of texts, where it means nothing. */
+const withoutIndentation = (text) => text.replace(/\n +/g, "\n");
+
 /** Has parts import more than they need, so that modules are in as few chunks as can be. */
 const grouping = {
   name: "grouping",
@@ -51,7 +54,7 @@ const grouping = {
       const name = relative(page, path);
       const more = name === FIRST ? core : parts.includes(name) ? [...core, ...shared] : [];
       const imports = more.map((one) => `import ${JSON.stringify(join(page, one))};`);
-      return { contents: [...imports, textOf(name)].join("\n"), resolveDir: dirname(path) };
+      return { contents: [...imports, withoutIndentation(textOf(name))].join("\n"), resolveDir: dirname(path) };
     });
   },
 };

@@ -13,7 +13,7 @@ from tests.vendor.studio import bundle
 
 # The limit for the first page, including lists and forms; without bundling, it loads about a hundred files.
 FIRST_FILES = 16
-MOST_BYTES = 345_000  # of all files, compressed
+MOST_BYTES = 354_000  # of all files, compressed; 14 kB of them are the German texts
 
 
 @pytest.fixture(scope="module")

@@ -183,10 +183,10 @@ def test_locale_and_status_are_chosen(page: Page, studio: Studio) -> None:
     expect(page.get_by_role("link", name="Articles").get_by_title("Documents in English (en)")).to_have_text(
         "23"
     )
-    page.get_by_label("Language").select_option("fr")
+    page.get_by_label("Language", exact=True).select_option("fr")
     page.get_by_role("rowheader", name="Occultations et isophase").wait_for()
     expect(page.get_by_text("documents in French (fr)")).to_be_visible()
-    page.get_by_label("Language").select_option("en")
+    page.get_by_label("Language", exact=True).select_option("en")
     page.get_by_label("Status").select_option("draft")
     until(lambda: set(titles(page)) == {"Oyster lease", "Ice in the harbour"})
     page.get_by_label("Status").select_option("modified")
