@@ -1,4 +1,4 @@
-"""Benchmark of the studio in chromium: the first paint, and the time to open lists and forms."""
+"""Benchmark of the studio in chromium: first visits, the first paint, and opening lists and forms."""
 
 import io
 from collections.abc import Callable, Iterator
@@ -11,6 +11,7 @@ from typing import Any
 from PIL import Image
 
 from bench.effort import scaled
+from bench.studio_visits import measure_first_visits
 from bench.tables import show
 from tests.servers import stop
 from tests.studio.browser_large import MANY, add_articles, define_edited
@@ -50,6 +51,8 @@ OPENING = {  # by name: start page, link to click, and element to wait for
 
 def measure(folder: Path) -> None:
     """Print how long users have to wait."""
+    with _browser() as browser:
+        measure_first_visits(folder, browser)
     with _browser() as browser, _site(folder) as studio:
         signed_in = signed_in_at(studio, browser)
         _show("First painted, in ms", "the page", _painted(studio, browser, signed_in))

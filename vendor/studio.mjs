@@ -2,7 +2,8 @@
 // of its name. The command line names the folder.
 //
 // Parts share modules. Each set of parts that share some would give a chunk, and a first visit a dozen of requests. So
-// all parts import what the first page is made of, which is one chunk then; and all others what lists and forms share.
+// all parts import what the first page is made of, and what lists and forms are made of. Each of both is one chunk then.
+// The first one becomes main.js itself, which would otherwise be a file that only imports it.
 import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, normalize, relative } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -12,11 +13,12 @@ import { build } from "esbuild";
 const here = dirname(fileURLToPath(import.meta.url));
 const page = join(here, "../server/api/studio/page");
 const target = process.argv[2];
-const COPIED = ["index.html", "icon.svg", "preview/script.js", "vendor/licences.txt", "vendor/manifest.json"];
+const COPIED = ["index.html", "preview/script.js", "vendor/licences.txt", "vendor/manifest.json"];
 const MESSAGES = readdirSync(join(page, "messages")).map((name) => `messages/${name}`); // the languages but English
 const FIRST = "main.js";
-const WORK = ["documents/list-page.js", "documents/document-page.js"]; // what most people go on to
+const WORK = "documents/pages.js"; // what most people go on to
 const options = { absWorkingDir: page, bundle: true, minify: true, target: "es2022", legalComments: "none" };
+options.write = false;
 
 const textOf = (name) => readFileSync(join(page, name), "utf8");
 
@@ -39,9 +41,8 @@ function importsOf(name, known = new Set()) {
   return known;
 }
 
-const core = [...importsOf(FIRST)];
-const [list, form] = WORK.map((name) => importsOf(name));
-const shared = [...list].filter((name) => form.has(name) && !core.includes(name));
+const core = [FIRST, ...importsOf(FIRST)];
+const work = [...importsOf(WORK)].filter((name) => !core.includes(name));
 
 /** Removes the indentation, also in templates of htm and of texts, where it means nothing. */
 const withoutIndentation = (text) => text.replace(/\n +/g, "\n");
@@ -52,25 +53,41 @@ const grouping = {
   setup(builder) {
     builder.onLoad({ filter: /\.js$/ }, ({ path }) => {
       const name = relative(page, path);
-      const more = name === FIRST ? core : parts.includes(name) ? [...core, ...shared] : [];
+      const more = parts.includes(name) ? [...core, ...work] : [];
       const imports = more.map((one) => `import ${JSON.stringify(join(page, one))};`);
       return { contents: [...imports, withoutIndentation(textOf(name))].join("\n"), resolveDir: dirname(path) };
     });
   },
 };
 
+/** The files of the parts by name. The chunk that the first page is made of has the name of the page's script. */
+function filesOf({ outputFiles, metafile }) {
+  const nameOf = (path) => relative(target, join(page, path));
+  const [[chunk]] = Object.entries(metafile.outputs).filter(([, { inputs }]) => inputs[FIRST]?.bytesInOutput);
+  const files = outputFiles.map(({ path, text }) => [relative(target, path), text]);
+  const kept = nameOf(chunk) === FIRST ? files : files.filter(([name]) => name !== FIRST);
+  return kept.map(([name, text]) => [
+    name === nameOf(chunk) ? FIRST : name,
+    text.replaceAll(`/${nameOf(chunk)}"`, `/${FIRST}"`),
+  ]);
+}
+
 const parts = partsOf();
-rmSync(target, { recursive: true, force: true });
-await build({
+const built = await build({
   ...options, entryPoints: [FIRST, ...parts], outbase: page, outdir: target, splitting: true, format: "esm",
-  chunkNames: "chunk-[hash]", plugins: [grouping],
+  chunkNames: "chunk-[hash]", plugins: [grouping], metafile: true,
 });
-await build({ ...options, entryPoints: ["page.css"], outdir: target });
+const sheets = await build({ ...options, entryPoints: ["page.css"], outdir: target });
+rmSync(target, { recursive: true, force: true });
+for (const [name, text] of [...filesOf(built), ...sheets.outputFiles.map(({ text }) => ["page.css", text])]) {
+  mkdirSync(dirname(join(target, name)), { recursive: true });
+  writeFileSync(join(target, name), text);
+}
 for (const name of [...COPIED, ...MESSAGES]) {
   mkdirSync(dirname(join(target, name)), { recursive: true });
   copyFileSync(join(page, name), join(target, name));
 }
 // What browsers are sent, so that no server has to compress it: the best quality takes half a second for the editors.
-for (const name of readdirSync(target, { recursive: true }).filter((one) => /\.(js|css|json|svg|txt)$/.test(one))) {
+for (const name of readdirSync(target, { recursive: true }).filter((one) => /\.(js|css|json|txt)$/.test(one))) {
   writeFileSync(join(target, `${name}.br`), brotliCompressSync(readFileSync(join(target, name))));
 }

@@ -5,8 +5,11 @@ authorizes.
 import os
 import re
 import time
+from base64 import b64encode
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import brotli
 import pytest
@@ -48,7 +51,10 @@ def test_the_page_and_its_files_hold_nothing_but_themselves(api: Api) -> None:
     policy = page.headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
-    assert not re.search(r"<style|<script(?![^>]*\bsrc=)| style=| on[a-z]+=", page.text)
+    assert not re.search(r"<style| style=| on[a-z]+=", page.text)
+    # The policy allows the inline script by its hash.
+    [inline] = re.findall(r"<script(?![^>]*\bsrc=)[^>]*>([^<]+)</script>", page.text)
+    assert f"script-src 'self' 'sha256-{b64encode(sha256(inline.encode()).digest()).decode()}';" in policy
     [script] = re.findall(r'src="([^"]+)"', page.text)
     found = api.get(f"/{script}", "public")
     assert found.headers["Content-Type"] == "text/javascript; charset=utf-8"
@@ -88,14 +94,20 @@ def test_the_page_names_the_modules_that_it_begins_with(api: Api, path: str) -> 
     assert {how[name] for name in ("app.js", "home.js", "vendor/preact.js")} == {"modulepreload"}
     # The home page does not need these modules to render.
     later = "ahead" if path == "/studio" else "modulepreload"
-    assert {how[name] for name in ("documents/list-page.js", "documents/document-page.js")} == {later}
+    lists = ("documents/pages.js", "documents/list-page.js", "documents/document-page.js")
+    assert {how[name] for name in lists} == {later}
     # The main script and modules that are loaded on demand are not preloaded.
     assert not {"main.js", "vendor/codemirror.js", "site/problems-page.js"} & how.keys()
 
 
-@pytest.mark.parametrize(("path", "up"), [("/studio/note", "../"), ("/studio/note/a", "../../")])
+@pytest.mark.parametrize(
+    ("path", "up"), [("/studio", ""), ("/studio/note", "../"), ("/studio/note/a", "../../")]
+)
 def test_every_place_in_the_page_is_the_page(api: Api, path: str, up: str) -> None:
-    assert f'src="{up}studio/-/' in api.get(path, "public").text
+    text = api.get(path, "public").text
+    assert f'src="{up}studio/-/' in text
+    [first] = re.findall(r'data-url="([^"]+)"', text)
+    assert urljoin(f"https://example.org/site{path}", first) == "https://example.org/site/access"
 
 
 def test_a_key_is_good_for_one_sign_in(api: Api) -> None:

@@ -94,7 +94,7 @@ def hold(page: Page, module: str) -> list[Any]:
 
 @pytest.mark.parametrize(
     ("link", "part"),
-    [("Articles", "documents/list-page.js"), ("Problems", "site/problems-page.js")],
+    [("Articles", "documents/pages.js"), ("Problems", "site/problems-page.js")],
     ids=["list", "problems"],
 )
 def test_a_page_that_is_loaded_first_is_named_and_has_the_focus_then(
@@ -111,7 +111,7 @@ def test_a_page_that_is_loaded_first_is_named_and_has_the_focus_then(
 
 
 def test_a_page_that_is_loaded_leaves_the_focus_in_a_dialog(page: Page, studio: Studio) -> None:
-    held = hold(page, "documents/list-page.js")
+    held = hold(page, "documents/pages.js")
     page.goto(studio.url)
     page.get_by_role("link", name=re.compile("^Articles")).click()
     page.get_by_text("Loading…").wait_for()

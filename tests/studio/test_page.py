@@ -66,7 +66,8 @@ def test_modules_that_are_loaded_late_are_there_with_what_is_taken_from_them() -
     loaded = re.findall(r'\blater\("([^"]+)", "(\w+)"\)', text)
     assert len(loaded) > 8
     for path, name in loaded:
-        assert re.search(rf"^export function {name}\b", (PAGE / path).read_text(), re.MULTILINE), path
+        exported = rf"^export (function {name}\b|{{ {name} }} from )"
+        assert re.search(exported, (PAGE / path).read_text(), re.MULTILINE), path
     parts = re.findall(r'\bloadPart\("([^"]+)"\)', text)
     assert len(parts) > 2
     assert all((PAGE / path).is_file() for path in parts)

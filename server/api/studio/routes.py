@@ -5,9 +5,10 @@ The page itself contains no data from the site. No content type can be named `-`
 """
 
 import re
+from base64 import b64encode
 from collections.abc import Mapping
 from functools import cache
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from pathlib import Path, PurePosixPath
 from posixpath import normpath
 
@@ -51,12 +52,11 @@ POLICY = (
 # would delay the first visit. The quick quality takes 30 ms for all modules, and makes them 8% larger.
 BEST_BROTLI_QUALITY, QUICK_BROTLI_QUALITY = 11, 5
 VENDOR = "vendor/"
-PRELOADED_MODULES = (
-    "documents/list-page.js",
-    "documents/document-page.js",
-)  # the most used modules that pages.js imports on demand
+PRELOADED_MODULE = "documents/pages.js"  # the most used module that pages.js imports on demand
 IMPORT = re.compile(r'(?:^|[;}])(?:import|export)\b[^"();]*?"(\.{1,2}/[^"]+\.js)"', re.MULTILINE)
+MAIN_SCRIPT = '<script type="module" '
 SHEET = "page.css"
+_INLINE_SCRIPT = re.compile(rb"<script id=[^>]+>([^<]+)</script>")
 _SHEETS = re.compile(rb'^@import "\./([^"]+\.css)";\n', re.MULTILINE)
 _COMMENT = re.compile(rb"^[ \t]*/\*\*(?:(?!\*/).)*\*/[ \t]*$", re.MULTILINE | re.DOTALL)
 USED_KEY_MESSAGE = (
@@ -139,7 +139,8 @@ def _page(path: str, settings: Settings, *, at_home: bool) -> Response:
     up = "../" * (path.count("/") - 1)
     text = _index(at_home=at_home).replace('="./', f'="{up}studio/-/{_version()}/')
     framed = sorted({preview.origin or "'self'" for preview in settings.preview.values()})
-    policy = f"{POLICY}; frame-src {' '.join(framed)}" if framed else POLICY
+    policy = POLICY.replace("script-src 'self'", f"script-src 'self' {_inline_script_source()}")
+    policy += f"; frame-src {' '.join(framed)}" if framed else ""
     # The tag also depends on the policy, so that a changed policy invalidates cached pages.
     headers = {"Cache-Control": PUBLIC_REVALIDATE, "Content-Security-Policy": policy}
     headers["ETag"] = tag_of_bytes(f"{policy}\n{text}".encode())
@@ -191,11 +192,17 @@ def _without_comments(module: bytes) -> bytes:
 def _index(*, at_home: bool) -> str:
     # Without preload links, the browser would need multiple round trips to find all modules.
     first = modules_of("main.js")
-    more = sorted({name for part in PRELOADED_MODULES for name in (part, *modules_of(part))} - {*first})
+    more = sorted({PRELOADED_MODULE, *modules_of(PRELOADED_MODULE)} - {"main.js", *first})
     links = [f'<link rel="modulepreload" href="./{name}">\n' for name in first]
     how = 'rel="ahead" fetchpriority="low"' if at_home else 'rel="modulepreload"'
     links += [f'<link {how} href="./{name}">\n' for name in more]
-    return _files()["index.html"].decode().replace("<script ", f"{''.join(links)}<script ", 1)
+    return _files()["index.html"].decode().replace(MAIN_SCRIPT, f"{''.join(links)}{MAIN_SCRIPT}", 1)
+
+
+def _inline_script_source() -> str:
+    # Browsers run the script only if the policy contains its hash. It sends the first request to the API.
+    [script] = _INLINE_SCRIPT.findall(_files()["index.html"])
+    return f"'sha256-{b64encode(sha256(script).digest()).decode()}'"
 
 
 def modules_of(first: str) -> list[str]:

@@ -13,7 +13,7 @@ import { Shell } from "./shell.js";
 import { SignIn } from "./sign-in.js";
 import { Failure, Loading } from "./states.js";
 import { SIGN_IN, showNotice } from "./store/messages.js";
-import { html, useCallback, useEffect, useMemo, useState } from "./vendor/preact.js";
+import { html, useCallback, useEffect, useLayoutEffect, useMemo, useState } from "./vendor/preact.js";
 
 /**
  * @typedef {{model?: Model, error?: any}} State
@@ -30,7 +30,9 @@ export function App() {
       if (!(error instanceof ApiError) || error.status !== 401) set({ error });
     }
   }, []);
-  useEffect(() => {
+  useLayoutEffect(() => {
+    const page = PAGES[placeAt(currentPlace().parts)?.name ?? ""];
+    page?.load?.().catch(() => undefined); // The page tries again when it is shown.
     useKey().then(
       (refused) => load(refused?.message),
       (error) => set({ error }),

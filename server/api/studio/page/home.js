@@ -2,14 +2,12 @@
 
 import { addressTo } from "./addresses.js";
 import { useStudio } from "./context.js";
+import { Work } from "./home/work.js";
 import { t } from "./language.js";
-import { later } from "./later.js";
 import { Link } from "./router.js";
 import { Empty } from "./states.js";
 import { ago, timestamp } from "./text.js";
 import { html } from "./vendor/preact.js";
-
-const Work = later("home/work.js", "Work");
 
 export function Home() {
   const { model, overview } = useStudio();

@@ -78,7 +78,7 @@ export class Model {
 
   /** @returns {Promise<Model>} */
   static async load() {
-    const { data } = await ask("access");
+    const { data } = await ask("access", { via: earlyResponse });
     enableTransformations(data.site.transformsImages);
     return new Model(data, currentVersion());
   }
@@ -185,6 +185,21 @@ export class Model {
     const shown = code || this.defaultLocale;
     return this.locales.find((locale) => locale.code === shown)?.name ?? shown;
   }
+}
+
+/**
+ * Return the response to the request that index.html sends before the browser has loaded any module. Send a request if
+ * there is none, or if the response has been used.
+ * @param {URL} url
+ * @param {RequestInit} init
+ * @returns {Promise<Response>}
+ */
+function earlyResponse(url, init) {
+  /** @type {any} */
+  const script = document.getElementById("access");
+  const { response } = script;
+  delete script.response;
+  return response ?? fetch(url, init);
 }
 
 /** @param {any} described @returns {Type} */

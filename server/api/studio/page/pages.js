@@ -9,7 +9,7 @@ import { Home } from "./home.js";
 import { later } from "./later.js";
 
 // Both pages have the same component, because the page of a new document becomes the page of the saved document.
-const DocumentPage = later("documents/document-page.js", "DocumentPage");
+const DocumentPage = later("documents/pages.js", "DocumentPage");
 
 /** @type {Record<string, any>} */
 export const PAGES = {
@@ -29,7 +29,7 @@ export const PAGES = {
   events: later("webhooks/events-page.js", "EventsPage"),
   types: later("types/types-page.js", "TypesPage"),
   invitation: later("admin/invitation-page.js", "InvitationPage"),
-  list: later("documents/list-page.js", "ListPage"),
+  list: later("documents/pages.js", "ListPage"),
   create: DocumentPage,
   deleted: later("deleted/deleted-page.js", "DeletedPage"),
   document: DocumentPage,

@@ -24,10 +24,12 @@ const EVERY_MS = 10_000;
  * Return the branches: the served one first, then those with the newest commits. They are requested again at regular
  * intervals, and after each write.
  * @param {boolean} isWanted  Whether to request them.
+ * @param {boolean} [isLate]  Whether other requests go first.
  */
-export function useBranches(isWanted) {
+export function useBranches(isWanted, isLate = false) {
   const load = (/** @type {AbortSignal} */ signal) => ask("branches", { signal });
-  const { value, ...rest } = useRequest(isWanted ? "branches" : "", load, { everyMs: EVERY_MS, isContent: true });
+  const options = { everyMs: EVERY_MS, isContent: true, isLate };
+  const { value, ...rest } = useRequest(isWanted ? "branches" : "", load, options);
   const list = useMemo(() => value && /** @type {Branch[]} */ ([...value.data]).sort(inOrder), [value]);
   return { list, served: list?.find(({ served }) => served)?.name ?? "", ...rest };
 }

@@ -31,7 +31,7 @@ export function Work() {
   const { model } = useStudio();
   const [since, setSince] = useState(() => lastVisit(model));
   const load = (/** @type {AbortSignal} */ signal) => ask("events/activity", { query: { since }, signal });
-  const options = { everyMs: EVERY_MS, isContent: true };
+  const options = { everyMs: EVERY_MS, isContent: true, isLate: true };
   const { value } = useRequest(model.isServed && model.listed.length ? `activity ${since}` : "", load, options);
   useEffect(() => {
     if (value) noteVisit(model, value.meta);
@@ -81,7 +81,7 @@ function Changes({ list }) {
 }
 
 function Waiting() {
-  const { list = [] } = useBranches(true);
+  const { list = [] } = useBranches(true, true);
   const waiting = list.filter(({ served, merged, documents }) => !served && !merged && documents !== 0);
   if (!waiting.length) return null;
   return html`<${Part} title=${t`Branches to merge`}>

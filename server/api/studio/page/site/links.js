@@ -84,6 +84,6 @@ export function SiteLinks({ model, current }) {
  */
 export function useCount(path, everyMs) {
   const load = (/** @type {AbortSignal} */ signal) => ask(path, { query: { pageSize: 1 }, signal });
-  const { value } = useRequest(path && `count ${path}`, load, { everyMs });
+  const { value } = useRequest(path && `count ${path}`, load, { everyMs, isLate: true });
   return Number(value?.meta.pagination.total ?? 0);
 }

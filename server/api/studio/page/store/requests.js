@@ -9,7 +9,7 @@
  */
 
 import { whenBack } from "../connection/connection.js";
-import { useCallback, useEffect, useRef, useState } from "../vendor/preact.js";
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 
 const MAX_KEPT = 20; // answers that no component shows
 
@@ -21,6 +21,7 @@ const MAX_KEPT = 20; // answers that no component shows
  * @property {AbortController | null} underWay
  * @property {Promise<void>} ended  Resolves when the latest request has ended.
  * @property {boolean} isContent  Whether a write to content may change the response.
+ * @property {boolean} isLate  Whether other requests go first.
  * @property {Set<() => void>} listeners  The listeners of the components that show it.
  */
 
@@ -48,6 +49,8 @@ let lastNumber = 0;
  * @property {number} [everyMs]  The interval at which to send the request again while the tab is shown.
  * @property {boolean} [isContent]  Whether to send the request again after a write to content.
  * @property {boolean} [isKept]  Whether to keep the response after the page is left.
+ * @property {boolean} [isLate]  Whether to wait for the requests of other components that are pending, because the user
+ *   does not need the response at once.
  */
 
 /**
@@ -58,17 +61,20 @@ let lastNumber = 0;
  * @param {RequestOptions} [options]
  * @returns {Requested<T>}
  */
-export function useRequest(key, load, { delayMs = 0, everyMs = 0, isContent = false, isKept = false } = {}) {
+export function useRequest(key, load, options = {}) {
+  const { delayMs = 0, everyMs = 0, isContent = false, isKept = false, isLate = false } = options;
   const [, render] = useState(0);
   const shown = useRef(/** @type {{value?: T, error?: any}} */ ({}));
-  useEffect(() => {
+  // An effect would only run after the next paint.
+  useLayoutEffect(() => {
     if (!key) return undefined;
     const entry = entries.get(key) ?? added(key, load);
     const listener = () => render((count) => count + 1);
     const isShown = entry.listeners.size > 0 && entry.value !== undefined;
     entry.listeners.add(listener);
-    Object.assign(entry, { load, isContent });
-    const begin = () => void (isShown || retry(entry));
+    Object.assign(entry, { load, isContent, isLate });
+    const start = () => void (entry.listeners.size && retry(entry));
+    const begin = () => void (isShown || (isLate ? afterOthers().then(start) : retry(entry)));
     const timer = delayMs ? setTimeout(begin, delayMs) : begin();
     listener();
     return () => {
@@ -77,7 +83,7 @@ export function useRequest(key, load, { delayMs = 0, everyMs = 0, isContent = fa
       if (!entry.listeners.size) leave(key, entry, isKept);
     };
   }, [key]);
-  useEffect(() => (key && everyMs ? repeat(key, everyMs) : undefined), [key, everyMs]);
+  useEffect(() => (key && everyMs ? repeat(key, everyMs, isLate) : undefined), [key, everyMs]);
 
   const entry = entries.get(key);
   const hasEnded = entry !== undefined && (entry.value !== undefined || Boolean(entry.error));
@@ -139,7 +145,9 @@ export function reloadContent() {
 /** @param {string} key @param {Entry["load"]} load @returns {Entry} */
 function added(key, load) {
   /** @type {Entry} */
-  const entry = { load, underWay: null, ended: Promise.resolve(), isContent: false, listeners: new Set() };
+  const entry = {
+    load, underWay: null, ended: Promise.resolve(), isContent: false, isLate: false, listeners: new Set(),
+  };
   entries.set(key, entry);
   return entry;
 }
@@ -163,6 +171,13 @@ function withEntry(key, act) {
 
 /** @param {Entry} entry */
 const retry = (entry) => (entry.underWay ? entry.ended : send(entry, entry.load));
+
+/** Resolves when the requests that components have begun by now have ended, without those that are late themselves. */
+async function afterOthers() {
+  await null; // The other components on the page begin their requests in the same turn.
+  const others = [...entries.values()].filter(({ isLate, underWay }) => !isLate && underWay);
+  await Promise.all(others.map(({ ended }) => ended));
+}
 
 /**
  * Send a request, replacing a pending one. Resolves when it has ended, whether or not it succeeded.
@@ -204,18 +219,20 @@ function leave(key, entry, isKept) {
  * Send a request at regular intervals, and immediately when the tab is shown again.
  * @param {string} key
  * @param {number} everyMs
+ * @param {boolean} isLate  Whether other requests go first.
  */
-function repeat(key, everyMs) {
+function repeat(key, everyMs, isLate) {
   let [timer, hasEnded] = [0, false];
   const again = () => {
     clearTimeout(timer);
-    if (document.hidden) return;
+    if (document.hidden || hasEnded) return;
     withEntry(key, retry).finally(() => {
       clearTimeout(timer);
       if (!hasEnded) timer = setTimeout(again, everyMs);
     });
   };
-  again();
+  if (isLate) afterOthers().then(again);
+  else again();
   document.addEventListener("visibilitychange", again);
   return () => {
     hasEnded = true;
