@@ -203,10 +203,11 @@ def bystander(front: Front) -> None:
     assert b"the bystander's own" in came
 
 
-def attack_all(house: House, count: int) -> None:
-    """Send a number of streams to all proxies of a house at the same time."""
+def attack_all(house: House, count: int, rounds: int = 1) -> None:
+    """Send a number of streams to all proxies of a house at the same time, in each round."""
     with ThreadPoolExecutor(len(house.fronts)) as pool:
-        list(pool.map(attack, house.fronts, [count] * len(house.fronts)))
+        for _ in range(rounds):
+            list(pool.map(attack, house.fronts, [count] * len(house.fronts)))
 
 
 def attack(front: Front, count: int) -> None:
@@ -246,7 +247,7 @@ connection.HttpRequestParser = Parser
 def test_a_server_that_sees_other_requests_is_caught(tmp_path: Path) -> None:
     with housed(tmp_path, OVERLOOKS) as house:
         with pytest.raises(AssertionError, match="a bystander got"):
-            attack_all(house, 40)
+            attack_all(house, 40, rounds=10)  # On a busy machine, every bystander of a round can be late.
         assert any(differences(house, front) for front in house.fronts)
 
 
