@@ -13,7 +13,7 @@ import { Shell } from "./shell.js";
 import { SignIn } from "./sign-in.js";
 import { Failure, Loading } from "./states.js";
 import { SIGN_IN, showNotice } from "./store/messages.js";
-import { html, useCallback, useEffect, useLayoutEffect, useMemo, useState } from "./vendor/preact.js";
+import { html, useCallback, useLayoutEffect, useMemo, useState } from "./vendor/preact.js";
 
 /**
  * @typedef {{model?: Model, error?: any}} State
@@ -30,6 +30,10 @@ export function App() {
       if (!(error instanceof ApiError) || error.status !== 401) set({ error });
     }
   }, []);
+  // A caller without a session is the public again. GET /access then returns how to sign in. This effect is the first,
+  // because the response that index.html has requested may say so at once.
+  useLayoutEffect(() =>
+    whenSessionEnds(() => forget().then(() => load(t`Your session has ended. Sign in again.`))), []);
   useLayoutEffect(() => {
     const page = PAGES[placeAt(currentPlace().parts)?.name ?? ""];
     page?.load?.().catch(() => undefined); // The page tries again when it is shown.
@@ -38,8 +42,6 @@ export function App() {
       (error) => set({ error }),
     );
   }, []);
-  // A caller without a session is the public again. GET /access then returns how to sign in.
-  useEffect(() => whenSessionEnds(() => forget().then(() => load(t`Your session has ended. Sign in again.`))), []);
 
   const leave = useCallback(() =>
     signOut().then(() => load(), (error) => error.status !== 0 && set({ error })), []); // The page says so, and stays.
