@@ -33,7 +33,7 @@ ABOUT_OTHERS = re.compile(
     r"|If-Match header is missing"  # The hook below leaves this header out.
     r"|permissions are not valid"  # They must be ones that exist, and only for tokens of the type custom.
     # A change to a content type that the site's content or schemas don't allow.
-    r'|"message":"(?!changes\[)[^"]*","details":{"change":'
+    r'|"message":"(?!changes\[)(?:[^"\\]|\\.)*","details":{"change":'
     r"|(field|locale)\W+ must be (null|one)"  # presence: what the site contains
     r"|must be (less|greater) than or equal to"  # a number that is written as text
     # Parameters of images, which are described as texts: their values depend on each other and on settings.
