@@ -22,7 +22,7 @@ async () => {
   const text = (name, label) => ({ name, label, type: "string", sort: name });
   const filters = [{ path: "mime", label: "Kind", kind: "text", keys: ["mime"] }];
   const resource = {
-    name: "files", heading: "Files", noun: { one: "file", many: "files" },
+    name: "files", heading: "Files", countText: (count) => `${count} files`, selectionLabel: "Selected files",
     title: text("name", "Name"), fixed: [],
     columns: [text("mime", "Kind"), text("ext", "Ending")], usualColumns: ["mime"], filters, choices: [],
     usualSort: "name:asc", isSingle: false, emptyText: "No files yet", links: [],
