@@ -5,7 +5,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +38,11 @@ class Client:
         self._ended = False
         self._next_id = 0
         self.versions: dict[str, int] = {}
-        for read in (self._read, self._read_errors):
-            threading.Thread(target=read, daemon=True).start()
+        self._readers = [
+            threading.Thread(target=read, daemon=True) for read in (self._read, self._read_errors)
+        ]
+        for reader in self._readers:
+            reader.start()
 
     # --- messages ------------------------------------------------------------------------------
 
@@ -175,6 +178,17 @@ class Client:
         self.notify("exit", {})
         return self.process.wait(TIMEOUT_S)
 
+    def end(self) -> None:
+        """Kill the server, and close its streams once the threads have read to their ends."""
+        self.process.kill()
+        self.process.wait()
+        for reader in self._readers:
+            reader.join(TIMEOUT_S)
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            assert stream is not None
+            with suppress(BrokenPipeError):
+                stream.close()
+
 
 @contextmanager
 def language_server(folder: Path | None, *options: str) -> Iterator[Client]:
@@ -183,8 +197,4 @@ def language_server(folder: Path | None, *options: str) -> Iterator[Client]:
     try:
         yield client
     finally:
-        client.process.kill()
-        client.process.wait()
-        for stream in (client.process.stdin, client.process.stdout, client.process.stderr):
-            if stream is not None:
-                stream.close()
+        client.end()
