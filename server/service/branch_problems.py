@@ -68,13 +68,14 @@ def _check(
     root: Path, past: PastState, paths: frozenset[str], removed: set[Key]
 ) -> tuple[DocumentProblem, ...]:
     """Check the files at `paths` in a commit, and all relations to the `removed` documents and files."""
-    snapshot, audit = past.state.snapshot, _audit(root, past, paths)
+    snapshot, keys = past.state.snapshot, set(_keys_at(past, paths))
+    audit = _audit(root, past, paths | _locales_of(past, keys))
     found: dict[Problem, None] = {}
     for path in sorted(paths & past.known.entries.keys()):
         found.update(dict.fromkeys(past.known.entries[path].problems))
     found.update(dict.fromkeys(problem for problem in duplicate_values(audit) if problem.path in paths))
     found.update(dict.fromkeys(find_in_documents(audit, paths)))
-    found.update(dict.fromkeys(unequal_locales(audit, set(_keys_at(past, paths)))))
+    found.update(dict.fromkeys(unequal_locales(audit, keys)))
     changed = [document for path, document in audit.documents.items() if path in paths]
     broken = [document for document in audit.broken if document.path in paths]
     found.update(dict.fromkeys(find_dangling(snapshot, audit.parsed, [*changed, *broken])))
@@ -84,11 +85,10 @@ def _check(
 
 
 def _audit(root: Path, past: PastState, paths: frozenset[str]) -> Audit:
-    """Return an audit of a commit. It reads only the files at `paths` and the documents' other locales."""
+    """Return an audit of a commit that has read only the files at `paths`."""
     blobs = past.known.blobs
     texts: dict[str, str] = {}
-    needed = (paths | _locales_of(past, set(_keys_at(past, paths)))) & past.known.entries.keys()
-    read = [path for path in sorted(needed) if not is_upload(path)]
+    read = [path for path in sorted(paths & past.known.entries.keys()) if not is_upload(path)]
     for path, data in zip(read, read_blobs(root, [blobs[path].id for path in read]), strict=True):
         try:
             texts[path] = decode(data or b"")
