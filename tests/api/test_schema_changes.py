@@ -431,6 +431,7 @@ def test_attributes_are_reordered_with_their_comments(api: Api) -> None:
         ({"operation": "options", "attribute": "note.title", "options": {"pluginOptions": {"i18n": {}}}},
          "pluginOptions must look like"),
         ({"operation": "type-options", "type": "shared.seo", "drafts": True}, "has no drafts or locales"),
+        ({"operation": "type-options", "type": "note"}, "at least one option to change: display, drafts"),
         ({"operation": "type-options", "type": "note", "drafts": False},
          "content/notes/c.draft.yaml: this draft would no longer be one. Publish or discard it first"),
         ({"operation": "options", "attribute": "note.count", "options": {"maxLength": "x"}},

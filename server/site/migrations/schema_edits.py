@@ -49,6 +49,11 @@ _FIXED: Mapping[str, str] = {
 }
 _STRICTER = ("required", "unique", "min", "max", "minLength", "maxLength", "regex", "enum", "components")
 _LOCALIZED = ("pluginOptions", "i18n", "localized")
+_TYPE_OPTIONS: Mapping[str, KeyPath] = {
+    "display": ("info", "displayName"),
+    "drafts": ("options", "draftAndPublish"),
+    "localized": _LOCALIZED,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +242,8 @@ def _change_type(draft: Draft, given: Values) -> None:
     type_ = find_type(before.schema, given["type"])
     if type_.kind == "component" and ("drafts" in given or "localized" in given):
         raise ValidationError(f"{type_.uid} is a component, so it has no drafts or locales of its own")
+    if not given.keys() & _TYPE_OPTIONS.keys():
+        raise ValidationError(f"Name at least one option to change: {', '.join(_TYPE_OPTIONS)}")
     values: dict[KeyPath, Any] = {}
     for name, at in _TYPE_OPTIONS.items():
         if name in given:
@@ -355,12 +362,6 @@ def _uses(schema: Schema, uid: str) -> Iterator[_Use]:
                 if attribute.target == uid or uid in attribute.component_uids:
                     yield _Use(type_.path, attribute.name)
 
-
-_TYPE_OPTIONS: Mapping[str, KeyPath] = {
-    "display": ("info", "displayName"),
-    "drafts": ("options", "draftAndPublish"),
-    "localized": _LOCALIZED,
-}
 
 SCHEMA_EDITS: Mapping[str, SchemaEdit] = {
     "add": SchemaEdit(
