@@ -21,9 +21,17 @@ def suggest_attribute(error: KeyNameError, actor: Actor, schema: Schema) -> None
     if type_ is None or key in type_.columns or key in _CREATORS or not _is_seen(type_, actor, schema):
         return
     usable = (a for a in type_.columns.values() if a.selectable or error.details["param"] != "fields")
-    near = Suggestions().nearest(key, [a.name for a in usable if _is_usable(a, actor)])
+    names = [a.name for a in usable if _is_usable(a, actor)]
+    name, order = _without_order(key) if error.details["param"] == "sort" else (key, "")
+    near = name if name in names else Suggestions().nearest(name, names)
     if near:
-        error.details[SUGGESTION] = near
+        error.details[SUGGESTION] = f"{near}{order}"
+
+
+def _without_order(key: str) -> tuple[str, str]:
+    """Split a sort key in another API's notation, such as `-title` or `title desc`. The order is in ours."""
+    name, _, order = key.lstrip("-+").partition(" ")
+    return name, ":desc" if key.startswith("-") or order.strip().lower() == "desc" else ""
 
 
 def _is_seen(type_: Type, actor: Actor, schema: Schema) -> bool:

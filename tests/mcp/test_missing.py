@@ -9,7 +9,7 @@ from tests.mcp.conftest import Make
 from tests.sites import Api, collection, documents, make, translated, write
 
 SETTINGS = """
-locales: {default: en, available: [en, fr, nl]}
+locales: {default: en, available: [en, fr, nl, de]}
 mcp: {enabled: true}
 roles: {public: {note: [find, findOne]}}
 """
@@ -18,6 +18,7 @@ FILES = {
     **collection("note", {"title": translated({"type": "string"})}, drafts=True, localized=True),
     **documents("notes", fog={"title": "Fog"}),
     "content/notes/fog.nl.json": '{"title": "Mist"}',
+    "content/notes/fog.fr.draft.json": '{"title": "Brume"}',
     "content/notes/tide.draft.json": '{"title": "Tide"}',
 }
 
@@ -32,7 +33,12 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
 @pytest.mark.parametrize(
     ("who", "arguments", "says"),
     [
-        ("full", {"documentId": "fog", "locale": "fr"}, 'not exist in the locale "fr", but in en, nl'),
+        (
+            "full",
+            {"documentId": "fog", "locale": "fr"},
+            'not published in the locale "fr"; to read its draft',
+        ),
+        ("full", {"documentId": "fog", "locale": "de"}, 'not exist in the locale "de", but in en, nl'),
         ("public", {"documentId": "fog", "locale": "fr"}, 'not exist in the locale "fr", but in en, nl'),
         (
             "full",
@@ -65,7 +71,8 @@ def test_the_history_of_a_missing_document_names_a_similar_one(make_site: Make, 
     ("path", "says"),
     [
         ("notes/fgo.json", 'is no file "content/notes/fgo.json"; did you mean "content/notes/fog.json"?'),
-        ("notes/fog.fr.json", 'did you mean "content/notes/fog.json"?'),
+        ("notes/fog.fr.json", 'did you mean "content/notes/fog.fr.draft.json"?'),
+        ("notes/fog.de.json", 'did you mean "content/notes/fog.json"?'),
         ("notes/tide.json", 'did you mean "content/notes/tide.draft.json"?'),
         ("notes/zebra.json", "find lists the documents"),
         ("note/fog.json", "is not the path of a document's file; find lists the documents"),
@@ -77,15 +84,24 @@ def test_a_missing_file_is_told_from_similar_ones(api: Api, path: str, says: str
     assert says in called.line
 
 
+def test_write_file_says_that_a_file_must_exist(make_site: Make) -> None:
+    agent, sent = Agent(make_site()), {"path": "content/articles/fgo.json", "text": "{}", "ifMatch": '"1"'}
+    called = agent.call("write_file", **sent)
+    assert called.error["status"] == 404
+    assert 'did you mean "content/articles/fog.json"?' in called.line
+    assert "write_file replaces existing files" in called.line
+    assert "must be the etag" in agent.call("write_file", **{**sent, "ifMatch": "*"}).line
+
+
 def test_check_names_paths_of_no_document(make_site: Make) -> None:
     api = make_site(", text: summary")
     api.token("checker", may=["problems.find", "article.find"])
     paths = ["content/articles/fog.json", "content/articles/fgo.json", "articles/fog.json", "site.yaml"]
     checked = valid("check", Agent(api).call("check", paths=paths))
     assert checked.content["unknownPaths"] == paths[1:3]
-    assert checked.line.endswith(f"No document has the path {paths[1]} or {paths[2]}.")
+    assert checked.line.endswith(f"No document has these paths: {paths[1]}, {paths[2]}.")
     many = Agent(api).call("check", paths=[f"content/articles/x{n}.json" for n in range(5)])
-    assert many.line.endswith("x2.json or 2 others; see unknownPaths.")
+    assert many.line.endswith("x2.json and 2 more (see unknownPaths).")
     assert "unknownPaths" not in Agent(api).call("check", paths=paths[0]).content
     assert "unknownPaths" not in Agent(api, "checker").call("check", paths=paths).content
 

@@ -20,7 +20,7 @@ from server.api.mcp.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_F
 from server.api.mcp.protocol import SUBSCRIPTION_KEY
 from server.api.mcp.role_identities import RoleIdentities
 from server.api.mcp.stdio import serve
-from server.api.mcp.subscription import MAX_URIS, Subscription, Watched
+from server.api.mcp.subscription import MAX_URIS, Subscription, WatchedResource
 from server.api.wsgi_server import make_app
 from server.auth.accounts import Accounts
 from server.auth.session_key import session_key
@@ -114,7 +114,7 @@ def test_the_older_versions_have_no_subscriptions_over_http(api: Api) -> None:
 
 # --- events ---------------------------------------------------------------------------------------
 
-DOCUMENT, TYPE = Watched(FOG, ARTICLE, "fog", "en"), Watched(SCHEMA, ARTICLE, is_schema=True)
+DOCUMENT, TYPE = WatchedResource(FOG, ARTICLE, "fog", "en"), WatchedResource(SCHEMA, ARTICLE, is_schema=True)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ DOCUMENT, TYPE = Watched(FOG, ARTICLE, "fog", "en"), Watched(SCHEMA, ARTICLE, is
         (Event("site.update", "", counts={TAG: {}}), []),
     ],
 )
-def test_an_event_concerns_some_resources(event: Event, changed: list[Watched]) -> None:
+def test_an_event_concerns_some_resources(event: Event, changed: list[WatchedResource]) -> None:
     assert [one for one in (DOCUMENT, TYPE) if one.is_changed_by(event)] == changed
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from server.api.entrance import Entrance
 from server.api.mcp.rest_client import Reply, RestClient
+from server.api.mcp.tools.checking import PAGE_PROBLEMS
 from server.api.mcp.tools.destination import branch_name
 from server.index.budget import turns
 from server.service import branches
@@ -17,7 +18,7 @@ from server.storage.git import checkout_watch
 from tests.git import commit_all, git
 from tests.mcp.agents import Agent, retitle, valid, write
 from tests.mcp.sites import EDITOR, GIF, Make
-from tests.sites import STRING, Api, collection
+from tests.sites import STRING, Api, collection, documents
 from tests.sites import write as write_files
 
 
@@ -343,6 +344,17 @@ def test_new_problems_are_in_the_answer(agent: Agent) -> None:
     assert [one["rule"] for one in found.data] == ["dangling"]
 
 
+def test_old_problems_beyond_the_first_page_are_not_new(make_site: Make) -> None:
+    api = make_site(", write: direct")
+    broken = {f"a{number:03}": {"title": "A", "tags": ["none"]} for number in range(PAGE_PROBLEMS + 1)}
+    write_files(api.root, documents("articles", **broken))
+    api.site.refresh()
+    fixed = {"action": "update", "type": "article", "documentId": "a000", "data": {"tags": []}}
+    assert write(Agent(api), fixed).content["problems"] == []
+    caused = write(Agent(api), {"action": "delete", "type": "tag", "documentId": "sea"}).content
+    assert [problem["path"] for problem in caused["problems"]] == ["content/articles/fog.json"]
+
+
 @pytest.mark.parametrize(
     ("operation", "says"),
     [
@@ -350,10 +362,10 @@ def test_new_problems_are_in_the_answer(agent: Agent) -> None:
         ({"action": "update", "type": "tag", "data": {}}, '"documentId" is missing'),
         ({"action": "update", "type": "taag", "documentId": "sea"}, 'did you mean "tag"?'),
         ({"action": "create", "type": "home", "data": {}}, "use the action update"),
-        ({"action": "create", "type": "tag", "documentId": "fog", "data": {}}, "that the server chooses"),
+        ({"action": "create", "type": "tag", "documentId": "fog", "data": {}}, "use the action update"),
         ({"action": "create", "type": "tag", "status": "draft", "data": {}}, "type tag has no drafts"),
-        ({"action": "update", "type": "home", "status": "draft"}, "when the branch is merged. Omit"),
-        ({"action": "publish", "type": "article", "documentId": "fog", "data": {}}, 'has no "data"'),
+        ({"action": "update", "type": "home", "status": "draft"}, "published when the branch is merged"),
+        ({"action": "publish", "type": "article", "documentId": "fog", "data": {}}, 'does not accept "data"'),
         (
             {"action": "update", "type": "article", "documentId": "none", "data": {"title": "a"}},
             'no article "none"',

@@ -1457,6 +1457,7 @@ def test_pages_of_an_author_or_a_day_are_posts(tmp_path: Path) -> None:
 def test_two_folders_of_one_name_have_the_name_of_the_folder_above(tmp_path: Path) -> None:
     assert choose_api_ids("news/_posts", {"post", "posts"}) == ("news-post", "news-posts")
     assert choose_api_ids("_posts", {"post", "posts"}) == ("post-page", "post-pages")
+    assert choose_api_ids("sources", ()) == ("source-page", "source-pages")  # source.read is a permission
 
 
 NAMED = {

@@ -1,17 +1,16 @@
 """The methods `tools/list` and `tools/call`."""
 
-from http import HTTPStatus
 from typing import Any
 
 from server.api.mcp.arguments import check_arguments
-from server.api.mcp.forbidden import explain_forbidden
+from server.api.mcp.explanations import explain
 from server.api.mcp.json_rpc import INVALID_PARAMS, Json, RpcError, encode
 from server.api.mcp.request import Request, with_cache_hints
 from server.api.mcp.rest_client import reply_of_error
 from server.api.mcp.tools.table import DESCRIBED, tool_named
 from server.api.mcp.tools.tool import RESPONSE_BYTES, Call, Image, RestRequestError, Result, Tool, too_large
 from server.config.mcp import ResultText
-from server.errors import CHECKED_OUT, SUGGESTION, ApiError
+from server.errors import CHECKED_OUT, ApiError
 
 _MAX_CHECKOUTS = 3
 
@@ -74,7 +73,7 @@ def _encode_result(result: Result, call: Call) -> Json:
 
 
 def _size(result: Result, call: Call) -> int:
-    """Return the bytes that `mcp.max_bytes` limits: the JSON counts once, because clients read one copy."""
+    """Return the size that `mcp.max_bytes` limits. The JSON counts once, because clients read one copy."""
     content = encode(result.content)
     text = f"{result.summary}\n{content.decode()}" if call.json_as_text else result.summary
     image = len(result.image.data) if result.image else 0
@@ -86,14 +85,8 @@ def _failure(error: ApiError, call: Call) -> Result:
 
 
 def _failed(body: Any, call: Call) -> Result:
-    """Return an error as the REST API returns it, with its message as the text."""
-    error = body["error"]
-    line = " ".join(f"{error['message']} ({error['status']} {error['name']})".split())
-    if SUGGESTION in error["details"]:
-        line += f'; did you mean "{error["details"][SUGGESTION]}"?'
-    if error["status"] == HTTPStatus.FORBIDDEN:
-        line += f". {explain_forbidden(call, error)}site_info lists your permissions"
-    return Result(line, body, is_error=True)
+    """Return an error as the REST API returns it, with a line that explains it."""
+    return Result(explain(call, body["error"]), body, is_error=True)
 
 
 def _image(image: Image) -> Json:

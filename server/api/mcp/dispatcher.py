@@ -15,7 +15,7 @@ from server.api.mcp.json_rpc import (
 from server.api.mcp.protocol import INITIALIZE, SERVER_KEY, Version, server_info
 from server.api.mcp.request import Method, Request
 from server.api.mcp.rest_client import RestClient
-from server.api.mcp.subscription import Subscription, Watched
+from server.api.mcp.subscription import Subscription, WatchedResource
 from server.config.model import Settings
 from server.errors import ClientGone
 
@@ -44,7 +44,7 @@ def respond(
     version: Version,
     rest: RestClient,
     settings: Settings,
-    subscribed: dict[str, Watched] | None = None,
+    subscribed: dict[str, WatchedResource] | None = None,
 ) -> Json | Subscription | None:
     """Return the response to a message, or None for notifications and responses.
 

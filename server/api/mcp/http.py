@@ -44,7 +44,7 @@ def answer(
 ) -> tuple[int, bytes | SubscriptionFrames]:
     """Return the HTTP status and the body of the response to a request.
 
-    A notification has no body. For `subscriptions/listen`, the body is an event stream with these frames.
+    The body is empty for a notification. For `subscriptions/listen`, it is an encoder for an event stream.
     """
     try:
         check_origin(environ, settings)
@@ -76,8 +76,8 @@ class ForeignOriginError(RpcError):
 def check_origin(environ: Mapping[str, Any], settings: Settings) -> None:
     """Raise ForeignOriginError if a browser sent the request from an origin that is not allowed.
 
-    Allowed are the origins in `api.cors`, except for `*`. If the request was sent to this machine by its own
-    name, all pages of this machine are allowed.
+    The origins in `api.cors` are allowed, except for `*`. If the Host is a loopback address or `localhost`,
+    loopback origins are allowed, too.
     """
     origin = environ.get("HTTP_ORIGIN")
     if origin is None or origin in settings.api.cors:

@@ -6,7 +6,9 @@ from server.api.mcp.request import Request, with_cache_hints
 
 INSTRUCTIONS = (
     "Tools for one site whose documents are files in git. Call site_info first, then get_schema for a type. "
-    "By default, writes go to a branch that a person merges; each write returns its diff and new problems."
+    "By default, writes go to a branch that a person merges; each write returns its diff and new problems. "
+    "Reads return what is served: to read what you have written, name the branch as `at`. "
+    "To add a translation, use the action update with a locale."
 )
 
 

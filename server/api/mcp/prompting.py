@@ -20,7 +20,7 @@ _PLACEHOLDER = re.compile(r"\{([A-Za-z]+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An argument of a prompt. It replaces its name in braces in the prompt's text."""
+    """An argument of a prompt. Its value replaces `{name}` in the prompt's text."""
 
     name: str
     description: str
@@ -70,7 +70,7 @@ PROMPTS: Mapping[str, Prompt] = {
         Prompt(
             "alternative-texts",
             "Write alternative texts",
-            "Describe the images in documents that have no alternative text",
+            "Write alternative texts for images that lack one",
         ),
         Prompt(
             "fix-problems", "Fix problems", "Fix the problems that `check` reports, if the solution is clear"

@@ -26,7 +26,8 @@ CACHE_MS = 3_600_000
 class Version:
     """A version of the protocol.
 
-    - `is_stateless`: whether each request names its version in `_meta`, instead of an `initialize` request.
+    - `is_stateless`: whether every request names the version in `_meta`. In other versions, `initialize`
+      negotiates it once.
     - `has_structured_content`: whether results of tools contain JSON; otherwise it is in their text.
     - `unknown_method_status`: the HTTP status of the response to a request whose method does not exist.
     - `resource_not_found`: the code of the error for a resource that does not exist.
@@ -70,17 +71,16 @@ def version_of(message: Message, default: Version) -> Version:
             raise RpcError(INVALID_PARAMS, f'_meta must contain "{CAPABILITIES_KEY}"', id_=message.id)
         return version
     if message.method == INITIALIZE:
-        return negotiated(message.params.get("protocolVersion"))
+        return negotiate(message.params.get("protocolVersion"))
     if default.is_stateless or message.method == "server/discover":
         raise RpcError(INVALID_PARAMS, f'_meta must contain "{VERSION_KEY}"', id_=message.id)
     return default
 
 
-def negotiated(requested: object) -> Version:
+def negotiate(requested: object) -> Version:
     """Return the version for an `initialize` request.
 
-    That is the requested version, if it is supported and begins with `initialize`; otherwise the latest such
-    version.
+    That is the requested version if it is supported and uses `initialize`; otherwise the latest that does.
     """
     found = VERSIONS.get(requested) if isinstance(requested, str) else None
     return found if found and not found.is_stateless else LATEST_WITH_HANDSHAKE

@@ -8,7 +8,7 @@ from typing import Any
 from server.api.mcp.json_rpc import Json, RequestId, RpcError
 from server.api.mcp.protocol import CACHE_MS, Version
 from server.api.mcp.rest_client import RestClient, rpc_error
-from server.api.mcp.subscription import Subscription, Watched
+from server.api.mcp.subscription import Subscription, WatchedResource
 from server.config.model import Settings
 
 NOT_FOUND: Json = {"error": {"status": 404, "name": "NotFoundError", "message": "Resource not found"}}
@@ -27,14 +27,15 @@ class Request:
     version: Version
     rest: RestClient
     settings: Settings
-    subscribed: dict[str, Watched] | None = None
+    subscribed: dict[str, WatchedResource] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
     """A row in the table of methods.
 
-    - `stateless`, `with_handshake`: whether versions without and with an `initialize` request have it.
+    - `stateless`: whether stateless versions have it.
+    - `with_handshake`: whether versions that begin with an `initialize` request have it.
     """
 
     run: Callable[[Request], Json | Subscription]
@@ -54,14 +55,14 @@ def with_cache_hints(result: Json, version: Version) -> Json:
 
 
 def with_private_cache_hints(result: Json, version: Version) -> Json:
-    """Do the same for a result that depends on the caller. Clients must then request it each time."""
+    """Return a result that depends on the caller, with hints not to cache it (stateless versions only)."""
     return {**result, "ttlMs": 0, "cacheScope": "private"} if version.is_stateless else result
 
 
 def resource_error(body: Json, request: Request) -> RpcError:
-    """Return the error for a resource, from the body of an error response.
+    """Convert the body of a REST error into the error for a resource.
 
-    A resource that does not exist has a code of its own.
+    The code for a 404 depends on the version of the protocol.
     """
     found = rpc_error(body)
     is_missing = body["error"]["status"] == HTTPStatus.NOT_FOUND

@@ -19,7 +19,7 @@ from server.api.mcp.rest_client import content_path, require_success
 from server.api.mcp.subscription import (
     MAX_URIS,
     Subscription,
-    Watched,
+    WatchedResource,
     read_subscription,
     visible_types,
     watched_of,
@@ -214,7 +214,7 @@ def _text_of_schema(request: Request, type_name: str) -> str:
 
 
 def listen(request: Request) -> Subscription:
-    """Return what a client of a stateless version wants to know. Raises RpcError."""
+    """Return the subscription that a client of a stateless version requests. Raises RpcError."""
     requested = request.params.get("notifications")
     return read_subscription(request.id, requested, request.rest, request.settings)
 
@@ -241,7 +241,7 @@ def unsubscribe(request: Request) -> Json:
     return {}
 
 
-def _subscribed(request: Request) -> dict[str, Watched]:
+def _subscribed(request: Request) -> dict[str, WatchedResource]:
     if request.subscribed is None:  # The server can't send messages to the client.
         raise RpcError(METHOD_NOT_FOUND, f"{request.version.name} has no subscriptions over HTTP")
     return request.subscribed

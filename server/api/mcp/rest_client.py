@@ -142,14 +142,18 @@ class RestClient:
         host = self._environ.get("HTTP_HOST", "")
         return f"{self._environ['wsgi.url_scheme']}://{host}" if host else ""
 
-    def address_of(self, path: str, branch: str, *, to_write: bool = False) -> DocumentVersion | None:
-        """Return the document version that a file contains, on a branch or (if it is "") as served.
+    def document_version_at(
+        self, path: str, branch: str, *, for_writing: bool = False
+    ) -> DocumentVersion | None:
+        """Return the document version that the file at `path` contains or would contain.
 
-        The caller might not have permission to see the document. Raises UnauthorizedError or ForbiddenError
-        if the caller may not read files, or not on this branch.
+        Return None if no document can have this path. `branch` is "" for the served content. The caller might
+        not have permission to see the document.
+
+        Raises UnauthorizedError or ForbiddenError if the caller may not read files, or not on this branch.
         """
-        environ = {**self._environ, "REQUEST_METHOD": "PUT" if to_write else "GET"}
-        state = self._app.state_of_sources(environ, branch, to_write=to_write)
+        environ = {**self._environ, "REQUEST_METHOD": "PUT" if for_writing else "GET"}
+        state = self._app.state_of_sources(environ, branch, to_write=for_writing)
         claim = Layout(state.schema, state.settings).claim(path)
         if claim is None:
             return None
@@ -220,14 +224,14 @@ def _read(parts: Iterable[bytes], max_bytes: int | None) -> bytes | None:
 
 
 def require_success(reply: Reply) -> Reply:
-    """Return a reply of the REST API. Raises RpcError if it is an error."""
+    """Return `reply` if it is successful. Otherwise, raise RpcError."""
     if reply.is_error:
         raise rpc_error(reply.body)
     return reply
 
 
 def rpc_error(body: Json) -> RpcError:
-    """Return the error of the protocol for the body of an error response, for methods that are not tools."""
+    """Convert the body of a REST error into a JSON-RPC error, for methods that are not tools."""
     error = body["error"]
     code = INTERNAL_ERROR if error["status"] >= HTTPStatus.INTERNAL_SERVER_ERROR else INVALID_PARAMS
     return RpcError(code, f"{error['message']} ({error['status']} {error['name']})", {"error": error})

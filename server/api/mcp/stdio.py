@@ -22,7 +22,7 @@ from server.api.mcp.json_rpc import (
 )
 from server.api.mcp.protocol import INITIALIZE, LATEST_WITH_HANDSHAKE, version_of
 from server.api.mcp.rest_client import RestClient
-from server.api.mcp.subscription import MAX_SUBSCRIPTIONS, Subscription, Watched
+from server.api.mcp.subscription import MAX_SUBSCRIPTIONS, Subscription, WatchedResource
 from server.api.serving.bodies import MAX_BODY_BYTES
 from server.errors import ApiError
 from server.events.database import EventDatabase
@@ -57,7 +57,7 @@ class _Connection:
         self._default = LATEST_WITH_HANDSHAKE
         self._changes = EventCursor(app, authorization, database)
         self._listening: dict[RequestId, Subscription] = {}
-        self._subscribed: dict[str, Watched] = {}  # with resources/subscribe
+        self._subscribed: dict[str, WatchedResource] = {}  # with resources/subscribe
         # Held while a message is processed, and while notifications are sent.
         self._lock = threading.Lock()
         self._ended = threading.Event()

@@ -1,4 +1,4 @@
-"""Subscriptions to changes: what a client wants to know, and the notifications that it receives."""
+"""Subscriptions: the resources that a client watches, and the notifications that it receives."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -35,8 +35,8 @@ _LIST_KINDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
-    """A resource whose changes a client wants to know. `document_id` is "" for single types and schemas."""
+class WatchedResource:
+    """A resource of whose changes a client is notified. `document_id` is "" for single types and schemas."""
 
     uri: str
     uid: str
@@ -63,7 +63,7 @@ class Subscription:
     """
 
     id: RequestId | None = None
-    watched: Sequence[Watched] = ()
+    watched: Sequence[WatchedResource] = ()
     watches_list: bool = False
 
     def acknowledged(self) -> Json:
@@ -94,7 +94,7 @@ class Subscription:
         meta = {SUBSCRIPTION_KEY: self.id, SERVER_KEY: server_info()}
         return result_of(self.id, {"resultType": "complete", "_meta": meta})
 
-    def _updated(self, watched: Watched) -> Json:
+    def _updated(self, watched: WatchedResource) -> Json:
         return self._notification("resources/updated", {"uri": watched.uri})
 
     def _list_changed(self) -> Json:
@@ -155,16 +155,16 @@ def read_subscription(id_: RequestId, wanted: Any, rest: RestClient, settings: S
     return Subscription(id_, watched, watches_list)
 
 
-def watched_of(uri: object, rest: RestClient, settings: Settings) -> Watched | None:
+def watched_of(uri: object, rest: RestClient, settings: Settings) -> WatchedResource | None:
     """Return the resource to watch, or None if there can't be such a resource. Raises RpcError."""
     found = read_uri(uri, rest)
     if found is None:
         return None
     if isinstance(found, DocumentUri):
         locale = found.version.get("locale") or settings.locales.default
-        return Watched(str(uri), found.type.uid, found.document_id, locale)
+        return WatchedResource(str(uri), found.type.uid, found.document_id, locale)
     type_ = rest.type_named(found.type_name)
-    return Watched(str(uri), type_.uid, is_schema=True) if type_ else None
+    return WatchedResource(str(uri), type_.uid, is_schema=True) if type_ else None
 
 
 def visible_types(rest: RestClient) -> set[str]:

@@ -6,6 +6,7 @@ from typing import Literal
 
 import inflection
 
+from server.auth.permissions import SITE_SUBJECTS
 from server.formats.normal_form import normalize
 from server.schema.check import RESERVED_IDS
 
@@ -54,7 +55,8 @@ def choose_api_ids(
 
     `kind` is appended to a name that has no plural, as in `about-page`.
     """
-    unavailable = {*used_ids, *RESERVED_IDS, "file"}
+    # A content type `source`, for example, would take the permission source.read away from all roles.
+    unavailable = {*used_ids, *RESERVED_IDS, *SITE_SUBJECTS, "file"}
     parts = [part for part in folder.split("/") if part]
     last = parts[-1] if parts else ""
     above = _slug(parts[-2]) if len(parts) > 1 else ""

@@ -28,7 +28,9 @@ _KEYS = (
     "locale",
     "new",
 )
+_OPTION = "--fix "
 PAGE_PROBLEMS = 100
+MAX_PROBLEM_PAGES = 10
 _MAX_NAMED_PATHS = 3  # in the line of text
 FIRST_CHECK_TIMEOUT_S = 30.0  # Clients often end a call after 60 s.
 CHECK_PAUSE_S = 0.5  # between attempts
@@ -38,7 +40,7 @@ def check(call: Call) -> Result:
     """Run the `check` tool."""
     branch = call.text("branch")
     if branch:
-        call.refuse("with a branch", "severity")
+        call.reject("with a branch", "severity")
     query = call.values("page", "pageSize", "severity")
     if call.arguments.get("paths"):
         query["path"] = call.arguments["paths"]
@@ -56,10 +58,10 @@ def check(call: Call) -> Result:
 
 
 def _note_of_unknown(paths: Sequence[str]) -> str:
-    """Return a sentence that names the first paths, after a space, or ""."""
+    """Return a sentence with a leading space, or "" if all paths are known."""
     more = len(paths) - _MAX_NAMED_PATHS
-    end = f" or {more} others; see unknownPaths." if more > 0 else "."
-    return f" No document has the path {' or '.join(paths[:_MAX_NAMED_PATHS])}{end}" if paths else ""
+    end = f" and {more} more (see unknownPaths)." if more > 0 else "."
+    return f" No document has these paths: {', '.join(paths[:_MAX_NAMED_PATHS])}{end}" if paths else ""
 
 
 def _paths_without_problems(call: Call, found: Sequence[Json]) -> list[str]:
@@ -79,7 +81,10 @@ def _reply_when_checked(call: Call, path: str, query: Json) -> Reply:
 
 
 def _short(problem: Mapping[str, Any]) -> Json:
-    return {key: problem[key] for key in _KEYS if problem.get(key) not in (None, "")}
+    shown = {key: problem[key] for key in _KEYS if problem.get(key) not in (None, "")}
+    if str(shown.get("fix", "")).startswith(_OPTION):  # an option of the command, which agents may not know
+        shown["fix"] = f"bifolio check {shown['fix']}"
+    return shown
 
 
 # --- writes ---------------------------------------------------------------------------------------
@@ -88,20 +93,21 @@ _Key = tuple[str, str, str]
 
 
 def problems_before(call: Call, destination: Destination) -> frozenset[_Key] | None:
-    """Return the problems of the served site before a write, or None if the write is to a branch."""
-    if destination.branch:
-        return None
-    reply = _problems(call)
-    return frozenset() if reply.is_error else frozenset(map(_key_of, reply.body["data"]))
+    """Return the problems of the served site before a write, or None if they are unknown.
+
+    They are not needed, and None, if the write is to a branch.
+    """
+    found = None if destination.branch else _served_problems(call)
+    return None if found is None else frozenset(map(_key_of, found))
 
 
 def new_problems(call: Call, destination: Destination, before: frozenset[_Key] | None) -> list[Json] | None:
-    """Return the problems that a write caused, or None if the caller can't list problems."""
+    """Return at most 20 problems that a write caused, or None if they are unknown."""
     if not destination.branch:
-        reply = _problems(call)
-        if reply.is_error or not reply.body["meta"]["current"]:
+        after = None if before is None else _served_problems(call)
+        if before is None or after is None:
             return None
-        found = [one for one in reply.body["data"] if _key_of(one) not in (before or ())]
+        found = [one for one in after if _key_of(one) not in before]
     else:
         since = {"since": destination.commit} if destination.commit else {}
         path = f"/branches/{destination.branch}/problems"
@@ -112,8 +118,17 @@ def new_problems(call: Call, destination: Destination, before: frozenset[_Key] |
     return [_short(one) for one in found[:MAX_NEW_PROBLEMS]]
 
 
-def _problems(call: Call) -> Reply:
-    return call.rest.send("GET", "/problems", {"pageSize": PAGE_PROBLEMS})
+def _served_problems(call: Call) -> list[Json] | None:
+    """Return the problems of the served site, or None if they are unknown or too many to compare."""
+    found: list[Json] = []
+    for page in range(1, MAX_PROBLEM_PAGES + 1):
+        reply = call.rest.send("GET", "/problems", {"page": page, "pageSize": PAGE_PROBLEMS})
+        if reply.is_error or not reply.body["meta"]["current"]:
+            return None
+        found += reply.body["data"]
+        if len(found) >= reply.body["meta"]["pagination"]["total"]:
+            return found
+    return None
 
 
 def _key_of(problem: Mapping[str, Any]) -> _Key:

@@ -11,7 +11,7 @@ from itertools import accumulate, count
 from typing import Any
 from urllib.parse import quote
 
-from server.api.mcp.forbidden import describe_caller
+from server.api.mcp.explanations import describe_caller
 from server.api.mcp.json_rpc import Json
 from server.api.mcp.rest_client import Reply
 from server.api.mcp.tools.tool import Call, RestRequestError, body_of
@@ -67,7 +67,7 @@ class Destination:
         return {**found, **({"reason": self.reason} if self.reason else {})}
 
 
-def destination_of(call: Call) -> Destination:
+def default_destination(call: Call) -> Destination:
     """Return where a write goes if the call names no branch. Does not create the branch."""
     mode, caller = call.settings.mcp.write, _caller(call)
     if mode is WriteMode.DIRECT and caller.get("branchOnly"):
@@ -103,15 +103,17 @@ def _branches(call: Call) -> Mapping[str, Json]:
     return {branch["name"]: branch for branch in listed}
 
 
-def _own_branch(name: str, branches: Mapping[str, Json]) -> Destination:
-    """Return the caller's branch: the last one, or a new one if the last one is merged or checked out.
+def _own_branch(first: str, branches: Mapping[str, Json]) -> Destination:
+    """Return the caller's branch: the last one, or a new one if the last one is checked out or merged.
+
+    A merged branch that is still at the served commit is used again.
 
     Git can't create a branch if its name is a folder of other branches: agent/a beside agent/a/b.
     """
     served = next((one["commit"] for one in branches.values() if one["served"]), "")
     folders = {folder for each in branches for folder in _parent_names(each)}
     last = ""
-    for each in _names(name):
+    for each in _names(first):
         if each in folders:
             continue
         if each not in branches:
@@ -128,15 +130,15 @@ def _parent_names(branch_name: str) -> Iterator[str]:
     return accumulate(branch_name.split("/")[:-1], "{}/{}".format)
 
 
-def _names(name: str) -> Iterator[str]:
-    yield name
-    yield from (f"{name}.{number}" for number in count(2))
+def _names(first: str) -> Iterator[str]:
+    yield first
+    yield from (f"{first}.{number}" for number in count(2))
 
 
-def _is_own(branch: str, name: str) -> bool:
-    """Return whether `_names` yields a branch for a caller whose first branch is `name`."""
-    number = branch.removeprefix(f"{name}.")
-    return branch == name or (number != branch and bool(_NUMBER.fullmatch(number)))
+def _is_own(branch: str, first: str) -> bool:
+    """Return whether `branch` is `first` or one of its successors, such as agent/a.2 for agent/a."""
+    number = branch.removeprefix(f"{first}.")
+    return branch == first or (number != branch and bool(_NUMBER.fullmatch(number)))
 
 
 def branch_name(pattern: str, caller: Mapping[str, Any]) -> str:
@@ -163,7 +165,8 @@ def destination_of_write(call: Call) -> Destination:
     With mcp.write: branch, a caller can name only its own branches. Otherwise, a misled agent could change a
     branch that a person has just reviewed.
 
-    Raises ForbiddenError or NotAllowedBySettingError if the caller can't have a branch, and RestRequestError.
+    Raises ForbiddenError or NotAllowedBySettingError if the caller can't write there, and RestRequestError
+    if a request fails.
     """
     mode, branch = call.settings.mcp.write, call.text("branch")
     if mode is WriteMode.NONE:
@@ -178,7 +181,7 @@ def destination_of_write(call: Call) -> Destination:
         if mode is WriteMode.BRANCH and not _is_own(branch, own):
             raise NotAllowedBySettingError(_NOT_OWN.format(own))
         return Destination(mode, branch, exists=True, commit=found.get("commit", ""))
-    destination = destination_of(call)
+    destination = default_destination(call)
     if destination.is_forbidden:
         raise ForbiddenError(destination.description)
     if destination.reason:
@@ -196,7 +199,7 @@ def new_branch(
     that most rejected writes create no branch at all. If the caller lacks source.read, which dry runs
     need, the dry run is skipped.
 
-    Raises RestRequestError.
+    Raises RestRequestError if a request fails.
     """
     if not destination.branch or destination.exists:
         yield
@@ -219,15 +222,18 @@ def may_read_sources(call: Call) -> bool:
     return "read" in permissions.get("source", ())
 
 
-def query_of(destination: Destination, *, dry_run: bool) -> Json:
-    """Return the query parameters of a write. A dry run of a new branch is one of the served branch."""
+def write_query(destination: Destination, *, dry_run: bool) -> Json:
+    """Return the query parameters of a write.
+
+    While the branch does not exist, a dry run is made against the served branch.
+    """
     on_branch = destination.branch and (destination.exists or not dry_run)
     branch = {"branch": destination.branch} if on_branch else {}
     return {**branch, **({"dryRun": "true"} if dry_run else {})}
 
 
-def branch_of(destination: Destination) -> Json:
-    """Return the query parameter of a read from the branch to which writes go, if it exists."""
+def read_query(destination: Destination) -> Json:
+    """Return the query of a read from the branch of `destination`, or {} if it does not exist yet."""
     is_read = destination.branch and destination.exists
     return {"at": destination.branch} if is_read else {}
 

@@ -4,7 +4,7 @@ from http import HTTPStatus
 
 from server.api.mcp.json_rpc import Json
 from server.api.mcp.rest_client import Reply
-from server.api.mcp.tools.destination import destination_of
+from server.api.mcp.tools.destination import default_destination
 from server.api.mcp.tools.missing import missing_document
 from server.api.mcp.tools.schemas import COUNT, ID, LIST, LISTED, OBJECT, PAGES, STATUS, TEXT, TYPE
 from server.api.mcp.tools.tool import (
@@ -26,10 +26,11 @@ from server.schema.model import Type
 def diff(call: Call) -> Result:
     """Run the `diff` tool."""
     if call.text("type"):
-        call.refuse("with a type", "branch", "page", "pageSize")
+        call.reject('with a type; to compare with a branch, use "from" and "to"', "branch")
+        call.reject("with a type", "page", "pageSize")
         return _diff_of_document(call)
-    call.refuse("without a type", "documentId", "from", "to", "locale", "status")
-    branch = call.text("branch") or destination_of(call).branch
+    call.reject("without a type", "documentId", "from", "to", "locale", "status")
+    branch = call.text("branch") or default_destination(call).branch
     if not branch:
         raise ValidationError('Name a "branch", or a "type" and "documentId"')
     pages = call.values("page", "pageSize")
@@ -61,8 +62,8 @@ def history_path(call: Call, type_: Type) -> str:
 def history_body(call: Call, type_: Type, reply: Reply, at: Json | None = None) -> Json:
     """Return the body of a response about a document's history.
 
-    `at` contains the branch, if the request was about one. Raises NotFoundError with a hint if the document
-    has never existed, and RestRequestError.
+    `at` is the query for the branch, if the request named one. Raises NotFoundError with a hint if the
+    document has never existed, and RestRequestError for other errors.
     """
     if reply.status == HTTPStatus.NOT_FOUND and reply.body["error"]["message"] == NotFoundError.default:
         raise missing_document(call, type_, at or {})

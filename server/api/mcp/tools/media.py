@@ -9,10 +9,9 @@ from urllib.parse import unquote
 from server.api.mcp.json_rpc import Json
 from server.api.mcp.rest_client import Reply
 from server.api.mcp.tools.missing import missing_file
-from server.api.mcp.tools.tool import Call, Image, Result, body_of, list_summary, listing
+from server.api.mcp.tools.tool import MEDIA, Call, Image, Result, body_of, list_summary, listing
 from server.errors import LimitError, NotFoundError, ValidationError
 
-MEDIA = "upload"
 # The attributes of a file in a result, unless the call names `fields`.
 SHOWN = (
     *("id", "documentId", "name", "url", "mime", "size", "width", "height"),
@@ -32,7 +31,7 @@ def is_media(call: Call) -> bool:
 
 def find_files(call: Call) -> Result:
     """Run the `find` tool for media files."""
-    call.refuse(f"with the type {MEDIA}", "status", "locale", "q")
+    call.reject(f"with the type {MEDIA}", "status", "locale", "q")
     query = call.values("filters", "fields", "populate", "sort", "at")
     if pages := call.values("page", "pageSize"):
         query["pagination"] = pages
@@ -46,7 +45,7 @@ def find_files(call: Call) -> Result:
 
 def get_file(call: Call) -> Result:
     """Run the `get` tool for a media file. With the `image` argument, the result contains the image."""
-    call.refuse(f"with the type {MEDIA}", "status", "locale")
+    call.reject(f"with the type {MEDIA}", "status", "locale")
     key = call.text("documentId")
     if not key:
         raise NotFoundError('"documentId" is missing')
@@ -102,9 +101,9 @@ _DESCRIPTION_BYTES = 4000  # room for the JSON of the file
 
 
 def _sources(file: Mapping[str, Any]) -> Iterator[tuple[str, Json]]:
-    """Yield URLs and query parameters of smaller versions of an image, the largest first.
+    """Yield URLs and query parameters of resized versions, then of stored files, each from large to small.
 
-    The formats that the site makes are for sites on which images can't be transformed by URL.
+    The stored files are for sites on which images can't be transformed by URL.
     """
     for edge in _EDGES:
         yield file["url"], {"max-w": str(edge), "max-h": str(edge), "format": _FORMAT}

@@ -4,7 +4,7 @@ from typing import Any
 
 from server.api.mcp.json_rpc import Json
 from server.api.mcp.rest_client import content_path
-from server.api.mcp.tools.destination import destination_of
+from server.api.mcp.tools.destination import default_destination
 from server.api.mcp.tools.tool import Call
 from server.errors import NotFoundError
 from server.schema.model import Type
@@ -25,12 +25,18 @@ def missing_document(call: Call, type_: Type, at: Json, details: Json | None = N
         return NotFoundError(details=details)
     name = f'{type_.singular} "{document_id[:_MAX_NAME_CHARS]}"'
     own = {"filters": {"documentId": document_id}, "locale": "*", "fields": ["locale"], **at}
-    status = call.values("status")
+    status, drafts = call.values("status"), {**own, "status": "draft"}
+    may_be_draft = type_.draft_publish and not status
+    if may_be_draft and locale and _values(call, type_, "locale", {**drafts, "locale": locale}):
+        message = (
+            f'The {name} is not published in the locale "{locale}"; to read its draft, use status "draft"'
+        )
+        return NotFoundError(message, details)
     if locales := _values(call, type_, "locale", {**own, **status}):
         found = ", ".join(sorted({*locales}))
         message = f'The {name} does not exist in the locale "{locale}", but in {found}{_of_branch(call)}'
         return NotFoundError(message, details)
-    if type_.draft_publish and not status and _values(call, type_, "locale", {**own, "status": "draft"}):
+    if may_be_draft and _values(call, type_, "locale", drafts):
         return NotFoundError(f'The {name} is not published; to read its draft, use status "draft"', details)
     near = similar_id(call, type_, document_id, at)
     hint = f'did you mean "{near}"?' if near else "find lists the documents"
@@ -64,13 +70,13 @@ def missing_file(call: Call, at: Json) -> NotFoundError:
 
 def _of_branch(call: Call) -> str:
     """Return the hint that the caller's own branch exists, if a read did not name a branch."""
-    own = destination_of(call)
+    own = default_destination(call)
     is_of_branch = own.branch and own.exists and not call.text("at") and not call.text("branch")
     return f'. To read your own branch, use at: "{own.branch}"' if is_of_branch else ""
 
 
 def _values(call: Call, type_: Type, name: str, query: dict[str, Any]) -> list[str]:
-    """Return an attribute of documents that the caller may find."""
+    """Return the values of an attribute, of at most 100 documents that the caller may find."""
     paged = {**query, "pagination": {"pageSize": _MAX_IDS}}
     reply = call.rest.send("GET", content_path(type_), paged)
     return [] if reply.is_error else [str(one[name]) for one in reply.body["data"] if one.get(name)]

@@ -16,10 +16,10 @@ _MAX_PATH_CHARS = 200
 _OTHER_FILES = (f"{UPLOADS}/", "content-types/", "site.yaml")
 
 
-def version_at(call: Call, branch: str, *, to_write: bool = False) -> DocumentVersion:
+def version_at(call: Call, branch: str, *, for_writing: bool = False) -> DocumentVersion:
     """Return the document version that the argument `path` names. Raises NotFoundError or ForbiddenError."""
     path = call.text("path")
-    found = call.rest.address_of(path, branch, to_write=to_write)
+    found = call.rest.document_version_at(path, branch, for_writing=for_writing)
     if found is None:
         short = path[:_MAX_PATH_CHARS]
         raise NotFoundError(f'"{short}" is not the path of a document\'s file; find lists the documents')
@@ -59,7 +59,7 @@ def _path_of(call: Call, version: DocumentVersion, query: Json) -> str:
 
 
 def unknown_paths(call: Call, paths: Sequence[str], branch: str) -> list[str]:
-    """Return the paths that belong to no document, of callers who may read files."""
+    """Return those of `paths` that belong to no document, or [] if the caller may not read files."""
     try:
         return list(_unknown(call, paths, branch))
     except ApiError:  # The caller may not read files, so it must not learn which ones exist.
@@ -70,7 +70,7 @@ def _unknown(call: Call, paths: Sequence[str], branch: str) -> Iterator[str]:
     for path in paths:
         if path.startswith(_OTHER_FILES):
             continue
-        version = call.rest.address_of(path, branch)
+        version = call.rest.document_version_at(path, branch)
         if version is None:
             yield path
             continue

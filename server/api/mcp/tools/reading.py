@@ -6,8 +6,8 @@ from typing import Any
 
 from server.api.mcp.json_rpc import Json
 from server.api.mcp.rest_client import content_path
-from server.api.mcp.tools.destination import destination_of
-from server.api.mcp.tools.media import MEDIA, find_files, get_file, is_media
+from server.api.mcp.tools.destination import default_destination
+from server.api.mcp.tools.media import find_files, get_file, is_media
 from server.api.mcp.tools.missing import missing_document
 from server.api.mcp.tools.schemas import (
     AT,
@@ -23,13 +23,14 @@ from server.api.mcp.tools.schemas import (
     TYPE,
 )
 from server.api.mcp.tools.tool import (
+    MEDIA,
     Call,
     Result,
     Tool,
     body_of,
     list_summary,
     listing,
-    refuse_locale,
+    reject_locale,
     required_id,
     type_of,
 )
@@ -44,14 +45,14 @@ PAGE_TYPES = 200
 
 
 def site_info(call: Call) -> Result:
-    """Run the `site_info` tool. Raises ApiError, as all tools do."""
+    """Run the `site_info` tool. Like every tool, it raises ApiError or RestRequestError if it fails."""
     access = body_of(call.rest.send("GET", "/access"))["data"]
     overview = call.rest.send("GET", "/overview", {"limit": "1"})
     counts = {} if overview.is_error else overview.body["meta"]["counts"]
     types = [_summary(each, access["permissions"], counts) for each in access["contentTypes"]]
     names = {each["name"] for each in types}
     site = access["site"]
-    destination = destination_of(call)
+    destination = default_destination(call)
     about = {
         "site": {
             "name": site["name"],
@@ -209,7 +210,7 @@ def find(call: Call) -> Result:
     type_ = type_of(call)
     if type_.kind == "singleType":
         raise ValidationError(f"{type_.singular} is a single type; use get")
-    refuse_locale(call, type_)
+    reject_locale(call, type_)
     query = call.values("filters", "fields", "populate", "sort", "status", "locale", "at")
     if call.text("q"):
         query["_q"] = call.text("q")
@@ -227,9 +228,9 @@ def get(call: Call) -> Result:
     """Run the `get` tool."""
     if is_media(call):
         return get_file(call)
-    call.refuse(f"without the type {MEDIA}", "image")
+    call.reject(f"without the type {MEDIA}", "image")
     type_ = type_of(call)
-    refuse_locale(call, type_)
+    reject_locale(call, type_)
     query = call.values("fields", "populate", "status", "locale", "at")
     reply = call.rest.send("GET", content_path(type_, required_id(call, type_)), query)
     if reply.status == HTTPStatus.NOT_FOUND:
@@ -242,6 +243,8 @@ def get(call: Call) -> Result:
 
 def search(call: Call) -> Result:
     """Run the `search` tool."""
+    if not call.text("q").strip():
+        raise ValidationError('"q" contains no word to search for')
     query = call.values("q", "type", "locale", "status", "at", "page")
     if isinstance(query.get("type"), list):
         query["type"] = ",".join(map(str, query["type"]))
@@ -284,7 +287,7 @@ TOOLS = (
         "find",
         "Find documents",
         "List documents of a type. filters: {title: {$contains: tide}}; operators $eq, $in, $gt, $null, $or. "
-        "Relations are absent unless populated. Request few fields. Type upload: media files.",
+        "Relations are absent unless populated. Request few fields. For media files, use type upload.",
         {
             "type": TYPE,
             "filters": OBJECT,
@@ -315,7 +318,7 @@ TOOLS = (
             "status": STATUS_TO_READ,
             "locale": TEXT,
             "at": AT,
-            "image": {"type": "boolean", "description": "Show an upload"},
+            "image": {"type": "boolean", "description": "Include the image of an upload"},
         },
         {"data": OBJECT, "etag": TEXT},
         get,

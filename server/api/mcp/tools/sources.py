@@ -10,7 +10,7 @@ from server.api.mcp.tools.destination import (
     body_of_write,
     destination_of_write,
     new_branch,
-    query_of,
+    write_query,
 )
 from server.api.mcp.tools.paths import missing_path, source_path, source_query, version_at
 from server.api.mcp.tools.schemas import (
@@ -25,6 +25,7 @@ from server.api.mcp.tools.schemas import (
     WRITTEN,
 )
 from server.api.mcp.tools.tool import Call, Result, Tool, body_of, count_that_fits, cut_lists, plural
+from server.errors import NotFoundError, ValidationError
 
 
 def read_file(call: Call) -> Result:
@@ -53,17 +54,23 @@ def read_file(call: Call) -> Result:
 def write_file(call: Call) -> Result:
     """Run the `write_file` tool."""
     destination = destination_of_write(call)
-    address = version_at(call, destination.branch if destination.exists else "", to_write=True)
+    address = version_at(call, destination.branch if destination.exists else "", for_writing=True)
     dry_run = bool(call.arguments.get("dryRun"))
     headers, body = {"If-Match": call.text("ifMatch")}, {"data": {"text": call.arguments["text"]}}
+    if call.text("ifMatch").strip() in ("", "*"):
+        raise ValidationError('"ifMatch" must be the etag that read_file or get returned')
     if call.text("message"):
         headers["Bifolio-Message"] = call.text("message")
 
     def send(*, dry_run: bool) -> Reply:
-        query = source_query(address) | query_of(destination, dry_run=dry_run)
+        query = source_query(address) | write_query(destination, dry_run=dry_run)
         return call.rest.send("PUT", source_path(address), query, body, headers)
 
-    changed = body_of_write(send(dry_run=True), destination)["data"]["files"]
+    checked = send(dry_run=True)
+    if checked.status == HTTPStatus.NOT_FOUND and checked.body["error"]["message"] == NotFoundError.default:
+        missing = missing_path(call, address, destination.branch if destination.exists else "")
+        raise NotFoundError(f"{missing.message}. write_file replaces existing files; write creates documents")
+    changed = body_of_write(checked, destination)["data"]["files"]
     if dry_run:
         return Result(
             f"Dry run: {plural(len(changed), 'file')} would change.", cut_lists({"files": changed}, call)
@@ -100,11 +107,11 @@ TOOLS = (
     Tool(
         "write_file",
         "Replace a file",
-        "Replace the whole text of an existing file. For values, prefer write.",
+        "Replace the whole text of an existing file. To change attributes, use write.",
         {
             "path": TEXT,
             "text": TEXT,
-            "ifMatch": {"type": "string", "description": "The etag of read_file"},
+            "ifMatch": {"type": "string", "description": "The etag that you read"},
             "message": MESSAGE,
             "branch": BRANCH,
             "dryRun": DRY_RUN,

@@ -16,6 +16,7 @@ RESPONSE_BYTES = 400  # room for everything in a response but its result
 # Room for sentences that say what is left out.
 _NOTE_BYTES = 200
 _MAX_NAME_CHARS = 100
+MEDIA = "upload"  # the `type` of media files
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +38,17 @@ class Call:
     def text(self, name: str) -> str:
         return str(self.arguments.get(name) or "")
 
-    def refuse(self, when: str, *names: str) -> None:
-        """Raise ValidationError if one of these arguments was given, such as a "branch" with a type."""
+    def reject(self, condition: str, *names: str) -> None:
+        """Raise ValidationError if one of these arguments was given.
+
+        `condition` ends the message, such as "with a type".
+        """
         for name in self.values(*names):
-            raise ValidationError(f'"{name}" can\'t be used {when}')
+            raise ValidationError(f'"{name}" can\'t be used {condition}')
 
     @property
     def max_bytes(self) -> int:
-        """Return the maximum size of the JSON of lists and texts that a tool shortens."""
+        """Return the number of bytes available for lists and texts that a tool shortens, as JSON."""
         most = self.settings.mcp.max_bytes - ENVELOPE_BYTES
         return most // 2 if self.json_as_text else most
 
@@ -134,24 +138,31 @@ def body_of(reply: Reply) -> Any:
 def type_of(call: Call) -> Type:
     """Return the content type that the argument `type` names.
 
-    Raises NotFoundError, which lists the types that the caller can see.
+    Raises NotFoundError if there is none; the message suggests types that the caller can see.
     """
     name = call.text("type")
     found = call.rest.type_named(name)
     if found is None:
         access = body_of(call.rest.send("GET", "/access"))["data"]
         names = [each["schema"]["singularName"] for each in access["contentTypes"]]
+        if name == MEDIA:
+            raise NotFoundError('Media files are read with find and get, and written with the tool "upload"')
         hint = suggestion(name[:_MAX_NAME_CHARS], names) or f"the types are {', '.join(names) or '(none)'}"
         raise NotFoundError(f'There is no content type "{name[:_MAX_NAME_CHARS]}"; {hint}')
     return found
 
 
-def refuse_locale(call: Call, type_: Type) -> None:
-    """Raise ValidationError if the call names a locale, but documents of the content type have none.
+def reject_locale(call: Call, type_: Type) -> None:
+    """Raise ValidationError if the call names a locale that the content type or the site does not have.
 
-    The REST API ignores the locale, as Strapi does. An agent would take the only text for a translation.
+    The REST API ignores the locale or finds nothing, as Strapi does. An agent would take the only text for a
+    translation, or conclude that there are no documents.
     """
-    locale = call.text("locale")
+    locale, available = call.text("locale"), call.settings.locales.available
+    if type_.localized and locale not in ("", "*", "all", *available):
+        raise ValidationError(
+            f'"locale" must be one of {", ".join(available)} (found "{locale[:_MAX_NAME_CHARS]}")'
+        )
     if not type_.localized and locale not in ("", "*", "all", call.settings.locales.default):
         raise ValidationError(
             f'Documents of the content type {type_.singular} have no translations; omit "locale" '
@@ -200,7 +211,12 @@ def too_large(size: int) -> LimitError:
 
 
 def page_that_fits(offset: int, fitting: int) -> int:
-    """Return the largest page size up to `fitting` of which `offset` is a multiple."""
+    """Return a page size up to `fitting` that divides `offset`.
+
+    On the first page, it is a power of two. It can be halved again and again, if later items are larger.
+    """
+    if offset == 0:
+        return 1 << (fitting.bit_length() - 1)
     return next(size for size in range(fitting, 0, -1) if offset % size == 0)
 
 

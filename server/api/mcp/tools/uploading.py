@@ -15,10 +15,10 @@ from server.api.mcp.rest_client import Reply, Upload
 from server.api.mcp.tools.checking import new_problems, problems_before
 from server.api.mcp.tools.destination import (
     about_write,
-    branch_of,
     destination_of_write,
     new_branch,
-    query_of,
+    read_query,
+    write_query,
 )
 from server.api.mcp.tools.media import SHOWN
 from server.api.mcp.tools.missing import missing_file
@@ -53,14 +53,14 @@ def upload(call: Call) -> Result:
         raise ForbiddenError(details={} if is_public else {"permission": "upload.upload"})
     file = None if call.text("documentId") else _file(call)
     info = _description(call) | ({"name": file.name} if file else {})
-    query = query_of(destination, dry_run=False)
+    query = write_query(destination, dry_run=False)
     if not file:
         query["id"] = call.text("documentId")
     before = problems_before(call, destination)
     with new_branch(call, destination):
         reply = call.rest.send("POST", "/api/upload", query, _form(file, info))
         if reply.status == HTTPStatus.NOT_FOUND and not file:
-            raise missing_file(call, branch_of(destination))
+            raise missing_file(call, read_query(destination))
         made = body_of(_in_terms_of_arguments(reply))
     [made] = made if isinstance(made, list) else [made]
     content = {
@@ -101,9 +101,9 @@ def _description(call: Call) -> Json:
     if not call.text("documentId"):
         return {key: value for key, value in info.items() if value is not None}
     if call.arguments.get("data") is not None or call.text("url"):
-        raise ValidationError('With "documentId", the file stays the same: leave out "data" and "url"')
+        raise ValidationError('With "documentId", the content can\'t be replaced: omit "data" and "url"')
     if not info:
-        raise ValidationError(f"Give what to change: {', '.join(_DESCRIPTION)}")
+        raise ValidationError(f"Nothing to change: give at least one of {', '.join(_DESCRIPTION)}")
     if "name" in info:
         _check_name(info["name"])
     return info
@@ -134,7 +134,7 @@ def _file(call: Call) -> _File:
 
 
 def split_data_url(data: str) -> tuple[str, str]:
-    """Return the media type and the base64 of a data URL, or of base64 without a prefix."""
+    """Return the media type and the base64 of `data`, which is a data URL or only base64."""
     found = _DATA_URL.match(data[:_MAX_PREFIX_CHARS])
     return (found[1] or _BINARY, data[found.end() :]) if found else (_BINARY, data)
 

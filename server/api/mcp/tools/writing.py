@@ -12,11 +12,11 @@ from server.api.mcp.tools.destination import (
     Destination,
     about_write,
     body_of_write,
-    branch_of,
     destination_of_write,
     may_read_sources,
     new_branch,
-    query_of,
+    read_query,
+    write_query,
 )
 from server.api.mcp.tools.drafts import documents_whose_draft_is_published
 from server.api.mcp.tools.history import history_body, history_path
@@ -43,7 +43,7 @@ from server.api.mcp.tools.tool import (
     body_of,
     cut_lists,
     plural,
-    refuse_locale,
+    reject_locale,
     required_id,
     type_of,
 )
@@ -56,8 +56,8 @@ from server.schema.model import Type
 _MAX_NAMED_DRAFTS = 5
 _ACTIONS = ("create", "update", "delete", "publish", "unpublish", "discard")
 _CHOSEN_ID = (
-    'A new document gets a "documentId" that the server chooses: leave it out. The result contains the '
-    "documentId, and later operations can refer to it as {{0.documentId}}"
+    'The server chooses the "documentId" of a new document: leave it out. Later operations can refer to it '
+    "as {{0.documentId}}. To change or translate an existing document, use the action update"
 )
 _METHODS = {"create": "POST", "update": "PUT", "publish": "PUT", "delete": "DELETE"}
 
@@ -69,15 +69,15 @@ def write(call: Call) -> Result:
     destination = destination_of_write(call)
 
     def dry_run() -> Reply:
-        return call.rest.send("POST", "/batch", query_of(destination, dry_run=True), body)
+        return call.rest.send("POST", "/batch", write_query(destination, dry_run=True), body)
 
     if call.arguments.get("dryRun"):
-        with _naming_missing(call, destination):
+        with _explaining_not_found(call, destination):
             files = body_of(dry_run())["data"]["files"]
         return Result(_line_of_dry_run(files), cut_lists({"documents": [], "files": files}, call))
     before, drafts = problems_before(call, destination), documents_whose_draft_is_published(call, destination)
-    query = query_of(destination, dry_run=False) | ({DIFF: "true"} if may_read_sources(call) else {})
-    with _naming_missing(call, destination), new_branch(call, destination, dry_run):
+    query = write_query(destination, dry_run=False) | ({DIFF: "true"} if may_read_sources(call) else {})
+    with _explaining_not_found(call, destination), new_branch(call, destination, dry_run):
         reply = call.rest.send("POST", "/batch", query, body)
         done = body_of_write(reply, destination)
     content = {
@@ -101,10 +101,10 @@ def _operation(call: Call, number: int, wanted: Json) -> Json:
         if action == "create" and wanted.get("documentId") is not None:
             raise ValidationError(_CHOSEN_ID)
         if action in ("create", "update"):
-            _refuse_draft(inner, type_)
-        refuse_locale(inner, type_)
+            _reject_draft(inner, type_)
+        reject_locale(inner, type_)
         if "data" in wanted and action not in ("create", "update"):
-            raise ValidationError(f'The action {action} has no "data"')
+            raise ValidationError(f'The action {action} does not accept "data"')
         method = _METHODS.get(action, "POST")
         path = quoted(content_path(type_, document_id, "" if action in _METHODS else action))
     query = inner.values("locale", "status") | ({"status": "published"} if action == "publish" else {})
@@ -114,8 +114,8 @@ def _operation(call: Call, number: int, wanted: Json) -> Json:
 
 
 @contextmanager
-def _naming_missing(call: Call, destination: Destination) -> Iterator[None]:
-    """Context manager: say what exists instead of a document that an operation did not find."""
+def _explaining_not_found(call: Call, destination: Destination) -> Iterator[None]:
+    """Context manager: turn the 404 of an operation into an error that suggests an existing document."""
     try:
         yield
     except RestRequestError as error:
@@ -126,17 +126,17 @@ def _naming_missing(call: Call, destination: Destination) -> Iterator[None]:
         if "{{" in str(wanted.get("documentId", "")):
             raise
         one = Call(wanted, call.rest, call.settings)
-        raise missing_document(one, type_of(one), branch_of(destination), details) from error
+        raise missing_document(one, type_of(one), read_query(destination), details) from error
 
 
-def _refuse_draft(call: Call, type_: Type) -> None:
-    """Raise ValidationError if a write is to change only the draft of a type that has no drafts."""
+def _reject_draft(call: Call, type_: Type) -> None:
+    """Raise ValidationError if a write should change only a draft, but the content type has none."""
     if type_.draft_publish or call.text("status") != "draft":
         return
     when = "at once" if call.settings.mcp.write is WriteMode.DIRECT else "when the branch is merged"
     raise ValidationError(
-        f"The content type {type_.singular} has no drafts; the change would be published {when}. "
-        'Omit "status"'
+        f"The content type {type_.singular} has no drafts, so every write is published {when}. "
+        'If that is what you want, omit "status"'
     )
 
 
@@ -182,7 +182,7 @@ def _line_of_dry_run(files: list[Any]) -> str:
 
 def _line_of_write(content: Json, destination: Destination) -> str:
     where = destination.branch or "the served branch"
-    line = f"{plural(len(content['documents']), 'operation')} written to {where}; {_found(content)}."
+    line = f"{plural(len(content['documents']), 'operation')} applied on {where}; {_found(content)}."
     if destination.branch:
         line += f" Read it with at={destination.branch}; a person merges it."
     return f"{line} {content['note']}" if "note" in content else line
@@ -190,14 +190,14 @@ def _line_of_write(content: Json, destination: Destination) -> str:
 
 def _found(content: Json) -> str:
     problems = content["problems"]
-    return "problems were not checked" if problems is None else plural(len(problems), "new problem")
+    return "new problems are unknown" if problems is None else plural(len(problems), "new problem")
 
 
 def restore(call: Call) -> Result:
     """Run the `restore` tool."""
     type_ = type_of(call)
-    _refuse_draft(call, type_)
-    refuse_locale(call, type_)
+    _reject_draft(call, type_)
+    reject_locale(call, type_)
     path = f"{history_path(call, type_)}/restore"
     destination = destination_of_write(call)
     dry_run = bool(call.arguments.get("dryRun"))
@@ -207,18 +207,18 @@ def restore(call: Call) -> Result:
     body |= {"fields": [fields] if isinstance(fields, str) else fields} if fields else {}
 
     def send(*, dry_run: bool) -> Reply:
-        query = query_of(destination, dry_run=dry_run) | call.values("locale", "status")
+        query = write_query(destination, dry_run=dry_run) | call.values("locale", "status")
         return call.rest.send("POST", path, query, body, headers)
 
     files = None
     if dry_run or may_read_sources(call):
-        files = history_body(call, type_, send(dry_run=True), branch_of(destination))["data"]["files"]
+        files = history_body(call, type_, send(dry_run=True), read_query(destination))["data"]["files"]
     if dry_run:
         return Result(_line_of_dry_run(files or []), cut_lists({"files": files}, call))
     before = problems_before(call, destination)
     with new_branch(call, destination):
         reply = send(dry_run=False)
-        done = history_body(call, type_, reply, branch_of(destination))
+        done = history_body(call, type_, reply, read_query(destination))
     content = {
         "data": {key: done["data"].get(key) for key in ("documentId", "locale")},
         **({} if files is None else {"files": files}),
@@ -239,7 +239,7 @@ _OPERATION: Json = {
         "locale": TEXT,
         "status": {
             **STATUS,
-            "description": "draft: change only the draft. Default: publish, with the changes in the draft",
+            "description": "draft: change only the draft. Default: published, with the draft's changes",
         },
         "ifMatch": {"type": "string", "description": "The etag that you read"},
     },
@@ -269,13 +269,13 @@ TOOLS = (
     Tool(
         "restore",
         "Restore a version",
-        "Write an earlier version of a document, or some of its fields.",
+        "Restore an earlier version of a document, or some of its fields.",
         {
             "type": TYPE,
             "documentId": ID,
             "version": {"type": "string", "description": "Commit or time, from history"},
             "fields": NAMES,
-            "status": {**STATUS, "description": "Version to overwrite"},
+            "status": {**STATUS, "description": "Which to overwrite"},
             "locale": TEXT,
             "message": MESSAGE,
             "branch": BRANCH,
