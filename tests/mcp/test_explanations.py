@@ -98,3 +98,26 @@ def test_attributes_that_the_caller_can_not_see_are_not_named(make_site: Make) -
     called = Agent(make_site()).call("find", type="tag", filters={"colour": "x"})
     assert "the attributes are name" in called.line
     assert "secret" not in called.line
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("find", {"type": "article", "locale": "xx"}),
+        ("find", {"type": "home"}),
+        ("get", {"type": "article"}),
+        ("get_schema", {"type": "articles"}),
+        ("write", {"operations": [{"action": "create", "type": "home", "data": {}}]}),
+        ("restore", {"type": "home", "version": "HEAD", "status": "draft"}),
+    ],
+)
+def test_errors_tell_nothing_about_a_hidden_type(
+    make_site: Make, tool: str, arguments: dict[str, Any]
+) -> None:
+    called = Agent(make_site(), "public").call(tool, **arguments)
+    assert called.is_error
+    assert called.line.startswith(
+        ("Forbidden (403", "operations[0]: Forbidden (403", "You have no permission")
+    )
+    assert "single" not in called.line
+    assert "article " not in called.line

@@ -1,6 +1,8 @@
 """Tests of find and get with the type `upload`: media files, and the images in them."""
 
+import struct
 import tracemalloc
+import zlib
 from base64 import b64decode
 from collections.abc import Iterator
 from io import BytesIO
@@ -19,6 +21,17 @@ def png(width: int, height: int, image: Image.Image | None = None) -> bytes:
     return file.getvalue()
 
 
+def bomb(edge: int) -> bytes:
+    """Return a small PNG file whose image is too large to be decoded."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", edge, edge, 1, 0, 0, 0, 0)
+    pixels = zlib.compress(bytes(edge * (1 + edge // 8)))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+
+
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     files = {
@@ -26,6 +39,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
         "content/uploads/sub/pier.png": png(1200, 900),
         "content/uploads/sub/pier.png.yaml": "alternativeText: A pier\n",
         "content/uploads/noise.png": png(0, 0, Image.effect_noise((1000, 1000), 90).convert("RGB")),
+        "content/uploads/bomb.png": bomb(12_000),
         "content/uploads/dot.gif": GIF,
         "content/uploads/terms.pdf": b"%PDF-1.4\n",
     }
@@ -41,11 +55,11 @@ def test_media_files_are_listed_with_filters(api: Api) -> None:
     without = {"mime": {"$startsWith": "image/"}, "alternativeText": {"$null": True}}
     found = valid("find", agent.call("find", type="upload", filters=without, sort="name"))
     assert [(one["name"], one["mime"]) for one in found.data] == [
-        ("dot.gif", "image/gif"), ("noise.png", "image/png"),
+        ("bomb.png", "image/png"), ("dot.gif", "image/gif"), ("noise.png", "image/png"),
     ]  # fmt: skip
     assert "provider" not in found.data[0]
     page = agent.call("find", type="upload", fields=["name"], pageSize=1, page=2).content
-    assert (page["total"], page["returned"], page["next"]["page"]) == (4, 1, 3)
+    assert (page["total"], page["returned"], page["next"]["page"]) == (5, 1, 3)
     assert {*page["data"][0]} == {"id", "documentId", "name"}
     assert agent.call("site_info").content["media"] == {"type": "upload"}
 
@@ -66,6 +80,13 @@ def test_an_image_is_returned_with_its_file(api: Api) -> None:
     assert (image["type"], image["mimeType"]) == ("image", "image/jpeg")
     assert Image.open(BytesIO(b64decode(image["data"]))).size == (800, 600)
     assert agent.call("get", type="upload", documentId=file["documentId"]).images == []
+
+
+def test_an_image_that_can_not_be_decoded_is_not_shown(api: Api) -> None:
+    called = Agent(api).call("get", type="upload", documentId="bomb.png", image=True)
+    assert called.is_error
+    assert "bomb.png can't be shown" in called.line
+    assert not called.images
 
 
 def test_an_image_shrinks_until_it_fits(api: Api) -> None:

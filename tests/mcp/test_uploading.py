@@ -27,6 +27,15 @@ def agent(api: Api) -> Agent:
     return Agent(api)
 
 
+def test_a_successful_upload_is_no_error_however_long_its_texts_are(agent: Agent, api: Api) -> None:
+    called = agent.call("upload", data=b64encode(GIF).decode(), name="a.gif", caption="c" * 70_000)
+    made = valid("upload", called)
+    assert "caption" not in made.data
+    assert "Long values are left out" in made.content["note"]
+    assert made.content["branch"] == "agent/full"
+    assert "uploads/a_" in git(api.root, "ls-tree", "-r", "--name-only", "agent/full")
+
+
 class _Images(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path.startswith("/moved"):

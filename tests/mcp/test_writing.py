@@ -1,16 +1,20 @@
 """Tests of the tools that write, and of where their writes go."""
 
 import json
+import tracemalloc
 from base64 import b64encode
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from server.api.entrance import Entrance
 from server.api.mcp.rest_client import Reply, RestClient
 from server.api.mcp.tools.checking import PAGE_PROBLEMS
 from server.api.mcp.tools.destination import branch_name
+from server.api.mcp.tools.sources import lines_of
 from server.index.budget import turns
 from server.service import branches
 from server.service.branch_problems import BranchProblems, branch_problems
@@ -79,6 +83,8 @@ def test_two_callers_have_two_branches(agent: Agent, api: Api) -> None:
     names = {branch_name("{caller}", {"kind": kind, "name": "x"}) for kind in ("token", "user", "agent")}
     assert names == {"x", "user.x", "agent.x"}
     assert branch_name("{caller}", {"kind": "public", "name": ""}) == "public.anyone"
+    hashed = branch_name("{caller}", {"kind": "token", "name": "jane.doe"})
+    assert branch_name("{caller}", {"kind": "token", "name": hashed}) != hashed
 
 
 def test_the_served_branch_is_out_of_reach(agent: Agent, api: Api) -> None:
@@ -507,6 +513,25 @@ def _other_branches(root: Path) -> None:
     write_files(root, {"content-types/plan.json": "{"})
     commit_all(root)
     git(root, "checkout", "-q", "main")
+
+
+@settings(max_examples=100)
+@given(st.text("ab\n", max_size=40), st.integers(1, 12), st.integers(0, 12), st.integers(0, 20))
+def test_lines_are_those_of_the_whole_text(text: str, first: int, more: int, max_chars: int) -> None:
+    every = text.splitlines(keepends=True) + ([""] if text.endswith("\n") or not text else [])
+    first = min(first, len(every))
+    found = lines_of(text, first, min(first + more, len(every)), max_chars)
+    assert found == every[first - 1 :][: len(found)]
+    assert len(found) == min(more + 1, len(every) - first + 1) or sum(map(len, found)) > max_chars
+
+
+def test_a_few_lines_of_a_long_text_need_little_memory() -> None:
+    text = "x" + "\n" * 2_000_000 + "y"
+    tracemalloc.start()
+    assert lines_of(text, 3, 2_000_000, 1000) == ["\n"] * 1001
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1_000_000
 
 
 @pytest.mark.parametrize("who", ["public", "reader", "source"])

@@ -13,6 +13,9 @@ from server.config.mcp import ResultText
 from server.errors import CHECKED_OUT, ApiError
 
 _MAX_CHECKOUTS = 3
+_MAX_NOTE_CHARS = 1000
+_LEFT_OUT = "Long values are left out."
+_IDS = ("id", "documentId", "name", "url", "locale")
 
 
 def list_tools(request: Request) -> Json:
@@ -29,7 +32,7 @@ def call_tool(request: Request) -> Json:
     call = Call(arguments, request.rest, request.settings, json_as_text=is_text)
     result = run_tool(tool, call)
     if not result.is_error and (size := _size(result, call)) > call.settings.mcp.max_bytes:
-        result = _failure(too_large(size), call)
+        result = _failure(too_large(size), call) if tool.is_read_only else _shortened(result)
     return _encode_result(result, call)
 
 
@@ -78,6 +81,17 @@ def _size(result: Result, call: Call) -> int:
     text = f"{result.summary}\n{content.decode()}" if call.json_as_text else result.summary
     image = len(result.image.data) if result.image else 0
     return len(encode(text)) + (0 if call.json_as_text else len(content)) + image + RESPONSE_BYTES
+
+
+def _shortened(result: Result) -> Result:
+    """Return the result of a write without long values. An error would make the agent write again."""
+    content = {
+        **result.content,
+        "note": f"{result.content.get('note', '')[:_MAX_NOTE_CHARS]} {_LEFT_OUT}".strip(),
+    }
+    if "data" in content:
+        content["data"] = {key: content["data"][key] for key in _IDS if key in content["data"]}
+    return Result(f"{result.summary[:_MAX_NOTE_CHARS]} {_LEFT_OUT}", content)
 
 
 def _failure(error: ApiError, call: Call) -> Result:

@@ -58,7 +58,7 @@ def _attribute_names(call: Call, operation: int | None, *, of_body: bool) -> lis
     if type_ is None or reply.is_error:
         return []
     types = reply.body["data"]["contentTypes"]
-    found = next((each["schema"]["attributes"] for each in types if each["uid"] == type_.uid), {})
+    found: Json = next((each["schema"]["attributes"] for each in types if each["uid"] == type_.uid), {})
     return [name for name, attribute in found.items() if of_body or not attribute.get("private")]
 
 

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import Context
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -15,7 +15,7 @@ from server.api.entrance import Entrance
 from server.api.environ import ADMITTED, EXACT_ID, GONE, OF_AGENT
 from server.api.error_response import failure
 from server.api.mcp.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, Json, RpcError, encode
-from server.documents.path_rules import Layout
+from server.documents.path_rules import Layout, PathClaim
 from server.errors import ApiError, GitError
 from server.formats.tree import Plain
 from server.query.serialize import untrusted_query_string
@@ -142,29 +142,37 @@ class RestClient:
         host = self._environ.get("HTTP_HOST", "")
         return f"{self._environ['wsgi.url_scheme']}://{host}" if host else ""
 
-    def document_version_at(
-        self, path: str, branch: str, *, for_writing: bool = False
-    ) -> DocumentVersion | None:
-        """Return the document version that the file at `path` contains or would contain.
+    def document_versions_at(
+        self, paths: Sequence[str], branch: str, *, for_writing: bool = False
+    ) -> list[DocumentVersion | None]:
+        """Return the document versions that the files at `paths` contain or would contain.
 
-        Return None if no document can have this path. `branch` is "" for the served content. The caller might
-        not have permission to see the document.
+        A version is None if no document can have this path. `branch` is "" for the served content. The caller
+        might not have permission to see the documents.
 
         Raises UnauthorizedError or ForbiddenError if the caller may not read files, or not on this branch.
         """
         environ = {**self._environ, "REQUEST_METHOD": "PUT" if for_writing else "GET"}
         state = self._app.state_of_sources(environ, branch, to_write=for_writing)
-        claim = Layout(state.schema, state.settings).claim(path)
-        if claim is None:
-            return None
-        versions = state.snapshot.tables[claim.type.uid].versions.values()
-        document_id = next((d.document_id for d in versions if d.path == path), claim.document_id)
-        return DocumentVersion(claim.type, document_id, claim.locale, "draft" if claim.draft else "published")
+        layout = Layout(state.schema, state.settings)
+        claims = {path: layout.claim(path) for path in paths}
+        uids = {claim.type.uid for claim in claims.values() if claim}
+        versions = (d for uid in uids for d in state.snapshot.tables[uid].versions.values())
+        ids = {document.path: document.document_id for document in versions if document.path in claims}
+        return [_version_of(claims[path], ids.get(path)) for path in paths]
 
     def type_named(self, name: str) -> Type | None:
         """Return a content type by its API id or uid, even if the caller can't see the type."""
         types = self._app.site.state.schema.content_types
         return next((t for t in types if name in (t.singular, t.plural, t.uid)), None)
+
+
+def _version_of(claim: PathClaim | None, document_id: str | None) -> DocumentVersion | None:
+    """Return the version in a file. `document_id` is the id in the file, if it exists and contains one."""
+    if claim is None:
+        return None
+    status = "draft" if claim.draft else "published"
+    return DocumentVersion(claim.type, document_id or claim.document_id, claim.locale, status)
 
 
 def _key(header: str) -> str:

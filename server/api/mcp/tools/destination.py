@@ -21,6 +21,8 @@ from server.errors import ApiError, ForbiddenError, NotAllowedBySettingError, Pr
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _NUMBER = re.compile(r"[2-9]|[1-9][0-9]+")
 _MAX_NAME_CHARS = 60
+_HASH_CHARS = 16  # Fewer could be found by trying names.
+_HASHED = re.compile(rf"(?:^|-)[0-9a-f]{{{_HASH_CHARS}}}$")
 _BRANCH_ACTIONS = ("find", "create", "update")
 _OFF = "Agents can't write, because this site has mcp: {write: none}"
 _NOT_OWN = (
@@ -77,6 +79,8 @@ def default_destination(call: Call) -> Destination:
     try:
         branches = _branches(call)
     except RestRequestError as error:
+        if error.reply.status >= HTTPStatus.INTERNAL_SERVER_ERROR:  # such as a busy server
+            raise
         if error.reply.status == HTTPStatus.FORBIDDEN:
             return Destination(mode, reason=_lacking_permissions(call), is_forbidden=True)
         return Destination(mode, reason=error.reply.body["error"]["message"])
@@ -150,9 +154,10 @@ def branch_name(pattern: str, caller: Mapping[str, Any]) -> str:
     name = str(caller["name"])
     safe = _UNSAFE.sub("-", name).strip("-")[:_MAX_NAME_CHARS]
     kind = "" if caller["kind"] == "token" else f"{caller['kind']}."
-    # agent/user.2 is the second branch of a token `user`, so it can't be that of a user `2`.
-    if safe != name or (kind and safe.isdigit()):
-        safe = "-".join(filter(None, (safe, sha256(name.encode()).hexdigest()[:6])))
+    # agent/user.2 is the second branch of a token `user`, so it can't be that of a user `2`. A name that
+    # looks like one with a hash gets a hash, too.
+    if safe != name or (kind and safe.isdigit()) or _HASHED.search(safe):
+        safe = "-".join(filter(None, (safe, sha256(name.encode()).hexdigest()[:_HASH_CHARS])))
     return pattern.replace(CALLER_PLACEHOLDER, f"{kind}{safe or 'anyone'}")
 
 

@@ -109,5 +109,6 @@ def _sources(file: Mapping[str, Any]) -> Iterator[tuple[str, Json]]:
         yield file["url"], {"max-w": str(edge), "max-h": str(edge), "format": _FORMAT}
     made = [one for one in (file.get("formats") or {}).values() if isinstance(one, dict)]
     for one in sorted((file, *made), key=lambda each: -(each.get("width") or 0)):
-        if max(one.get("width") or 0, one.get("height") or 0) <= _EDGES[0] and one.get("url"):
+        edges = one.get("width"), one.get("height")  # unknown if the image could not be read
+        if all(edge and edge <= _EDGES[0] for edge in edges) and one.get("url"):
             yield one["url"], {}

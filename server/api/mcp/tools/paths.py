@@ -19,7 +19,7 @@ _OTHER_FILES = (f"{UPLOADS}/", "content-types/", "site.yaml")
 def version_at(call: Call, branch: str, *, for_writing: bool = False) -> DocumentVersion:
     """Return the document version that the argument `path` names. Raises NotFoundError or ForbiddenError."""
     path = call.text("path")
-    found = call.rest.document_version_at(path, branch, for_writing=for_writing)
+    [found] = call.rest.document_versions_at([path], branch, for_writing=for_writing)
     if found is None:
         short = path[:_MAX_PATH_CHARS]
         raise NotFoundError(f'"{short}" is not the path of a document\'s file; find lists the documents')
@@ -67,10 +67,8 @@ def unknown_paths(call: Call, paths: Sequence[str], branch: str) -> list[str]:
 
 
 def _unknown(call: Call, paths: Sequence[str], branch: str) -> Iterator[str]:
-    for path in paths:
-        if path.startswith(_OTHER_FILES):
-            continue
-        version = call.rest.document_version_at(path, branch)
+    checked = [path for path in paths if not path.startswith(_OTHER_FILES)]
+    for path, version in zip(checked, call.rest.document_versions_at(checked, branch), strict=True):
         if version is None:
             yield path
             continue

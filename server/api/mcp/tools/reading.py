@@ -28,6 +28,7 @@ from server.api.mcp.tools.tool import (
     Result,
     Tool,
     body_of,
+    error_about_type,
     list_summary,
     listing,
     reject_locale,
@@ -111,7 +112,7 @@ def get_schema(call: Call) -> Result:
     read = _read_name(operations.get("get", {}))
     create, update = (_written(operations.get(method, {})) for method in ("post", "put"))
     if not (read or create or update):
-        raise NotFoundError(f'You have no permission for the content type "{type_.singular}"')
+        raise NotFoundError(f'You have no permission for the content type "{call.text("type")}"')
     wanted = {"read": read, "create": create, "update": "" if create else update}
     found: Json = {"$schema": METASCHEMA, "contentType": type_.singular, "path": path}
     found |= {name: {"$ref": f"#/$defs/{schema}"} for name, schema in wanted.items() if schema}
@@ -209,7 +210,7 @@ def find(call: Call) -> Result:
         return find_files(call)
     type_ = type_of(call)
     if type_.kind == "singleType":
-        raise ValidationError(f"{type_.singular} is a single type; use get")
+        raise error_about_type(call, type_, ValidationError(f"{type_.singular} is a single type; use get"))
     reject_locale(call, type_)
     query = call.values("filters", "fields", "populate", "sort", "status", "locale", "at")
     if call.text("q"):

@@ -37,18 +37,36 @@ def read_file(call: Call) -> Result:
     if reply.status == HTTPStatus.NOT_FOUND:
         raise missing_path(call, address, branch)
     source = body_of(reply)["data"]
-    lines = [f"{line}\n" for line in source["text"].split("\n")]
-    lines[-1] = lines[-1][:-1]
-    first = min(int(call.arguments.get("fromLine") or 1), max(len(lines), 1))
-    last = min(int(call.arguments.get("toLine") or len(lines)), len(lines))
-    wanted = lines[first - 1 : last]
+    text: str = source["text"]
+    count = text.count("\n") + 1
+    first = min(int(call.arguments.get("fromLine") or 1), count)
+    last = min(int(call.arguments.get("toLine") or count), count)
+    wanted = lines_of(text, first, last, call.max_bytes)
     wanted = wanted[: count_that_fits(wanted, call.max_bytes - 500)]
     content: Json = {"path": source["path"], "text": "".join(wanted), "etag": reply.headers["etag"]}
-    content |= {"lines": len(lines), "problem": source["problem"]}
+    content |= {"lines": count, "problem": source["problem"]}
     end = first + len(wanted) - 1
-    if end < len(lines):
+    if end < count:
         content["next"] = {"fromLine": end + 1}
-    return Result(f"{source['path']}, lines {first} to {end} of {len(lines)}.", content)
+    return Result(f"{source['path']}, lines {first} to {end} of {count}.", content)
+
+
+def lines_of(text: str, first: int, last: int, max_chars: int) -> list[str]:
+    """Return some lines, at most one more than `max_chars` characters contain. Lines are counted from 1.
+
+    A text of many megabytes is not split as a whole, because that would take a hundred times its memory.
+    """
+    start = 0
+    for _ in range(first - 1):
+        start = text.index("\n", start) + 1
+    found: list[str] = []
+    left = max_chars
+    while len(found) <= last - first and left >= 0:
+        end = text.find("\n", start) + 1 or len(text)
+        found.append(text[start:end])
+        left -= end - start
+        start = end
+    return found
 
 
 def write_file(call: Call) -> Result:

@@ -7,7 +7,7 @@ from typing import Any
 from server.api.mcp.json_rpc import Json, encode
 from server.api.mcp.rest_client import Reply, RestClient
 from server.config.model import Settings
-from server.errors import BifolioError, LimitError, NotFoundError, ValidationError
+from server.errors import ApiError, BifolioError, ForbiddenError, LimitError, NotFoundError, ValidationError
 from server.schema.model import Type
 from server.schema.spelling import suggestion
 
@@ -152,6 +152,15 @@ def type_of(call: Call) -> Type:
     return found
 
 
+def error_about_type(call: Call, type_: Type, error: ApiError) -> ApiError:
+    """Return the error about a content type, or ForbiddenError if the caller can't see the type.
+
+    The REST API checks the permission first, so an error must not tell whether a hidden type has drafts.
+    """
+    types = body_of(call.rest.send("GET", "/access"))["data"]["contentTypes"]
+    return error if any(each["uid"] == type_.uid for each in types) else ForbiddenError()
+
+
 def reject_locale(call: Call, type_: Type) -> None:
     """Raise ValidationError if the call names a locale that the content type or the site does not have.
 
@@ -160,14 +169,15 @@ def reject_locale(call: Call, type_: Type) -> None:
     """
     locale, available = call.text("locale"), call.settings.locales.available
     if type_.localized and locale not in ("", "*", "all", *available):
-        raise ValidationError(
-            f'"locale" must be one of {", ".join(available)} (found "{locale[:_MAX_NAME_CHARS]}")'
-        )
+        known = ", ".join(available)
+        error = ValidationError(f'"locale" must be one of {known} (found "{locale[:_MAX_NAME_CHARS]}")')
+        raise error_about_type(call, type_, error)
     if not type_.localized and locale not in ("", "*", "all", call.settings.locales.default):
-        raise ValidationError(
+        error = ValidationError(
             f'Documents of the content type {type_.singular} have no translations; omit "locale" '
             f'(found "{locale[:_MAX_NAME_CHARS]}")'
         )
+        raise error_about_type(call, type_, error)
 
 
 def count_that_fits(items: Sequence[Any], max_bytes: int) -> int:
@@ -249,5 +259,6 @@ def required_id(call: Call, type_: Type) -> str:
     if type_.kind == "singleType":
         return ""
     if not call.text("documentId"):
-        raise NotFoundError(f'"documentId" is missing; {type_.singular} is not a single type')
+        error = NotFoundError(f'"documentId" is missing; {type_.singular} is not a single type')
+        raise error_about_type(call, type_, error)
     return call.text("documentId")

@@ -42,6 +42,7 @@ from server.api.mcp.tools.tool import (
     Tool,
     body_of,
     cut_lists,
+    error_about_type,
     plural,
     reject_locale,
     required_id,
@@ -97,7 +98,8 @@ def _operation(call: Call, number: int, wanted: Json) -> Json:
         type_ = type_of(inner)
         document_id = "" if action == "create" else required_id(inner, type_)
         if action == "create" and type_.kind == "singleType":
-            raise ValidationError(f"{type_.singular} is a single type: use the action update")
+            error = ValidationError(f"{type_.singular} is a single type: use the action update")
+            raise error_about_type(inner, type_, error)
         if action == "create" and wanted.get("documentId") is not None:
             raise ValidationError(_CHOSEN_ID)
         if action in ("create", "update"):
@@ -134,10 +136,11 @@ def _reject_draft(call: Call, type_: Type) -> None:
     if type_.draft_publish or call.text("status") != "draft":
         return
     when = "at once" if call.settings.mcp.write is WriteMode.DIRECT else "when the branch is merged"
-    raise ValidationError(
+    error = ValidationError(
         f"The content type {type_.singular} has no drafts, so every write is published {when}. "
         'If that is what you want, omit "status"'
     )
+    raise error_about_type(call, type_, error)
 
 
 def _note(call: Call, drafts: list[str], files: list[Any] | None) -> str:
