@@ -492,3 +492,8 @@ def invalid_key(key: str, path: str | None, param: str, inside: str = "") -> Key
     return KeyNameError(
         f"Invalid key {key}{at}", {"key": key, "path": path, "source": "query", "param": param}, inside
     )
+
+
+# Errors that only keep a response from being computed. After a write has been made, the response must be a
+# success, because a client could repeat a write that seems to have failed.
+RESPONSE_ERRORS = (LimitError, BusyError)

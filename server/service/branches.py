@@ -66,7 +66,7 @@ class SiteBranches:
     def count_documents(self, caller: Caller, branches: Sequence[Branch]) -> list[int | None]:
         """Return how many documents that the caller may find have changed on each branch.
 
-        Returns None for a branch that can't be compared with the served branch.
+        Returns None for a branch that can't be compared with the served branch. Raises BusyError.
         """
         caller.budget.take_turn()
         today = Layout(caller.state.schema, caller.state.settings)

@@ -11,18 +11,18 @@ from server.auth.draft_visibility import may_read_drafts
 from server.auth.permissions import may_draft, require
 from server.config.model import ResponseFormat
 from server.documents.document import DRAFT, PUBLISHED, Document
-from server.errors import ValidationError
+from server.errors import NotFoundError, ValidationError
 from server.formats.json import count_values_of_string
 from server.formats.tree import Tree
-from server.index.budget import Budget
+from server.index.budget import UNLIMITED, Budget
 from server.index.dangling import Key
 from server.index.fragments import Fragments
 from server.index.snapshot import Snapshot
-from server.query.ast import Query
+from server.query.ast import Query, Selection
 from server.query.parse import locale_to_write, locales_to_delete, read_status
 from server.schema.model import Attribute, Schema, Type
 from server.service.read import Params, Reader, Rendering
-from server.service.render import Renderer
+from server.service.render import Renderer, render_one
 from server.site.site import State
 from server.write import prepare
 from server.write.body_values import json_texts
@@ -95,21 +95,47 @@ class DocumentWrite:
     def render(self, state: State, document_id: str) -> Rendering:
         """Render the version that was written, or nothing for a deletion.
 
-        Raises NotFoundError if the document has since been deleted.
+        Raises LimitError or BusyError, or NotFoundError if the document has since been deleted.
         """
-        address, reader = self.request.address, self.reader._replace(state=state)
         if self.query is None:
             return Rendering(b"", "")
-        draft = self.query.draft and address.type.draft_publish
+        reader, document = self.reader._replace(state=state), self._document(state, document_id)
+        rendering = reader.show(reader.view(self.query), self.query, document, self.operation.params)
+        return self._without_hidden_tag(rendering)
+
+    def render_ids(self, state: State, document_id: str, note: str) -> Rendering:
+        """Render only the ids of the version that was written, and a note. This has no limits.
+
+        Raises NotFoundError if the document has since been deleted.
+        """
+        if self.query is None:
+            return Rendering(b"", "")
+        reader, document = (
+            self.reader._replace(state=state, budget=UNLIMITED),
+            self._document(state, document_id),
+        )
+        if document is None:
+            raise NotFoundError()
+        query = self.query._replace(selection=Selection(fields=()))
+        view, response_format = reader.view(query), reader.response_format
+        body = render_one(view, document, query, response_format=response_format, note=note)
+        return self._without_hidden_tag(reader.rendering(view, query, document, body))
+
+    def _document(self, state: State, document_id: str) -> Document | None:
+        address = self.request.address
         versions = (
-            state.snapshot.get(address.type, document_id, locale, DRAFT if draft else PUBLISHED)
+            state.snapshot.get(address.type, document_id, locale, DRAFT if self._is_draft else PUBLISHED)
             for locale in (address.locale, *self.request.locales)
         )
-        document = next(filter(None, versions), None)
-        rendering = reader.show(reader.view(self.query), self.query, document, self.operation.params)
-        if draft and not may_read_drafts(reader.actor, address.type):
-            return rendering._replace(etag="")
-        return rendering
+        return next(filter(None, versions), None)
+
+    def _without_hidden_tag(self, rendering: Rendering) -> Rendering:
+        hidden = self._is_draft and not may_read_drafts(self.reader.actor, self.request.address.type)
+        return rendering._replace(etag="") if hidden else rendering
+
+    @property
+    def _is_draft(self) -> bool:
+        return self.query is not None and self.query.draft and self.request.address.type.draft_publish
 
 
 def permit(reader: Reader, verb: Verb, params: Params) -> None:

@@ -10,7 +10,14 @@ from server.auth.user import MIN_NAME_CHARS, MIN_PASSWORD_CHARS, OWN_FIELDS, SET
 from server.auth.users import Users
 from server.config.model import Settings
 from server.documents.document import PUBLISHED, Document
-from server.errors import ApplicationError, NotFoundError, UnauthorizedError, ValidationError
+from server.errors import (
+    RESPONSE_ERRORS,
+    ApplicationError,
+    NotFoundError,
+    UnauthorizedError,
+    ValidationError,
+)
+from server.index.budget import UNLIMITED
 from server.index.find import find, find_one
 from server.index.snapshot import View
 from server.query.ast import NO_FILTER, Query, Selection
@@ -83,7 +90,7 @@ class People:
             confirmed=values.get("confirmed", False),
             blocked=values.get("blocked", False),
         )
-        return self._show(query, user)
+        return self._show_written(query, user)
 
     def update(self, user_id: int, body: object, params: Params) -> bytes:
         query = self._query_of_write(params, populate="role")
@@ -91,7 +98,7 @@ class People:
         self._require_role_of(user_id, is_takeover="password" in values or "email" in values)
         if "role" in values:
             require_assignable(self.reader.actor, self.reader.state.settings, values["role"])
-        return self._show(query, self.users.update(user_id, values))
+        return self._show_written(query, self.users.update(user_id, values))
 
     def update_own(self, body: object, params: Params) -> bytes:
         """Update the caller's own account, and return the account as JSON.
@@ -103,14 +110,14 @@ class People:
         settings = self.reader.state.settings
         values = _read_own(body, settings)
         _refuse_unconfirmed_email(values, self.users.get(user_id), settings)
-        return self._show(query, self.users.update(user_id, values))
+        return self._show_written(query, self.users.update(user_id, values))
 
     def delete(self, user_id: int, params: Params) -> bytes:
         """Delete a user, and return the user as JSON. Raises NotFoundError."""
         query = self._query_of_write(params)
         before = self.reader.view(query)
         self._require_role_of(user_id)
-        return self._show(query, self.users.delete(user_id), before)
+        return self._show_written(query, self.users.delete(user_id), before)
 
     def _require_role_of(self, user_id: int, *, is_takeover: bool = False) -> None:
         """Raise ForbiddenError if the user can do more than the caller.
@@ -134,6 +141,18 @@ class People:
             populated = self.reader.query({"populate": populate}).selection.populate
             selection = selection._replace(populate=populated)
         return query._replace(selection=selection, text="")
+
+    def _show_written(self, query: Query, user: User | None, view: View | None = None) -> bytes:
+        """Return a user that has been written. If this exceeds a limit, the user has no populated relations.
+
+        Raises NotFoundError.
+        """
+        try:
+            return self._show(query, user, view)
+        except RESPONSE_ERRORS:
+            plain = query._replace(selection=query.selection._replace(populate=()))
+            view = view or self.reader.view(plain)
+            return self._show(plain, user, view._replace(budget=UNLIMITED))
 
     def _show(self, query: Query, user: User | None, view: View | None = None) -> bytes:
         view = view or self.reader.view(query)

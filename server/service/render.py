@@ -396,16 +396,18 @@ def render_one(
     *,
     response_format: ResponseFormat,
     cache_key: Hashable = None,
+    note: str = "",
 ) -> bytes:
-    """Render a response with one document (spec.md 2.1)."""
+    """Render a response with one document (spec.md 2.1), and with a note if there is one."""
     rendered = Renderer(view, response_format=response_format, cache_key=cache_key).of(query.selection)(
         document
     )
-    return one_answer(rendered, _statuses(view, query, [document]))
+    return one_answer(rendered, _statuses(view, query, [document]), note)
 
 
-def one_answer(rendered: bytes, statuses: Sequence[str] | None = None) -> bytes:
-    meta = orjson.dumps({_STATUS_KEY: statuses[0]}) if statuses else b"{}"
+def one_answer(rendered: bytes, statuses: Sequence[str] | None = None, note: str = "") -> bytes:
+    status = {_STATUS_KEY: statuses[0]} if statuses else {}
+    meta = orjson.dumps({**status, **({"note": note} if note else {})})
     return b'{"data":%b,"meta":%b}' % (rendered, meta)
 
 

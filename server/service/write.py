@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Generic, TypeVar
 
 from server.auth.permissions import Actor, require_branch, require_source
-from server.errors import ValidationError
+from server.errors import RESPONSE_ERRORS, ValidationError
 from server.events.presence import PUBLIC_ACTOR
 from server.history.branching import Branches, BranchWriter
 from server.history.past import PastStates
@@ -94,16 +94,28 @@ class Written:
     def render(self) -> Rendering:
         """Render the document, or nothing for a deletion.
 
-        Raises LimitError, or NotFoundError if the document has since been deleted.
+        Raises LimitError or BusyError, or NotFoundError if the document has since been deleted.
         """
         return self.write.render(self.state, self.document_id)
+
+    def render_within_limits(self) -> Rendering:
+        """Render the document or, if that exceeds a limit, only its ids with a note.
+
+        Raises NotFoundError if the document has since been deleted.
+        """
+        try:
+            return self.render()
+        except RESPONSE_ERRORS as error:
+            note = f"The document was written, but the response contains only its ids. {error.message}."
+            return self.write.render_ids(self.state, self.document_id, note)
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
     """The result of a command: the written documents or, for a dry run, the changes in `files`.
 
-    If `Command.diff` is set, there are both.
+    If `Command.diff` is set, there are both. If computing the changes exceeds a limit, `files` is None and
+    `note` says why.
 
     `commit` is "pending" if the write will be committed later, and "" if writes are not committed.
     """
@@ -113,6 +125,7 @@ class Result:
     commit: str = ""
     undo: UndoOffer | None = None
     files: Sequence[FileChange] | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +195,8 @@ class Writes:
             Written(write, outcome.state, document_id, merged)
             for write, (document_id, merged) in zip(writes, outcome.made, strict=True)
         ]
-        files = list(file_changes(made, caller)) if command.diff else None
-        return Result(outcome.state, documents, outcome.commit, outcome.undo, files)
+        files, note = _diff(made, caller) if command.diff else (None, "")
+        return Result(outcome.state, documents, outcome.commit, outcome.undo, files, note)
 
     def make(
         self,
@@ -294,6 +307,14 @@ def _noting(prepare: Prepare[Request, Made], made: list[Write]) -> Prepare[Reque
         return result
 
     return noting
+
+
+def _diff(made: Iterable[Write], caller: Caller) -> tuple[Sequence[FileChange] | None, str]:
+    """Return the changes of a write that has been made. If a limit forbids it, return None and a note."""
+    try:
+        return list(file_changes(made, caller)), ""
+    except RESPONSE_ERRORS as error:
+        return None, f"Everything was written, but the response does not contain the diff. {error.message}."
 
 
 def _permit(write: DocumentWrite) -> Permit:

@@ -401,6 +401,19 @@ def test_many_changed_files_are_cut(make_site: Make) -> None:
     assert len(json.dumps(called.content)) < 16_500
 
 
+def test_a_write_whose_diff_is_too_large_says_so(make_site: Make) -> None:
+    api = make_site(rest="api: {limits: {steps: 5000}}\n")
+    agent = Agent(api)
+    write(agent, retitle("Mist"))
+    long = {"action": "create", "type": "article", "data": {"title": "Long", "body": "x\n" * 6000}}
+    called = write(agent, long)
+    assert called.content["files"] is None
+    assert "does not contain the diff" in called.content["note"]
+    made = called.content["documents"][0]["documentId"]
+    assert agent.call("get", type="article", documentId=made, at="agent/full").data["title"] == "Long"
+    assert git(api.root, "rev-list", "--count", "main..agent/full").strip() == "2"
+
+
 # --- the other tools ------------------------------------------------------------------------------
 
 

@@ -23,6 +23,10 @@ from server.write.validate import IGNORED_KEYS
 SUFFIXES = ("Input", "Change", "Filters", "List", "Answer")
 _LIST = {"type": "array"}
 _STATUS: JsonSchema = {"enum": ["published", "modified", "draft"]}
+_NOTE: JsonSchema = {
+    "type": "string",
+    "description": "After a write whose response exceeds a limit: why `data` contains only the ids.",
+}
 
 
 def _with_statuses(meta: JsonSchema) -> JsonSchema:
@@ -54,9 +58,10 @@ class TypeSchemas:
         }
         for type_ in self.types.content_types:
             name = self.names[type_.uid]
-            empty = {"type": "object", "maxProperties": 0}
+            empty = {"type": "object", "properties": {"note": _NOTE}, "maxProperties": 1}
             drafted = type_.draft_publish
-            one = {"type": "object", "properties": {"publicationStatus": _STATUS}} if drafted else empty
+            properties = {"publicationStatus": _STATUS, "note": _NOTE}
+            one = {"type": "object", "properties": properties} if drafted else empty
             many = _with_statuses(paged) if drafted else paged
             yield f"{name}Answer", object_of({"data": ref(name), "meta": one})
             yield f"{name}List", object_of({"data": list_of(ref(name)), "meta": many})

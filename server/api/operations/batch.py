@@ -81,9 +81,15 @@ def undoable(data: JsonSchema, **more: JsonSchema) -> JsonSchema:
 
 
 _UNDONE = undoable(object_of({"files": COUNT}))
-_FILES = {**list_of(_FILE), "description": "Only with `diff=true`: the changed files, as unified diffs."}
+_FILES = {
+    **list_of(_FILE),
+    "type": ["array", "null"],
+    "description": "Only with `diff=true`: the changed files, as unified diffs. null if computing them would "
+    "exceed a limit; `meta.note` then says which.",
+}
+_NOTE = object_of({"note": TEXT})
 _DIFF_MEANING = "Whether the response also contains the changed files. Requires the permission source.read."
-_RESULTS = undoable(list_of(_RESULT), files=_FILES)
+_RESULTS = undoable(list_of(_RESULT), files=_FILES, meta=_NOTE)
 WRITES = Area(
     "batch",
     parts=("batch",),

@@ -43,7 +43,8 @@ _BRANCH = object_of(
         "documents": {
             "type": ["integer", "null"],
             "description": "Number of documents that the branch has changed and that the caller may find; "
-            "null if the branch can't be compared with the served branch.",
+            "null if the branch can't be compared with the served branch, or if the server is too busy "
+            "to compare a new branch.",
         },
         "merged": {**FLAG, "description": "Whether the served branch contains all its commits."},
         "problem": {**TEXT, "description": "Why the branch's last commit can't be read."},

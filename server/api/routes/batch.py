@@ -29,7 +29,7 @@ from server.api.routes.write_requests import (
 )
 from server.auth.permissions import forbidden, may_find, may_write
 from server.documents.ids import to_nfc
-from server.errors import ForbiddenError, LimitError, NotFoundError, ValidationError, of_operation
+from server.errors import RESPONSE_ERRORS, ForbiddenError, NotFoundError, ValidationError, of_operation
 from server.query import qs
 from server.schema.model import Type
 from server.schema.spelling import suggestion
@@ -73,8 +73,10 @@ def bind(handles: Handlers, writes: Writes) -> None:
         if command.dry_run:
             return answer_files(result.files or ())
         body = {"data": [_result_json(written) for written in result.documents], **undo_of(result.undo)}
-        if result.files is not None:
-            body["files"] = files_json(result.files)
+        if command.diff:
+            body["files"] = None if result.files is None else files_json(result.files)
+        if result.note:
+            body["meta"] = {"note": result.note}
         return tell_commit(tell_undo(answer(dumps(body)), result.undo), result.commit)
 
 
@@ -194,7 +196,7 @@ def _result_json(written: Written) -> dict[str, Any]:
     """Return the JSON for one result in a batch. `body` is null for a deleted or oversized document."""
     try:
         shown = written.render()
-    except (LimitError, NotFoundError):
+    except (*RESPONSE_ERRORS, NotFoundError):
         shown = Rendering(b"", "")
     return {
         "status": STATUSES.get(written.verb, 200),

@@ -22,7 +22,7 @@ from server.api.routes.history.document import shown_differences
 from server.api.routes.problems import problem_json
 from server.api.routes.write_requests import MAX_MESSAGE_CHARS, message_of
 from server.documents.timestamps import from_seconds
-from server.errors import ValidationError
+from server.errors import BusyError, ValidationError
 from server.history.branching import DocumentChange, MediaChange
 from server.history.merging.conflicts import Resolution, read_resolution
 from server.index.budget import Budget
@@ -46,8 +46,16 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
         branches.permit(caller, action)
         return caller
 
-    def shown(caller: Caller, found: Sequence[Branch]) -> list[dict[str, Any]]:
-        counts, served = branches.count_documents(caller, found), branches.served
+    def counted(caller: Caller, found: Sequence[Branch], *, made: bool) -> list[int | None]:
+        try:
+            return branches.count_documents(caller, found)
+        except BusyError:
+            if not made:
+                raise
+            return [None] * len(found)  # The branches exist, so the response must be a success.
+
+    def shown(caller: Caller, found: Sequence[Branch], *, made: bool = False) -> list[dict[str, Any]]:
+        counts, served = counted(caller, found, made=made), branches.served
         merged = branches.merged()
         return [
             {**_branch_json(branch, served, count), "merged": branch.name in merged}
@@ -64,7 +72,7 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
         caller = permitted("create")
         name, origin = _new_branch(read_body(request))
         branch = branches.create(caller, name, origin)
-        return answer(dumps({"data": shown(caller, [branch])[0]}), 201)
+        return answer(dumps({"data": shown(caller, [branch], made=True)[0]}), 201)
 
     @handles("deleteBranch")
     def delete(name: str) -> Response:

@@ -1,15 +1,17 @@
 """Handlers for `/source`, which return and change the text of a document's file."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from flask import Response, request
 
-from server.api.request import answer, budget_of, caller_of, commit_of, parameters, read_body, tell_commit
+from server.api.request import answer, caller_of, commit_of, parameters, read_body, tell_commit
 from server.api.response import PRIVATE_REVALIDATE
 from server.api.routes.handlers import Handlers
 from server.api.routes.write_requests import DRY_RUN, answer_files, is_dry_run, message_of, required_if_match
 from server.errors import ValidationError
+from server.index.budget import UNLIMITED
 from server.service.cache_tags import tag_of
 from server.service.render import dumps
 from server.service.source import (
@@ -39,18 +41,20 @@ def bind(handles: Handlers, site: Site, writes: Writes) -> None:
 
     @handles("replaceSingleSource")
     def replace_single(api_id: str) -> Response:
-        return replace(api_id, "")
+        return replace_text(api_id, "")
 
     @handles("replaceDocumentSource")
     def replace_one(api_id: str, document_id: str) -> Response:
-        return replace(api_id, document_id)
+        return replace_text(api_id, document_id)
 
-    def replace(api_id: str, document_id: str) -> Response:
+    def replace_text(api_id: str, document_id: str) -> Response:
         file = find(api_id, document_id, to_write=True)
         new = _new_source(read_body(request))
         if is_dry_run():
             return answer_files(try_source(writes, file, new))
         file, commit = replace_source(writes, file, new, message_of(request))
+        # Without limits: the response must not be an error after a write, and the text is at most 1 MB.
+        file = replace(file, caller=replace(file.caller, budget=UNLIMITED))
         return tell_commit(shown(file, commit if file.caller.branch else ""), commit)
 
     @handles("findSingleSource")
@@ -74,7 +78,7 @@ def bind(handles: Handlers, site: Site, writes: Writes) -> None:
         }
         files = [{"path": d.path, "locale": d.locale, "status": d.status} for d in sibling_files(file)]
         body = dumps({"data": data, "meta": {"files": files}})
-        budget_of(request).write(len(body))
+        file.caller.budget.write(len(body))
         response = answer(body, cache_control=PRIVATE_REVALIDATE)
         response.headers["ETag"] = tag_of(source.version, body)
         return response

@@ -135,7 +135,7 @@ def answer_write(result: Result) -> Response:
     if result.files is not None:
         return answer_files(result.files)
     [written] = result.documents
-    shown, status = written.render(), STATUSES.get(written.verb, 200)
+    shown, status = written.render_within_limits(), STATUSES.get(written.verb, 200)
     response = Response(status=204) if status == 204 else answer(shown.body, status)
     if shown.etag:
         response.headers["ETag"] = shown.etag

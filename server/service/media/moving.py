@@ -9,6 +9,7 @@ from server.auth.draft_visibility import may_read_drafts
 from server.documents.document import DRAFT, Document
 from server.documents.path_rules import Layout
 from server.errors import ForbiddenError, ValidationError
+from server.index.budget import UNLIMITED
 from server.paths import UPLOADS
 from server.query.ast import Query
 from server.schema.model import UPLOAD
@@ -56,7 +57,9 @@ def move_file(
     outcome = writes.make(caller, _permitted(caller), request, message=message_, permits=permits)
     renamed, state = outcome.made, outcome.state
     file = state.snapshot.media[media_key(request.new) or ""]
-    shown = render(replace(caller, state=state), Query(state.schema.types[UPLOAD]), [file])[0]
+    # Without limits: the response must not be an error after a write.
+    after = replace(caller, state=state, budget=UNLIMITED)
+    shown = render(after, Query(state.schema.types[UPLOAD]), [file])[0]
     may_see = sight_of_files(caller)
     links = [link for link in renamed.links if may_see(link.path)]
     documents = sum(map(may_see, renamed.references))

@@ -10,6 +10,7 @@ from typing import Any
 from server.auth.query_permissions import narrow
 from server.documents.document import Document
 from server.errors import NotFoundError
+from server.index.budget import UNLIMITED
 from server.index.dangling import MEDIA, Key
 from server.index.find import Listing, find
 from server.index.snapshot import View
@@ -98,7 +99,10 @@ class Uploads:
     def _stored(self, caller: Caller, outcome: Outcome[Any], paths: tuple[str, ...]) -> StoredFiles:
         state = outcome.state if caller.branch else _scaled(self._site, outcome.state, paths)
         files = [state.snapshot.media[media_key(path) or ""] for path in paths]
-        bodies = render(replace(caller, state=state), Query(state.schema.types[UPLOAD]), files)
+        # Without limits: the response must not be an error after a write, and the files are described by
+        # the request, whose size is limited.
+        shown = replace(caller, state=state, budget=UNLIMITED)
+        bodies = render(shown, Query(state.schema.types[UPLOAD]), files)
         return StoredFiles(bodies, outcome.commit, outcome.undo)
 
 

@@ -86,7 +86,7 @@ def write(call: Call) -> Result:
         "files": done.get("files"),
         "problems": new_problems(call, destination, before),
         **about_write(call, destination, reply.headers.get("bifolio-commit", "")),
-        **({"note": note} if (note := _note(call, drafts, done.get("files"))) else {}),
+        **({"note": note} if (note := _note(call, drafts, done)) else {}),
     }
     return Result(_line_of_write(content, destination), cut_lists(content, call))
 
@@ -143,11 +143,16 @@ def _reject_draft(call: Call, type_: Type) -> None:
     raise error_about_type(call, type_, error)
 
 
-def _note(call: Call, drafts: list[str], files: list[Any] | None) -> str:
-    """Return what a write did that the agent may not expect, or ""."""
-    if files == [] and all(one["action"] == "publish" for one in call.arguments["operations"]):
+def _note(call: Call, drafts: list[str], done: Json) -> str:
+    """Return what a write did that the agent may not expect, or "". `done` is the response to the batch."""
+    if done.get("files") == [] and all(one["action"] == "publish" for one in call.arguments["operations"]):
         return "Nothing to publish: no draft differs from what is published."
-    return " ".join(filter(None, (_note_of_drafts(drafts) if drafts else "", _note_of_locales(call))))
+    notes = (
+        done.get("meta", {}).get("note"),
+        _note_of_drafts(drafts) if drafts else "",
+        _note_of_locales(call),
+    )
+    return " ".join(filter(None, notes))
 
 
 def _note_of_locales(call: Call) -> str:
