@@ -74,6 +74,8 @@ HTTP_NAMES: Mapping[int, str] = {
 SUGGESTION = "suggestion"
 # The key of `details` that contains the branch that is checked out.
 CHECKED_OUT = "checkedOut"
+# The key of `details` that contains the branch that does not exist, or that exists already.
+ABOUT_BRANCH = "branch"
 
 
 class BifolioError(Exception):

@@ -14,6 +14,7 @@ from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.path_rules import Layout
 from server.documents.timestamps import now
 from server.errors import (
+    ABOUT_BRANCH,
     CHECKED_OUT,
     BusyError,
     CheckedOutError,
@@ -39,6 +40,7 @@ from server.storage.git.branches import (
     Branch,
     branches,
     delete_branch,
+    is_being_rebased,
     is_branch_name,
     merge_base,
     merged_branches,
@@ -87,7 +89,7 @@ class Branches:
     def get(self, name: str) -> Branch:
         branch = next((branch for branch in self.all() if branch.name == name), None)
         if branch is None:
-            raise NotFoundError(f'The branch "{name[:100]}" does not exist')
+            raise NotFoundError(f'The branch "{name[:100]}" does not exist', {ABOUT_BRANCH: name})
         return branch
 
     def commit(self, name: str) -> str:
@@ -111,7 +113,7 @@ class Branches:
         if not is_branch_name(self.root, name):
             raise ValidationError(f'"{name[:100]}" is not a valid branch name')
         if branch_commit(self.root, name):
-            raise ConflictError(f'The branch "{name[:100]}" already exists')
+            raise ConflictError(f'The branch "{name[:100]}" already exists', {ABOUT_BRANCH: name})
         if find_commit(self.root, name) or read_time(name) is not None:
             raise ValidationError(
                 f'"{name[:100]}" can\'t be a branch name, because it already identifies a commit, tag or time'
@@ -146,19 +148,17 @@ class Branches:
         """Delete a branch, even if it has not been merged.
 
         Raises NotFoundError if there is no such branch, PreconditionError if `if_match` does not contain its
-        last commit, and ConflictError if it is checked out or git refuses to delete it.
+        last commit, and ConflictError if it is checked out or being rebased.
         """
-        branch = self.get(name)
-        require_last_commit(if_match, name, branch.commit)
-        if branch.worktree or name == self.served():
-            raise ConflictError(
-                f'The branch "{name[:100]}" can\'t be deleted while it is checked out; check out a '
-                "different branch first"
-            )
-        if not delete_branch(self.root, name):
-            raise ConflictError(
-                f'git refused to delete the branch "{name[:100]}"; check whether it is being rebased'
-            )
+        is_deleted = False
+        while not is_deleted:  # A branch that somebody writes to meanwhile is read and compared again.
+            branch = self.get(name)
+            require_last_commit(if_match, name, branch.commit)
+            if branch.worktree or name == self.served() or is_being_rebased(self.root, name):
+                raise ConflictError(
+                    f'The branch "{name[:100]}" can\'t be deleted while it is checked out or being rebased'
+                )
+            is_deleted = delete_branch(self.root, name, branch.commit)
 
 
 def require_last_commit(if_match: str | None, name: str, commit: str) -> None:

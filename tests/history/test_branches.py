@@ -1,5 +1,6 @@
 """Tests for `/branches`: listing, creating and deleting branches, and reading them with `?at=`."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
+from server.storage.git.branches import delete_branch
 from tests.git import commit_all, git
 from tests.sites import STRING, Api, collection, make, relation, write
 
@@ -240,6 +242,43 @@ def test_a_branch_that_has_changed_is_neither_merged_nor_deleted(method: str, pa
     assert (refused.status, refused.error["details"]) == (412, {"commit": last})
     assert api.get("/api/notes/one").data["title"] == "One"
     assert api.ask(method, path, headers={"If-Match": f'"{last}"'}).status in (200, 204)
+
+
+def test_a_commit_that_arrives_during_a_deletion_is_kept(api: Api) -> None:
+    assert new(api, "next") == 201
+    first = git(api.root, "rev-parse", "next").strip()
+    put(api, "notes/one", title="Uno")
+    assert not delete_branch(api.root, "next", first)
+    assert "Uno" in git(api.root, "show", "next:content/notes/one.md")
+    assert delete_branch(api.root, "next", git(api.root, "rev-parse", "next").strip())
+    assert not delete_branch(api.root, "next", first)
+
+
+def test_a_branch_that_is_being_rebased_is_not_deleted(api: Api, tmp_path: Path) -> None:
+    assert new(api, "next") == 201
+    put(api, "notes/one", title="Uno")
+    write(api.root, {"content/notes/one.md": "---\ntitle: Ein\n---\n"})
+    commit_all(api.root)
+    other = tmp_path.with_name(f"{tmp_path.name}-other")
+    git(api.root, "worktree", "add", "-q", str(other), "next")
+    assert run(["git", "-C", str(other), "rebase", "-q", "main"], capture_output=True).returncode
+    refused = api.ask("DELETE", "/branches/next")
+    assert (refused.status, refused.error["message"].endswith("checked out or being rebased")) == (409, True)
+    run(["git", "-C", str(other), "rebase", "--abort"], check=True)
+    git(other, "checkout", "-q", "--detach")
+    assert api.ask("DELETE", "/branches/next").status == 204
+
+
+def test_a_locked_branch_is_not_deleted(api: Api) -> None:
+    assert new(api, "next") == 201
+    lock = api.root / ".git/refs/heads/next.lock"
+    lock.touch()
+    os.utime(lock, (1e9, 1e9))
+    refused = api.ask("DELETE", "/branches/next")
+    assert refused.status == 503
+    assert ".git/refs/heads/next.lock" in refused.error["message"]
+    lock.unlink()
+    assert api.ask("DELETE", "/branches/next").status == 204
 
 
 @pytest.mark.parametrize("name", ODD)

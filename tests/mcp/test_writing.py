@@ -75,6 +75,36 @@ def test_the_branch_is_reused_until_it_is_merged(agent: Agent, api: Api) -> None
     }  # fmt: skip
 
 
+def test_writes_stay_on_the_last_branch_if_a_merged_one_is_deleted(agent: Agent, api: Api) -> None:
+    write(agent, retitle("Mist"))
+    git(api.root, "merge", "-q", "--no-ff", "-m", "Merge", "agent/full")
+    api.site.refresh()
+    assert write(agent, retitle("Haze")).content["branch"] == "agent/full.2"
+    git(api.root, "branch", "-q", "-d", "agent/full")
+    assert write(agent, retitle("Smoke")).content["branch"] == "agent/full.2"
+    git(api.root, "merge", "-q", "--no-ff", "-m", "Merge", "agent/full.2")
+    git(api.root, "branch", "-m", "agent/full.2", "agent/full.10")
+    api.site.refresh()
+    assert write(agent, retitle("Dust")).content["branch"] == "agent/full.11"
+
+
+def test_a_branch_that_is_deleted_during_a_write_is_made_again(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(Agent(api), retitle("Mist"))
+    send, deleted = RestClient.send, list[str]()
+
+    def raced(self: RestClient, method: str, path: str, *arguments: Any, **more: Any) -> Any:
+        if (method, path) == ("POST", "/batch") and not deleted:
+            deleted.append(git(api.root, "branch", "-D", "agent/full"))
+        return send(self, method, path, *arguments, **more)
+
+    monkeypatch.setattr(RestClient, "send", raced)
+    assert write(Agent(api), retitle("Gale", "wind")).content["branch"] == "agent/full"
+    assert deleted
+    assert "Gale" in git(api.root, "show", "agent/full:content/articles/wind.json")
+
+
 def test_two_callers_have_two_branches(agent: Agent, api: Api) -> None:
     api.token("a b", "full-access")
     api.token("a-b", "full-access")

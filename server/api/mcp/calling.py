@@ -10,9 +10,9 @@ from server.api.mcp.rest_client import reply_of_error
 from server.api.mcp.tools.table import DESCRIBED, tool_named
 from server.api.mcp.tools.tool import RESPONSE_BYTES, Call, Image, RestRequestError, Result, Tool, too_large
 from server.config.mcp import ResultText
-from server.errors import CHECKED_OUT, ApiError
+from server.errors import ABOUT_BRANCH, CHECKED_OUT, ApiError
 
-_MAX_CHECKOUTS = 3
+_MAX_REPEATS = 3
 _MAX_NOTE_CHARS = 1000
 _LEFT_OUT = "Long values are left out."
 _IDS = ("id", "documentId", "name", "url", "locale")
@@ -48,13 +48,13 @@ def run_tool(tool: Tool, call: Call) -> Result:
 
 
 def _run(tool: Tool, call: Call) -> Result:
-    """Run a tool. If somebody checks out the agent's branch meanwhile, run it again, for a new branch."""
-    for _ in range(_MAX_CHECKOUTS):
+    """Run a tool. If somebody checks out or deletes the agent's branch meanwhile, run it again."""
+    for _ in range(_MAX_REPEATS):
         try:
             return tool.run(call)
         except RestRequestError as error:
-            details = error.reply.body["error"]["details"]
-            if call.text("branch") or CHECKED_OUT not in (details or {}):
+            details = error.reply.body["error"]["details"] or {}
+            if call.text("branch") or not details.keys() & {CHECKED_OUT, ABOUT_BRANCH}:
                 raise
     return tool.run(call)
 

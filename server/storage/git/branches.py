@@ -1,6 +1,8 @@
 """Functions that list, create, move and delete local branches, without changing working trees."""
 
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -124,18 +126,40 @@ def move_branch(root: Path, name: str, commit: str, before: str, why: str) -> bo
     is written to the reflog. Raises GitBusyError if the branch stays locked, and GitError.
     """
     nothing = "0" * len(commit)
-    moved = ("-m", f"bifolio: {why}", "--create-reflog", BRANCH_PREFIX + name, commit, before or nothing)
+    options = ("-m", f"bifolio: {why}", "--create-reflog")
+    return _update_ref(root, name, before, (*options, BRANCH_PREFIX + name, commit, before or nothing))
+
+
+def delete_branch(root: Path, name: str, commit: str) -> bool:
+    """Delete a branch that is at `commit`, even if it is not merged.
+
+    Return False if another process has moved or deleted the branch. Raises GitBusyError if the branch stays
+    locked, and GitError.
+    """
+    # `git branch --delete` would also delete a commit that another process has just added.
+    is_deleted = _update_ref(root, name, commit, ("-d", BRANCH_PREFIX + name, commit))
+    if is_deleted:
+        with suppress(GitError):  # The branch usually has no section.
+            git_or_fail(root, "config", "--remove-section", f"branch.{name}")
+    return is_deleted
+
+
+def _update_ref(root: Path, name: str, before: str, arguments: Sequence[str]) -> bool:
+    """Run `git update-ref`, and repeat it while the branch is locked.
+
+    Return False if the branch is not at `before` any more, or if its name conflicts with another branch.
+    """
     deadline = time.monotonic() + BRANCH_LOCK_TIMEOUT_S
     while True:
         try:
             with storage_errors():
-                git_or_fail(root, "update-ref", *moved)
+                git_or_fail(root, "update-ref", *arguments)
             return True
         except GitError as error:
             is_locked = ".lock': File exists" in error.message  # Another process is moving the branch.
             if is_locked:
                 wait_for_branch_lock(root, name, deadline)
-            if branch_commit(root, name) != before or _is_in_the_way(root, name):
+            if branch_commit(root, name) != before or (not before and _is_in_the_way(root, name)):
                 return False
             if not is_locked or time.monotonic() > deadline:
                 raise
@@ -171,9 +195,19 @@ def worktree_of(root: Path, name: str) -> str:
     return output.rstrip("\n")
 
 
-def delete_branch(root: Path, name: str) -> bool:
-    """Delete a branch, even if it is not merged. Return False if git refuses. Raises GitError."""
-    return git(root, "branch", "--delete", "--force", "--quiet", "--", name) is not None
+def is_being_rebased(root: Path, name: str) -> bool:
+    """Return whether a rebase of this branch is in progress, in any working tree."""
+    place = location(root)
+    folders = (place.common, *place.common.glob("worktrees/*")) if place else ()
+    files = (folder / f"rebase-{kind}" / "head-name" for folder in folders for kind in ("merge", "apply"))
+    return f"{BRANCH_PREFIX}{name}" in map(_first_line, files)
+
+
+def _first_line(file: Path) -> str:
+    try:
+        return file.read_text(errors="surrogateescape").partition("\n")[0]
+    except OSError:
+        return ""
 
 
 def remove_new_branch(root: Path, name: str, commit: str) -> bool:
@@ -181,9 +215,7 @@ def remove_new_branch(root: Path, name: str, commit: str) -> bool:
 
     Raises GitError.
     """
-    if worktree_of(root, name):
-        return False
-    return git(root, "update-ref", "-d", BRANCH_PREFIX + name, commit) is not None
+    return not worktree_of(root, name) and delete_branch(root, name, commit)
 
 
 def merge_base(root: Path, one: str, other: str) -> str:

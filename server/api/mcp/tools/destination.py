@@ -19,7 +19,7 @@ from server.config.mcp import CALLER_PLACEHOLDER, WriteMode
 from server.errors import ApiError, ForbiddenError, NotAllowedBySettingError, PreconditionError
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
-_NUMBER = re.compile(r"[2-9]|[1-9][0-9]+")
+_NUMBER = re.compile(r"[2-9]|[1-9][0-9]{1,8}", re.ASCII)
 _MAX_NAME_CHARS = 60
 _HASH_CHARS = 16  # Fewer could be found by trying names.
 _HASHED = re.compile(rf"(?:^|-)[0-9a-f]{{{_HASH_CHARS}}}$")
@@ -115,18 +115,13 @@ def _own_branch(first: str, branches: Mapping[str, Json]) -> Destination:
     Git can't create a branch if its name is a folder of other branches: agent/a beside agent/a/b.
     """
     served = next((one["commit"] for one in branches.values() if one["served"]), "")
-    folders = {folder for each in branches for folder in _parent_names(each)}
-    last = ""
-    for each in _names(first):
-        if each in folders:
-            continue
-        if each not in branches:
-            break
-        last = each
-    found = branches.get(last)
+    last = max((_number_of(each, first) for each in branches if _is_own(each, first)), default=0)
+    found = branches.get(_numbered(first, last))
     if found and not found["checkedOut"] and (not found["merged"] or found["commit"] == served):
-        return Destination(WriteMode.BRANCH, last, exists=True, commit=found["commit"])
-    return Destination(WriteMode.BRANCH, each, commit=served)
+        return Destination(WriteMode.BRANCH, _numbered(first, last), exists=True, commit=found["commit"])
+    folders = {folder for each in branches for folder in _parent_names(each)}
+    names = (_numbered(first, number) for number in count(last + 1))
+    return Destination(WriteMode.BRANCH, next(name for name in names if name not in folders), commit=served)
 
 
 def _parent_names(branch_name: str) -> Iterator[str]:
@@ -134,9 +129,12 @@ def _parent_names(branch_name: str) -> Iterator[str]:
     return accumulate(branch_name.split("/")[:-1], "{}/{}".format)
 
 
-def _names(first: str) -> Iterator[str]:
-    yield first
-    yield from (f"{first}.{number}" for number in count(2))
+def _numbered(first: str, number: int) -> str:
+    return first if number <= 1 else f"{first}.{number}"
+
+
+def _number_of(branch: str, first: str) -> int:
+    return 1 if branch == first else int(branch.removeprefix(f"{first}."))
 
 
 def _is_own(branch: str, first: str) -> bool:
