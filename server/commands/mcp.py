@@ -14,8 +14,10 @@ from server.api.wsgi_server import make_app
 from server.auth.session_key import session_key
 from server.config.model import Settings
 from server.errors import SetupError, UnauthorizedError
+from server.jobs.runner import Runner
 from server.schema.spelling import suggestion
 from server.service.opening import Mode, open_site
+from server.site.background.jobs import CommitWrites
 from server.tools.terminal import check_site, one_line_errors, site_option
 from server.write.precondition import use_key
 
@@ -54,7 +56,14 @@ def mcp(root: Path, token_variable: str | None, role: str | None) -> None:
     app = make_app(site, key, opened.past, identities=identities)
     if token_variable is not None:
         _check_token(token_variable, authorization, app)
-    serve(app, authorization, opened.recorder.database, source, target)
+    # A server may also be running. Whoever comes first makes the commits.
+    runner = Runner([CommitWrites(site, opened.timing)])
+    runner.start()
+    try:
+        serve(app, authorization, opened.recorder.database, source, target)
+    finally:
+        runner.stop()
+        site.committer.flush()
 
 
 def _authorization(token_variable: str | None, role: str | None) -> str:

@@ -1,4 +1,4 @@
-"""Tests of writes to branches that a full disk or a lock file stops."""
+"""Tests of writes to branches, and of commits, that a full disk or a lock file stops."""
 
 import os
 import time
@@ -26,7 +26,7 @@ def _site(root: Path) -> Api:
 
 def _temporary(root: Path) -> list[str]:
     names = ("fast_import_crash_", "tmp_obj_", "tmp_pack_", "tmp_idx_", "tmp_objdir-")
-    return [path.name for path in (root / ".git").rglob("*") if path.name.startswith(names)]
+    return [path.name for path in root.rglob("*") if path.name.startswith(names)]
 
 
 def test_a_full_disk_refuses_a_write_to_a_branch_and_leaves_no_files(tmp_path: Path) -> None:
@@ -52,6 +52,23 @@ def test_a_full_disk_refuses_a_write_to_a_branch_and_leaves_no_files(tmp_path: P
         (disk / "filler").unlink()
         assert git(api.root, "rev-parse", "next") == before
         assert api.put("/api/notes/one?branch=next", {"title": "After"}).status == 200
+        api.accounts.close()
+
+
+def test_a_commit_that_a_full_disk_stops_leaves_no_files_in_git(tmp_path: Path) -> None:
+    with mounted(tmp_path / "git", "4m") as disk:
+        write(tmp_path / "site", {**FILES, "site.yaml": "git: {commit: 10m}\n"})
+        git(tmp_path, "init", "-q", f"--separate-git-dir={disk / 'repository'}", "site")
+        commit_all(tmp_path / "site")
+        api = Api.of(opened(tmp_path / "site"))
+        fill(disk / "filler")
+        for title in ("Two", "Three"):
+            assert api.put("/api/notes/one", {"title": title}).headers["Bifolio-Commit"] == "pending"
+            api.site.committer.flush()
+            assert _temporary(disk) == []
+        (disk / "filler").unlink()
+        api.site.committer.flush()
+        assert "Three" in git(api.root, "show", "HEAD:content/notes/one.json")
         api.accounts.close()
 
 

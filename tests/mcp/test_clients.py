@@ -15,10 +15,11 @@ from mcp_types import ResourceTemplateReference, TextContent, TextResourceConten
 
 from server.auth.accounts import Accounts
 from tests.git import commit_all, git
-from tests.mcp.agents import LEGACY, MODERN
-from tests.mcp.sites import FILES
+from tests.mcp.agents import LEGACY, MODERN, retitle
+from tests.mcp.sites import FILES, SETTINGS
 from tests.servers import ROOT, free_port, serving
 from tests.sites import write
+from tests.waiting import until
 
 MODES = {MODERN: MODERN, LEGACY: "legacy"}
 
@@ -118,6 +119,19 @@ def test_over_stdio_with_a_role(root: Path, version: str) -> None:
             return await use(client, version)
 
     check(asyncio.run(run()), {"kind": "agent", "name": "full-access"})
+
+
+def test_over_stdio_the_last_write_is_committed_at_the_end(tmp_path: Path) -> None:
+    settings = SETTINGS.replace("mcp: {", "mcp: {write: direct, ") + "git: {commit: 10m}\n"
+    write(tmp_path, {**FILES, "site.yaml": settings, ".gitignore": ".bifolio/\n"})
+    commit_all(tmp_path)
+
+    async def run() -> Any:
+        async with Client(command(tmp_path, "--as", "full-access"), mode=MODES[MODERN]) as client:
+            return await client.call_tool("write", {"operations": [retitle("Mist")]})
+
+    assert asyncio.run(run()).structured_content["commit"] == "pending"
+    until(lambda: "Mist" in git(tmp_path, "show", "HEAD:content/articles/fog.json"))
 
 
 def test_over_stdio_with_a_token_beside_a_server(root: Path, token: str, url: str) -> None:

@@ -145,7 +145,7 @@ def read_log(root: Path, ids: Ids) -> None:
         ("for-each-ref", lambda root, _: branch_commit(root, "none")),
         ("check-ref-format", lambda root, _: is_branch_name(root, "new")),
         ("update-ref", lambda root, ids: move_branch(root, "new", ids.head, "", "create")),
-        ("branch", lambda root, _: delete_branch(root, "other")),
+        ("update-ref", lambda root, ids: delete_branch(root, "other", ids.head)),
         ("rev-parse", lambda root, _: find_commit(root, "v1")),
         ("rev-parse", lambda root, _: is_shallow(root)),
         ("ls-files", lambda root, _: is_tracked(root, "folder")),

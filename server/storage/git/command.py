@@ -184,8 +184,7 @@ def _find(
 ) -> tuple[bytes | None, str]:
     command, environment = _harmless_command(root, *arguments, filters=filters)
     if objects:
-        environment["GIT_OBJECT_DIRECTORY"] = str(objects)
-        environment["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = _quoted(str(objects.parent))
+        environment |= object_environment(objects)
     if index:
         environment["GIT_INDEX_FILE"] = str(index)
     data = stdin if isinstance(stdin, bytes) else stdin.encode(errors="surrogateescape")
@@ -298,6 +297,12 @@ def git_as_owner(
         passing = is_full(reason) or _REF_LOCKED.search(reason)
         raise CommitError(f"git {arguments[0]}: {reason}", refused=not passing)
     return output
+
+
+def object_environment(objects: Path) -> dict[str, str]:
+    """Return the variables that make git write new objects to a folder inside the repository's own."""
+    parent = _quoted(str(objects.parent))
+    return {"GIT_OBJECT_DIRECTORY": str(objects), "GIT_ALTERNATE_OBJECT_DIRECTORIES": parent}
 
 
 def _reason(stderr: bytes, status: int) -> str:

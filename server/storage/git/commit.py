@@ -12,6 +12,7 @@ from pathlib import Path
 
 from server.errors import CommitError
 from server.storage.git.command import git_as_owner, git_or_fail
+from server.storage.git.full_disk import write_objects_as_owner
 from server.storage.git.index import OWN_INDEX, copy_index, set_files
 from server.storage.git.repository import GitFile, Repository, Tree
 from server.storage.git.written import Basis, OthersCommits, committed_by_others, store_blob
@@ -165,7 +166,7 @@ def prepare_commit(repository: Repository, new: NewCommit, head: str, changed: T
     options = ("--quiet", "--cat-blob-fd=1", "--date-format=raw", "--force")
     stream, began = b"\n".join(lines), time.time()
     try:
-        printed = git_as_owner(
+        printed = write_objects_as_owner(
             repository.root, "fast-import", *options, stdin=stream, environment=_UNPACKED_ENVIRONMENT
         )
     except CommitError:

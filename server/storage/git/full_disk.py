@@ -2,13 +2,13 @@
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from server.errors import GitError, StorageError
-from server.storage.git.command import git, is_full, last_process_id
+from server.errors import CommitError, GitError, StorageError
+from server.storage.git.command import git, git_as_owner, is_full, last_process_id, object_environment
 from server.storage.git.repository import location
 
 FULL_MESSAGE = "The branch can't be written, because the disk is full; free space and try again"
@@ -42,20 +42,43 @@ def write_objects(root: Path, *arguments: str, stdin: str = "") -> str | None:
     place = location(root)
     if place is None:
         return git(root, *arguments, stdin=stdin)
-    objects = place.common / "objects"
-    with (
-        storage_errors(),
-        TemporaryDirectory(prefix=_PREFIX, dir=objects, ignore_cleanup_errors=True) as name,
-    ):
-        folder = Path(name)
+    with storage_errors(), object_folder(place.common) as folder:
         try:
-            output = git(root, *arguments, stdin=stdin, objects=folder)
+            return git(root, *arguments, stdin=stdin, objects=folder)
         except GitError:
             with suppress(OSError):
                 (place.folder / f"fast_import_crash_{last_process_id()}").unlink()
             raise
-        _move(folder, objects)
-        return output
+
+
+def write_objects_as_owner(
+    root: Path, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] | None = None
+) -> bytes:
+    """Run a git command that writes objects like `write_objects`, with the owner's hooks and filters.
+
+    Raises CommitError.
+    """
+    place = location(root)
+    if place is None:
+        return git_as_owner(root, *arguments, stdin=stdin, environment=environment)
+    try:
+        with object_folder(place.common) as folder:
+            variables = {**(environment or {}), **object_environment(folder)}
+            return git_as_owner(root, *arguments, stdin=stdin, environment=variables)
+    except OSError as error:
+        raise CommitError(f"git's files can't be written: {error.strerror}") from error
+
+
+@contextmanager
+def object_folder(common: Path) -> Iterator[Path]:
+    """Context manager: create a folder for new objects, and move them to the repository's own at the end.
+
+    `common` is the repository's folder. After an error, the folder is deleted with all temporary files.
+    """
+    objects = common / "objects"
+    with TemporaryDirectory(prefix=_PREFIX, dir=objects, ignore_cleanup_errors=True) as name:
+        yield Path(name)
+        _move(Path(name), objects)
 
 
 def _move(source: Path, target: Path) -> None:

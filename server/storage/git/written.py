@@ -11,6 +11,7 @@ from pathlib import Path
 from server.errors import CommitError
 from server.storage.files import digest_of
 from server.storage.git.command import git_as_owner, git_or_fail
+from server.storage.git.full_disk import write_objects_as_owner
 from server.storage.git.own_commits import DELETED, OwnVersion
 from server.storage.git.refs import are_commits, is_ancestor
 from server.storage.git.repository import GitFile, Repository
@@ -108,9 +109,10 @@ def store_blob(root: Path, path: str, content: bytes | Path) -> str:
         # The file has a different name, so `--path` selects the filters.
         content = content.read_bytes() if content.stat().st_size < 1_000_000 else content
     if isinstance(content, bytes):
-        printed = git_as_owner(root, "hash-object", "-w", "--stdin", f"--path={path}", stdin=content)
+        file, stdin = ["--stdin"], content
     else:
-        printed = git_as_owner(root, "hash-object", "-w", f"--path={path}", "--", str(content.resolve()))
+        file, stdin = ["--", str(content.resolve())], b""
+    printed = write_objects_as_owner(root, "hash-object", "-w", f"--path={path}", *file, stdin=stdin)
     return printed.decode().strip()
 
 
