@@ -21,13 +21,7 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Api:
-    api = Api.of(load(tmp_path_factory.mktemp("site"), FILES))
-
-    @api.app.route("/boom", methods=["GET", "POST", "PUT", "DELETE"])
-    def boom() -> str:
-        raise RuntimeError("not for clients")
-
-    return api
+    return Api.of(load(tmp_path_factory.mktemp("site"), FILES))
 
 
 def check(answer: Answer, status: int) -> None:
@@ -220,9 +214,23 @@ def test_bad_bodies(api: Api, data: bytes, kind: str) -> None:
     assert api.get("/api/notes").ids == ["a"]
 
 
-@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
-def test_what_nobody_expected(api: Api, method: str) -> None:
-    check(api.ask(method, "/boom"), 500)
+@pytest.mark.parametrize(
+    ("method", "path", "operation"),
+    [
+        ("GET", "/", "startPage"),
+        ("POST", "/api/users", "createUser"),
+        ("PUT", "/api/users/1", "updateUser"),
+        ("DELETE", "/api/users/1", "deleteUser"),
+    ],
+)
+def test_what_nobody_expected(
+    api: Api, method: str, path: str, operation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def boom(**_: object) -> str:
+        raise RuntimeError("not for clients")
+
+    monkeypatch.setitem(api.app.view_functions, operation, boom)
+    check(api.ask(method, path), 500)
 
 
 def test_the_tree_of_errors_has_names_and_sentences() -> None:
