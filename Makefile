@@ -23,8 +23,12 @@ serve: .venv/.ready ## Serve this repository's own site on http://127.0.0.1:1337
 collect: .venv/.ready-dev ## Import all tests, so that the processes of make test need not compile each of them again
 	$(BIN)/pytest --collect-only -q >.venv/collect.log 2>&1 || (tail -n 100 .venv/collect.log; false)
 
-test: .venv/.ready-dev ## Run the tests, in four processes
-	$(BIN)/pytest -n 4 --dist worksteal --durations 20 --durations-min 1
+npm: .venv/.ready-dev ## Install the packages from npm that tests compile with
+	$(BIN)/python -m tests.clients.npm
+
+# Each of the processes needs 10 s of processor time to start. With a fourth one, two cores would not be used better.
+test: .venv/.ready-dev ## Run the tests, in three processes
+	$(BIN)/pytest -n 3 --dist worksteal --durations 20 --durations-min 1
 
 PACKAGES := $(sort $(foreach file,$(wildcard tests/*/test_*.py),$(word 2,$(subst /, ,$(file)))))
 ifneq ($(filter test-quick,$(MAKECMDGOALS)),)
@@ -158,4 +162,4 @@ clean: ## Remove all files that the other targets create
 .venv/.ready-studio: .venv/.ready-dev pyproject.toml
 	@sh .ci/install '.[studio]' && touch $@ || test "$$CI" != true
 
-.PHONY: tools help install serve collect test test-quick test-bench test-clients test-vendor test-licences audit test-machines test-studio vendor dist test-dist torture test-openapi check docs docs-site bench bench-size bench-worst bench-check bench-studio bench-images bench-peers peer-diff real format clean
+.PHONY: tools help install serve collect npm test test-quick test-bench test-clients test-vendor test-licences audit test-machines test-studio vendor dist test-dist torture test-openapi check docs docs-site bench bench-size bench-worst bench-check bench-studio bench-images bench-peers peer-diff real format clean

@@ -18,8 +18,8 @@ echo making $1
 [ "$1" = "$FAILING" ] && exit 2
 [ "$1" = "$WAITING" ] && touch waiting && sleep 60 && touch went-on
 [ "$1" = check ] && sleep 0.3
-[ "$1" = test ] && [ ! -e clients-made ] && echo "no packages" && exit 2
-[ "$1" = test-clients ] && sleep 0.3 && touch clients-made
+[ "$1" = test ] && [ ! -e npm-made ] && echo "no packages" && exit 2
+[ "$1" = npm ] && sleep 0.3 && touch npm-made
 [ "$1" = test ] && echo "12 passed in 3.00s"
 [ "$1" = test-studio ] && echo "99 passed in 9.00s"
 echo made $1

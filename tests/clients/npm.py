@@ -1,10 +1,14 @@
-"""Installation of packages from npm, once for each package.json."""
+"""Installation of packages from npm, once for each package.json. `make npm` installs those of this folder."""
 
 import fcntl
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
+from tests.ci import skipped
+
+HERE = Path(__file__).parent
 INSTALL_S = 900.0
 _AWAY = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ETIMEDOUT")
 _OPTIONS = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error")
@@ -49,3 +53,13 @@ def _install(folder: Path, options: tuple[str, ...]) -> str | None:
     if any(sign in made.stderr for sign in _AWAY):
         return "npm can't reach its registry"
     raise SystemExit(f"npm install failed in {folder}\n{made.stderr}")
+
+
+def main() -> int:
+    """Implementation of `make npm`. Return the exit status."""
+    reason = missing_node() or install(HERE, "--legacy-peer-deps")
+    return skipped("npm", reason) if reason else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

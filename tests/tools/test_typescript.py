@@ -222,7 +222,7 @@ def test_what_can_not_be_done_is_one_line(tmp_path: Path) -> None:
 
 
 needs_compiler = pytest.mark.skipif(
-    not shutil.which("node") or not TSC.exists(), reason="make test-clients installs TypeScript"
+    not shutil.which("node") or not TSC.exists(), reason="make npm installs TypeScript"
 )
 OPTIONS = ("--strict", "--noEmit", "--skipLibCheck", "--target", "es2022", "--module", "nodenext")
 
