@@ -87,6 +87,10 @@ class Budget:
         if self._left < 0:
             self._renew()
 
+    def check(self) -> None:
+        """Check the limits before long work that costs few steps. Raises the same errors as `spend`."""
+        self._renew()
+
     def write(self, size: int) -> None:
         """Charge `size` response bytes. Raises the same errors as `allow`."""
         self._bytes -= size

@@ -1,13 +1,19 @@
-"""Problems in the files that a branch changed, and problems that these changes cause in other files."""
+"""Problems in the files that a branch changed, and problems that these changes cause in other files.
+
+A check costs steps of the request's budget, in proportion to the text and the links that it reads.
+"""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from server.auth.permissions import PROBLEMS, require_of_site
+from server.bounded import Cache
 from server.documents.document import PUBLISHED, Document
+from server.errors import LimitError
 from server.formats.tree import SyntaxProblem
 from server.history.past import PastState, PastStates
+from server.index.budget import Budget
 from server.index.dangling import MEDIA, Key, exists, find_dangling
 from server.problems import Problem
 from server.schema.model import Schema
@@ -21,6 +27,25 @@ from server.storage.git.tree import read_blobs
 from server.storage.media import media_key
 from server.storage.read import decode
 
+_STEPS_PER_FILE = 20
+_BYTES_PER_STEP = 20
+_STEPS_PER_PROBLEM = 10
+# Parsing takes longer for lines, headings and links than for words. "[" begins a link, which is also checked.
+_STEPS_PER_MARK = {"\n": 1, "<": 1, ">": 1, "*": 1, "|": 1, "#": 5, "[": 5}
+_PROBLEMS_PER_STEP = 10  # when a result is filtered by permissions
+_MAX_CACHE_BYTES = 40_000_000  # enough for the most problems that the default limit on steps allows
+_BYTES_PER_ENTRY, _BYTES_PER_PROBLEM = 300, 500  # without texts
+
+_Identity = tuple[str, str, str]  # path, rule and message
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """All problems that a check has found, and the identities of those that existed before."""
+
+    problems: tuple[DocumentProblem, ...]
+    old: frozenset[_Identity]
+
 
 @dataclass(frozen=True, slots=True)
 class BranchProblems:
@@ -31,29 +56,65 @@ class BranchProblems:
     problems: tuple[tuple[DocumentProblem, bool], ...]
 
 
-def branch_problems(
-    past: PastStates, caller: Caller, since: str, head: str, paths: Collection[str] = ()
-) -> BranchProblems:
-    """Check the files that differ between two commits. Return the problems that the caller is allowed to see.
+class BranchChecks:
+    """Checks of branches, whose results are cached. Thread-safe."""
 
-    If there are `paths`, return only problems in these files. Relations to users are not checked.
+    def __init__(self, past: PastStates) -> None:
+        self._past = past
+        # The results of checks, by the commits `since` and `head`, for callers with all permissions. Saves
+        # 1.1 s for a branch that has changed 1,000 documents with 20 broken links each.
+        self._results: Cache[tuple[str, str], _Result] = Cache(_MAX_CACHE_BYTES, _size)
 
-    Raises ForbiddenError or ConflictError.
-    """
-    require_of_site(caller.actor, PROBLEMS, "find", caller.state.schema)
-    caller.budget.take_turn()
+    def find(self, caller: Caller, since: str, head: str, paths: Collection[str] = ()) -> BranchProblems:
+        """Return the problems in the files that differ between two commits, if the caller may see them.
+
+        If there are `paths`, return only problems in these files. Relations to users are not checked.
+
+        Raises ForbiddenError or ConflictError, LimitError if too much has changed, or BusyError.
+        """
+        require_of_site(caller.actor, PROBLEMS, "find", caller.state.schema)
+        result = self._results.get((since, head))
+        if result is None:
+            result = self._check_on_turn(caller, since, head)
+        caller.budget.spend(len(result.problems) // _PROBLEMS_PER_STEP)
+        found = tuple(one for one in result.problems if not paths or one.problem.path in paths)
+        shown = _visible(caller, self._past.state_for_request(head, caller.state.settings).schema, found)
+        return BranchProblems(since, head, tuple((one, _identity(one) not in result.old) for one in shown))
+
+    def _check_on_turn(self, caller: Caller, since: str, head: str) -> _Result:
+        # Requests for the same check wait for the turn. All but the first then find the result in the cache.
+        caller.budget.take_turn()
+        result = self._results.get((since, head))
+        if result is None:
+            result = _check_between(self._past, caller.budget, since, head)
+            self._results.put((since, head), result)
+        return result
+
+
+def _check_between(past: PastStates, budget: Budget, since: str, head: str) -> _Result:
+    """Check the files that differ between two commits. Raises LimitError or ConflictError."""
     root, changed = past.site.root, frozenset(past.changed_between(since, head))
     before, after = past.at(since), past.at(head)
     removed = {key for key in _keys_at(before, changed) if not exists(after.state.snapshot, key)}
-    old = {_identity(found) for found in _check(root, before, changed, set())}
-    found = _check(root, after, changed, removed)
-    if paths:
-        found = tuple(one for one in found if one.problem.path in paths)
-    shown = _visible(caller, past.state_for_request(head, caller.state.settings).schema, found)
-    return BranchProblems(since, head, tuple((one, _identity(one) not in old) for one in shown))
+    try:
+        old = {_identity(found) for found in _check(root, before, changed, set(), budget)}
+        found = _check(root, after, changed, removed, budget)
+    except LimitError as error:
+        size = sum(blob.size for path in changed if (blob := after.known.blobs.get(path)))
+        raise LimitError(
+            f"The files that differ from the commit {since[:10]} are too large to check: "
+            f"{len(changed):,} file{'s' * (len(changed) != 1)}, {size:,} bytes",
+            error.details["limit"],
+        ) from error
+    return _Result(found, frozenset(old & {_identity(one) for one in found}))
 
 
-def _identity(found: DocumentProblem) -> tuple[str, str, str]:
+def _size(_: tuple[str, str], result: _Result) -> int:
+    texts = (len(one.problem.message) + len(one.problem.fix) for one in result.problems)
+    return _BYTES_PER_ENTRY + _BYTES_PER_PROBLEM * len(result.problems) + sum(texts)
+
+
+def _identity(found: DocumentProblem) -> _Identity:
     return found.problem.path, found.problem.rule, found.problem.message
 
 
@@ -65,16 +126,21 @@ def _visible(caller: Caller, schema: Schema, found: tuple[DocumentProblem, ...])
 
 
 def _check(
-    root: Path, past: PastState, paths: frozenset[str], removed: set[Key]
+    root: Path, past: PastState, paths: frozenset[str], removed: set[Key], budget: Budget
 ) -> tuple[DocumentProblem, ...]:
-    """Check the files at `paths` in a commit, and all relations to the `removed` documents and files."""
+    """Check the files at `paths` in a commit, and all relations to the `removed` documents and files.
+
+    Raises LimitError.
+    """
     snapshot, keys = past.state.snapshot, set(_keys_at(past, paths))
-    audit = _audit(root, past, paths | _locales_of(past, keys))
+    audit = _audit(root, past, paths | _locales_of(past, keys), budget)
     found: dict[Problem, None] = {}
     for path in sorted(paths & past.known.entries.keys()):
         found.update(dict.fromkeys(past.known.entries[path].problems))
     found.update(dict.fromkeys(problem for problem in duplicate_values(audit) if problem.path in paths))
-    found.update(dict.fromkeys(find_in_documents(audit, paths)))
+    for problem in find_in_documents(audit, paths):
+        budget.spend(_STEPS_PER_PROBLEM)  # To suggest a correction, it is compared with many names.
+        found[problem] = None
     found.update(dict.fromkeys(unequal_locales(audit, keys)))
     changed = [document for path, document in audit.documents.items() if path in paths]
     broken = [document for document in audit.broken if document.path in paths]
@@ -84,19 +150,26 @@ def _check(
     return tuple(with_document(audit, problem, None) for problem in report_problems(audit, found).problems)
 
 
-def _audit(root: Path, past: PastState, paths: frozenset[str]) -> Audit:
-    """Return an audit of a commit that has read only the files at `paths`."""
+def _audit(root: Path, past: PastState, paths: frozenset[str], budget: Budget) -> Audit:
+    """Return an audit of a commit that has read only the files at `paths`. Raises LimitError."""
     blobs = past.known.blobs
     texts: dict[str, str] = {}
     read = [path for path in sorted(paths & past.known.entries.keys()) if not is_upload(path)]
+    budget.spend(sum(_STEPS_PER_FILE + blobs[path].size // _BYTES_PER_STEP for path in read))
     for path, data in zip(read, read_blobs(root, [blobs[path].id for path in read]), strict=True):
         try:
             texts[path] = decode(data or b"")
         except SyntaxProblem:
             continue
-    audit = Audit(root, past.state.settings, past.state.snapshot, texts)
+    budget.spend(sum(map(_steps_for_markup, texts.values())))
+    # The budget checks the time before each document.
+    audit = Audit(root, past.state.settings, past.state.snapshot, texts, checkpoint=budget.check)
     audit.__dict__["files"] = frozenset(path for path in blobs if is_upload(path) or audit.layout.claim(path))
     return audit
+
+
+def _steps_for_markup(text: str) -> int:
+    return sum(steps * text.count(mark) for mark, steps in _STEPS_PER_MARK.items())
 
 
 def _locales_of(past: PastState, keys: set[Key]) -> set[str]:

@@ -19,7 +19,7 @@ from server.history.merging.conflicts import Resolution
 from server.history.merging.merge import BranchMergeResult, Merger, MergeRequest
 from server.history.past import PastStates
 from server.schema.model import Schema
-from server.service.branch_problems import BranchProblems, branch_problems
+from server.service.branch_problems import BranchChecks, BranchProblems
 from server.service.document_write import Body, take_json_texts
 from server.service.read import Caller
 from server.service.write import Writes
@@ -50,6 +50,7 @@ class SiteBranches:
         self._branches = Branches(past)
         self._documents = BranchDocuments(past)
         self._merger = Merger(past, self._branches)
+        self._checks = BranchChecks(past)
 
     @property
     def served(self) -> str:
@@ -127,14 +128,14 @@ class SiteBranches:
 
         If there are `paths`, return only problems in these files.
 
-        Raises NotFoundError, and ValidationError if `since` is not a commit of the branch.
+        Raises NotFoundError, ValidationError if `since` is not a commit of the branch, or LimitError.
         """
         self.permit(caller, "find")
         past, head = self._past, self._branches.commit(name)
         is_id = COMMIT_ID.fullmatch(since)
         if since and not (is_id and merge_base(past.site.root, since, head) == since):
             raise ValidationError(f'"since" must be the id of a commit on the branch (found "{since[:100]}")')
-        return branch_problems(past, caller, since or fork_of(past, head), head, paths)
+        return self._checks.find(caller, since or fork_of(past, head), head, paths)
 
     def merge(
         self,

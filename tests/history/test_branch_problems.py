@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from server.index.budget import turns
 from tests.git import commit_all, git
 from tests.sites import STRING, Api, collection, opened, relation, write
 
@@ -34,6 +35,46 @@ def api(tmp_path: Path) -> Iterator[Api]:
 def problems(api: Api, query: str = "", who: str = "full") -> set[tuple[str, str, bool]]:
     listed = api.get(f"/branches/next/problems{query}", who).data
     return {(one["path"], one["rule"], one["new"]) for one in listed}
+
+
+def change_on_branch(api: Api, body: str) -> None:
+    assert api.put("/api/posts/one?branch=next&fields=title", {"body": body}).status == 200
+
+
+def test_a_branch_with_too_many_links_is_not_checked(tmp_path: Path) -> None:
+    write(tmp_path, {**FILES, "site.yaml": "api: {limits: {steps: 10000}}\n"})
+    commit_all(tmp_path)
+    git(tmp_path, "branch", "next")
+    api = Api.of(opened(tmp_path))
+    change_on_branch(api, "[a](/uploads/x.jpg)\n" * 500)
+    assert len(api.get("/branches/next/problems?pageSize=100").data) == 100
+    fork = git(tmp_path, "rev-parse", "main")[:10]
+    for links in (900, 2000):  # With 900, the links are allowed, but not their problems.
+        change_on_branch(api, "[a](/uploads/x.jpg)\n" * links)
+        error = api.get("/branches/next/problems").error
+        assert (error["status"], error["details"]) == (400, {"limit": "steps"})
+        size = int(git(tmp_path, "cat-file", "-s", "next:content/posts/one.md"))
+        what = f"The files that differ from the commit {fork} are too large to check: 1 file, {size:,} bytes"
+        assert error["message"] == what
+    api.accounts.close()
+
+
+def test_a_branch_is_checked_once_for_all_callers(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    api.token("reader", may=["post.find", "branch.find", "problems.find", "tag.find"])
+    change_on_branch(api, "See [it](none.md).")
+    assert api.ask("DELETE", "/api/tags/sea?branch=next").status == 204
+    broken, dangling = (("content/posts/one.md", rule, True) for rule in ("broken-link", "dangling"))
+    hidden = ("content/secrets/a.yaml", "dangling", True)
+    assert problems(api) == {broken, dangling, hidden}
+    taken = turns(max_waiting=0)
+    monkeypatch.setattr(api.app.wsgi_app, "turns", taken)
+    with taken:  # Nothing is checked again, so no turn is necessary.
+        assert problems(api, who="reader") == {broken, dangling}
+        assert problems(api, "?path=content/secrets/a.yaml") == {hidden}
+        assert api.get("/branches/next/problems", "public").status == 403
+        change_on_branch(api, "Text.")
+        assert api.get("/branches/next/problems").status == 503
+    assert problems(api) == {dangling, hidden}
 
 
 def test_a_branch_without_changes_has_no_problems(api: Api) -> None:

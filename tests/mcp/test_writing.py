@@ -16,8 +16,7 @@ from server.api.mcp.tools.checking import PAGE_PROBLEMS
 from server.api.mcp.tools.destination import branch_name
 from server.api.mcp.tools.sources import lines_of
 from server.index.budget import turns
-from server.service import branches
-from server.service.branch_problems import BranchProblems, branch_problems
+from server.service.branch_problems import BranchChecks, BranchProblems
 from server.storage.git import checkout_watch
 from tests.git import commit_all, git
 from tests.mcp.agents import Agent, retitle, valid, write
@@ -636,12 +635,13 @@ def test_a_branch_is_checked_once_even_if_it_has_many_problems(
     write(agent, *[{**tagged, "action": "create"}] * 99, {**tagged, "action": "update", "documentId": "fog"})
     write(agent, {**tagged, "action": "create"}, {"action": "delete", "type": "tag", "documentId": "sky"})
     checked: list[str] = []
+    find = BranchChecks.find
 
-    def count(past: Any, caller: Any, since: str, head: str, *more: Any) -> BranchProblems:
+    def count(checks: Any, caller: Any, since: str, head: str, *more: Any) -> BranchProblems:
         checked.append(head)
-        return branch_problems(past, caller, since, head, *more)
+        return find(checks, caller, since, head, *more)
 
-    monkeypatch.setattr(branches, "branch_problems", count)
+    monkeypatch.setattr(BranchChecks, "find", count)
     found = valid("check", agent.call("check", branch="agent/full", paths="content/articles/fog.json"))
     assert [one["rule"] for one in found.data] == ["dangling"]
     assert len(checked) == 1
