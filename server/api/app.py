@@ -13,7 +13,7 @@ from server.api.entrance import Entrance
 from server.api.error_response import envelope
 from server.api.identities import Identities
 from server.api.monitoring import handlers as monitoring
-from server.api.monitoring.request_counts import Watched
+from server.api.monitoring.request_counts import MonitoredParts
 from server.api.openapi import routes as openapi
 from server.api.operations.operation import CONVERTERS
 from server.api.operations.table import OPERATIONS
@@ -70,17 +70,17 @@ _KEPT_HEADERS = ("Content-Range", "Retry-After")
 def create_app(site: Site, accounts: "Accounts") -> Flask:
     identities = Identities(site.folder, site.state.settings, accounts)
     past = PastStates(site)
-    watched = Watched.alone(site.root, site.state.settings.accounts)
-    app = _make(site, identities, past, watched)
+    monitored = MonitoredParts.for_single_process(site.root, site.state.settings.accounts)
+    app = _make(site, identities, past, monitored)
     app.wsgi_app = Entrance(site, identities, partial(_handle, app), past)  # type: ignore[method-assign]
     return app
 
 
 def handler(
-    site: Site, identities: Identities, past: PastStates, watched: Watched
+    site: Site, identities: Identities, past: PastStates, monitored: MonitoredParts
 ) -> Callable[[Environ], Answer]:
     """Return a function that passes requests to a new Flask app."""
-    return partial(_handle, _make(site, identities, past, watched))
+    return partial(_handle, _make(site, identities, past, monitored))
 
 
 class _MatchedRule(Rule):
@@ -95,7 +95,7 @@ def _refuse_to_build(*_: object, **__: object) -> tuple[str, str]:
     raise NotImplementedError("URLs are not built from rules")
 
 
-def _make(site: Site, identities: Identities, past: PastStates, watched: Watched) -> Flask:
+def _make(site: Site, identities: Identities, past: PastStates, monitored: MonitoredParts) -> Flask:
     app = Flask("bifolio", static_folder=None, template_folder=str(start_page.TEMPLATES))
     app.url_map = _url_map()
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
@@ -119,7 +119,7 @@ def _make(site: Site, identities: Identities, past: PastStates, watched: Watched
     batch.bind(handles, writes)
     undo.bind(handles, writes)
     uploads.bind(
-        handles, MediaFiles(site, past, bucket), watched.transformations, watched.counts.is_answering
+        handles, MediaFiles(site, past, bucket), monitored.transformations, monitored.counts.is_answering
     )
     openapi.bind(handles)
     search.bind(handles, site)
@@ -131,12 +131,12 @@ def _make(site: Site, identities: Identities, past: PastStates, watched: Watched
     access.bind(handles, past)
     problems.bind(handles, site, identities, writes)
     studio.bind(handles, site, identities)
-    events.bind(handles, watched.recorder.database)
-    webhooks.bind(handles, site, watched.recorder.database)
-    git_hook.bind(handles, site, watched.notices)
-    presence.bind(handles, watched.presence)
-    agents.bind(handles, watched.recorder.database)
-    monitoring.bind(handles, site, identities, watched, bucket)
+    events.bind(handles, monitored.recorder.database)
+    webhooks.bind(handles, site, monitored.recorder.database)
+    git_hook.bind(handles, site, monitored.notices)
+    presence.bind(handles, monitored.presence)
+    agents.bind(handles, monitored.recorder.database)
+    monitoring.bind(handles, site, identities, monitored, bucket)
     start_page.bind(handles)
     app.view_functions.update({o.id: handles.by_id[o.id] for o in OPERATIONS if not o.runs_inline})
     return app

@@ -39,11 +39,11 @@ log = logging.getLogger("bifolio")
 
 
 class OnceLog:
-    """Log that writes each message only once across all workers, and at most `most` messages in total."""
+    """Log that writes each message only once, and at most `max_messages` in total, across all workers."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, max_messages: int) -> None:
         # digests of the logged keys, in memory that forked processes share
-        self._logged = mmap.mmap(-1, most * _HASH_BYTES)
+        self._logged = mmap.mmap(-1, max_messages * _HASH_BYTES)
 
     def warn(self, key: str, message: Callable[[], str]) -> None:
         """Log a warning, unless its key has been logged before or the log is full."""

@@ -21,7 +21,7 @@ from server.api.hints import Hints
 from server.api.identities import Identities
 from server.api.lazy import Lazy
 from server.api.limiting.count_table import CountTable
-from server.api.monitoring.request_counts import Observer, RequestCounts, Watched
+from server.api.monitoring.request_counts import MonitoredParts, Observer, RequestCounts
 from server.api.monitoring.request_log import JsonHandler, write_line
 from server.api.response import Answer
 from server.api.serving.generations import Generation
@@ -167,12 +167,12 @@ def serve(
         report(change, time.perf_counter() - began)
         opened.recorder.database.close()  # unusable after a fork
     shutting_down = threading.Event()
-    watched = _watched(opened, shared)
+    monitored = _monitored_parts(opened, shared)
 
     def work() -> None:
-        app, leader = _start(opened, shared, key, report, watched)
+        app, leader = _start(opened, shared, key, report, monitored)
         connections = Connections()
-        hub = make_hub(app, watched, shared, connections)
+        hub = make_hub(app, monitored, shared, connections)
         observer = Observer(shared.counts, lambda: app.kept_bytes, log=shared.json_log)
         server = HttpServer(
             app, shared.listener, partial(incoming_folder, site.root), hub, observer, connections
@@ -188,8 +188,8 @@ def serve(
     ).run()
 
 
-def _watched(opened: OpenSite, shared: Shared) -> Watched:
-    return Watched(
+def _monitored_parts(opened: OpenSite, shared: Shared) -> MonitoredParts:
+    return MonitoredParts(
         opened.recorder,
         shared.counts,
         shared.streams,
@@ -209,7 +209,7 @@ def _begin_log(*, as_json: bool) -> None:
 
 
 def _start(
-    opened: OpenSite, shared: Shared, key: str, report: Report, watched: Watched
+    opened: OpenSite, shared: Shared, key: str, report: Report, monitored: MonitoredParts
 ) -> tuple[Entrance, Leader]:
     """Prepare a worker. Return the WSGI app, and the thread that waits to become the leader."""
     site = opened.site
@@ -221,20 +221,20 @@ def _start(
     site.catch_up()  # Apply the changes since the parent process loaded the site.
     site.recover()  # Complete or undo a write that a previous worker did not finish.
     Runner([FollowLog(site, opened.timing)]).start()
-    watched.notices.listen(COMMITS, partial(wake_for, site.root))
-    watched.notices.start()
+    monitored.notices.listen(COMMITS, partial(wake_for, site.root))
+    monitored.notices.start()
     tell = _tell_json if shared.json_log else _tell
 
     def make_runner() -> Runner:
         shared.jobs.clear()
-        return Runner(jobs_of(opened, watched, shared.limited, report, tell), observe=shared.jobs.store)
+        return Runner(jobs_of(opened, monitored, shared.limited, report, tell), observe=shared.jobs.store)
 
     leader = Leader(shared.log, make_runner, opened.timing.lead_s)
     leader.start()
-    return make_app(site, key, opened.past, watched, shared.limited, shared.hints), leader
+    return make_app(site, key, opened.past, monitored, shared.limited, shared.hints), leader
 
 
-def make_hub(app: Entrance, watched: Watched, shared: Shared, connections: Connections) -> Hub:
+def make_hub(app: Entrance, monitored: MonitoredParts, shared: Shared, connections: Connections) -> Hub:
     """Create the hub that sends events to a worker's event streams."""
 
     def identify(authorization: str) -> Actor:
@@ -243,9 +243,9 @@ def make_hub(app: Entrance, watched: Watched, shared: Shared, connections: Conne
     def schema() -> Schema:
         return app.site.state.schema
 
-    source = Source(watched.recorder.database, lambda: shared.log.last_event, identify, schema)
-    presence = PresenceSource(watched.presence, lambda: app.site.state)
-    return Hub(source, watched.streams, connections, presence)
+    source = Source(monitored.recorder.database, lambda: shared.log.last_event, identify, schema)
+    presence = PresenceSource(monitored.presence, lambda: app.site.state)
+    return Hub(source, monitored.streams, connections, presence)
 
 
 def _shut_down(shutting_down: threading.Event, leader: Leader, server: HttpServer) -> None:
@@ -258,7 +258,7 @@ def make_app(
     site: Site,
     key: str = "",
     past: PastStates | None = None,
-    watched: Watched | None = None,
+    monitored: MonitoredParts | None = None,
     limited: CountTable | None = None,
     hints: Hints | None = None,
     identities: Identities | None = None,
@@ -266,9 +266,12 @@ def make_app(
     """Create the WSGI app. Flask handlers are imported on first use."""
     settings = site.state.settings
     identities = identities or Identities(site.folder, settings, key=key)
-    past, watched = past or PastStates(site), watched or Watched.alone(site.root, settings.accounts)
-    watched.notices.listen(ACCOUNTS, identities.changed)
-    handler = Lazy(lambda: import_module("server.api.app").handler(site, identities, past, watched))
+    past, monitored = (
+        past or PastStates(site),
+        monitored or MonitoredParts.for_single_process(site.root, settings.accounts),
+    )
+    monitored.notices.listen(ACCOUNTS, identities.changed)
+    handler = Lazy(lambda: import_module("server.api.app").handler(site, identities, past, monitored))
     return Entrance(site, identities, lambda environ: cast(Answer, handler()(environ)), past, limited, hints)
 
 

@@ -20,15 +20,15 @@ from server.errors import UnavailableError
 class Directory:
     """The objects that manage a site's users, API tokens and logins.
 
-    `attempts` limits login attempts. `mails` limits requests that send an email.
+    `login_limiter` limits login attempts. `email_limiter` limits requests that send an email.
     """
 
     accounts: Accounts
     users: Users
     logins: Logins
     sessions: JsonWebTokens
-    attempts: Attempts
-    mails: Attempts
+    login_limiter: Attempts
+    email_limiter: Attempts
 
 
 def open_directory(

@@ -12,7 +12,7 @@ from server.service.authorship import caller_of_command, writes_of_command
 from server.service.opening import Mode, open_site
 from server.service.renaming import preview_rename, rename_content
 from server.site.check.audit import Audit
-from server.site.check.former_links import find_former_links
+from server.site.check.outdated_links import find_outdated_links
 from server.tools.terminal import (
     as_setup_error,
     check_site,
@@ -68,9 +68,9 @@ def _lines_of(renamed: RenameResult) -> Iterator[str]:
 
 
 def _former_links(before: Audit, renamed: RenameResult) -> Iterator[str]:
-    for found in find_former_links(before, renamed.files):
-        links = "1 link leads" if found.count == 1 else f"{found.count} links lead"
-        files = "1 file" if found.files == 1 else f"{found.files} files"
+    for found in find_outdated_links(before, renamed.files):
+        links = "1 link leads" if found.link_count == 1 else f"{found.link_count} links lead"
+        files = "1 file" if found.file_count == 1 else f"{found.file_count} files"
         yield f"{links} to the former address {found.address}, in {files}; change to {found.current_address}"
 
 

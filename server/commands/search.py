@@ -53,7 +53,10 @@ def search(
     limit: int,
     paths: bool,
 ) -> None:
-    """Search documents, best matches first: search tide "slack water" title:harbour -ferry."""
+    """Search documents and list the best matches first.
+
+    Example: `bifolio search tide "slack water" title:harbour -ferry`
+    """
     check_site(root)
     site = open_site(root, Mode.READ).site
     scope = _scope(site.state, types, locale, draft=draft)

@@ -65,8 +65,8 @@ class Source(Protocol):
 class Sockets(Protocol):
     """This process's client connections, identified by the client's address and port."""
 
-    def unsent(self, clients: Collection[str]) -> dict[str, int]:
-        """Return the number of unacknowledged bytes for each connected client."""
+    def unacknowledged_bytes(self, clients: Collection[str]) -> dict[str, int]:
+        """Return the number of bytes that each connected client has not acknowledged."""
 
     def disconnect(self, clients: Collection[str]) -> None:
         """Close the connections of these clients."""
@@ -375,10 +375,10 @@ class Hub:
         due = {stream.client.name: stream for stream in self._slow if stream.next_check <= now}
         if not due:
             return
-        unsent = await self._run(self._sockets.unsent, due.keys())
+        unacknowledged = await self._run(self._sockets.unacknowledged_bytes, due.keys())
         given_up = {}
         for name, stream in due.items():
-            if unsent.get(name) == 0 and stream in self._streams:
+            if unacknowledged.get(name) == 0 and stream in self._streams:
                 stream.unacknowledged = 0
                 self._slow.discard(stream)
                 self._behind.add(stream)

@@ -369,7 +369,7 @@ class PastStates:
                     f"The site's configuration is invalid at commit {commit[:10]}: {error}"
                 ) from error
             others = (current or self._current(), *self._all_known())
-            same = (o.configuration for o in others if o.configuration.shape == configuration.shape)
+            same = (o.configuration for o in others if o.configuration.parse_key == configuration.parse_key)
             if (other := next(same, None)) is not None:
                 configuration = replace(configuration, schema=other.schema)
             if len(self._configurations) >= _MAX_NAMES:

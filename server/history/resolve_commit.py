@@ -7,7 +7,7 @@ from server.errors import ConflictError, ValidationError
 from server.storage.git.command import git, how_to_trust
 from server.storage.git.log import CommitLog
 from server.storage.git.refs import commit_at, find_commit, head_commit, read_time
-from server.storage.git.repository import place_mark
+from server.storage.git.repository import git_folder_id_of
 
 NO_GIT_MESSAGE = "git is not installed or not in PATH; the site's history requires git"
 NO_REPOSITORY_MESSAGE = (
@@ -30,7 +30,7 @@ def no_repository(root: Path) -> str:
     trust = how_to_trust(root)
     if trust:
         return FOREIGN_MESSAGE.format(trust)
-    return NO_REPOSITORY_MESSAGE if place_mark(root) is None else UNREADABLE_MESSAGE
+    return NO_REPOSITORY_MESSAGE if git_folder_id_of(root) is None else UNREADABLE_MESSAGE
 
 
 def require_head(root: Path) -> str:

@@ -32,7 +32,7 @@ class Clock:
         """Wait to be notified, for at most `seconds`. The caller must hold the lock of `condition`."""
         condition.wait(seconds)
 
-    def pause_until(self, unix_time: float) -> float:
+    def seconds_until(self, unix_time: float) -> float:
         """Return the number of seconds until a Unix time, but at most MAX_WAIT_S.
 
         A pause of MAX_WAIT_S can end too early, so check the time again afterwards.

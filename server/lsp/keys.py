@@ -279,7 +279,7 @@ def _toml_names(text: str) -> list[str]:
 
 
 def _scalar_span(text: str, at: int, end: int) -> tuple[Span, str]:
-    """Return the span of a scalar without its quotes, and its quote ("" if it is not quoted)."""
+    """Return the span of a scalar, excluding any quotes, and its quote character ("" if unquoted)."""
     quote = text[at] if text[at] in "\"'" else ""
     if quote:
         pattern = r'"((?:\\.|[^"\\])*)' if quote == '"' else r"'((?:''|[^'])*)"

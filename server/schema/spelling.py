@@ -114,11 +114,11 @@ def _without_shared_start(word: str, other: str) -> tuple[str, str]:
 
 
 def unambiguous_suggestion(word: str, known: Iterable[str]) -> str | None:
-    return KnownWords(known).correct(word)
+    return SpellingCorrector(known).correct(word)
 
 
-class KnownWords:
-    """Index of known words that corrects a mistyped word in constant time."""
+class SpellingCorrector:
+    """Corrects mistyped words in constant time, using an index of known words."""
 
     def __init__(self, known: Iterable[str]) -> None:
         self._known = frozenset(known)

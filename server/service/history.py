@@ -76,8 +76,8 @@ class DocumentHistory:
     def attributes(self) -> list[Attribute]:
         return self.viewer.attributes(self.type)
 
-    def of_one_file(self, status: str = "") -> tuple[str, str, list[Version]]:
-        """Return the selected locale and status, and the versions that match both.
+    def select_versions(self, status: str = "") -> tuple[str, str, list[Version]]:
+        """Return the selected locale and status, and the versions of this single file.
 
         Raises ForbiddenError or ValidationError.
         """
@@ -95,7 +95,7 @@ class DocumentHistory:
 
         An empty `commit` means the current files. If the draft is missing, returns the published version.
         """
-        locale, status, _ = self.of_one_file(status)
+        locale, status, _ = self.select_versions(status)
         for file_status in (DRAFT, PUBLISHED) if status == DRAFT else (status,):
             current = self.state.snapshot.get(self.type, self.document_id, locale, file_status)
             content = content_at(
@@ -282,7 +282,7 @@ class Histories:
 
         Raises ForbiddenError or ValidationError.
         """
-        locale, status, versions = history.of_one_file()
+        locale, status, versions = history.select_versions()
         to = self.past.resolve(to) if to else ""
         if since or since_status:
             since = self.past.resolve(since) if since else to
@@ -300,7 +300,7 @@ class Histories:
 
     def origins(self, history: DocumentHistory) -> Origins:
         """Find the version in which each value, or each line of a text, originated. Raises LimitError."""
-        locale, status, versions = history.of_one_file()
+        locale, status, versions = history.select_versions()
         oldest_first, budget = versions[:MAX_VERSIONS][::-1], history.caller.budget
         viewers = [self.viewer_of(version, history.viewer, before=False) for version in oldest_first]
         read = values_after(history.store, oldest_first, budget, viewers)

@@ -279,7 +279,7 @@ def render_users(view: View, query: Query, users: Iterable[Document]) -> list[by
     selection = query.selection
     if selection.fields is None:
         selection = selection._replace(fields=USER_FIELDS)
-    return list(map(Renderer(view).of(selection), users))
+    return list(map(Renderer(view).renderer_for(selection), users))
 
 
 def render_role(view: View, role: Document, more: bytes = b"") -> bytes:

@@ -165,7 +165,7 @@ def _choose(
     refused = []
     for change in requested:
         fix = possible.get(change)
-        if fix is not None and viewer.may_make(fix):
+        if fix is not None and viewer.can_apply(fix):
             chosen[change] = fix
         else:
             refused.append((change, STALE_MESSAGE))
@@ -236,8 +236,8 @@ class ProblemViewer:
             or (attribute.type == "relation" and attribute.target and not may_find(actor, attribute.target))
         }
 
-    def may_make(self, fix: Fix) -> bool:
-        """Return whether the caller is allowed to see the problem and to update the document."""
+    def can_apply(self, fix: Fix) -> bool:
+        """Return whether the caller is allowed to see the problem and to fix it in the document."""
         document = fix.document
         problem = Problem(fix.path, None, "", rule=fix.rule, at=fix.key_path)
         found = DocumentProblem(problem, document.type.uid, status=document.status)

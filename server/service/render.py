@@ -54,10 +54,10 @@ class Renderer:
         self._compiled: dict[tuple[str, int, bytes, bytes], Write] = {}
 
     def document(self, document: Document, selection: Selection) -> bytes:
-        return self.of(selection)(document)
+        return self.renderer_for(selection)(document)
 
-    def of(self, selection: Selection) -> Callable[[Document], bytes]:
-        """Return a function that renders documents, and caches them if `cache_key` is set."""
+    def renderer_for(self, selection: Selection) -> Callable[[Document], bytes]:
+        """Return a function that renders documents, and caches the output if `cache_key` is set."""
         make, count = self._make(selection), self.view.budget.write
         if self.cache_key is not None and selection.populate:
             make = self.view.snapshot.rendered.of(self.cache_key, make)
@@ -399,9 +399,8 @@ def render_one(
     note: str = "",
 ) -> bytes:
     """Render a response with one document (spec.md 2.1), and with a note if there is one."""
-    rendered = Renderer(view, response_format=response_format, cache_key=cache_key).of(query.selection)(
-        document
-    )
+    renderer = Renderer(view, response_format=response_format, cache_key=cache_key)
+    rendered = renderer.document(document, query.selection)
     return one_answer(rendered, _statuses(view, query, [document]), note)
 
 
@@ -415,7 +414,7 @@ def render_list(
     view: View, listing: Listing, query: Query, *, response_format: ResponseFormat, cache_key: Hashable = None
 ) -> bytes:
     """Render a response with a page of documents (spec.md 2.5)."""
-    show = Renderer(view, response_format=response_format, cache_key=cache_key).of(query.selection)
+    show = Renderer(view, response_format=response_format, cache_key=cache_key).renderer_for(query.selection)
     statuses = _statuses(view, query, listing.documents)
     return list_answer(map(show, listing.documents), query.page, listing.total, statuses)
 
@@ -446,5 +445,5 @@ def render_files(view: View, query: Query, files: Iterable[Document]) -> list[by
     fields = query.selection.fields
     if fields is None:
         fields = tuple(name for name in query.type.default_fields if name != "locale")
-    render = Renderer(view).of(query.selection._replace(fields=fields))
+    render = Renderer(view).renderer_for(query.selection._replace(fields=fields))
     return [render(file)[:-1] + b',"isUrlSigned":false}' for file in files]

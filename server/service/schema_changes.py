@@ -21,7 +21,7 @@ from server.site.migrations.schema_changes import SchemaChange, plan_schema_chan
 from server.storage.intent import Write
 from server.storage.undo import Permit
 from server.write.context import Context
-from server.write.precondition import names_version, version_of_text
+from server.write.precondition import matches_version, version_of_text
 
 MAX_DIFFS = 60  # files whose changes a plan shows; the others are counted
 
@@ -121,7 +121,7 @@ def _planned(request: ChangeRequest, context: Context) -> tuple[Plan, str]:
 
 def _accepted(request: ChangeRequest, context: Context) -> Plan:
     plan, version = _planned(request, context)
-    if not names_version(request.if_match, version):
+    if not matches_version(request.if_match, version):
         what = "Content types or documents have changed since the plan was made; make a new plan"
         raise PreconditionError(what, {"version": version})
     if any(step.lost for step in plan.steps) and not request.lossy:

@@ -44,7 +44,7 @@ from server.service.write import Writes
 from server.site.configure import invalid_populates
 from server.storage.files import MISSING_FILE_ERRORS
 from server.write.context import Context
-from server.write.precondition import names_version, version_of_text
+from server.write.precondition import matches_version, version_of_text
 
 MAX_CHANGES = 200  # for one request
 BUILT_IN_ROLES = frozenset(DEFAULTS.roles)
@@ -340,7 +340,7 @@ def _prepare(change: SettingsChange, context: Context) -> tuple[str, str]:
 
 def _require_match(if_match: str, text: str) -> None:
     version = version_of_text(text)
-    if not names_version(if_match, version):
+    if not matches_version(if_match, version):
         raise PreconditionError(f"{FILE} has changed since you read it", {"version": version})
 
 

@@ -43,14 +43,14 @@ class Configuration:
     mark: Mapping[str, Signature | None]
 
     @property
-    def shape(self) -> object:
-        """Value to compare: if two configurations differ in it, all documents must be parsed again."""
+    def parse_key(self) -> object:
+        """Key for whatever affects how documents are parsed. If it changes, all are parsed again."""
         settings, types = self.settings, self.schema.types
-        shapes = sorted((uid, t.path, repr(t.raw)) for uid, t in types.items())
-        return (settings.locales.default, settings.locales.available, shapes)
+        schemas = sorted((uid, t.path, repr(t.raw)) for uid, t in types.items())
+        return (settings.locales.default, settings.locales.available, schemas)
 
     def is_equivalent(self, other: "Configuration") -> bool:
-        return (self.mark, self.settings, self.shape) == (other.mark, other.settings, other.shape)
+        return (self.mark, self.settings, self.parse_key) == (other.mark, other.settings, other.parse_key)
 
 
 def configure(root: Path) -> Configuration:

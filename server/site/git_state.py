@@ -10,9 +10,9 @@ from server.paths import cache_folder
 from server.storage.files import FileMark, file_mark_of
 from server.storage.git.index import is_own_lock
 from server.storage.git.log import read_commits
-from server.storage.git.repository import git_folder, git_lock, head_mark, is_git_working, place_mark
+from server.storage.git.repository import git_folder, git_folder_id_of, git_lock, head_mark, is_git_working
 from server.storage.git.times import CommitTimes, read_times, tell_changed_unknown, with_commits
-from server.storage.git.trouble import Concern, trouble_log
+from server.storage.git.trouble import AffectedTask, trouble_log
 from server.storage.git.uncommitted import changed_paths
 
 POLL_INTERVAL_S = 0.01  # interval between checks of git's lock file
@@ -23,12 +23,12 @@ class GitState:
     """The state of a site's git repository.
 
     - `folder`: the repository's `.git` folder; None if the site does not use git
-    - `place`: identifies the `.git` file or folder, to notice when it is replaced
+    - `git_folder_id`: identity of the `.git` file or folder, which changes when it is replaced
     - `head`: identifies the commit that HEAD refers to; None if git has failed
     """
 
     folder: Path | None = None
-    place: object = None
+    git_folder_id: object = None
     head: object = None
     index: FileMark | None = None
     committed: CommitTimes = field(default_factory=CommitTimes)
@@ -56,38 +56,38 @@ def git_moved(root: Path, before: GitState) -> bool:
 
 
 def head_moved(root: Path, before: GitState) -> bool:
-    place, folder = place_mark(root), before.folder
-    if place != before.place or folder is None:
-        return place is not None or before.place is not None
+    git_folder_id, folder = git_folder_id_of(root), before.folder
+    if git_folder_id != before.git_folder_id or folder is None:
+        return git_folder_id is not None or before.git_folder_id is not None
     return head_mark(folder) != before.head
 
 
 def read_git_state(root: Path, before: GitState) -> GitState:
     """Read the state of the git repository. Return `before` itself if nothing has changed."""
-    place = place_mark(root)
-    folder = before.folder if place == before.place else None
+    git_folder_id = git_folder_id_of(root)
+    folder = before.folder if git_folder_id == before.git_folder_id else None
     # Also read the folder again if it was None, because a new .git may have been incomplete.
-    if place is not None and folder is None:
+    if git_folder_id is not None and folder is None:
         folder = _folder(root)
     if folder is None:
-        return before if place == before.place else GitState(place=place)
+        return before if git_folder_id == before.git_folder_id else GitState(git_folder_id=git_folder_id)
     head, index = head_mark(folder), file_mark_of(folder / "index")
     if head is not None and (folder, head) == (before.folder, before.head):
-        return before if index == before.index else replace(before, index=index, place=place)
+        return before if index == before.index else replace(before, index=index, git_folder_id=git_folder_id)
     try:
         committed = _read_times(root, before.committed)
     except GitError as error:
         trouble_log(root).tell(
-            Concern.TIMES,
+            AffectedTask.TIMES,
             str(error),
             "the commit times of files are unknown",
         )
         committed = before.committed
         if not isinstance(error, GitSlowError):
             head = None
-    if trouble_log(root).is_concerned(Concern.CHANGED):
+    if trouble_log(root).is_affected(AffectedTask.CHANGED):
         head = None
-    return GitState(folder, place, head, index, committed)
+    return GitState(folder, git_folder_id, head, index, committed)
 
 
 def _read_times(root: Path, before: CommitTimes) -> CommitTimes:
@@ -105,7 +105,7 @@ def _folder(root: Path) -> Path | None:
         return git_folder(root)
     except GitError as error:
         trouble_log(root).tell(
-            Concern.REPOSITORY, str(error), "can't tell whether the site is in a repository"
+            AffectedTask.REPOSITORY, str(error), "can't tell whether the site is in a repository"
         )
         return None
 
@@ -120,10 +120,10 @@ def with_changed(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
     except GitError as error:  # On failure, assume that all of them differ.
         tell_changed_unknown(root, error)
         differing = known
-        if trouble_log(root).is_concerned(Concern.CHANGED):
+        if trouble_log(root).is_affected(AffectedTask.CHANGED):
             state = replace(state, head=None)
     else:
-        trouble_log(root).end(Concern.CHANGED, Concern.REPOSITORY)
+        trouble_log(root).end(AffectedTask.CHANGED, AffectedTask.REPOSITORY)
     changed = (state.committed.changed - known) | differing
     if changed == state.committed.changed:
         return state
@@ -263,5 +263,5 @@ def wait_for_git(state: GitState, deadline: float) -> None:
 def log_writes_resumed(root: Path, state: GitState) -> None:
     """Log that writes are possible again, if a git command had been blocking them."""
     trouble, folder = trouble_log(root), state.folder
-    if trouble.is_concerned(Concern.WRITES) and not (folder and git_lock(folder)):
-        trouble.end(Concern.WRITES)
+    if trouble.is_affected(AffectedTask.WRITES) and not (folder and git_lock(folder)):
+        trouble.end(AffectedTask.WRITES)

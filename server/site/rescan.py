@@ -88,7 +88,7 @@ class ReloadedSite:
 def read_new_configuration(contents: Contents) -> Configuration | None:
     """Return the new configuration if it requires all files to be read again, otherwise None."""
     configuration, _, _ = _configuration(contents)
-    same = configuration is None or configuration.shape == contents.configuration.shape
+    same = configuration is None or configuration.parse_key == contents.configuration.parse_key
     return None if same else configuration
 
 
@@ -120,7 +120,7 @@ def rescan_all(
     """
     configuration, young, settled = _configuration(contents)
     contents.unsettled -= settled
-    is_deferred = bool(configuration and configuration.shape != contents.configuration.shape)
+    is_deferred = bool(configuration and configuration.parse_key != contents.configuration.parse_key)
     if configuration and is_deferred:
         if reloaded and reloaded.contents.configuration.is_equivalent(configuration):
             return _replace_all(reloaded, writes, young)
@@ -285,7 +285,7 @@ def _read_configuration(
         fix = with_fix(error.fix, until) if error.fix else until
         problem = Problem(error.path, error.line, error.message, fix, column=error.column)
         return replace(before, problems=(problem,), mark=mark)
-    return replace(found, schema=before.schema) if found.shape == before.shape else found
+    return replace(found, schema=before.schema) if found.parse_key == before.parse_key else found
 
 
 def _refuse_emptied(found: Configuration, before: Configuration) -> None:

@@ -30,7 +30,9 @@ def stamp_of(configuration: Configuration) -> Stamp:
     """Return a digest of everything in the configuration that affects the parsing of files."""
     settings, types = configuration.settings, configuration.schema.types
     locales = (settings.locales.default, settings.locales.available)
-    return _digest(configuration.shape), {uid: _form(type_, types, locales) for uid, type_ in types.items()}
+    return _digest(configuration.parse_key), {
+        uid: _form(type_, types, locales) for uid, type_ in types.items()
+    }
 
 
 def reuse_rule(configuration: Configuration, stored_stamp: Stamp) -> ReuseRule:

@@ -62,7 +62,7 @@ from server.storage.changeset import Changeset
 from server.storage.entry import Entry
 from server.storage.git.repository import is_git_working
 from server.storage.git.times import CommitTimes
-from server.storage.git.trouble import Concern, trouble_log
+from server.storage.git.trouble import AffectedTask, trouble_log
 from server.storage.images.cache import ImageCache
 from server.storage.intent import Write
 from server.storage.journal import MISSING_FOLDER, Journal
@@ -365,7 +365,7 @@ class Site:
                 wait_for_git(self.git, deadline)
                 if time.monotonic() > deadline:
                     reason = "a git command has locked .git/index.lock"
-                    trouble_log(self.root).tell(Concern.WRITES, reason, "writes are rejected")
+                    trouble_log(self.root).tell(AffectedTask.WRITES, reason, "writes are rejected")
                     raise
             except SchemaPending:
                 self._wait_for_schema(deadline)

@@ -129,8 +129,8 @@ class Reader:
         return 0
 
 
-def open_reader(path: Path, held: ExitStack) -> Reader | None:
-    """Open a regular file for reading, until `held` is closed.
+def open_reader(path: Path, stack: ExitStack) -> Reader | None:
+    """Open a regular file for reading, until `stack` is closed.
 
     Return None if it is not a regular file or can't be read.
     """
@@ -138,7 +138,7 @@ def open_reader(path: Path, held: ExitStack) -> Reader | None:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
-    file = held.enter_context(os.fdopen(descriptor, "rb"))
+    file = stack.enter_context(os.fdopen(descriptor, "rb"))
     return Reader(file) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
 
 

@@ -17,7 +17,7 @@ from server.tools.json_schemas import Status, schema_name, statuses
 
 SETTINGS_PATH = ".vscode/settings.json"
 JSON_KEY, YAML_KEY = "json.schemas", "yaml.schemas"
-_ENDINGS: Mapping[str, tuple[str, ...]] = {"json": (".json",), "yaml": YAML}
+_EXTENSIONS: Mapping[str, tuple[str, ...]] = {"json": (".json",), "yaml": YAML}
 # patterns for strings, comments, and commas before a closing bracket
 _COMMENT = r"//[^\n]*|/\*.*?(?:\*/|\Z)"
 _TOKEN = re.compile(rf'"(?:[^"\\\n]|\\.)*"?|(?P<comment>{_COMMENT})', re.DOTALL)
@@ -50,31 +50,31 @@ def _prefix(folder: str) -> str:
 
 def _globs(type_: Type, status: Status, format_: str, root: str) -> Iterator[str]:
     """Yield globs for the files of a content type. A glob that starts with `!` excludes files."""
-    for stem, ending in _paths(type_, _ENDINGS[format_]):
+    for stem, extension in _path_patterns(type_, _EXTENSIONS[format_]):
         if status == "draft":
-            yield f"{root}{stem}.draft{ending}"
+            yield f"{root}{stem}.draft{extension}"
             continue
-        yield f"{root}{stem}{ending}"
+        yield f"{root}{stem}{extension}"
         if type_.kind == "singleType" and "*" not in stem:
-            yield f"{root}{stem}.*{ending}"  # files for other locales
+            yield f"{root}{stem}.*{extension}"  # files for other locales
         if type_.draft_publish:
-            yield f"!{root}{stem}.draft{ending}"
+            yield f"!{root}{stem}.draft{extension}"
             if type_.kind == "singleType" and "*" not in stem:
-                yield f"!{root}{stem}.*.draft{ending}"
+                yield f"!{root}{stem}.*.draft{extension}"
 
 
-def _paths(type_: Type, endings: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def _path_patterns(type_: Type, extensions: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """Yield patterns for the paths of a content type's files, each split into stem and extension."""
     for pattern in type_.files:
         path = PurePosixPath(pattern)
-        if path.suffix in endings:
+        if path.suffix in extensions:
             stem = pattern.removesuffix(path.suffix)
             for field, glob in (("{locale}", "*"), ("{initial}", "*"), ("{name}", "**/*")):
                 stem = stem.replace(field, glob)
             yield re.sub(r"[^/]+\*\*/\*", "**/*", stem), path.suffix
     if not type_.files:
         stem = f"{CONTENT}/{type_.singular if type_.kind == 'singleType' else f'{type_.plural}/**/*'}"
-        yield from ((stem, ending) for ending in endings)
+        yield from ((stem, extension) for extension in extensions)
 
 
 # --- merging --------------------------------------------------------------------------------------

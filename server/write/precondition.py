@@ -46,15 +46,15 @@ def require_match(if_match: str | None, document: Document | None, *, include_ve
         return
     if document is None:
         raise PreconditionError("The document no longer exists", {"version": None} if include_version else {})
-    if not is_named(if_match, document):
+    if not matches_document(if_match, document):
         raise PreconditionError(details={"version": version_of(document)} if include_version else {})
 
 
-def is_named(if_match: str, document: Document) -> bool:
-    return names_version(if_match, version_of(document))
+def matches_document(if_match: str, document: Document) -> bool:
+    return matches_version(if_match, version_of(document))
 
 
-def names_version(if_match: str, version: str) -> bool:
+def matches_version(if_match: str, version: str) -> bool:
     """Return whether an `If-Match` header matches a version. `*` matches every version."""
     return if_match.strip() == "*" or version in _versions_of(if_match)
 

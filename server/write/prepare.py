@@ -21,7 +21,7 @@ from server.errors import (
 from server.index.user_index import join
 from server.write import publication
 from server.write.context import Context, values_of
-from server.write.precondition import is_named, require_match, version_of
+from server.write.precondition import matches_document, require_match, version_of
 from server.write.readable import ReadAccess
 from server.write.rebase import earlier_version, rebase
 from server.write.request import Address, BatchRequest, WriteRequest
@@ -220,7 +220,7 @@ def _require_match(request: WriteRequest, address: Address, context: Context) ->
 def _earlier(request: WriteRequest, address: Address, context: Context) -> Document | None:
     # Returns None if the request needs no merge or must not be merged.
     current = _current(address, context)
-    if request.if_match is None or current is None or is_named(request.if_match, current):
+    if request.if_match is None or current is None or matches_document(request.if_match, current):
         return None
     if not _reads_merged(request, address, context):
         return None

@@ -12,7 +12,7 @@ from server.schema.model import Type
 from server.storage.git.tree import merge_text
 from server.write.context import Context, Values, values_of
 from server.write.faults import error_of_body
-from server.write.precondition import is_named, version_of
+from server.write.precondition import matches_document, version_of
 from server.write.relation_input import Links, Target
 from server.write.request import Address, WriteRequest
 from server.write.validate import Change
@@ -24,7 +24,7 @@ SIDES = ("base", "ours", "theirs")
 
 def earlier_version(if_match: str, current: Document, address: Address, context: Context) -> Document:
     for document in _versions_shown(current, address, context):
-        if is_named(if_match, document):
+        if matches_document(if_match, document):
             return document
     raise UnknownVersionError(details={"version": version_of(current)})
 

@@ -161,9 +161,9 @@ def test_a_client_that_does_not_read_has_a_small_part_of_a_body_in_memory(tmp_pa
             await pipelining.send(client, pipelining.GET % 1)
             await pipelining.until(lambda: bool(server.held))
             sending = asyncio.create_task(large.send(body, 200, [("Path", "/1")], server.held[0]))
-            await pipelining.until(lambda: server.connections[0].unsent > 0)
+            await pipelining.until(lambda: server.connections[0].unacknowledged_bytes > 0)
             await pipelining.settle()
-            assert server.connections[0].unsent < 400_000
+            assert server.connections[0].unacknowledged_bytes < 400_000
             received = 0
             while received < len(body):
                 received += len(await asyncio.get_running_loop().sock_recv(client, 1 << 20))

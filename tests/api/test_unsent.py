@@ -55,7 +55,7 @@ async def _take_slowly(host: str) -> None:
             port = client.getsockname()[1]
             name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
             await until(lambda: len(server.connections) == 1)
-            unsent = server.connections.unsent
+            unsent = server.connections.unacknowledged_bytes
             assert unsent({name, "127.0.0.1:1"}) == {name: 0}
             (connection,) = server.connections
             connection.write(bytes(10_000_000))

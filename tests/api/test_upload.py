@@ -21,7 +21,7 @@ from PIL import Image
 from server.errors import NotFoundError
 from server.jobs.job import Timing
 from server.jobs.runner import Runner
-from server.site.background.jobs import ScalePictures
+from server.site.background.jobs import ResizeImages
 from server.site.site import Site
 from server.storage.images import cache, variants
 from server.storage.images.kinds import ImageSize
@@ -458,7 +458,7 @@ def test_a_picture_that_is_dropped_into_the_folder_appears(api: Api) -> None:
     api.site.refresh()
     file = api.get("/api/upload/files", "public").body[0]
     assert (file["name"], file["width"], file["alternativeText"]) == ("dropped.png", 800, "By hand")
-    scaling = Runner([ScalePictures(api.site, Timing())])
+    scaling = Runner([ResizeImages(api.site, Timing())])
     scaling.start()
     until(lambda: bool(api.get("/api/upload/files", "public").body[0]["formats"]))
     scaling.stop()
@@ -649,7 +649,7 @@ def test_one_upload_of_many_pictures_scales_no_longer_than_others_can_wait(
     monkeypatch.setattr("server.service.media.uploads.SCALING_TIMEOUT_S", 0.01)
     files = upload(api, (picture(), "a.png"), (picture(610), "b.png"), (picture(620), "c.png")).body
     assert [file["formats"] is None for file in files] == [False, True, True]
-    scaling = Runner([ScalePictures(api.site, Timing())])
+    scaling = Runner([ResizeImages(api.site, Timing())])
     scaling.start()
     until(lambda: all(file["formats"] for file in api.get("/api/upload/files").body))
     scaling.stop()

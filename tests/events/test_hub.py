@@ -101,7 +101,7 @@ class Streams:
         self.hub = Hub(self.log, self.counts, self, presence)
         self.left: dict[str, Callable[[], None]] = {}
 
-    def unsent(self, clients: Collection[str]) -> dict[str, int]:
+    def unacknowledged_bytes(self, clients: Collection[str]) -> dict[str, int]:
         return {name: 99 if name in self.stuck else 0 for name in clients}
 
     def disconnect(self, clients: Collection[str]) -> None:

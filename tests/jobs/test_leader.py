@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from server.api.limiting.count_table import CountTable
-from server.api.monitoring.request_counts import Watched
+from server.api.monitoring.request_counts import MonitoredParts
 from server.api.serving.leader import Leader, jobs_of
 from server.jobs.job import Job, JobContext, Timing
 from server.jobs.runner import Runner
@@ -36,8 +36,8 @@ class Hello(Job):
 
 def jobs_with(opened: OpenSite, *more: Job) -> list[Job]:
     site = opened.site
-    watched = Watched.alone(site.root, site.state.settings.accounts)
-    return [*jobs_of(opened, watched, CountTable(), lambda *_: None, lambda _: None), *more]
+    monitored = MonitoredParts.for_single_process(site.root, site.state.settings.accounts)
+    return [*jobs_of(opened, monitored, CountTable(), lambda *_: None, lambda _: None), *more]
 
 
 @pytest.fixture

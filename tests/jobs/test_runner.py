@@ -155,7 +155,7 @@ def test_a_time_of_day_is_kept_though_the_clock_is_set(clock: ManualClock) -> No
     class Release(Recurring):
         def run(self, context: JobContext) -> float | None:
             super().run(context)
-            return None if released else context.clock.pause_until(at)
+            return None if released else context.clock.seconds_until(at)
 
     job = Release("release", None, release)
     runner = Runner([job], clock)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from server.schema.spelling import (
     MIN_SIMILARITY,
-    KnownWords,
+    SpellingCorrector,
     Suggestions,
     _differs_a_little,
     suggestion,
@@ -36,7 +36,7 @@ def test_only_what_is_certain_is_taken(word: str, known: list[str], expected: st
 
 
 def test_what_is_certain_is_found_among_many_words_for_many_words() -> None:
-    known = KnownWords(f"article-{number}-about-the-tides" for number in range(10_000))
+    known = SpellingCorrector(f"article-{number}-about-the-tides" for number in range(10_000))
     with computing_less_than(10):
         meant = [known.correct(f"article_{number}-about-the-Tides") for number in range(5000)]
         unknown = [known.correct(f"article-{number}-of-the-tides") for number in range(5000)]

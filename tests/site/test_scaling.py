@@ -8,7 +8,7 @@ from types import FrameType
 
 from server.jobs.job import Timing
 from server.jobs.runner import Runner
-from server.site.background.jobs import ScalePictures
+from server.site.background.jobs import ResizeImages
 from server.site.site import Site
 from tests.api.test_upload import picture
 from tests.sites import collection, load, write
@@ -24,7 +24,7 @@ def test_pictures_that_cant_be_scaled_now_are_looked_at_with_pauses(tmp_path: Pa
             looks.append(time.monotonic())
 
     threading.setprofile(hook)
-    runner = Runner([ScalePictures(site, replace(Timing(), scale_s=0.1))])
+    runner = Runner([ResizeImages(site, replace(Timing(), scale_s=0.1))])
     try:
         runner.start()
         threading.setprofile(None)  # type: ignore[arg-type]  # The stub lacks None.

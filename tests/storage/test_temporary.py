@@ -9,7 +9,7 @@ import pytest
 
 from server.jobs.job import Clock, JobContext, Timing
 from server.paths import STATE_FOLDER, incoming_folder, state_folder
-from server.site.background.jobs import SweepState
+from server.site.background.jobs import DeleteStaleFiles
 from server.storage.durable import replace_private
 from server.storage.temporary import (
     ABANDONED_AGE_S,
@@ -92,5 +92,5 @@ def test_the_background_job_cleans_up(make_api: MakeApi) -> None:
     left.mkdir()
     age(left)
     context = JobContext(Clock(), threading.Event(), lambda: None, is_woken=False)
-    SweepState(api.site, Timing()).run(context)
+    DeleteStaleFiles(api.site, Timing()).run(context)
     assert not left.exists()

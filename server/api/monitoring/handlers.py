@@ -11,7 +11,7 @@ from flask import Response, request
 from server.api.identities import Identities
 from server.api.lazy import Lazy
 from server.api.monitoring.condition import condition
-from server.api.monitoring.request_counts import Watched
+from server.api.monitoring.request_counts import MonitoredParts
 from server.api.request import actor_of, answer, parameters, require_permission
 from server.api.routes.handlers import Handlers
 from server.errors import ApiError, ValidationError
@@ -25,13 +25,15 @@ if TYPE_CHECKING:
     from server.api.monitoring.metrics import Metrics
 
 
-def bind(handles: Handlers, site: Site, identities: Identities, watched: Watched, bucket: SiteBucket) -> None:
+def bind(
+    handles: Handlers, site: Site, identities: Identities, monitored: MonitoredParts, bucket: SiteBucket
+) -> None:
     """Register the handlers."""
-    look = partial(condition, site, identities, watched.recorder, bucket)
+    look = partial(condition, site, identities, monitored.recorder, bucket)
 
     def make() -> "Metrics":
         module = import_module("server.api.monitoring.metrics")  # a lazy import (docs/packages.py)
-        return cast("Metrics", module.Metrics(site, watched, look))
+        return cast("Metrics", module.Metrics(site, monitored, look))
 
     metrics = Lazy(make)
 

@@ -11,7 +11,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from server.api.monitoring.condition import AWAY_STATUS, READY_STATUS, Condition, problems_of, versions_of
-from server.api.monitoring.request_counts import BUCKET_BOUNDS_S, RequestCounts, Watched
+from server.api.monitoring.request_counts import BUCKET_BOUNDS_S, MonitoredParts, RequestCounts
 from server.jobs.table import JobTable
 from server.site.site import Site
 
@@ -21,9 +21,9 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 class Metrics(Collector):
     """Prometheus collector for a server's metrics."""
 
-    def __init__(self, site: Site, watched: Watched, condition: Callable[[], Condition]) -> None:
+    def __init__(self, site: Site, monitored: MonitoredParts, condition: Callable[[], Condition]) -> None:
         self._site, self._condition = site, condition
-        self._counts, self._streams, self._jobs = watched.counts, watched.streams, watched.jobs
+        self._counts, self._streams, self._jobs = monitored.counts, monitored.streams, monitored.jobs
         self._registry = CollectorRegistry()
         self._registry.register(self)
         self._of_state: tuple[Any, list[Metric]] = (None, [])

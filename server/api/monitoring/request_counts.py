@@ -165,11 +165,11 @@ class Observer:
             request_log.begin("")
 
 
-# --- watched --------------------------------------------------------------------------------------
+# --- monitored parts ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class MonitoredParts:
     """The parts of a server that are monitored. `notices` must be started in each process."""
 
     recorder: Recorder
@@ -181,5 +181,5 @@ class Watched:
     transformations: CountTable = field(default_factory=CountTable)
 
     @classmethod
-    def alone(cls, root: Path, accounts: str) -> "Watched":
+    def for_single_process(cls, root: Path, accounts: str) -> "MonitoredParts":
         return cls(Recorder(root, accounts_url=accounts))

@@ -19,7 +19,7 @@ from server.api.operations.json_schema import (
     shared_parameters,
 )
 from server.api.operations.operation import Area, Docs, Operation, Tag
-from server.api.operations.people import part_of
+from server.api.operations.people import paging_parameters
 from server.api.operations.permission import anyone, may
 from server.config.transformation import DESCRIPTIONS
 from server.write.uploads.file_info import INFO_READERS, NEW_FILE_READERS
@@ -135,7 +135,7 @@ UPLOAD = Area(
             Docs(
                 "List all files of the media library",
                 {200: answer("The files.", _FILES)},
-                [*_QUERIED, *part_of("files")],
+                [*_QUERIED, *paging_parameters("files")],
             ),
         ),
         Operation(

@@ -63,11 +63,11 @@ _EXAMPLES = {
 }
 
 
-def part_of(items: str) -> list[JsonSchema]:
-    """Return the `start` and `limit` parameters for lists that are returned as plain JSON arrays."""
+def paging_parameters(item_name: str) -> list[JsonSchema]:
+    """Return the `start` and `limit` parameters of lists that are returned as plain JSON arrays."""
     return [
-        in_query("start", NINE_DIGITS, f"Number of {items} to skip."),
-        in_query("limit", {**NINE_DIGITS, "minimum": -1}, f"Maximum number of {items}; -1 for all."),
+        in_query("start", NINE_DIGITS, f"Number of {item_name} to skip."),
+        in_query("limit", {**NINE_DIGITS, "minimum": -1}, f"Maximum number of {item_name}; -1 for all."),
     ]
 
 
@@ -255,7 +255,7 @@ USERS_AND_ROLES = Area(
             Docs(
                 "List users",
                 {200: answer("The users.", list_of(ref(USER)))},
-                [*_SHOWING, *_FILTERS, *shared_parameters(f"{USER}.sort"), *part_of("users")],
+                [*_SHOWING, *_FILTERS, *shared_parameters(f"{USER}.sort"), *paging_parameters("users")],
             ),
         ),
         Operation(

@@ -34,7 +34,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
     outbox = mail.Outbox()
 
     def count_mail(email: str) -> None:
-        count(identities.directory().mails, attempt_by(request, email))
+        count(identities.directory().email_limiter, attempt_by(request, email))
 
     @handles("login")
     def login() -> Response:
@@ -67,7 +67,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
         if user is None:
             raise ApplicationError("You must be authenticated to reset your password")
         form = read_form(read_body(request), CHANGE)
-        attempts, attempt = identities.directory().attempts, attempt_at(request, user, user.email)
+        attempts, attempt = identities.directory().login_limiter, attempt_at(request, user, user.email)
         taken = count(attempts, attempt)
         if identities.users.with_password(user.email, form["currentPassword"]) is None:
             raise ValidationError("The provided current password is invalid")
@@ -97,7 +97,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
         # The code was sent to the email address, so using the code also confirms the address.
         user = identities.users.update(user.id, {"password": form["password"], "confirmed": True}) or user
         for identifier in (user.username, user.email):
-            identities.directory().attempts.succeeded(attempt_at(request, user, identifier))
+            identities.directory().login_limiter.succeeded(attempt_at(request, user, identifier))
         refuse_unready(user, state_of(request).settings)
         return login_answer(request, user)
 

@@ -53,7 +53,7 @@ def prove_password(request: Request, body: object) -> User:
     """
     form = read_form(body, LOGIN)
     identities = identities_of(request)
-    attempts, attempt = identities.directory().attempts, attempt_by(request, form["identifier"])
+    attempts, attempt = identities.directory().login_limiter, attempt_by(request, form["identifier"])
     device = device_of(body)
     if len(device) >= MIN_DEVICE_CHARS:
         attempt = replace(attempt, device=device)

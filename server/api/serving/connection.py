@@ -26,7 +26,7 @@ from server.api.serving.heads import (
     has_body,
     with_escaped_target,
 )
-from server.api.serving.sockets import unsent_bytes
+from server.api.serving.sockets import unacknowledged_bytes_of
 from server.errors import ApiError, BadRequestError, ClientGone
 
 HEAD_TIMEOUT_S = 30.0  # Maximum time for a request's head, and between two requests.
@@ -97,7 +97,7 @@ class Connection(asyncio.BufferedProtocol):
         # Status for a rejected head, or 0. Sent after the responses to earlier requests.
         self._refusal = 0
         self._lingers = False
-        self._unsent, self._stalled_since = 0, 0.0
+        self._unacknowledged_bytes, self._stalled_since = 0, 0.0
         self._drained: asyncio.Future[None] | None = None  # set while the write buffer is full
 
     # --- called by asyncio ---------------------------------------------------------------------
@@ -209,9 +209,9 @@ class Connection(asyncio.BufferedProtocol):
     # --- called by the server and by exchanges -----------------------------------------------------
 
     @property
-    def unsent(self) -> int:
+    def unacknowledged_bytes(self) -> int:
         """Return the number of sent or queued bytes that the client has not acknowledged."""
-        return self._transport.get_write_buffer_size() + unsent_bytes(
+        return self._transport.get_write_buffer_size() + unacknowledged_bytes_of(
             self._transport.get_extra_info("socket")
         )
 
@@ -269,8 +269,8 @@ class Connection(asyncio.BufferedProtocol):
     def check(self, now: float) -> None:
         """Close the connection if the client has neither sent nor read anything for too long."""
         if self._transport.get_write_buffer_size():
-            if (unsent := self.unsent) != self._unsent:
-                self._unsent, self._stalled_since = unsent, now
+            if (unacknowledged := self.unacknowledged_bytes) != self._unacknowledged_bytes:
+                self._unacknowledged_bytes, self._stalled_since = unacknowledged, now
             elif now - self._stalled_since > STALL_TIMEOUT_S:
                 self.give_up()
         elif self._lingers:

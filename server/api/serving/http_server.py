@@ -75,14 +75,14 @@ class Connections:
     def __len__(self) -> int:
         return len(self._open)
 
-    def unsent(self, clients: Collection[str]) -> dict[str, int]:
+    def unacknowledged_bytes(self, clients: Collection[str]) -> dict[str, int]:
         """Return the number of bytes that each connected client has not acknowledged. Thread-safe."""
         found = {}
         for client in clients:
             one = self._open.get(client)
             with suppress(OSError, ValueError):  # The connection may be closing.
                 if one is not None:
-                    found[client] = one.unsent
+                    found[client] = one.unacknowledged_bytes
         return found
 
     def close_idle(self) -> None:

@@ -11,14 +11,14 @@ from importlib import import_module
 from typing import cast
 
 from server.api.limiting.count_table import CountTable
-from server.api.monitoring.request_counts import Watched
+from server.api.monitoring.request_counts import MonitoredParts
 from server.database.notices import COMMITS
 from server.events.recorder_job import RecordEvents
 from server.jobs.job import DeferredJob, Job
 from server.jobs.runner import Runner
 from server.service.opening import OpenSite
 from server.site.background.checking import CheckChanges
-from server.site.background.jobs import CommitWrites, ScalePictures, SweepState
+from server.site.background.jobs import CommitWrites, DeleteStaleFiles, ResizeImages
 from server.site.change import Report
 from server.site.change_log import ChangeLog
 from server.site.watch import Watcher
@@ -51,19 +51,23 @@ class Leader:
 
 
 def jobs_of(
-    opened: OpenSite, watched: Watched, limited: CountTable, report: Report, tell: Callable[[str], None]
+    opened: OpenSite,
+    monitored: MonitoredParts,
+    limited: CountTable,
+    report: Report,
+    tell: Callable[[str], None],
 ) -> Iterator[Job]:
     """Yield a site's background jobs. `tell` receives messages about the search index."""
     site, past, timing = opened.site, opened.past, opened.timing
     settings = site.state.settings
     yield Watcher(site, timing, report)
-    yield ScalePictures(site, timing)
-    yield SweepState(site, timing)
+    yield ResizeImages(site, timing)
+    yield DeleteStaleFiles(site, timing)
     yield CheckChanges(site, report, timing)
     yield CommitWrites(site, timing)
-    yield RecordEvents(site, watched.recorder, timing, watched.notices)
+    yield RecordEvents(site, monitored.recorder, timing, monitored.notices)
     if not past.pinned:  # A server for a past commit must not deliver, fetch or push.
-        yield from _outward(opened, watched)
+        yield from _outward(opened, monitored)
     if settings.api.rate_limit:
         sharing = import_module("server.api.limiting.sharing")
         if sharing.is_shared(settings):
@@ -72,7 +76,7 @@ def jobs_of(
         yield import_module("server.search.sync").Sync(site, timing, tell)
 
 
-def _outward(opened: OpenSite, watched: Watched) -> Iterator[Job]:
+def _outward(opened: OpenSite, monitored: MonitoredParts) -> Iterator[Job]:
     """Yield the jobs that connect to other servers. Each job waits until the settings require it."""
     site, past, timing = opened.site, opened.past, opened.timing
 
@@ -84,7 +88,7 @@ def _outward(opened: OpenSite, watched: Watched) -> Iterator[Job]:
 
     def push() -> Job:
         module = import_module("server.history.remote.push_after_serving")
-        return cast(Job, module.PushCommits(past, timing, partial(watched.notices.notify, COMMITS)))
+        return cast(Job, module.PushCommits(past, timing, partial(monitored.notices.notify, COMMITS)))
 
     yield DeferredJob("deliver", lambda: bool(site.state.settings.webhooks), deliver, timing.setting_s)
     yield DeferredJob(

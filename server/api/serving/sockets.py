@@ -14,7 +14,7 @@ _INT = struct.Struct("=i")
 _BACKOFF_S = 0.2  # Pause after file descriptors or memory have run out.
 
 
-def unsent_bytes(connection: Any) -> int:
+def unacknowledged_bytes_of(connection: Any) -> int:
     """Return how many sent bytes the client has not acknowledged. Raises OSError if the socket is closed."""
     if sys.platform == "darwin":
         return int(connection.getsockopt(socket.SOL_SOCKET, _SO_NWRITE))

@@ -85,7 +85,7 @@ def require_valid(before: PastState, after: PastState, migrated_paths: Container
 
 def _schema_faults(before: PastState, after: PastState, changed: set[Key]) -> Iterator[Fault]:
     """Yield the faults that a changed schema causes in documents that are not in `changed`."""
-    if before.configuration.shape == after.configuration.shape:
+    if before.configuration.parse_key == after.configuration.parse_key:
         return
     old_claims = before.state.snapshot.claims
     for key, documents in after.state.snapshot.claims.items():

@@ -198,9 +198,9 @@ class _Replay:
     files: CommittedFiles | None = None
 
     def run(self, enums: Mapping[str, tuple[str, ...]], base_losses: Set[_Loss]) -> None:
-        """Apply the migrations of both sides, in order. Skips migrations that run code.
+        """Apply the migrations of both sides in order, except those that run code.
 
-        Raises ConflictError if a migration that is missing on this side would lose values that are not in
+        Raises ConflictError if a migration that only the other side has would discard values not listed in
         `base_losses`.
         """
         root, state = self.past.site.root, self.past.at(self.commit)

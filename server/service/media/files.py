@@ -83,7 +83,7 @@ class MediaFiles:
             raise NotFoundError()
         file_object = _open(root, file)
         modified_at = os.fstat(file_object.fileno()).st_mtime
-        modified = self.site.git.committed.modified(media[described_key].path, modified_at)
+        modified = self.site.git.committed.last_change(media[described_key].path, modified_at)
         return MediaFile(file_object, file.name, mime_type(key), modified=modified)
 
     def _past(self, snapshot: Snapshot, key: str, commit: str) -> MediaFile | None:

@@ -104,7 +104,7 @@ def _items_of_type(feed: Feed, type_: Type, site: PublicSite) -> Iterator[Item]:
         located = {**params, "locale": locale} if type_.localized else params
         query = reader.query(qs.parse(query_string(located)), many=True)
         view = reader.view(query)
-        render = Renderer(view).of(query.selection)
+        render = Renderer(view).renderer_for(query.selection)
         for document in _with_addresses(
             site, find(view, query._replace(page=Page(0, 10**9, 1))).documents, feed
         ):

@@ -103,7 +103,7 @@ def _documents(site: _Public, type_: Type, most: int) -> tuple[Iterator[Mapping[
         found = Listing([single] if single else [], 1 if single else 0)
     else:
         found = find(view, query._replace(page=Page(0, most, 1)))
-    render = Renderer(view).of(query.selection)
+    render = Renderer(view).renderer_for(query.selection)
     return (json.loads(render(document)) for document in found.documents), found.total
 
 

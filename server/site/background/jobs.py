@@ -42,7 +42,7 @@ class CommitWrites(Job):
         return self.first_pause_s
 
 
-class SweepState(Job):
+class DeleteStaleFiles(Job):
     """Job that deletes unused image variants, expired sessions and abandoned temporary files from
     `.bifolio/`.
     """
@@ -62,7 +62,7 @@ class SweepState(Job):
         return self._pause_s
 
 
-class ScalePictures(Job):
+class ResizeImages(Job):
     """Job that creates missing resized variants of images."""
 
     name = "scale"

@@ -17,7 +17,7 @@ from server.index.dangling import MEDIA, Key
 from server.index.snapshot import Snapshot
 from server.paths import UPLOADS, cache_folder
 from server.schema.model import UPLOAD, Type
-from server.schema.spelling import KnownWords
+from server.schema.spelling import SpellingCorrector
 from server.site.check.page_addresses import PageAddresses
 from server.site.check.readings import ProseCache
 from server.storage.files import walk
@@ -104,11 +104,11 @@ class Audit:
         return find_renames(changes, self.layout)
 
     @cached_property
-    def names(self) -> Mapping[str, KnownWords]:
-        """Document ids and media file keys, by the uid of their content type."""
+    def known_ids(self) -> Mapping[str, SpellingCorrector]:
+        """Known document ids and media file keys, by content type uid."""
         tables = self.snapshot.tables.items()
-        ids = {uid: KnownWords(key[0] for key in table.versions) for uid, table in tables}
-        return {**ids, MEDIA: KnownWords(self.snapshot.media)}
+        ids = {uid: SpellingCorrector(key[0] for key in table.versions) for uid, table in tables}
+        return {**ids, MEDIA: SpellingCorrector(self.snapshot.media)}
 
     @property
     def types(self) -> tuple[Type, ...]:

@@ -332,7 +332,7 @@ def _renamed_target(audit: Audit, name: str, key: Key) -> _Target | None:
 
 
 def _suggested_target(audit: Audit, key: Key) -> _Target | None:
-    new = audit.names[key[0]].correct(key[1])
+    new = audit.known_ids[key[0]].correct(key[1])
     return _Target(new) if new else None
 
 

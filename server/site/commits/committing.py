@@ -47,7 +47,7 @@ from server.storage.git.index import (
 from server.storage.git.refs import checked_out, find_commit, head_commit, is_ancestor
 from server.storage.git.repository import Repository, Tree, repository_of
 from server.storage.git.tree import changed_files
-from server.storage.git.trouble import Concern, trouble_log
+from server.storage.git.trouble import AffectedTask, trouble_log
 from server.storage.git.written import OthersCommits, committed_by_others, is_on_disk, is_replaced_on_disk
 from server.storage.intent import Write
 
@@ -100,7 +100,7 @@ class Committer:
 
     @contextmanager
     def queued_for_commit(self, writes: list[Write], authorship: Authorship, result: Any) -> Iterator[str]:
-        """Context manager around a write that adds the write to the commit queue.
+        """Context manager that wraps a write and adds it to the commit queue.
 
         Yields the ID of the write in the queue, or "" if it won't be committed. The caller must hold the
         write lock. Raises StorageError if the write can't be queued.
@@ -108,10 +108,10 @@ class Committer:
         contents = self._replica.contents
         merge = authorship.prepared_merge(result) if authorship.prepared_merge else None
         is_needed = merge is not None or self._delay is not None
-        if not is_needed or contents.git.place is None:
+        if not is_needed or contents.git.git_folder_id is None:
             if is_needed:
                 self._trouble.tell(
-                    Concern.REPOSITORY, "the site is not in a git repository", "writes are not committed"
+                    AffectedTask.REPOSITORY, "the site is not in a git repository", "writes are not committed"
                 )
             yield ""
             return
@@ -356,7 +356,7 @@ class Committer:
                 self.queue.drop(name)
             return False
         if not self.queue.waiting:
-            self._trouble.end(Concern.COMMITS, Concern.CHANGED, Concern.REPOSITORY)
+            self._trouble.end(AffectedTask.COMMITS, AffectedTask.CHANGED, AffectedTask.REPOSITORY)
         return True
 
     def _commit(self, repository: Repository, group: Group, *, by_git: bool) -> None:
@@ -549,16 +549,20 @@ class Committer:
         reason = str(error)
         if isinstance(error, OSError):
             reason = f"{error.filename or 'a file'} can't be written: {error.strerror}"
-        self._trouble.tell(Concern.COMMITS, reason, "commits are waiting")
+        self._trouble.tell(AffectedTask.COMMITS, reason, "commits are waiting")
 
     def _log_places(self, group: Group) -> None:
         if checked_out(self.root):
-            self._trouble.end(Concern.DETACHED)
+            self._trouble.end(AffectedTask.DETACHED)
         else:
-            self._trouble.tell(Concern.DETACHED, "HEAD is detached, so new commits do not belong to a branch")
+            self._trouble.tell(
+                AffectedTask.DETACHED, "HEAD is detached, so new commits do not belong to a branch"
+            )
         if nested := next((path for path in group.files if is_nested(self.root, path)), None):
             self._trouble.tell(
-                Concern.SUBMODULES, f"{nested} is in a different repository", "writes to it are not committed"
+                AffectedTask.SUBMODULES,
+                f"{nested} is in a different repository",
+                "writes to it are not committed",
             )
 
     def _log_lost_writes(

@@ -11,7 +11,7 @@ from server.storage.files import file_mark_of
 from server.storage.git.command import git, git_or_fail
 from server.storage.git.full_disk import storage_errors
 from server.storage.git.refs import BRANCH_PREFIX, COMMIT_ID, MAX_NAME_CHARS, branch_commit, is_git_word
-from server.storage.git.repository import is_old, location, place_mark
+from server.storage.git.repository import git_folder_id_of, is_old, location
 
 _REF_FIELDS = ("refname", "objectname", "authorname", "authoremail:trim", "authordate:unix", "worktreepath")
 # git holds the lock of a branch for milliseconds, unless a hook runs.
@@ -37,7 +37,7 @@ class Branch:
 
 def branches(root: Path) -> list[Branch]:
     """Return all local branches, sorted by name. Raises GitError."""
-    if place_mark(root) is None:
+    if git_folder_id_of(root) is None:
         return []
     try:
         return _read_branches(root, BRANCH_PREFIX)
@@ -65,7 +65,7 @@ def _read_branches(root: Path, *patterns: str) -> list[Branch]:
 
 def merged_branches(root: Path) -> frozenset[str]:
     """Return the names of the local branches that are merged into the checked-out one. Raises GitError."""
-    if place_mark(root) is None:
+    if git_folder_id_of(root) is None:
         return frozenset()
     merged = ("for-each-ref", "--merged=HEAD", "--format=%(refname)")
     try:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from server.errors import CommitError, GitError, GitSlowError
-from server.storage.git.trouble import DISK_FULL, Concern, trouble_log
+from server.storage.git.trouble import DISK_FULL, AffectedTask, trouble_log
 
 log = logging.getLogger("bifolio")
 
@@ -343,4 +343,4 @@ def _log_foreign_owner(root: Path, trust: str) -> None:
         "the repository belongs to another user, so git does not read it; "
         f"timestamps come from the file system ({trust}, if you trust it)"
     )
-    trouble_log(root).tell(Concern.REPOSITORY, reason)
+    trouble_log(root).tell(AffectedTask.REPOSITORY, reason)

@@ -43,16 +43,16 @@ def location(root: Path) -> Location | None:
 
     Raises GitError.
     """
-    mark = place_mark(root)
+    git_folder_id = git_folder_id_of(root)
     try:
-        return _location(root, mark) if mark else None
+        return _location(root, git_folder_id) if git_folder_id else None
     except LookupError:
         return None
 
 
 # The cache reduces the time for a page of history from 13 to 6 ms.
 @lru_cache(maxsize=64)
-def _location(root: Path, mark: object) -> Location:
+def _location(root: Path, git_folder_id: object) -> Location:
     output = git(root, "rev-parse", "--absolute-git-dir", "--git-common-dir", "--show-prefix")
     if output is None:
         raise LookupError  # Not cached, so a repository that is created later will be found.
@@ -60,8 +60,8 @@ def _location(root: Path, mark: object) -> Location:
     return Location(Path(folder), root / common, prefix)
 
 
-def place_mark(root: Path) -> object:
-    """Return a cache key for the nearest `.git` at or above the site's folder, or None if there is none."""
+def git_folder_id_of(root: Path) -> object:
+    """Return the identity of the nearest `.git` at or above the site's folder, or None if there is none."""
     for folder in (root, *root.parents):
         try:
             status = os.stat(folder / ".git")

@@ -12,7 +12,7 @@ from server.paths import cache_folder
 from server.storage.durable import replace_file
 from server.storage.git.log import CERTAIN_RENAME_PERCENT, Commit, CommitLog
 from server.storage.git.refs import head_commit
-from server.storage.git.trouble import Concern, trouble_log
+from server.storage.git.trouble import AffectedTask, trouble_log
 from server.storage.git.uncommitted import changed_paths
 
 FILE = "git.json"
@@ -27,23 +27,21 @@ class CommitTimes:
     times: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     changed: frozenset[str] = frozenset()  # files that differ from `commit`
 
-    def timestamps(self, path: str, modified: float) -> tuple[str, str]:
-        """Return (createdAt, updatedAt) for a file. `modified` is the file's mtime, used if the
-        times are unknown.
-        """
+    def timestamps(self, path: str, mtime: float) -> tuple[str, str]:
+        """Return (createdAt, updatedAt) for a file. `mtime` is used if the times are unknown."""
         times = self.times.get(path)
         if times is None:
-            at = from_seconds(modified)
+            at = from_seconds(mtime)
             return at, at
-        return from_seconds(times[0]), from_seconds(modified if path in self.changed else times[1])
+        return from_seconds(times[0]), from_seconds(mtime if path in self.changed else times[1])
 
-    def modified(self, path: str, modified: float) -> float:
+    def last_change(self, path: str, mtime: float) -> float:
         """Return the time of a file's last change, in seconds since 1970.
 
-        `modified` is the file's mtime, used if the last change is not committed.
+        `mtime` is used if the last change is not committed.
         """
         times = self.times.get(path)
-        return modified if times is None or path in self.changed else times[1]
+        return mtime if times is None or path in self.changed else times[1]
 
 
 def read_times(root: Path, folder: Path | None = None, before: CommitTimes | None = None) -> CommitTimes:
@@ -76,15 +74,15 @@ def _changed_paths(root: Path, folder: Path | None, before: CommitTimes | None) 
     except GitError as error:
         tell_changed_unknown(root, error)
         return before.changed if before else frozenset()
-    trouble_log(root).end(Concern.TIMES, Concern.CHANGED, Concern.REPOSITORY)
+    trouble_log(root).end(AffectedTask.TIMES, AffectedTask.CHANGED, AffectedTask.REPOSITORY)
     return changed
 
 
 def tell_changed_unknown(root: Path, error: GitError) -> None:
     """Log that git can't list uncommitted files, unless this has already been logged."""
     # After a timeout, do not use CHANGED, because git would then be called again before the next commit.
-    concern = Concern.TIMES if isinstance(error, GitSlowError) else Concern.CHANGED
-    trouble_log(root).tell(concern, str(error), "git can't list the uncommitted files")
+    task = AffectedTask.TIMES if isinstance(error, GitSlowError) else AffectedTask.CHANGED
+    trouble_log(root).tell(task, str(error), "git can't list the uncommitted files")
 
 
 def with_commits(

@@ -50,8 +50,8 @@ _PATTERNS = [re.compile(pattern) for pattern, _ in _MENDING]
 _BITS = 64
 
 
-class Concern(IntEnum):
-    """Part of the server's work that a git problem prevents or delays."""
+class AffectedTask(IntEnum):
+    """A task of the server that a git problem prevents or delays."""
 
     COMMITS = 0  # Writes can't be committed now, so they remain in the queue.
     TIMES = auto()  # The commit times of files are unknown.
@@ -62,7 +62,7 @@ class Concern(IntEnum):
     SUBMODULES = auto()  # Files in a nested repository are not committed.
 
 
-_NOTES = (Concern.DETACHED, Concern.SUBMODULES)  # git works in spite of these problems.
+_NOTES = (AffectedTask.DETACHED, AffectedTask.SUBMODULES)  # git works in spite of these problems.
 
 
 class TroubleLog:
@@ -70,36 +70,36 @@ class TroubleLog:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self._memory = mmap.mmap(-1, 8 * len(Concern))
+        self._memory = mmap.mmap(-1, 8 * len(AffectedTask))
 
-    def tell(self, concern: Concern, reason: str, consequence: str = "") -> None:
+    def tell(self, task: AffectedTask, reason: str, consequence: str = "") -> None:
         """Log a problem with a hint for fixing it, unless the same cause has already been logged."""
         kind = _kind_of(reason)
-        is_logged = any(self._mask(one) >> kind & 1 for one in Concern)
-        self._set(concern, self._mask(concern) | 1 << kind)
+        is_logged = any(self._mask(one) >> kind & 1 for one in AffectedTask)
+        self._set(task, self._mask(task) | 1 << kind)
         if not is_logged:
             before = f"{consequence}: " if consequence else ""
             mending = f"; {_MENDING[kind][1]}" if kind < len(_MENDING) and _MENDING[kind][1] else ""
             log.warning("%s: %s%s%s", self.root, before, reason, mending)
 
-    def is_concerned(self, concern: Concern) -> bool:
-        return self._mask(concern) != 0
+    def is_affected(self, task: AffectedTask) -> bool:
+        return self._mask(task) != 0
 
-    def end(self, *concerns: Concern) -> None:
+    def end(self, *tasks: AffectedTask) -> None:
         """Mark problems as resolved. If none remain, log that git works again."""
-        ended = [one for one in concerns if self._mask(one)]
+        ended = [one for one in tasks if self._mask(one)]
         for one in ended:
             self._set(one, 0)
-        remaining = any(self._mask(one) for one in Concern if one not in _NOTES)
+        remaining = any(self._mask(one) for one in AffectedTask if one not in _NOTES)
         if not remaining and any(one not in _NOTES for one in ended):
             log.info("%s: git works again", self.root)
 
-    def _mask(self, concern: Concern) -> int:
-        (mask,) = struct.unpack_from("=Q", self._memory, 8 * concern)
+    def _mask(self, task: AffectedTask) -> int:
+        (mask,) = struct.unpack_from("=Q", self._memory, 8 * task)
         return int(mask)
 
-    def _set(self, concern: Concern, mask: int) -> None:
-        struct.pack_into("=Q", self._memory, 8 * concern, mask)
+    def _set(self, task: AffectedTask, mask: int) -> None:
+        struct.pack_into("=Q", self._memory, 8 * task, mask)
 
 
 # Cached so that all callers get the same instance, whose memory is shared between processes.

@@ -84,7 +84,7 @@ class _Head:
 
 
 def orientation(image: Image.Image) -> int:
-    """Return an image's EXIF orientation, or 1 if it is invalid or not stored before the pixels."""
+    """Return an image's EXIF orientation, or 1 if it is invalid or does not precede the pixel data."""
     if image.format == "TIFF":  # Pillow rotates these images itself.
         return 1
     if image.format == "AVIF":  # Its boxes contain the orientation. Pillow would also search the XMP data.

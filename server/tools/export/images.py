@@ -28,8 +28,8 @@ Progress = Callable[[int, int], None]  # (done, total)
 
 
 @dataclass(frozen=True, slots=True)
-class NamedImage:
-    """The custom format `name` of the media file `key`."""
+class CustomFormatImage:
+    """An image in a custom format. `key` identifies the media file; `name` is the name of the format."""
 
     key: str
     name: str
@@ -39,7 +39,7 @@ class NamedImage:
         return f"{UPLOADS_URL}{quote(self.key)}?{PRESET}={self.name}"
 
 
-def with_images(state: State) -> tuple[State, Mapping[str, NamedImage]]:
+def with_images(state: State) -> tuple[State, Mapping[str, CustomFormatImage]]:
     """Replace the URLs of custom formats with file paths.
 
     Return the new state, and the image for each path, which is relative to the uploads folder.
@@ -47,14 +47,14 @@ def with_images(state: State) -> tuple[State, Mapping[str, NamedImage]]:
     formats = custom_formats(state.settings.media)
     if formats is None:
         return state, {}
-    images: dict[str, NamedImage] = {}
+    images: dict[str, CustomFormatImage] = {}
     media, before, after = state.snapshot.media, [], []
     for file in media.values():
         key = media_key(file.path) or ""
         described = dict(formats.add(file).get("formats") or {})
         for name in state.settings.media.formats.keys() & described.keys():
             path = _free_path(key, name, described[name]["ext"], media)
-            images[path] = NamedImage(key, name)
+            images[path] = CustomFormatImage(key, name)
             described[name] = {**described[name], "url": f"{UPLOADS_URL}{quote(path)}"}
         if described:
             before.append(file)
@@ -72,17 +72,17 @@ def _free_path(key: str, name: str, ext: str, media: Mapping[str, Document]) -> 
     return path
 
 
-class NamedImageRenderer:
-    """Renderer of custom formats. It uses the server's cache of images."""
+class CustomFormatRenderer:
+    """Renderer of images in custom formats. It uses the server's image cache."""
 
     def __init__(self, site: Site) -> None:
         files = MediaFiles(site, PastStates(site), SiteBucket(site.root, site.image_cache.folder))
         self._site, self._images = site, Images(files, cores(), DOWNLOAD_TIMEOUT_S)
         self._caller = ClientRequest((), lambda: None)
 
-    def render(self, images: Iterable[NamedImage], progress: Progress) -> set[NamedImage]:
+    def render(self, images: Iterable[CustomFormatImage], progress: Progress) -> set[CustomFormatImage]:
         """Render images, several at the same time. Return those that could be rendered."""
-        requested, rendered = list(images), set[NamedImage]()
+        requested, rendered = list(images), set[CustomFormatImage]()
         with ThreadPoolExecutor(cores()) as executor:
             for done, (image, is_rendered) in enumerate(
                 zip(requested, executor.map(self._try, requested), strict=True), 1
@@ -92,7 +92,7 @@ class NamedImageRenderer:
                 progress(done, len(requested))
         return rendered
 
-    def open(self, image: NamedImage) -> BufferedReader:
+    def open(self, image: CustomFormatImage) -> BufferedReader:
         """Open an image, which is rendered first if necessary. Raises ApiError."""
         found = self._images.find(
             self._site.state.snapshot, "", image.key, {PRESET: image.name}, self._caller
@@ -100,7 +100,7 @@ class NamedImageRenderer:
         assert isinstance(found, MediaFile)
         return cast(BufferedReader, found.file)
 
-    def _try(self, image: NamedImage) -> bool:
+    def _try(self, image: CustomFormatImage) -> bool:
         try:
             self.open(image).close()
         except (ApiError, OSError):

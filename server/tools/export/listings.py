@@ -80,7 +80,7 @@ class ListRequest:
     def responses(self) -> Iterator[Response]:
         """Yield the response for a single type, or one for each page and document of a collection type."""
         renderer = Renderer(self.view, response_format=self.view.settings.api.format)
-        render = renderer.of(self.query.selection)
+        render = renderer.renderer_for(self.query.selection)
         one = {
             key: self.params[key] for key in ("locale", "status", "fields", "populate") if key in self.params
         }

@@ -47,15 +47,14 @@ def publications(site: PublicSite) -> Iterator[Response]:
 
 @dataclass(frozen=True, slots=True)
 class RedirectFiles:
-    """Files with redirects.
+    """Redirect files for static hosts.
 
-    `unsupported` is the number of redirects that a format can't represent. `problems` is the number of
-    invalid aliases.
+    `unsupported_count` is the number of redirects that a format can't represent.
     """
 
     files: tuple[Response, ...] = ()
-    unsupported: int = 0
-    problems: int = 0
+    unsupported_count: int = 0
+    invalid_alias_count: int = 0
 
 
 def redirect_files(state: State, redirects: Redirects) -> RedirectFiles:

@@ -25,7 +25,7 @@ from server.tools.export.contents import (
     with_base_url,
 )
 from server.tools.export.folder import FileCounts, Folder, Manifest, check_target, open_folder
-from server.tools.export.images import NamedImage, NamedImageRenderer, with_images
+from server.tools.export.images import CustomFormatImage, CustomFormatRenderer, with_images
 from server.tools.export.listings import Access
 from server.tools.export.publications import redirect_files
 
@@ -93,7 +93,7 @@ def export(site: Site, target: Path, options: ExportOptions, bar: Bar) -> Export
         named = _write(contents, folder, len(paths), progress)
         uploads = {f"uploads/{inside}": file for inside, file in upload_sources(site, named).items()}
         wanted = {f"uploads/{inside}": images[inside] for inside in named if inside in images}
-        renderer = NamedImageRenderer(site)
+        renderer = CustomFormatRenderer(site)
         rendered = _render_images(renderer, wanted, bar)
         folder.register([*uploads, *rendered])
         folder.remove_obsolete([*paths, *uploads, *rendered])
@@ -111,8 +111,8 @@ def export(site: Site, target: Path, options: ExportOptions, bar: Bar) -> Export
         failed_images,
         unreadable_types,
         counts,
-        redirects.unsupported,
-        redirects.problems,
+        redirects.unsupported_count,
+        redirects.invalid_alias_count,
     )
 
 
@@ -128,8 +128,8 @@ def _write(contents: SiteExport, folder: Folder, count: int, progress: Progress)
 
 
 def _render_images(
-    renderer: NamedImageRenderer, images: Mapping[str, NamedImage], bar: Bar
-) -> Mapping[str, NamedImage]:
+    renderer: CustomFormatRenderer, images: Mapping[str, CustomFormatImage], bar: Bar
+) -> Mapping[str, CustomFormatImage]:
     """Render images, and return those that could be rendered, by path."""
     with bar("Transforming images") as progress:
         rendered = renderer.render(images.values(), progress)

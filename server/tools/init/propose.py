@@ -94,8 +94,8 @@ class ProposedType:
         )
 
     @property
-    def names_files(self) -> bool:
-        """Whether new files are named after values in their documents."""
+    def has_derived_file_names(self) -> bool:
+        """Whether the names of new files are derived from values in their documents."""
         has_uid = any(found.schema["type"] == "uid" for found in self.attributes)
         return self.group.single or self.file_name is not None or has_uid
 
@@ -260,7 +260,7 @@ def table(proposal: Proposal) -> Iterator[list[Part]]:
         yield [("Types without drafts: ", _QUIET), (_listed(public), _PLAIN)]
         yield [("  new documents are public immediately; to use drafts, set options.draftAndPublish", _QUIET)]
         yield []
-    if unnamed := [each.singular for each in proposal.types if not each.names_files]:
+    if unnamed := [each.singular for each in proposal.types if not each.has_derived_file_names]:
         yield [("Types with random names for new files: ", _QUIET), (_listed(unnamed), _PLAIN)]
         yield [("  to choose the names, add a uid attribute or set options.fileName", _QUIET)]
         yield []

@@ -115,7 +115,7 @@ def _refuse_used_ids(request: Upload, context: Context) -> None:
 def change_file(request: FileChange, context: Context) -> str:
     """Change a media file's description and, if given, its content. Return the file's path.
 
-    Raises PreconditionError if a previous value has changed.
+    Raises PreconditionError if the file's current values differ from the previous values in the request.
     """
     locale = context.settings.locales.default
     file = find_file(context.snapshot, locale, request.key, NO_FILE_TO_CHANGE_MESSAGE)

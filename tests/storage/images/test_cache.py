@@ -11,7 +11,7 @@ import pytest
 from server.auth.owner import is_session, make_key, spend_key
 from server.jobs.job import Clock, JobContext, Timing
 from server.paths import studio_folder
-from server.site.background.jobs import SweepState
+from server.site.background.jobs import DeleteStaleFiles
 from server.storage.images.cache import ImageCache, read_picture
 from server.storage.images.variants import cached_variants_and_placeholder
 from server.storage.write_lock import WriteLock
@@ -57,7 +57,7 @@ def test_formats_that_no_file_has_are_removed_after_a_while(api: Api) -> None:
     (folder / "tmpkilled").mkdir()
     for key in keys[:2]:
         age(folder / key, 31)
-    sweep = SweepState(api.site, Timing())
+    sweep = DeleteStaleFiles(api.site, Timing())
     with WriteLock(folder / "lock", folder).held():
         assert sweep.run(CONTEXT) > 0  # as if another process were scaling a picture
         assert (folder / keys[1]).is_dir()
@@ -92,7 +92,7 @@ def test_sessions_that_have_ended_are_removed(api: Api) -> None:
     old_key = make_key(api.root)
     for path in folder.glob("*.key"):
         age(path, 0.1)
-    SweepState(api.site, Timing()).run(CONTEXT)
+    DeleteStaleFiles(api.site, Timing()).run(CONTEXT)
     assert len(list(folder.iterdir())) == 1
     assert is_session(api.root, sessions[2], 30 * 86_400.0)
     assert spend_key(api.root, old_key) is None

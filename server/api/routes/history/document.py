@@ -61,7 +61,7 @@ def shown_differences(found: Mapping[str, Difference]) -> dict[str, Any]:
 
 def _diff(histories: Histories, one: DocumentHistory) -> Response:
     """Respond with a document's changes between two commits, or between a commit and the current files."""
-    one.of_one_file()
+    one.select_versions()
     names = {name: one.params.get(name) for name in ("from", "fromStatus", "to")}
     if any(name is not None and not isinstance(name, str) for name in names.values()):
         raise ValidationError(

@@ -10,19 +10,19 @@ from server.site.check.page_addresses import addresses_of_page
 
 
 @dataclass(frozen=True, slots=True)
-class FormerLinks:
-    """A page's former and current address, and the number of links to the former address.
+class OutdatedLinks:
+    """Links to the former address of a page that has moved.
 
-    `files` is the number of files that contain these links.
+    `link_count` is the number of these links. `file_count` is the number of files that contain them.
     """
 
     address: str
     current_address: str
-    count: int
-    files: int
+    link_count: int
+    file_count: int
 
 
-def find_former_links(audit: Audit, new_paths: Mapping[str, str]) -> list[FormerLinks]:
+def find_outdated_links(audit: Audit, new_paths: Mapping[str, str]) -> list[OutdatedLinks]:
     """Return the links to page addresses that change when document files are renamed.
 
     `new_paths` maps old paths to new paths. `audit` is the state before the rename.
@@ -46,5 +46,5 @@ def find_former_links(audit: Audit, new_paths: Mapping[str, str]) -> list[Former
                 if change:
                     found[change][document.path] += 1
     return [
-        FormerLinks(*change, files.total(), len(files)) for change, files in sorted(found.items()) if files
+        OutdatedLinks(*change, files.total(), len(files)) for change, files in sorted(found.items()) if files
     ]
