@@ -108,8 +108,9 @@ HSTS = ("Strict-Transport-Security", "max-age=31536000")
 # Longer query strings are parsed on a thread, because 300 filters (13,000 characters) take 17 ms to parse.
 MAX_LOOP_QUERY_CHARS = 2000
 READ_ONLY_MESSAGE = "The site is read-only, because it is served as it was at commit {}"
-# Matches the beginning of the parameter `at` in a raw query string, percent-encoded or not.
-AT_PARAMETER = re.compile(r"(?:^|&)(?:a|%61)(?:t|%74)(?:=|\[|%5B)", re.IGNORECASE)
+# Matches each spelling of the parameter `at` in a raw query string: percent-encoded, in brackets or without a
+# value. It also matches a few other names, such as `at]`.
+AT_PARAMETER = re.compile(r"(?:^|&)(?:\[|%5B)?(?:a|%61)(?:t|%74)(?:[=&\[\]]|%5B|%5D|$)", re.IGNORECASE)
 READ_VARY = ("Authorization", "Accept", FORMAT, SOURCE_MAPS)
 COOKIE_VARY = ("Vary", "Cookie, Bifolio-Studio")
 
@@ -306,13 +307,13 @@ class Entrance:
         if COMMIT in environ:  # `at` was resolved before the request moved to this thread.
             return self.past.state_for_request(environ[COMMIT].id, state.settings)
         area, params = area_of(environ["PATH_INFO"]), parse_query(environ["QUERY_STRING"])
-        name = params.get("at")
-        if name is None or not area.takes_at:
+        if "at" not in params or not area.takes_at:
             return self._held(environ, state)
         if environ["REQUEST_METHOD"] not in READ_METHODS:
             raise ValidationError(
                 'The "at" parameter can only be used in reads, because a past state can\'t be changed'
             )
+        name = params["at"]
         if not isinstance(name, str):
             raise ValidationError('"at" must be a single commit, tag, branch or time')
         if IN_PLACE in environ and not self.past.is_kept(name):
@@ -325,7 +326,8 @@ class Entrance:
         uses_current_settings = (
             area.uses_current_settings or not area.varies_by_commit or past.schema.has_user_relations
         )
-        asked = (part for part in environ["QUERY_STRING"].split("&") if not AT_PARAMETER.match(part))
+        parts = environ["QUERY_STRING"].split("&")
+        asked = (part for part in parts if not (AT_PARAMETER.match(part) and "at" in parse_query(part)))
         environ["QUERY_STRING"] = "&".join(asked)
         # Transformations depend on the current settings, so their responses can change.
         may_transform = area is FILES and bool(environ["QUERY_STRING"])

@@ -9,8 +9,16 @@ from typing import Any
 
 from flask import Request, Response, g, request
 
-from server.api.environ import OF_AGENT, STATE, parse_query, wsgi_text
-from server.api.request import actor_of, answer, answer_within, caller_of, operation_of, tell_commit
+from server.api.environ import OF_AGENT, STATE, wsgi_text
+from server.api.request import (
+    actor_of,
+    answer,
+    answer_within,
+    caller_of,
+    operation_of,
+    parameters,
+    tell_commit,
+)
 from server.config.mcp import WriteMode
 from server.documents.timestamps import from_seconds
 from server.errors import CHECKED_OUT, CheckedOutError, ForbiddenError, UnauthorizedError, ValidationError
@@ -43,26 +51,21 @@ def open_branch(writes: Writes) -> None:
 
     Raises ForbiddenError or ValidationError.
     """
-    environ = request.environ
-    if request.method not in WRITE_METHODS or "branch" not in environ.get("QUERY_STRING", ""):
-        return
-    if request.routing_exception:
+    environ, params = request.environ, _parameters_of_write()
+    if "branch" not in params:
         return
     if not operation_of(request).branch:
-        if "branch" in request.args:
-            raise ValidationError('The "branch" parameter can only be used in requests that write content')
-        return
-    name = parse_query(environ["QUERY_STRING"]).get("branch")
-    if name is not None:
-        caller = writes.on_branch(caller_of(request), name)
-        settings = caller.state.settings
-        if caller.branch is None and OF_AGENT in environ and settings.mcp.write is not WriteMode.DIRECT:
-            # Somebody has checked the branch out since the tool chose it.
-            raise CheckedOutError(
-                f"The branch \"{name}\" is checked out in the site's folder now, so agents can't write to it",
-                {CHECKED_OUT: name},
-            )
-        environ[STATE], g.branch = caller.state, caller.branch
+        raise ValidationError('The "branch" parameter can only be used in requests that write content')
+    name = params["branch"]
+    caller = writes.on_branch(caller_of(request), name)
+    settings = caller.state.settings
+    if caller.branch is None and OF_AGENT in environ and settings.mcp.write is not WriteMode.DIRECT:
+        # Somebody has checked the branch out since the tool chose it.
+        raise CheckedOutError(
+            f"The branch \"{name}\" is checked out in the site's folder now, so agents can't write to it",
+            {CHECKED_OUT: name},
+        )
+    environ[STATE], g.branch = caller.state, caller.branch
 
 
 def keep_to_branches() -> None:
@@ -83,11 +86,8 @@ def keep_to_branches() -> None:
 
 def open_dry_run() -> None:
     """Raise ValidationError if the `dryRun` parameter is misspelled, invalid or not supported."""
-    query = request.environ.get("QUERY_STRING", "")
-    if request.method not in WRITE_METHODS or "dry" not in query.lower() or request.routing_exception:
-        return
     # Other misspelled parameters are ignored, but ignoring a misspelled `dryRun` would change data.
-    for name, value in parse_query(query).items():
+    for name, value in _parameters_of_write().items():
         if not is_like_dry_run(name):
             continue
         if name != DRY_RUN or value not in ("true", "false"):
@@ -101,8 +101,14 @@ def is_like_dry_run(name: str) -> bool:
 
 
 def is_dry_run() -> bool:
-    query = request.environ.get("QUERY_STRING", "")
-    return DRY_RUN in query and parse_query(query).get(DRY_RUN) == "true"
+    return parameters(request).get(DRY_RUN) == "true"
+
+
+def _parameters_of_write() -> dict[str, object]:
+    """Return the query parameters, or {} if the request does not write. Raises ValidationError."""
+    # The names are compared after parsing, because they can be percent-encoded or in brackets.
+    is_write = request.method in WRITE_METHODS and not request.routing_exception
+    return parameters(request) if is_write else {}
 
 
 def message_of(request: Request, otherwise: str = "") -> str:
