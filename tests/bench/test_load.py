@@ -44,3 +44,10 @@ def slow() -> Iterator[Serving]:
 
 def test_a_run_without_any_response_is_repeated(slow: Serving) -> None:
     assert run(slow, Requests(["/"]), 1).rate > 0
+
+
+def test_a_run_whose_time_is_over_before_the_first_request_sends_one(
+    slow: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")  # so wrk is not found
+    assert run(slow, Requests(["/"]), 0).rate > 0
