@@ -19,6 +19,7 @@ from tests.studio.browser_loading import define_large
 from tests.studio.conftest import CHROMIUM, OPTIONS, Page, Studio, signed_in_at
 
 TIMES = scaled(9, 2)
+ARTICLES = scaled(MANY, 200)
 FILES = scaled(10_000, 100)  # in the media library
 PAGE_FILES = 60  # on a page of the media library
 SETTLES_MS = 300
@@ -42,7 +43,7 @@ async ([link, shown, count, later]) => {
 ROWS = "[aria-label=Articles][aria-busy=false] tbody tr"
 MEDIA = ".media-files[aria-busy=false] .media-tile"
 OPENING = {  # by name: start page, link to click, and element to wait for
-    f"a list of {MANY:,}, by its link": ("", "Articles", ROWS, 1, ""),
+    f"a list of {ARTICLES:,}, by its link": ("", "Articles", ROWS, 1, ""),
     f"the media library of {FILES:,} files": ("", "Media", MEDIA, PAGE_FILES, ""),
     "a form of 60 fields, from its list": ("large", "one", ".form-field", 60, ""),
     "one with 20 editors, from its list": ("edited", "one", ".form-field", 60, ".cm-content"),
@@ -136,7 +137,7 @@ def _site(folder: Path) -> Iterator[Studio]:
     types with 60 attributes.
     """
     studio = Studio(folder)
-    add_articles(studio)
+    add_articles(studio, ARTICLES)
     define_large(studio)
     define_edited(studio)
     add_files(studio)

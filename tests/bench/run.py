@@ -14,7 +14,9 @@ from tests.signals import restore_in_children
 
 SHARE = "0.005"
 AT_ONCE = 2  # The benchmarks mostly wait for servers to start.
-COMMANDS = {kind: ["bench", kind] for kind in CHOICES}
+# The kind `bifolio` runs these benchmarks too, with the same functions.
+INCLUDED = ("history", "lsp", "publishing")
+COMMANDS = {kind: ["bench", kind] for kind in CHOICES if kind not in INCLUDED}
 RECORDED = "--site rules --documents 2 --reads 80 --writes 40 --replay tests/bench/strapi-rules.json"
 COMMANDS["differential"] = ["bench.differential", *RECORDED.split()]
 COMMANDS["peers"] = ["bench.peer", "--stand-in", "--json", "build/test-bench-peers.json"]

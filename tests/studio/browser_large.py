@@ -19,9 +19,9 @@ EDITED |= {f"text{number}": {"type": "richtext"} for number in range(12)}
 EDITED |= {f"line{number}": {"type": "string"} for number in range(40)}
 
 
-def add_articles(studio: Studio) -> None:
+def add_articles(studio: Studio, count: int = MANY) -> None:
     """Add many articles to a site whose server has not been started yet. One article in ten is a draft."""
-    for number in range(MANY):
+    for number in range(count):
         values = f"title: Sounding {number}\nslug: sounding-{number}\nauthor: nell-trevanion"
         name = f"{number}.draft.md" if number % 10 == 0 else f"{number}.md"
         (studio.root / "content/articles" / name).write_text(f"---\n{values}\n---\nBy the lead.\n")
