@@ -118,6 +118,22 @@ def test_each_file_has_a_description(api: Api) -> None:
     assert upload(api, two[0], fileInfo=infos).status == 400
 
 
+@pytest.mark.parametrize("control", ["\n", "\r\n", "\t", "\x00", "\x1b", "\x7f", "\x85", "\u2028"])
+def test_the_name_of_a_file_has_no_control_characters(api: Api, control: str) -> None:
+    info = json.dumps({"name": f"x{control}Set-Cookie: a.txt"})
+    before = api.files
+    for query in ("", f"?id={upload(api, (b'text', 'a.txt')).body[0]['documentId']}"):
+        files = () if query else ((b"text", "b.txt"),)
+        refused = upload(api, *files, query=query, fileInfo=info)
+        assert refused.status == 400
+        assert refused.error["details"]["errors"][0]["path"] == ["fileInfo", "name"]
+    assert not any("Set-Cookie" in api.read(f"content/{path}") for path in api.files - before)
+    # A description file can contain any name, so it must be possible to say which name is to be replaced.
+    key = upload(api, (b"text", "c.txt")).body[0]["documentId"]
+    previous = json.dumps({"name": "c\nd.txt"})
+    assert upload(api, query=f"?id={key}", fileInfo='{"name": "d.txt"}', previous=previous).status == 412
+
+
 def test_a_description_is_changed_only_if_it_still_has_the_previous_values(api: Api) -> None:
     file = upload(api, (b"text", "a.txt"), fileInfo='{"alternativeText": "Fog"}').body[0]
     query, info = f"?id={file['id']}", '{"alternativeText": "Mist"}'

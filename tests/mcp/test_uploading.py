@@ -36,6 +36,13 @@ def test_a_successful_upload_is_no_error_however_long_its_texts_are(agent: Agent
     assert "uploads/a_" in git(api.root, "ls-tree", "-r", "--name-only", "agent/full")
 
 
+def test_a_name_with_a_line_break_is_rejected(agent: Agent, api: Api) -> None:
+    called = agent.call("upload", data=b64encode(GIF).decode(), name="x\r\nSet-Cookie: a.gif")
+    assert called.error["status"] == 400
+    assert called.error["message"] == "name must not contain line breaks or other control characters"
+    assert "agent/full" not in git(api.root, "branch")
+
+
 class _Images(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path.startswith("/moved"):

@@ -12,7 +12,9 @@ from server.formats.tree import Plain, SyntaxProblem
 from server.storage.media import is_media_name
 from server.write.faults import Fault, error_of
 
-CONTROL_CHARS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+CONTROL_CHARS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # without tabs and line breaks
+# Names can't contain any of these characters, because programs put them into headers and lines of text.
+NAME_CONTROL_CHARS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 MAX_NAME_CHARS = 255
 _ID = re.compile(r"[a-z0-9]{24}")
 
@@ -44,6 +46,8 @@ def _name(value: Any, path: KeyPath, faults: list[Fault]) -> str | None:
     text = _text(value, path, faults)
     if text is not None and len(text) > MAX_NAME_CHARS:
         faults.append(Fault(path, f"must be at most {MAX_NAME_CHARS} characters"))
+    if text is not None and NAME_CONTROL_CHARS.search(text):
+        faults.append(Fault(path, "must not contain line breaks or other control characters"))
     return text
 
 
@@ -72,6 +76,8 @@ INFO_READERS: Mapping[str, Reader] = {
     "caption": _text,
     "focalPoint": _point,
 }
+# Former values can be from a description file, which may contain any name.
+_PREVIOUS_READERS = {**INFO_READERS, "name": _text}
 NEW_FILE_READERS = {**INFO_READERS, "folder": _folder, "documentId": _document_id}
 
 
@@ -80,7 +86,7 @@ def read_previous(texts: Sequence[str]) -> dict[str, Any]:
     if not texts:
         return {}
     faults: list[Fault] = []
-    values = _info(_parse(texts[0], "previous"), INFO_READERS, ("previous",), faults)
+    values = _info(_parse(texts[0], "previous"), _PREVIOUS_READERS, ("previous",), faults)
     if len(texts) > 1:
         faults.append(Fault(("previous",), "must be a single object"))
     if faults:

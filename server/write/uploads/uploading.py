@@ -31,7 +31,7 @@ from server.storage.media import (
 )
 from server.write.context import Context, syntax_errors_as_conflicts
 from server.write.uploads.attach import Attachment, attach
-from server.write.uploads.file_info import CONTROL_CHARS, INFO_READERS, MAX_NAME_CHARS
+from server.write.uploads.file_info import INFO_READERS, MAX_NAME_CHARS, NAME_CONTROL_CHARS
 from server.write.write_timestamps import new_timestamps, updated_timestamp
 
 ENDING = re.compile(r"\.[A-Za-z0-9]{1,12}")
@@ -180,7 +180,7 @@ def _add(context: Context, incoming: ReceivedFile, folders: dict[str, str]) -> s
 
 
 def _name(incoming: ReceivedFile) -> str:
-    client_name = CONTROL_CHARS.sub("", incoming.name)
+    client_name = NAME_CONTROL_CHARS.sub("", incoming.name)
     stem, ending = client_name.removesuffix(_suffix(client_name)), _suffix(client_name)[:MAX_NAME_CHARS]
     return str(incoming.info.get("name") or stem[: MAX_NAME_CHARS - len(ending)] + ending)
 
