@@ -105,9 +105,9 @@ def _access_digest(everything: bool, reading: bool, permissions: frozenset[str])
     return blake2b(text.encode(), digest_size=32).digest()
 
 
-def _size(key: CacheKey, kept: CachedAnswer) -> int:
-    body = len(kept.answer.body) if isinstance(kept.answer.body, bytes) else 0
-    tags = sum(len(value) for name, value in kept.answer.headers if name == CACHE_TAG)
+def _size(key: CacheKey, cached_answer: CachedAnswer) -> int:
+    body = len(cached_answer.answer.body) if isinstance(cached_answer.answer.body, bytes) else 0
+    tags = sum(len(value) for name, value in cached_answer.answer.headers if name == CACHE_TAG)
     return len(key[1]) + len(key[2]) + body + tags + ENTRY_OVERHEAD_BYTES
 
 

@@ -126,13 +126,15 @@ class AnsweredCommit:
     complete: bool = True
 
 
-def as_of(commit: AnsweredCommit, shown: Representation) -> Representation:
+def as_of(commit: AnsweredCommit, representation: Representation) -> Representation:
     """Mark a past commit's response as immutable, unless the response could still change."""
-    if not (commit.lasting and commit.complete) or not (shown.etag or shown.status.startswith(FILE_STATUSES)):
-        return shown
-    if ("Cache-Control", NO_STORE) in shown.headers:
-        return shown
-    return shown._replace(headers=(*without(shown.headers, "Cache-Control"), IMMUTABLE))
+    if not (commit.lasting and commit.complete) or not (
+        representation.etag or representation.status.startswith(FILE_STATUSES)
+    ):
+        return representation
+    if ("Cache-Control", NO_STORE) in representation.headers:
+        return representation
+    return representation._replace(headers=(*without(representation.headers, "Cache-Control"), IMMUTABLE))
 
 
 def commit_of(state: State) -> str:

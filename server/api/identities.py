@@ -212,7 +212,7 @@ class Identities:
         if claims is None:
             raise UnauthorizedError()
         for anew in (False, True):
-            user = self.users.known(claims[0], waits=waits, anew=anew)
+            user = self.users.known(claims[0], waits=waits, bypass_cache=anew)
             if user is None:
                 break
             usable = not user.blocked and (user.confirmed or not settings.auth.confirm_email)

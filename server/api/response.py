@@ -106,17 +106,20 @@ def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> R
 
 
 def send(
-    shown: Representation, environ: Environ, start_response: StartResponse, more: Iterable[Header] = ()
+    representation: Representation,
+    environ: Environ,
+    start_response: StartResponse,
+    more: Iterable[Header] = (),
 ) -> Iterable[bytes]:
     """Send a response, or status 304 if the client's cached copy is still current."""
     known = environ.get("HTTP_IF_NONE_MATCH")
-    if known and shown.etag and matches(known, shown.etag):
-        start_response("304 Not Modified", [*without(shown.headers, *BODY_HEADERS), *more])
-        return _close(shown.body)
-    start_response(shown.status, [*shown.headers, *more])
+    if known and representation.etag and matches(known, representation.etag):
+        start_response("304 Not Modified", [*without(representation.headers, *BODY_HEADERS), *more])
+        return _close(representation.body)
+    start_response(representation.status, [*representation.headers, *more])
     if environ["REQUEST_METHOD"] == "HEAD":
-        return _close(shown.body)
-    return [shown.body] if isinstance(shown.body, bytes) else shown.body
+        return _close(representation.body)
+    return [representation.body] if isinstance(representation.body, bytes) else representation.body
 
 
 def encoding_for(environ: Environ) -> str:

@@ -29,7 +29,7 @@ def is_narrowed(environ: Environ) -> bool:
     return ROLE_MARK in environ.get(_CREDENTIALS, "")
 
 
-def never_stored(shown: Representation) -> Representation:
+def never_stored(representation: Representation) -> Representation:
     """Return a response that no cache stores, because the caller's other responses differ."""
-    headers = without(shown.headers, "Cache-Control")
-    return shown._replace(headers=(*headers, ("Cache-Control", NO_STORE)))
+    headers = without(representation.headers, "Cache-Control")
+    return representation._replace(headers=(*headers, ("Cache-Control", NO_STORE)))

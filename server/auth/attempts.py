@@ -150,13 +150,13 @@ def _lock_rows(connection: Connection, keys: tuple[str, ...]) -> tuple[dict[str,
 def _store_row(
     connection: Connection,
     key: str,
-    there: bool,
+    exists: bool,
     *,
     until: float | None = None,
     known_until: float | None = None,
 ) -> None:
     # Columns whose value is None are not changed.
-    if there:
+    if exists:
         statement = "UPDATE attempts SET until = coalesce(?, until), known_until = coalesce(?, known_until)"
         connection.execute(f"{statement} WHERE key = ?", (until, known_until, key))
     else:

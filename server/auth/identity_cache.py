@@ -39,17 +39,17 @@ class CredentialCache:
         self._forgotten = 0  # number of calls to `forget` and `expire`
 
     def get(
-        self, key: str, read: Callable[[str], T | None], *, waits: bool = True, anew: bool = False
+        self, key: str, read: Callable[[str], T | None], *, waits: bool = True, bypass_cache: bool = False
     ) -> T | None:
-        """Return a key's cached value, or call `read` if there is none or if `anew` is set.
+        """Return a key's cached value, or call `read` if there is none or if `bypass_cache` is set.
 
         Raises UnavailableError if the database can't be used, and NeedsThreadPool if `waits` is False and a
         database server must be queried.
         """
         if self._watch is not None:
-            return self._get_unchanged(self._watch, key, read, anew=anew)
+            return self._get_unchanged(self._watch, key, read, bypass_cache=bypass_cache)
         kept, began = self._kept.get(key), monotonic()
-        if kept is not None and not anew and began - kept.read_at < CACHE_TTL_S:
+        if kept is not None and not bypass_cache and began - kept.read_at < CACHE_TTL_S:
             fresh: T = kept.value
             return fresh
         if not waits:
@@ -58,7 +58,7 @@ class CredentialCache:
         try:
             value = read(key)
         except UnavailableError:
-            if kept is not None and not anew and began - kept.read_at < OUTAGE_TTL_S:
+            if kept is not None and not bypass_cache and began - kept.read_at < OUTAGE_TTL_S:
                 believed: T = kept.value
                 return believed
             raise
@@ -84,12 +84,12 @@ class CredentialCache:
                 self._kept.put(key, _Kept(kept.value, min(kept.read_at, long_ago)))
 
     def _get_unchanged(
-        self, watch: ChangeDetector, key: str, read: Callable[[str], T | None], *, anew: bool
+        self, watch: ChangeDetector, key: str, read: Callable[[str], T | None], *, bypass_cache: bool
     ) -> T | None:
         with self._lock:
             if watch.has_changed():
                 self._kept.clear()
-            kept = None if anew else self._kept.get(key)
+            kept = None if bypass_cache else self._kept.get(key)
             if kept is None:
                 kept = _Kept(read(key), 0.0)
                 self._kept.put(key, kept)

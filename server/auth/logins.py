@@ -58,13 +58,15 @@ class Logins:
         found = self._find("id", login_id)
         return found[0] if found else None
 
-    def known(self, login_id: str, *, waits: bool = True, anew: bool = False) -> Login | None:
-        """Return the login with this id, or None if it is not active. `anew` bypasses the cache.
+    def known(self, login_id: str, *, waits: bool = True, bypass_cache: bool = False) -> Login | None:
+        """Return the login with this id, or None if it is not active.
+
+        Reads from the database if `bypass_cache` is set.
 
         Raises UnavailableError if the database can't be used, and NeedsThreadPool if `waits` is False and a
         database server must be queried.
         """
-        login = self._accounts.known.get(_key(login_id), self._read, waits=waits, anew=anew)
+        login = self._accounts.known.get(_key(login_id), self._read, waits=waits, bypass_cache=bypass_cache)
         return login if login and login.expires_at > now() else None
 
     def _read(self, key: str) -> Login | None:

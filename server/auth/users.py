@@ -111,13 +111,13 @@ class Users:
             row = connection.execute(f"{_SELECT} WHERE id = ?", (user_id,)).fetchone()
         return _user(row) if row else None
 
-    def known(self, user_id: int, *, waits: bool = True, anew: bool = False) -> User | None:
-        """Return the user with this id, or None. `anew` bypasses the cache.
+    def known(self, user_id: int, *, waits: bool = True, bypass_cache: bool = False) -> User | None:
+        """Return the user with this id, or None. Reads from the database if `bypass_cache` is set.
 
         Raises UnavailableError if the database can't be used, and NeedsThreadPool if `waits` is False and a
         database server must be queried.
         """
-        return self._accounts.known.get(_key(user_id), self._read, waits=waits, anew=anew)
+        return self._accounts.known.get(_key(user_id), self._read, waits=waits, bypass_cache=bypass_cache)
 
     def _read(self, key: str) -> User | None:
         return self.get(int(key.partition(" ")[2]))

@@ -94,10 +94,10 @@ def _require_valid_files(site: Site, root: Path, skip_broken: bool) -> None:
         raise SetupError(str(root.resolve()), None, what, "fix the problems, or pass --skip-broken")
 
 
-def _report(site: Site, options: ExportOptions, target: Path, done: ExportResult, seconds: float) -> None:
-    state, file_counts = site.state, done.counts
+def _report(site: Site, options: ExportOptions, target: Path, result: ExportResult, seconds: float) -> None:
+    state, file_counts = site.state, result.counts
     counts = []
-    for uid, count in done.documents.items():
+    for uid, count in result.documents.items():
         type_ = state.schema.types[uid]
         counts.append(f"{count} {type_.plural if count != 1 else type_.singular}")
     who = "a read-only token" if options.everything else f"the role {options.role}"
@@ -106,32 +106,34 @@ def _report(site: Site, options: ExportOptions, target: Path, done: ExportResult
     if options.commit:
         date, subject = describe(site.root, options.commit)
         click.echo(f"  as it was at commit {options.commit[:10]} of {date}: {printable(subject)}")
-    if done.files:
-        counts.append(f"{done.files} media file{'s' * (done.files != 1)}")
+    if result.files:
+        counts.append(f"{result.files} media file{'s' * (result.files != 1)}")
     click.echo(f"  {', '.join(counts) or 'nothing'}")
-    if done.unreadable_types:
-        click.echo(f"  left out, because the permission find is missing: {', '.join(done.unreadable_types)}")
+    if result.unreadable_types:
+        click.echo(
+            f"  left out, because the permission find is missing: {', '.join(result.unreadable_types)}"
+        )
     if is_shallow(site.root):
         _warn("the clone is shallow, so createdAt and updatedAt are wrong", "run `git fetch --unshallow`")
-    if done.unscaled:
-        images = f"{done.unscaled} image{'s' * (done.unscaled != 1)}"
+    if result.unscaled:
+        images = f"{result.unscaled} image{'s' * (result.unscaled != 1)}"
         what = f"no resized variants could be created for {images}"
         _warn(what, "check whether the images are damaged, and check the permissions of .bifolio/")
-    if done.failed_images:
-        urls = "its URL does" if done.failed_images == 1 else "their URLs do"
+    if result.failed_images:
+        urls = "its URL does" if result.failed_images == 1 else "their URLs do"
         what = (
-            f"{done.failed_images} of the images that media.formats defines could not be created, "
+            f"{result.failed_images} of the images that media.formats defines could not be created, "
             f"so {urls} not work"
         )
         _warn(what, "check whether the images are damaged, and check the permissions of .bifolio/")
-    if done.alias_problems:
-        aliases = f"{done.alias_problems} alias{'es' * (done.alias_problems != 1)}"
+    if result.alias_problems:
+        aliases = f"{result.alias_problems} alias{'es' * (result.alias_problems != 1)}"
         _warn(
             f"no redirects could be generated from {aliases}",
             "run `bifolio redirects` to see the reasons",
         )
-    if done.unsupported_redirects:
-        redirects = f"{done.unsupported_redirects} redirect{'s' * (done.unsupported_redirects != 1)}"
+    if result.unsupported_redirects:
+        redirects = f"{result.unsupported_redirects} redirect{'s' * (result.unsupported_redirects != 1)}"
         _warn(
             f"{redirects} can't be written in a format that export.redirects sets",
             "to see which ones, run `bifolio redirects --format FORMAT` for each of these formats",

@@ -45,8 +45,8 @@ def fix_problems(root: Path, run_survey: RunSurvey, prefix: str, *, text: bool, 
     return _fix_documents(opened, found, prefix, text=text, translations=translations)
 
 
-def _fix_keys(root: Path, opened: OpenSite | None, found: Survey, prefix: str, *, text: bool) -> None:
-    fixes = found.key_fixes
+def _fix_keys(root: Path, opened: OpenSite | None, survey: Survey, prefix: str, *, text: bool) -> None:
+    fixes = survey.key_fixes
     with as_setup_error("--fix"):
         if opened is None:
             repair_configuration(root, fixes)
@@ -56,28 +56,30 @@ def _fix_keys(root: Path, opened: OpenSite | None, found: Survey, prefix: str, *
         show(fixed(FixResult(fixes, {}), prefix))
 
 
-def _fix_documents(opened: OpenSite, found: Survey, prefix: str, *, text: bool, translations: bool) -> Survey:
-    if found.audit is None:
-        return found
-    repair = FixRequest(found.audit, tuple(find_fixes(found.audit, opened.site.problems)))
+def _fix_documents(
+    opened: OpenSite, survey: Survey, prefix: str, *, text: bool, translations: bool
+) -> Survey:
+    if survey.audit is None:
+        return survey
+    repair = FixRequest(survey.audit, tuple(find_fixes(survey.audit, opened.site.problems)))
     if not repair.fixes:
-        return found
+        return survey
     with as_setup_error("--fix"):
         outcome = fix_documents(writes_of_command(opened), caller_of_command(opened), repair)
     print_commit_note(outcome.commit)
     if text:
         show(fixed(outcome.made, prefix))
     return replace(
-        survey_site(opened.site, translations=translations), fixed=(*found.fixed, *outcome.made.fixes)
+        survey_site(opened.site, translations=translations), fixed=(*survey.fixed, *outcome.made.fixes)
     )
 
 
-def show_changes(root: Path, found: Survey, prefix: str) -> None:
+def show_changes(root: Path, survey: Survey, prefix: str) -> None:
     """Print the changes that the fixes would make, as a diff."""
-    writes = key_fix_writes(root, found.key_fixes)
-    if found.site is not None and found.audit is not None:
-        repair = FixRequest(found.audit, tuple(find_fixes(found.audit, found.site.problems)))
-        writes += found.site.preview(apply_fixes, repair)[0]
+    writes = key_fix_writes(root, survey.key_fixes)
+    if survey.site is not None and survey.audit is not None:
+        repair = FixRequest(survey.audit, tuple(find_fixes(survey.audit, survey.site.problems)))
+        writes += survey.site.preview(apply_fixes, repair)[0]
     for write in sorted(writes, key=lambda write: write.path):
         before = (root / write.path).read_bytes().decode().splitlines(keepends=True)
         after = (write.data or b"").decode().splitlines(keepends=True)

@@ -165,8 +165,8 @@ def _has_history(folder: Path) -> bool:
         return False
 
 
-def _projects(folder: Path, found: Scan) -> frozenset[str]:
-    return TreeFolders(folder, tuple(found.pages)).projects
+def _projects(folder: Path, scan: Scan) -> frozenset[str]:
+    return TreeFolders(folder, tuple(scan.pages)).projects
 
 
 def _ask(

@@ -165,10 +165,10 @@ def _line(path: Path, finder: WordFinder) -> int:
     return at
 
 
-def _summary(found: Results, count: int) -> Iterator[list[Part]]:
-    shown = len(found.documents)
+def _summary(results: Results, count: int) -> Iterator[list[Part]]:
+    shown = len(results.documents)
     said = "nothing found" if not count else f"{shown} of {count:,}" if shown < count else f"{count:,} found"
-    said += "" if found.indexed else "; searched without an index"
+    said += "" if results.indexed else "; searched without an index"
     yield [(said, {"dim": True})]
-    if found.suggestion:
-        yield [("Did you mean ", {}), (found.suggestion, {"bold": True}), ("?", {})]
+    if results.suggestion:
+        yield [("Did you mean ", {}), (results.suggestion, {"bold": True}), ("?", {})]

@@ -87,9 +87,9 @@ def list_webhooks(root: Path) -> None:
             click.echo(f"{one.name}  {_public_url(one)}  {state}, {came}")
 
 
-def _public_url(one: Webhook) -> str:
+def _public_url(webhook: Webhook) -> str:
     # The query string may contain a secret.
-    address, question, _ = one.url.partition("?")
+    address, question, _ = webhook.url.partition("?")
     return f"{address}?…" if question else address
 
 
@@ -135,19 +135,21 @@ def log(root: Path, name: str | None, limit: int) -> None:
             show([_line(one)])
 
 
-def _line(one: Delivery) -> list[Part]:
+def _line(delivery: Delivery) -> list[Part]:
     marks = {DELIVERED: ("✓", "green"), FAILED: ("✗", "red")}
-    mark, colour = marks.get(one.state, ("…", "yellow"))
+    mark, colour = marks.get(delivery.state, ("…", "yellow"))
     seqs = (
-        f"{one.first_event}" if one.first_event == one.last_event else f"{one.first_event}-{one.last_event}"
+        f"{delivery.first_event}"
+        if delivery.first_event == delivery.last_event
+        else f"{delivery.first_event}-{delivery.last_event}"
     )
-    document = f" {one.event.model} {one.event.document_id}" if one.event.document_id else ""
-    tries = f"{one.attempts} tries" if one.attempts != 1 else "1 try"
-    came = _outcome(one) if one.attempts else one.error or one.state
-    if one.state not in marks and one.attempts:
-        came += f"; next at {from_seconds(one.due)}"
-    what = f"{one.webhook}  {one.event.kind}{document}  {seqs}  {one.id}"
-    told = f" {from_seconds(one.created_at)}  {what}  {tries}: {came}"
+    document = f" {delivery.event.model} {delivery.event.document_id}" if delivery.event.document_id else ""
+    tries = f"{delivery.attempts} tries" if delivery.attempts != 1 else "1 try"
+    came = _outcome(delivery) if delivery.attempts else delivery.error or delivery.state
+    if delivery.state not in marks and delivery.attempts:
+        came += f"; next at {from_seconds(delivery.due)}"
+    what = f"{delivery.webhook}  {delivery.event.kind}{document}  {seqs}  {delivery.id}"
+    told = f" {from_seconds(delivery.created_at)}  {what}  {tries}: {came}"
     return [(mark, {"fg": colour}), (told, {})]
 
 

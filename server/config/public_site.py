@@ -287,9 +287,9 @@ def odd_feed_names(
                     yield what, suggestion(path, type_.columns), ("feeds", name, "item", key)
 
 
-def unknown_type(name: str, schema: Schema, where: str, at: KeyPath) -> OddName:
+def unknown_type(name: str, schema: Schema, where: str, key_path: KeyPath) -> OddName:
     fix = suggestion(name, schema.subjects) or "use the singular API id of a content type"
-    return f'unknown content type "{name}" in {where}', fix, at
+    return f'unknown content type "{name}" in {where}', fix, key_path
 
 
 def at_line(feed: Feed, what: str) -> SetupError:

@@ -151,21 +151,23 @@ def _one_of(name: str, text: str, allowed: Mapping[str, Any]) -> Any:
 Change = Callable[[Transformation, str, str], Transformation]  # arguments: so far, parameter, value
 
 
-def _read_fit(wanted: Transformation, name: str, text: str) -> Transformation:
+def _read_fit(transformation: Transformation, name: str, text: str) -> Transformation:
     fits: dict[str, tuple[str, bool | None]] = {fit: (fit, None) for fit in FITS}
     fit, enlarges = _one_of(name, text, fits | dict(_IMGIX_FITS))
-    return replace(wanted, fit=fit, enlarges=wanted.enlarges if enlarges is None else enlarges)
+    return replace(
+        transformation, fit=fit, enlarges=transformation.enlarges if enlarges is None else enlarges
+    )
 
 
-def _read_auto(wanted: Transformation, name: str, text: str) -> Transformation:
+def _read_auto(transformation: Transformation, name: str, text: str) -> Transformation:
     # imgix's `auto`: a list. Results are always compressed, so `compress` has no effect.
     for word in text.split(","):
         _one_of(name, word.strip(), {"format": 1, "compress": 1})
-    asks = "format" in text and not wanted.format
-    return replace(wanted, format=AUTO) if asks else wanted
+    asks = "format" in text and not transformation.format
+    return replace(transformation, format=AUTO) if asks else transformation
 
 
-def _read_crop(wanted: Transformation, name: str, text: str) -> Transformation:
+def _read_crop(transformation: Transformation, name: str, text: str) -> Transformation:
     # imgix's `crop`: a list, such as `top,left`.
     x, y, words = None, None, [word.strip() for word in text.split(",")]
     for word in words:
@@ -173,52 +175,56 @@ def _read_crop(wanted: Transformation, name: str, text: str) -> Transformation:
         x, y = (x if across is None else across), (y if down is None else down)
     if x is not None or y is not None:
         focus = (0.5 if x is None else x, 0.5 if y is None else y)
-        return replace(wanted, focus=focus, keeps_detail=False)
-    if _DETAIL.isdisjoint(words) or (wanted.focus and "focalpoint" in words):
-        return replace(wanted, keeps_detail=False)
-    return replace(wanted, focus=None, keeps_detail=True)
+        return replace(transformation, focus=focus, keeps_detail=False)
+    if _DETAIL.isdisjoint(words) or (transformation.focus and "focalpoint" in words):
+        return replace(transformation, keeps_detail=False)
+    return replace(transformation, focus=None, keeps_detail=True)
 
 
-def _read_ratio(wanted: Transformation, name: str, text: str) -> Transformation:
+def _read_ratio(transformation: Transformation, name: str, text: str) -> Transformation:
     found = _RATIO.fullmatch(text)
     across, down = map(float, found.groups()) if found else (0.0, 0.0)
     if not (across and down and 1 / MAX_RATIO <= across / down <= MAX_RATIO):
         raise TransformationError(name, "a ratio such as 16:9", text)
-    return replace(wanted, ratio=across / down)
+    return replace(transformation, ratio=across / down)
 
 
-def _read_rectangle(wanted: Transformation, name: str, text: str) -> Transformation:
+def _read_rectangle(transformation: Transformation, name: str, text: str) -> Transformation:
     found = _RECTANGLE.fullmatch(text)
     left, top, width, height = map(int, found.groups()) if found else (0, 0, 0, 0)
     if not width or not height:
         expected = "left,top,width,height in pixels, such as 0,0,400,300"
         raise TransformationError(name, expected, text)
-    return replace(wanted, rectangle=(left, top, width, height))
+    return replace(transformation, rectangle=(left, top, width, height))
 
 
 def _read_limit(*, is_width: bool, is_maximum: bool) -> Change:
-    def read(wanted: Transformation, name: str, text: str) -> Transformation:
+    def read(transformation: Transformation, name: str, text: str) -> Transformation:
         limit = _whole(name, text, MAX_SIDE_PIXELS)
-        so_far = wanted.width_range if is_width else wanted.height_range
+        so_far = transformation.width_range if is_width else transformation.height_range
         minimum, maximum = so_far or (1, MAX_SIDE_PIXELS)
         limits = (minimum, limit) if is_maximum else (limit, maximum)
-        return replace(wanted, width_range=limits) if is_width else replace(wanted, height_range=limits)
+        return (
+            replace(transformation, width_range=limits)
+            if is_width
+            else replace(transformation, height_range=limits)
+        )
 
     return read
 
 
 def _read_focus(side: int) -> Change:
-    def read(wanted: Transformation, name: str, text: str) -> Transformation:
-        point = list(wanted.focus or (None, None))
+    def read(transformation: Transformation, name: str, text: str) -> Transformation:
+        point = list(transformation.focus or (None, None))
         point[side] = _decimal(name, text, 0.0, 1.0)
-        return replace(wanted, focus=(point[0], point[1]))
+        return replace(transformation, focus=(point[0], point[1]))
 
     return read
 
 
-def _read_enlargement(wanted: Transformation, name: str, text: str) -> Transformation:
+def _read_enlargement(transformation: Transformation, name: str, text: str) -> Transformation:
     allowed = {"true": False, "1": False, "false": True, "0": True}
-    return replace(wanted, enlarges=_one_of(name, text, allowed))
+    return replace(transformation, enlarges=_one_of(name, text, allowed))
 
 
 _READERS: Mapping[str, Change] = {
@@ -296,24 +302,29 @@ def read_transformation(
     return _limited(wanted)
 
 
-def _limited(wanted: Transformation) -> Transformation:
+def _limited(transformation: Transformation) -> Transformation:
     """Apply the limits on sides, except those that depend on the image's ratio."""
-    width, height, across, down = wanted.width, wanted.height, wanted.width_range, wanted.height_range
+    width, height, across, down = (
+        transformation.width,
+        transformation.height,
+        transformation.width_range,
+        transformation.height_range,
+    )
     if not across and not down:
-        return wanted
-    if width is None and height is None and wanted.ratio is None:
+        return transformation
+    if width is None and height is None and transformation.ratio is None:
         # Without a requested size, `max-w` and `max-h` shrink larger images.
         sides = [side[1] if side and side[1] < MAX_SIDE_PIXELS else None for side in (across, down)]
         width, height, fit = *sides, INSIDE
     else:
-        fit = wanted.fit
-        if width is None and height is not None and wanted.ratio:
-            width = max(1, round(height * wanted.ratio))
-        elif height is None and width is not None and wanted.ratio:
-            height = max(1, round(width / wanted.ratio))
+        fit = transformation.fit
+        if width is None and height is not None and transformation.ratio:
+            width = max(1, round(height * transformation.ratio))
+        elif height is None and width is not None and transformation.ratio:
+            height = max(1, round(width / transformation.ratio))
         width, height = _clamp(width, across), _clamp(height, down)
     return replace(
-        wanted,
+        transformation,
         width=width,
         height=height,
         fit=fit,
@@ -331,16 +342,18 @@ def _no_preset() -> Transformation:
     raise TransformationError(PRESET, expected, None)
 
 
-def canonical(wanted: Transformation) -> str:
+def canonical(transformation: Transformation) -> str:
     """Return a text for cache keys. Transformations with the same text give the same result.
 
     The text contains pixels instead of CSS pixels, so `width=800&dpr=2` has the text of `width=1600`.
     """
-    focus = ",".join("" if side is None else str(side) for side in wanted.focus or ())
-    sides = f"{wanted.pixel_width or ''}x{wanted.pixel_height or ''}"
-    quality = wanted.quality or ""
-    ranges = wanted.pixel_width_range, wanted.pixel_height_range
-    parts = (wanted.ratio, *ranges, wanted.rectangle, wanted.keeps_detail)
+    focus = ",".join("" if side is None else str(side) for side in transformation.focus or ())
+    sides = f"{transformation.pixel_width or ''}x{transformation.pixel_height or ''}"
+    quality = transformation.quality or ""
+    ranges = transformation.pixel_width_range, transformation.pixel_height_range
+    parts = (transformation.ratio, *ranges, transformation.rectangle, transformation.keeps_detail)
     rest = " ".join(str(part or "") for part in parts)
-    enlarges = "+" if wanted.enlarges else ""
-    return f"{sides} {wanted.fit} {wanted.format} q{quality} {focus} {enlarges} {rest}".strip()
+    enlarges = "+" if transformation.enlarges else ""
+    return (
+        f"{sides} {transformation.fit} {transformation.format} q{quality} {focus} {enlarges} {rest}".strip()
+    )

@@ -110,10 +110,10 @@ def _match_similar(
     return chosen
 
 
-def _count_equal_values(one: Component, other: Component) -> int:
-    if one.type is not other.type:
+def _count_equal_values(component: Component, other: Component) -> int:
+    if component.type is not other.type:
         return 0
-    pairs = zip(one.values, other.values, strict=True)
+    pairs = zip(component.values, other.values, strict=True)
     return sum(same_values(a, b) for a, b in pairs if not is_empty(a))
 
 

@@ -86,23 +86,23 @@ def read_partial_timestamp(text: str) -> str:
         raise
 
 
-def _first_day(found: re.Match[str]) -> str:
+def _first_day(match: re.Match[str]) -> str:
     """Return the first day of a partial date. Raises ValueError if the day does not exist."""
-    year = int(found[1])
-    if found["day"]:
-        first = date(year, 1, 1) + timedelta(days=int(found["day"]) - 1)
+    year = int(match[1])
+    if match["day"]:
+        first = date(year, 1, 1) + timedelta(days=int(match["day"]) - 1)
         if first.year != year:
-            raise ValueError(found[0])
+            raise ValueError(match[0])
         return first.isoformat()
-    if found["week"]:
-        return date.fromisocalendar(year, int(found["week"]), int(found["wday"] or 1)).isoformat()
-    return date(year, int(found["month"] or 1), int(found["mday"] or 1)).isoformat()
+    if match["week"]:
+        return date.fromisocalendar(year, int(match["week"]), int(match["wday"] or 1)).isoformat()
+    return date(year, int(match["month"] or 1), int(match["mday"] or 1)).isoformat()
 
 
-def _full_time(found: re.Match[str] | None) -> str:
-    if found is None:
+def _full_time(match: re.Match[str] | None) -> str:
+    if match is None:
         return ""
-    hour, minute, second, zone = found.groups()
+    hour, minute, second, zone = match.groups()
     return f"T{hour}:{minute or '00'}:{second or '00'}{zone or ''}"
 
 

@@ -243,12 +243,12 @@ def _changes(
     unchanged = [one for one in old_versions if one.path not in differing]
     new_versions = sorted([*unchanged, *(one for path in differing if (one := versions[path]))])
 
-    def now_at(one: LoggedVersion) -> Version:
-        entry = after(one.path)
+    def now_at(logged_version: LoggedVersion) -> Version:
+        entry = after(logged_version.path)
         return entry.document if entry else None
 
-    def then_at(one: LoggedVersion) -> Version:
-        return before(one) if one.path in differing else now_at(one)
+    def then_at(logged_version: LoggedVersion) -> Version:
+        return before(logged_version) if logged_version.path in differing else now_at(logged_version)
 
     old = versions_by_key((one.key, one.status, then_at(one)) for one in old_versions)
     new = versions_by_key((one.key, one.status, now_at(one)) for one in new_versions)

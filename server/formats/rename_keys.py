@@ -58,13 +58,13 @@ def _rename(format_: str, text: str, renames: Renames) -> str:
 
 
 def _node_replacements(
-    node: Node, at: KeyPath, renames: Renames, above: set[KeyPath]
+    node: Node, key_path: KeyPath, renames: Renames, above: set[KeyPath]
 ) -> Iterator[Replacement]:
     # `above` contains the paths of all arrays and objects with keys to rename.
-    if at not in above:
+    if key_path not in above:
         return
     for i, item in enumerate(node.items):
-        here = (*at, node.keys[i].value if node.kind == "map" else i)
+        here = (*key_path, node.keys[i].value if node.kind == "map" else i)
         if here in renames:
             key = node.keys[i]
             yield Replacement(key.start, key.end, json_text(renames[here]))
@@ -95,13 +95,15 @@ def _toml_replacements(text: str, renames: Renames) -> Iterator[Replacement]:
         yield from _key_replacements(text, spans, paths, renames)
 
 
-def _inner_replacements(text: str, at: KeyPath, value: Value, renames: Renames) -> Iterator[Replacement]:
+def _inner_replacements(
+    text: str, key_path: KeyPath, value: Value, renames: Renames
+) -> Iterator[Replacement]:
     for entry in value.entries:
         if value.kind == "table":
             spans = key_spans(text, entry.start)
-            paths = [(*at, *entry.path[:end]) for end in range(1, len(spans) + 1)]
+            paths = [(*key_path, *entry.path[:end]) for end in range(1, len(spans) + 1)]
             yield from _key_replacements(text, spans, paths, renames)
-        yield from _inner_replacements(text, (*at, *entry.path), entry.value, renames)
+        yield from _inner_replacements(text, (*key_path, *entry.path), entry.value, renames)
 
 
 def _key_replacements(

@@ -13,8 +13,8 @@ from server.formats.yaml.reader import yaml_nodes
 _Span = tuple[int, int]
 
 
-def reorder_keys(path: str, text: str, at: KeyPath, names: Sequence[str]) -> str | None:
-    """Return the text with the keys of the mapping at `at` in the order of `names`.
+def reorder_keys(path: str, text: str, key_path: KeyPath, names: Sequence[str]) -> str | None:
+    """Return the text with the keys of the mapping at `key_path` in the order of `names`.
 
     Return None if the mapping is missing or has other keys.
     """
@@ -22,7 +22,7 @@ def reorder_keys(path: str, text: str, at: KeyPath, names: Sequence[str]) -> str
     if is_yaml and not text.endswith("\n"):
         text += newline_of(text)
     node = yaml_nodes(text) if is_yaml else json_nodes(text)
-    for key in at:
+    for key in key_path:
         i = node.find(str(key)) if node and node.kind == "map" else -1
         node = node.items[i] if node and i >= 0 else None
     if node is None or node.kind != "map" or sorted(key.value for key in node.keys) != sorted(names):

@@ -88,9 +88,12 @@ def position_at(text: str, index: int) -> Position:
     return Position(text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index))
 
 
-def nearest(positions: Positions, at: KeyPath) -> Position | None:
+def nearest(positions: Positions, key_path: KeyPath) -> Position | None:
     """Return the position of a value or of its nearest parent with a known position, or None."""
-    return next((positions[at[:end]] for end in range(len(at), 0, -1) if at[:end] in positions), None)
+    return next(
+        (positions[key_path[:end]] for end in range(len(key_path), 0, -1) if key_path[:end] in positions),
+        None,
+    )
 
 
 def line_and_column(position: Position | None) -> tuple[int | None, int | None]:

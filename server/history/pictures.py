@@ -79,9 +79,9 @@ class CommitImages:
     def mark(self) -> int:
         return self._image_cache.change_counter()
 
-    def _read(self, blob: Blob, ending: str) -> Picture:
+    def _read(self, blob: Blob, extension: str) -> Picture:
         try:
             with open_blob(self._root, blob) as file:
-                return read_picture(file, ending)
+                return read_picture(file, extension)
         except (NotFoundError, ValueError):
             return NO_PICTURE

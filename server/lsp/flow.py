@@ -129,14 +129,14 @@ def _mark(flow: Flow, mark: str, path: KeyPath, at: int) -> None:
         top.expects = "value"
 
 
-def _scalar(flow: Flow, text: str, found: re.Match[str]) -> None:
+def _scalar(flow: Flow, text: str, match: re.Match[str]) -> None:
     top = flow.open[-1] if flow.open else None
-    quote = found[0][0] if found.lastgroup == "quoted" else ""
-    closed = bool(quote) and len(found[0]) > 1 and found[0].endswith(quote)
-    begin = found.start() + bool(quote)
-    end = found.start() + len(found[0].rstrip()) - closed
+    quote = match[0][0] if match.lastgroup == "quoted" else ""
+    closed = bool(quote) and len(match[0]) > 1 and match[0].endswith(quote)
+    begin = match.start() + bool(quote)
+    end = match.start() + len(match[0].rstrip()) - closed
     flow.last_token, flow.quote = (begin, end), quote
-    if closed or (not quote and found[0] != found[0].rstrip()):
+    if closed or (not quote and match[0] != match[0].rstrip()):
         flow.last_token = None
     if top is None:
         return

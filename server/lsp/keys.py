@@ -181,10 +181,10 @@ class _YamlScanner:
         self.stack.append(level)
         self.is_too_deep = self.is_too_deep or len(self.stack) > MAX_DEPTH
 
-    def _enter_key(self, found: re.Match[str], column: int) -> None:
+    def _enter_key(self, match: re.Match[str], column: int) -> None:
         self.leave(column)
-        quote = found[1][0] if found[1][0] in "\"'" else ""
-        span = (found.start(1) + bool(quote), found.end(1) - bool(quote))
+        quote = match[1][0] if match[1][0] in "\"'" else ""
+        span = (match.start(1) + bool(quote), match.end(1) - bool(quote))
         self.enter(_Level(column, decode_scalar(self.text[slice(*span)], quote)))
         self.nodes.append(Node(self.path, span, None, column))
 

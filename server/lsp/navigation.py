@@ -71,17 +71,17 @@ def _attribute_location(view: View, source: Source, path: KeyPath) -> list[Json]
     return _schema_location(view, type_, ("attributes", name))
 
 
-def _schema_location(view: View, type_: Type, at: KeyPath) -> list[Json]:
+def _schema_location(view: View, type_: Type, key_path: KeyPath) -> list[Json]:
     if not type_.path:
         return []
     text = view.text(type_.path)
-    span = key_span(type_.path, text, at) if text and at else None
+    span = key_span(type_.path, text, key_path) if text and key_path else None
     return [{"uri": view.uri(type_.path), "range": text.range(span) if text and span else START}]
 
 
-def key_span(path: str, text: Text, at: KeyPath) -> Span | None:
+def key_span(path: str, text: Text, key_path: KeyPath) -> Span | None:
     found = nodes_of(path, text.value) if len(text.value) <= MAX_SCANNED_CHARS else []
-    return next((node.key for node in found if node.path == at), None)
+    return next((node.key for node in found if node.path == key_path), None)
 
 
 # --- references -----------------------------------------------------------------------------------

@@ -289,10 +289,10 @@ class Workspace:
             paths = {path for path in (*opened, *self._published) if is_configuration(path)}
             self._publish_paths(paths | {problem.path for problem in self._configuration.problems})
 
-    def _with_configuration(self, found: Survey) -> Survey:
-        others = (problem for problem in found.problems if not is_configuration(problem.path))
+    def _with_configuration(self, survey: Survey) -> Survey:
+        others = (problem for problem in survey.problems if not is_configuration(problem.path))
         problems = (*self._configuration.problems, *others)
-        return replace(found, problems=problems, key_fixes=self._configuration.key_fixes)
+        return replace(survey, problems=problems, key_fixes=self._configuration.key_fixes)
 
     def _checkpoint(self, opened: Mapping[str, OpenText]) -> None:
         """Interrupt the check of the whole site to check a single text if one is due.

@@ -56,39 +56,39 @@ def read_rules(file: ConfigFile) -> tuple[ContentRule, ...]:
     return tuple(_read_rule(file, rule, ("options", "rules", i)) for i, rule in enumerate(rules))
 
 
-def _read_rule(file: ConfigFile, rule: Any, at: tuple[str | int, ...]) -> ContentRule:
+def _read_rule(file: ConfigFile, rule: Any, key_path: tuple[str | int, ...]) -> ContentRule:
     if not isinstance(rule, dict):
         raise file.refuse_value(
             "contain only objects",
             'write each entry as an object, such as {"path": "…", "maxLength": 60}',
-            *at,
+            *key_path,
         )
     for key, value in rule.items():
         if key not in RULE_KEYS:
             fix = suggestion(str(key), RULE_KEYS) or "use one of " + ", ".join(RULE_KEYS)
-            raise file.refuse_key(f'unknown key "{key}" in options.rules', fix, *at, key)
+            raise file.refuse_key(f'unknown key "{key}" in options.rules', fix, *key_path, key)
         wanted, expected = RULE_KEYS[key].type, RULE_KEYS[key].expected
         if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
             what = f"{key} in options.rules must be {expected} (found {describe_value(value)})"
-            raise file.refuse(what, "", *at, key)
+            raise file.refuse(what, "", *key_path, key)
     if not rule.get("path"):
-        raise file.refuse("a rule in options.rules has no path", 'add "path": "…"', *at)
+        raise file.refuse("a rule in options.rules has no path", 'add "path": "…"', *key_path)
     if not any(key in rule for key in _LIMITS):
         fix = "add one of " + ", ".join(_LIMITS)
-        raise file.refuse(f'the rule for "{rule["path"]}" in options.rules has no limit', fix, *at)
+        raise file.refuse(f'the rule for "{rule["path"]}" in options.rules has no limit', fix, *key_path)
     severity = rule.get("severity", "warning")
     if severity not in ("warning", "error"):
-        raise file.refuse_value('be "warning" or "error"', "", *at, "severity")
+        raise file.refuse_value('be "warning" or "error"', "", *key_path, "severity")
     return ContentRule(
-        tuple(rule["path"].split(".")), _limits(file, rule, at), severity, rule.get("message", "")
+        tuple(rule["path"].split(".")), _limits(file, rule, key_path), severity, rule.get("message", "")
     )
 
 
-def _limits(file: ConfigFile, rule: Mapping[str, Any], at: tuple[str | int, ...]) -> Attribute:
+def _limits(file: ConfigFile, rule: Mapping[str, Any], key_path: tuple[str | int, ...]) -> Attribute:
     regex = rule.get("regex")
     if regex is not None and (fault := import_module("server.schema.patterns").fault(regex)):
         what = f'the regex of the rule for "{rule["path"]}" is invalid: {fault}'
-        raise file.refuse(what, "write a valid regular expression", *at, "regex")
+        raise file.refuse(what, "write a valid regular expression", *key_path, "regex")
     # The type does not matter, so "text" is used, which has no options of its own.
     return Attribute(
         rule["path"],

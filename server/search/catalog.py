@@ -81,15 +81,15 @@ def catalog(state: State, previous: Catalog) -> Catalog:
     return found
 
 
-def size(found: Catalog) -> int:
-    return sum(len(some.published) + len(some.drafts) for some in found.values())
+def size(catalog: Catalog) -> int:
+    return sum(len(some.published) + len(some.drafts) for some in catalog.values())
 
 
 _NO_VERSIONS = LocaleVersions((None, None), {}, {})
 
 
-def versions(found: Catalog, types: Mapping[str, Type]) -> Iterator[IndexedVersion]:
-    for version in changes({}, found, types).values():
+def versions(catalog: Catalog, types: Mapping[str, Type]) -> Iterator[IndexedVersion]:
+    for version in changes({}, catalog, types).values():
         assert version is not None
         yield version
 

@@ -342,18 +342,18 @@ def _visible_state(status: Status) -> tuple[str, str, int]:
     return (status.version, status.build, status.commits)
 
 
-def total(found: Results, scope: Scope) -> int:
-    return sum(count for group, count in found.counts.items() if scope.includes(group))
+def total(results: Results, scope: Scope) -> int:
+    return sum(count for group, count in results.counts.items() if scope.includes(group))
 
 
-def facets(found: Results, scope: Scope) -> tuple[Counter[str], Counter[str]]:
+def facets(results: Results, scope: Scope) -> tuple[Counter[str], Counter[str]]:
     """Count the matches by content type (uid) and by locale.
 
     The counts by type ignore the filter by type, and the counts by locale ignore the filter by locale.
     """
     types: Counter[str] = Counter()
     locales: Counter[str] = Counter()
-    for group, count in found.counts.items():
+    for group, count in results.counts.items():
         if scope.has_locale(group):
             types[group.uid] += count
         if scope.has_type(group):

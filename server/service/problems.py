@@ -69,14 +69,17 @@ class ProblemFilter:
         paths = read_paths(params.get("path"))
         return cls(texts["type"], texts["documentId"], paths, texts["severity"], fixable)
 
-    def is_about(self, found: DocumentProblem, schema: Schema) -> bool:
-        type_ = schema.types.get(found.uid)
+    def is_about(self, problem: DocumentProblem, schema: Schema) -> bool:
+        type_ = schema.types.get(problem.uid)
         is_type = not self.type or (type_ is not None and self.type in (type_.singular, type_.plural))
-        is_document = is_type and self.document_id in ("", found.document_id)
-        return is_document and (not self.paths or found.problem.path in self.paths)
+        is_document = is_type and self.document_id in ("", problem.document_id)
+        return is_document and (not self.paths or problem.problem.path in self.paths)
 
-    def is_like(self, found: DocumentProblem) -> bool:
-        return self.severity in ("", found.problem.severity) and self.fixable in (None, found.fix is not None)
+    def is_like(self, problem: DocumentProblem) -> bool:
+        return self.severity in ("", problem.problem.severity) and self.fixable in (
+            None,
+            problem.fix is not None,
+        )
 
 
 def read_paths(value: object) -> frozenset[str]:
@@ -243,25 +246,25 @@ class ProblemViewer:
         found = DocumentProblem(problem, document.type.uid, status=document.status)
         return self._sees(found) and self._may_write(found)
 
-    def _may_write(self, found: DocumentProblem) -> bool:
-        type_ = self.caller.state.schema.types.get(found.uid)
+    def _may_write(self, problem: DocumentProblem) -> bool:
+        type_ = self.caller.state.schema.types.get(problem.uid)
         if type_ is None:
             return False
-        if found.status == DRAFT and may_draft(self.caller.actor, type_, "update"):
+        if problem.status == DRAFT and may_draft(self.caller.actor, type_, "update"):
             return True
         return self.caller.actor.may(type_.singular, "update")
 
-    def _sees(self, found: DocumentProblem) -> bool:
+    def _sees(self, problem: DocumentProblem) -> bool:
         if self.caller.actor.everything:
             return True
-        if found.uid == UPLOAD:
+        if problem.uid == UPLOAD:
             return may_find(self.caller.actor, UPLOAD)
-        type_ = self.caller.state.schema.types.get(found.uid)
+        type_ = self.caller.state.schema.types.get(problem.uid)
         if type_ is None:
             return False
-        key = (found.uid, _names_of(found.problem.at), found.problem.rule)
+        key = (problem.uid, _names_of(problem.problem.at), problem.problem.rule)
         if key not in self._known:
-            dangling = found.problem.rule == "dangling"
+            dangling = problem.problem.rule == "dangling"
             self._known[key] = may_see_all(self.caller.actor, type_) and self._sees_path(
                 type_, key[1], dangling
             )
@@ -293,8 +296,8 @@ class ProblemViewer:
         )
 
 
-def _names_of(at: KeyPath) -> KeyPath:
-    return tuple(key for key in at if isinstance(key, str))
+def _names_of(key_path: KeyPath) -> KeyPath:
+    return tuple(key for key in key_path if isinstance(key, str))
 
 
 # --- fixes ----------------------------------------------------------------------------------------
@@ -318,5 +321,5 @@ def fix_message(count: int) -> str:
     return f"Fix {count:,} problem{'s' * (count != 1)}"
 
 
-def _message_of(made: FixResult) -> str:
-    return fix_message(len(made.fixes))
+def _message_of(fix_result: FixResult) -> str:
+    return fix_message(len(fix_result.fixes))

@@ -130,13 +130,13 @@ def _visible_files(site: Site, past: PastStates, caller: Caller) -> list[Changed
     ]
 
 
-def _is_document(one: ChangedFile) -> bool:
-    return one.type is not None and one.type.uid != UPLOAD
+def _is_document(changed_file: ChangedFile) -> bool:
+    return changed_file.type is not None and changed_file.type.uid != UPLOAD
 
 
-def _lines(site: Site, one: ChangedFile, head: str, state: State) -> list[str] | None:
+def _lines(site: Site, changed_file: ChangedFile, head: str, state: State) -> list[str] | None:
     """Return a diff with masked passwords, or None if it can't be shown."""
-    version = one.version(head)
+    version = changed_file.version(head)
     name = f"{version.parent}:./{version.before}"
     data = (
         next(read_named(site.root, [name], MAX_COMPARED_CHARS), None)
@@ -147,18 +147,20 @@ def _lines(site: Site, one: ChangedFile, head: str, state: State) -> list[str] |
         now = read_bytes(site.root, version.path)[0] if version.path else b""
         if data is None or len(now) > MAX_COMPARED_CHARS:
             return None
-        before = _mask_passwords(one, decode(data), state)
-        after = _mask_passwords(one, decode(now), state, before.passwords)
+        before = _mask_passwords(changed_file, decode(data), state)
+        after = _mask_passwords(changed_file, decode(now), state, before.passwords)
     except (OSError, SyntaxProblem, ConflictError):
         return None
     return diff_lines(before.text.splitlines(), after.text.splitlines())
 
 
-def _mask_passwords(one: ChangedFile, text: str, state: State, earlier: Sequence[str] = ()) -> MaskedText:
+def _mask_passwords(
+    changed_file: ChangedFile, text: str, state: State, earlier: Sequence[str] = ()
+) -> MaskedText:
     """Mask the passwords in a file's text. Raises ConflictError if they can't be masked."""
-    if one.type is None or not text:
+    if changed_file.type is None or not text:
         return MaskedText(without_hashes(text))
-    return mask_text(state.schema, one.type, one.change.path, text, earlier)
+    return mask_text(state.schema, changed_file.type, changed_file.change.path, text, earlier)
 
 
 def _store(site: Site, state: State) -> Store:

@@ -67,10 +67,10 @@ class UserManagement:
 
     # --- reading ------------------------------------------------------------------------------------
 
-    def list(self, wanted: UserFilter) -> Sequence[ListedUser]:
+    def list(self, user_filter: UserFilter) -> Sequence[ListedUser]:
         """Return the matching users, by name. Raises ForbiddenError."""
         self._require("find")
-        users = [user for user in self.directory.users.all() if wanted.matches(user)]
+        users = [user for user in self.directory.users.all() if user_filter.matches(user)]
         self.caller.budget.spend(len(users))
         return self._listed(sorted(users, key=lambda user: user.username.casefold()))
 

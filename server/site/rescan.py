@@ -288,10 +288,10 @@ def _read_configuration(
     return replace(found, schema=before.schema) if found.parse_key == before.parse_key else found
 
 
-def _refuse_emptied(found: Configuration, before: Configuration) -> None:
+def _refuse_emptied(configuration: Configuration, before: Configuration) -> None:
     # An empty file is rejected, because another program is probably still writing it.
-    signature = found.mark.get(FILE)
-    if signature and not signature[1] and found.settings != before.settings:
+    signature = configuration.mark.get(FILE)
+    if signature and not signature[1] and configuration.settings != before.settings:
         raise SetupError(FILE, None, "the file is empty", "write the settings, or delete the file")
 
 

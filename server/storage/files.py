@@ -37,10 +37,10 @@ class FileListing:
     is_summary: bool = False  # Only `hashes` is computed, not `files`.
     hashes: int = 0
 
-    def add(self, path: str, found: Signature) -> None:
-        self.hashes += hash((path, found))
+    def add(self, path: str, signature: Signature) -> None:
+        self.hashes += hash((path, signature))
         if not self.is_summary:
-            self.files[path] = found
+            self.files[path] = signature
 
     def digest(self) -> int:
         """Return a hash of all paths and signatures.

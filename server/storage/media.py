@@ -71,17 +71,17 @@ def ending_of(mime: str) -> str:
     return "" if mime == _UNKNOWN_TYPE else _TYPES.guess_extension(mime, strict=False) or ""
 
 
-def true_ending(content: Path | bytes, ending: str) -> str:
-    """Return the extension for an uploaded file: `ending`, unless it is missing or the content contradicts
+def true_ending(content: Path | bytes, extension: str) -> str:
+    """Return the extension for an uploaded file: `extension`, unless it is missing or the content contradicts
     it.
     """
     # Only the types of images can be determined reliably from the first bytes.
     sniffed = sniff(content)
     if sniffed and sniffed[0].startswith("image/"):
-        return ending if mime_type(f"x{ending}") == mime_type(f"x{sniffed[1]}") else sniffed[1]
-    if ending.lower() in MEASURED_EXTENSIONS:
+        return extension if mime_type(f"x{extension}") == mime_type(f"x{sniffed[1]}") else sniffed[1]
+    if extension.lower() in MEASURED_EXTENSIONS:
         return sniffed[1] if sniffed else ".txt" if is_text(content) else ".bin"
-    return ending or (sniffed[1] if sniffed else "")
+    return extension or (sniffed[1] if sniffed else "")
 
 
 def upload_path(path: str) -> str | None:

@@ -94,15 +94,15 @@ def pack(entries: Iterable[CachedEntry]) -> bytes:
     return b"".join((len(facts).to_bytes(8, "big"), facts, *rows))
 
 
-def _metadata(one: CachedEntry) -> tuple[Any, ...]:
-    entry = one.entry
+def _metadata(cached_entry: CachedEntry) -> tuple[Any, ...]:
+    entry = cached_entry.entry
     more = (entry.problems, entry.digest, entry.derived, entry.beside, entry.document_id)
-    return (entry.path, entry.signature, more, one.read_at_ns)
+    return (entry.path, entry.signature, more, cached_entry.read_at_ns)
 
 
-def _other_path(one: CachedEntry, document: Document) -> str:
+def _other_path(cached_entry: CachedEntry, document: Document) -> str:
     # For a media file in a bucket, the document's path differs from the entry's path.
-    return "" if document.path == one.entry.path else document.path
+    return "" if document.path == cached_entry.entry.path else document.path
 
 
 def pack_in_blocks(entries: Iterable[CachedEntry]) -> Iterator[bytes]:

@@ -22,13 +22,13 @@ SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schem
 _SARIF_LEVELS = {"error": "error", "warning": "warning", "off": "none"}
 
 
-def as_json(found: Survey, prefix: str) -> str:
+def as_json(survey: Survey, prefix: str) -> str:
     """Return the problems as JSON, in the format that docs/check.md describes."""
     made = {
         "version": 1,
-        "summary": {"files": found.files, "errors": found.errors, "warnings": found.warnings},
-        "fixed": [_as_fixed(fix) for fix in found.fixed],
-        "problems": [problem.as_json() for problem in found.problems],
+        "summary": {"files": survey.files, "errors": survey.errors, "warnings": survey.warnings},
+        "fixed": [_as_fixed(fix) for fix in survey.fixed],
+        "problems": [problem.as_json() for problem in survey.problems],
     }
     return json.dumps(made, indent=2, ensure_ascii=False)
 
@@ -38,9 +38,9 @@ def _as_fixed(fix: Fix | KeyFix) -> Mapping[str, Any]:
     return {"path": fix.path, "key": key, "before": fix.old or None, "after": fix.new}
 
 
-def as_github(found: Survey, prefix: str) -> str:
+def as_github(survey: Survey, prefix: str) -> str:
     """Return the problems as GitHub workflow commands, which annotate the affected lines."""
-    return "\n".join(_as_command(problem, prefix) for problem in found.problems)
+    return "\n".join(_as_command(problem, prefix) for problem in survey.problems)
 
 
 def _as_command(problem: Problem, prefix: str) -> str:
@@ -62,7 +62,7 @@ def _sentence(problem: Problem) -> str:
     return with_fix(problem.message, problem.fix)
 
 
-def as_sarif(found: Survey, prefix: str) -> str:
+def as_sarif(survey: Survey, prefix: str) -> str:
     """Return the problems as a SARIF log for code scanning services."""
     rules = list(RULES)
     driver = {
@@ -81,7 +81,7 @@ def as_sarif(found: Survey, prefix: str) -> str:
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
-        "results": [_as_result(problem, prefix, rules) for problem in found.problems],
+        "results": [_as_result(problem, prefix, rules) for problem in survey.problems],
     }
     log = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=2, ensure_ascii=False)
@@ -116,7 +116,7 @@ def _fingerprint(problem: Problem) -> str:
     return hashlib.sha256(identity.encode()).hexdigest()[:32]
 
 
-def as_gitlab(found: Survey, prefix: str) -> str:
+def as_gitlab(survey: Survey, prefix: str) -> str:
     """Return the problems as a code quality report for GitLab."""
     issues = [
         {
@@ -126,7 +126,7 @@ def as_gitlab(found: Survey, prefix: str) -> str:
             "severity": "major" if problem.severity == "error" else "minor",
             "location": {"path": prefix + problem.path, "lines": {"begin": problem.line or 1}},
         }
-        for problem in found.problems
+        for problem in survey.problems
     ]
     return json.dumps(issues, indent=2, ensure_ascii=False)
 
@@ -155,28 +155,28 @@ _QUIET: Style = {"dim": True}
 _PATH: Style = {"bold": True}
 
 
-def report(found: Survey, prefix: str, seconds: float, *, list_all: bool = False) -> Iterator[list[Part]]:
+def report(survey: Survey, prefix: str, seconds: float, *, list_all: bool = False) -> Iterator[list[Part]]:
     """Yield the lines of a report for the terminal.
 
     `prefix` is the path from the current folder to the site. If `list_all` is set, problems with the same
     cause are listed one by one.
     """
     large = (
-        [] if list_all else [cause for cause in find_causes(found.problems, found.audit) if cause.is_large]
+        [] if list_all else [cause for cause in find_causes(survey.problems, survey.audit) if cause.is_large]
     )
     summarized = {problem for cause in large for problem in cause.problems}
     for cause in large:
         yield from _cause_lines(cause, prefix)
         yield []
-    others = [problem for problem in found.problems if problem not in summarized]
+    others = [problem for problem in survey.problems if problem not in summarized]
     yield from (_problem_line(problem, prefix) for problem in others)
     if others:
         yield []
-    yield _summary(found, seconds)
+    yield _summary(survey, seconds)
     if large:
         yield [("  Run bifolio check --all to list each of them.", _PLAIN)]
-    if found.fixable:
-        yield [(f"  Run bifolio check --fix to fix {count(found.fixable, 'value')}.", _PLAIN)]
+    if survey.fixable:
+        yield [(f"  Run bifolio check --fix to fix {count(survey.fixable, 'value')}.", _PLAIN)]
 
 
 def _cause_lines(cause: Cause, prefix: str) -> Iterator[list[Part]]:
@@ -202,15 +202,15 @@ def _place(problem: Problem, prefix: str) -> str:
     return printable(place_of(prefix + problem.path, problem.line, problem.column))
 
 
-def _summary(found: Survey, seconds: float) -> list[Part]:
-    checked = f"{count(found.files, 'file')} checked in {seconds:.2f} s"
-    if found.site is None:
+def _summary(survey: Survey, seconds: float) -> list[Part]:
+    checked = f"{count(survey.files, 'file')} checked in {seconds:.2f} s"
+    if survey.site is None:
         checked = "no document was checked"
-    if not found.problems:
+    if not survey.problems:
         return [("✓ ", {"fg": "green"}), (f"no problems; {checked}", _PLAIN)]
-    sign, style = _SIGNS["error" if found.errors else "warning"]
-    counts = [count(n, what) for n, what in ((found.errors, "error"), (found.warnings, "warning")) if n]
-    files = len({problem.path for problem in found.problems})
+    sign, style = _SIGNS["error" if survey.errors else "warning"]
+    counts = [count(n, what) for n, what in ((survey.errors, "error"), (survey.warnings, "warning")) if n]
+    files = len({problem.path for problem in survey.problems})
     return [(f"{sign} ", style), (f"{' and '.join(counts)} in {count(files, 'file')}; {checked}", _PLAIN)]
 
 
@@ -219,15 +219,15 @@ def count(n: int, what: str) -> str:
     return f"{n:,} {what}" + ("s" if n != 1 else "")
 
 
-def fixed(done: FixResult, prefix: str) -> Iterator[list[Part]]:
+def fixed(fix_result: FixResult, prefix: str) -> Iterator[list[Part]]:
     """Yield lines that list the applied and rejected fixes by file."""
-    for path, fixes in groupby(done.fixes, key=lambda fix: fix.path):
+    for path, fixes in groupby(fix_result.fixes, key=lambda fix: fix.path):
         yield [(printable(prefix + path), _PATH)]
         yield from ([("  ✓ ", {"fg": "green"}), (printable(_fix_line(fix)), _PLAIN)] for fix in fixes)
-    for path, reason in done.rejected.items():
+    for path, reason in fix_result.rejected.items():
         yield [(printable(prefix + path), _PATH)]
         yield [("  ! ", {"fg": "yellow"}), (printable(reason), _PLAIN)]
-    if done.fixes or done.rejected:
+    if fix_result.fixes or fix_result.rejected:
         yield []
 
 

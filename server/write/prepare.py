@@ -168,10 +168,12 @@ def _first(
     return first
 
 
-def _is_same(one: Document | None, other: Document | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return one is other or (one.status == other.status and version_of(one) == version_of(other))
+def _is_same(document: Document | None, other: Document | None) -> bool:
+    if document is None or other is None:
+        return document is other
+    return document is other or (
+        document.status == other.status and version_of(document) == version_of(other)
+    )
 
 
 @contextmanager

@@ -233,10 +233,10 @@ def _find_version(address: Address, context: Context) -> Document:
     return document
 
 
-def _require_match(if_match: str, shown: MaskedText) -> None:
+def _require_match(if_match: str, masked_text: MaskedText) -> None:
     named = (tag.strip().strip('"').partition(".")[0] for tag in if_match.split(","))
-    if if_match.strip() != "*" and shown.version not in named:
-        raise PreconditionError(details={"version": shown.version})
+    if if_match.strip() != "*" and masked_text.version not in named:
+        raise PreconditionError(details={"version": masked_text.version})
 
 
 @contextmanager
@@ -253,8 +253,8 @@ def _text_error(path: str, line: int | None, message: str, fix: str) -> Validati
     return ValidationError(f"{prefix}{with_fix(message, fix)}", {"line": line, "file": path})
 
 
-def _unmask(context: Context, document: Document, text: str, shown: MaskedText) -> str:
-    kept = {str(mask_of(number)): Plain(password) for number, password in enumerate(shown.passwords)}
+def _unmask(context: Context, document: Document, text: str, masked_text: MaskedText) -> str:
+    kept = {str(mask_of(number)): Plain(password) for number, password in enumerate(masked_text.passwords)}
 
     def unmask(tree: Tree) -> Plain:
         if str(tree) not in kept:
@@ -270,7 +270,7 @@ def _unmask(context: Context, document: Document, text: str, shown: MaskedText) 
     return change_text(document.path, text, document.type.body, passwords) if passwords else text
 
 
-def _with_keys(document: Document, current: str, shown: MaskedText, keys_text: str) -> str:
+def _with_keys(document: Document, current: str, masked_text: MaskedText, keys_text: str) -> str:
     keys = read_keys(document.path, current, keys_text)
     for name in keys:
         if name not in other_keys(document.type, keys):
@@ -279,7 +279,7 @@ def _with_keys(document: Document, current: str, shown: MaskedText, keys_text: s
                 'in "otherKeys"; change the attribute instead'
             )
     with syntax_errors_as_conflicts(document.path):
-        before = other_keys(document.type, parse(document.path, shown.text, document.type.body))
+        before = other_keys(document.type, parse(document.path, masked_text.text, document.type.body))
     changes: dict[str, Any] = {name: REMOVE for name in before if name not in keys}
     changes |= {k: v for k, v in keys.items() if k not in before or not same(before[k], v)}
     return change_text(document.path, current, document.type.body, changes) if changes else current

@@ -194,8 +194,8 @@ def _refuse_contradictions(restoration: UndoRequest, context: Context) -> None:
             )
 
 
-def _documents(kept: UndoableWrite, store: Store) -> Iterator[Document]:
-    for file in kept.files:
+def _documents(undoable_write: UndoableWrite, store: Store) -> Iterator[Document]:
+    for file in undoable_write.files:
         if file.before is not None:
             document = _document(file.path, file.before, store)
             if document:

@@ -95,12 +95,12 @@ def _remote(standing: RemoteStatus, *, all_of_it: bool) -> Mapping[str, Any]:
     return told
 
 
-def _push(found: Backlog, *, all_of_it: bool) -> Mapping[str, Any]:
+def _push(backlog: Backlog, *, all_of_it: bool) -> Mapping[str, Any]:
     told = {
-        "commits": found.commit_count,
-        "since": from_seconds(found.oldest_at) if found.oldest_at else None,
+        "commits": backlog.commit_count,
+        "since": from_seconds(backlog.oldest_at) if backlog.oldest_at else None,
     }
-    return {**told, "reason": found.error, "files": list(found.files)} if all_of_it else told
+    return {**told, "reason": backlog.error, "files": list(backlog.files)} if all_of_it else told
 
 
 def _condition_of_accounts(site: Site, identities: Identities) -> str:

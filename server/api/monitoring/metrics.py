@@ -138,37 +138,39 @@ def _of_jobs(jobs: JobTable) -> Iterator[Metric]:
     yield from (up, ran, due)
 
 
-def _of_condition(found: Condition) -> Iterator[Metric]:
+def _of_condition(condition: Condition) -> Iterator[Metric]:
     yield _gauge(
-        "bifolio_accounts_up", "Whether accounts can be read and changed.", found.accounts == READY_STATUS
+        "bifolio_accounts_up", "Whether accounts can be read and changed.", condition.accounts == READY_STATUS
     )
-    yield _gauge("bifolio_media_up", "Whether the media bucket can be used.", found.media == READY_STATUS)
+    yield _gauge("bifolio_media_up", "Whether the media bucket can be used.", condition.media == READY_STATUS)
     yield _gauge(
-        "bifolio_events_up", "Whether the event log contains all changes.", found.events == READY_STATUS
+        "bifolio_events_up", "Whether the event log contains all changes.", condition.events == READY_STATUS
     )
-    yield CounterMetricFamily("bifolio_events", "Number of events recorded so far.", value=found.last_event)
-    yield _gauge("bifolio_commits_waiting", "Number of writes that are not committed yet.", found.commits)
-    if found.remote:
+    yield CounterMetricFamily(
+        "bifolio_events", "Number of events recorded so far.", value=condition.last_event
+    )
+    yield _gauge("bifolio_commits_waiting", "Number of writes that are not committed yet.", condition.commits)
+    if condition.remote:
         yield _gauge(
-            "bifolio_remote_up", "Whether the git remote responds.", found.remote.state != AWAY_STATUS
+            "bifolio_remote_up", "Whether the git remote responds.", condition.remote.state != AWAY_STATUS
         )
         text = "Number of commits on the git remote that are not served yet."
-        yield _gauge("bifolio_remote_behind_commits", text, found.remote.commits)
+        yield _gauge("bifolio_remote_behind_commits", text, condition.remote.commits)
         text = "Seconds since the served content fell behind the git remote."
-        yield _gauge("bifolio_remote_behind_seconds", text, found.lag)
+        yield _gauge("bifolio_remote_behind_seconds", text, condition.lag)
         text = "Time when the git remote last responded, in seconds since 1970."
-        yield _gauge("bifolio_remote_asked_timestamp_seconds", text, found.remote.asked)
-    if found.push:
+        yield _gauge("bifolio_remote_asked_timestamp_seconds", text, condition.remote.asked)
+    if condition.push:
         text = "Number of commits that are not pushed to the git remote yet."
-        yield _gauge("bifolio_push_waiting_commits", text, found.push.commit_count)
+        yield _gauge("bifolio_push_waiting_commits", text, condition.push.commit_count)
         text = "Time of the oldest commit that is not pushed yet, in seconds since 1970; 0 if there is none."
-        yield _gauge("bifolio_push_waiting_since_timestamp_seconds", text, found.push.oldest_at)
-        yield _gauge("bifolio_push_up", "Whether the last push succeeded.", not found.push.error)
+        yield _gauge("bifolio_push_waiting_since_timestamp_seconds", text, condition.push.oldest_at)
+        yield _gauge("bifolio_push_up", "Whether the last push succeeded.", not condition.push.error)
     deliveries = GaugeMetricFamily(
         "bifolio_deliveries_waiting",
         "Number of deliveries to a webhook that are not finished yet.",
         labels=("webhook",),
     )
-    for name, count in found.deliveries.items():
+    for name, count in condition.deliveries.items():
         deliveries.add_metric((name,), count)
     yield deliveries

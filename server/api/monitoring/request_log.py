@@ -77,8 +77,8 @@ def _shown(path: str, query: str) -> str:
     return _PARAMETER.sub(_masked, query)
 
 
-def _masked(found: re.Match[str]) -> str:
-    parameter = found[0]
+def _masked(match: re.Match[str]) -> str:
+    parameter = match[0]
     name, equals, _ = unquote(parameter).partition("=")
     last = name.rpartition("[")[2].rstrip("]")  # for example, `password` in `user[password]`
     if not equals or last.lower().replace("_", "").replace("-", "") not in SECRET_PARAMETERS:

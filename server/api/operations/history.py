@@ -139,8 +139,12 @@ def _page(item: JsonSchema) -> JsonSchema:
     return object_of({"data": list_of(item), "meta": object_of({"pagination": ref("Pagination")})})
 
 
-def _read(id_: str, path: str, summary: str, shown: JsonSchema, parameters: list[JsonSchema]) -> Operation:
-    docs = Docs(summary, {200: answer("The history.", shown)}, parameters, errors=(*READ, 404, 409, 503))
+def _read(
+    id_: str, path: str, summary: str, json_schema: JsonSchema, parameters: list[JsonSchema]
+) -> Operation:
+    docs = Docs(
+        summary, {200: answer("The history.", json_schema)}, parameters, errors=(*READ, 404, 409, 503)
+    )
     return Operation(id_, "GET", path, may("history", "read"), docs)
 
 

@@ -170,7 +170,7 @@ def _pattern(path: str, slash: bool) -> re.Pattern[str]:
     return re.compile(joined + "/?" * slash, re.DOTALL)
 
 
-def _as_rule(found: re.Match[str]) -> str:
-    name, converter = found.groups()
+def _as_rule(match: re.Match[str]) -> str:
+    name, converter = match.groups()
     argument = _ARGUMENTS.get(name) or _CAPITAL.sub("_", name).lower()
     return f"<{converter}:{argument}>" if converter else f"<{argument}>"

@@ -135,9 +135,9 @@ _OFF = (*READ_ONE, 413)  # 404, because these paths exist only if `auth.refresh`
 
 
 def _sends(
-    id_: str, path: str, action: str, summary: str, shown: JsonSchema, form: Mapping[str, int]
+    id_: str, path: str, action: str, summary: str, json_schema: JsonSchema, form: Mapping[str, int]
 ) -> Operation:
-    docs = Docs(summary, {200: shown}, (), _form(form), _COUNTED)
+    docs = Docs(summary, {200: json_schema}, (), _form(form), _COUNTED)
     return Operation(id_, "POST", f"/api/auth/{path}", may("auth", action), docs)
 
 

@@ -85,15 +85,15 @@ def bind(handles: Handlers, files: MediaFiles, counts: CountTable, is_answering:
         return with_cache_tags(response, request, tags_of_file(snapshot, key))
 
 
-def _is_current(found: MediaFile, asked: Mapping[str, object]) -> bool:
+def _is_current(media_file: MediaFile, asked: Mapping[str, object]) -> bool:
     """Return whether the URL names exactly this content, so that its response can never change."""
     version = read_version(asked)
     if not version:
         return False
-    if found.versions is None:
+    if media_file.versions is None:
         # If transformations are disabled, the same URL has another response after they have been enabled.
-        return asked.keys().isdisjoint(PARAMETERS) and is_version(version, (sha256_of(found.file),))
-    return is_version(version, found.versions)
+        return asked.keys().isdisjoint(PARAMETERS) and is_version(version, (sha256_of(media_file.file),))
+    return is_version(version, media_file.versions)
 
 
 def _accepted(request: Request) -> Collection[str]:
@@ -112,16 +112,16 @@ def _redirect(url: str, max_age_s: int = REDIRECT_MAX_AGE_S) -> Response:
     return Response(status=302, headers=headers)
 
 
-def _send(found: MediaFile) -> Response:
-    file = found.file
+def _send(media_file: MediaFile) -> Response:
+    file = media_file.file
     size = os.fstat(file.fileno()).st_size
     response = send_file(
         file,
-        mimetype=found.mime,
-        download_name=found.name,
+        mimetype=media_file.mime,
+        download_name=media_file.name,
         conditional=False,
-        etag=found.digest or tag_of_file(file),
-        last_modified=found.modified,
+        etag=media_file.digest or tag_of_file(file),
+        last_modified=media_file.modified,
         max_age=FILE_MAX_AGE_S,
     )
     response.content_length = size

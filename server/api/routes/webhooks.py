@@ -63,11 +63,11 @@ def bind(handles: Handlers, site: Site, database: EventDatabase) -> None:
         body = {"data": _webhook_json(webhook), "meta": {"secret": secret}}
         return answer(dumps(body), 201, NO_STORE)
 
-    def show(used: Webhooks, name: str, found: Delivery, exchange: Exchange | None) -> Response:
-        body = _json(found)
+    def show(used: Webhooks, name: str, delivery: Delivery, exchange: Exchange | None) -> Response:
+        body = _json(delivery)
         body["request"] = body["response"] = None
         if exchange:
-            headers = request_headers(found, used.get(name).webhook)
+            headers = request_headers(delivery, used.get(name).webhook)
             text = exchange.body.decode("utf-8", "replace")
             body["request"] = {"headers": headers, "body": text, "size": exchange.size}
             body["response"] = {"body": exchange.response, "seconds": round(exchange.seconds, 3)}

@@ -154,8 +154,8 @@ def with_escaped_target(data: bytes) -> bytes:
     return _HIGH.sub(_percent_encode, line) + end + rest
 
 
-def _percent_encode(found: re.Match[bytes]) -> bytes:
-    return b"%%%02X" % found[0][0]
+def _percent_encode(match: re.Match[bytes]) -> bytes:
+    return b"%%%02X" % match[0][0]
 
 
 def has_body(environ: Mapping[str, object]) -> bool:

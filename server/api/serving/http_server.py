@@ -63,11 +63,11 @@ class Connections:
     def __init__(self) -> None:
         self._open: dict[str, Connection] = {}
 
-    def add(self, one: Connection) -> None:
-        self._open[one.name] = one
+    def add(self, connection: Connection) -> None:
+        self._open[connection.name] = connection
 
-    def remove(self, one: Connection) -> None:
-        self._open.pop(one.name, None)
+    def remove(self, connection: Connection) -> None:
+        self._open.pop(connection.name, None)
 
     def __iter__(self) -> Iterator[Connection]:
         return iter(list(self._open.values()))

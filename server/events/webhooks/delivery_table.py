@@ -178,9 +178,9 @@ def finish(connection: Connection, delivery: Delivery, state: str) -> None:
         connection.execute(statement, (WAITING, number, BEHIND))
 
 
-def give_up_all(connection: Connection, name: str, why: str) -> None:
+def give_up_all(connection: Connection, name: str, reason: str) -> None:
     statement = f"UPDATE deliveries SET state = ?, error = ?, body = NULL WHERE webhook = ? AND {OPEN}"
-    connection.execute(statement, (FAILED, why, name))
+    connection.execute(statement, (FAILED, reason, name))
 
 
 def oldest_excess(connection: Connection, name: str, limit: int) -> list[Delivery]:

@@ -60,9 +60,9 @@ def enable(connection: Connection, name: str, last_event: int) -> bool:
     return connection.execute(statement, (last_event, name)).rowcount > 0
 
 
-def disable(connection: Connection, name: str, at: float, why: str) -> None:
+def disable(connection: Connection, name: str, at: float, reason: str) -> None:
     connection.execute("UPDATE webhooks SET disabled = ? WHERE name = ?", (at, name))
-    give_up_all(connection, name, why)
+    give_up_all(connection, name, reason)
 
 
 def cursors(connection: Connection) -> dict[str, int]:

@@ -83,5 +83,5 @@ def _path(root: Path, name: str) -> Path:
     return folder / f"{name}.secret"
 
 
-def _unusable(name: str, why: str) -> SetupError:
-    return SetupError(f".bifolio/webhooks/{name}.secret", None, f"can't be used: {why}", _FIX_HINT)
+def _unusable(name: str, reason: str) -> SetupError:
+    return SetupError(f".bifolio/webhooks/{name}.secret", None, f"can't be used: {reason}", _FIX_HINT)

@@ -330,17 +330,17 @@ class _Replay:
         return make_commit(self.past.site.root, (self.commit,), files, Signed(_MESSAGE, committer, committer))
 
 
-def _loss(draft: Draft, before: Configuration, found: Finding) -> _Loss:
+def _loss(draft: Draft, before: Configuration, finding: Finding) -> _Loss:
     """Return a value that a migration would lose, in a form that can be compared between sides."""
-    claim = Layout(before.schema, before.settings).claim(found.path)
-    text = draft.before.get(found.path) or draft.text_or_none(found.path) or ""
+    claim = Layout(before.schema, before.settings).claim(finding.path)
+    text = draft.before.get(finding.path) or draft.text_or_none(finding.path) or ""
     try:
-        value: object = parse(found.path, text, claim.type.body if claim else None)
-        for key in found.key_path:
+        value: object = parse(finding.path, text, claim.type.body if claim else None)
+        for key in finding.key_path:
             value = value[key]  # type: ignore[index]
     except (SyntaxProblem, LookupError, TypeError):
         value = None
-    return found.path, found.key_path, found.message, repr(value)
+    return finding.path, finding.key_path, finding.message, repr(value)
 
 
 def label_counts(migrated: MigratedSides) -> Iterator[tuple[str, int, bool]]:

@@ -192,10 +192,12 @@ class Arbiter:
                 break
         return links
 
-    def _extend_chain(self, chain: Chain, attempt: "WriteAttempt[Any, Any]", made: PreparedCommit) -> bool:
+    def _extend_chain(
+        self, chain: Chain, attempt: "WriteAttempt[Any, Any]", prepared_commit: PreparedCommit
+    ) -> bool:
         # Return False if the next write can't be prepared on top of this one.
         if self.site.state.snapshot is not chain.base_snapshot or (
-            attempt.writes and made.changed_files is None
+            attempt.writes and prepared_commit.changed_files is None
         ):
             return False
         return self.site.committer.extend(chain, attempt.writes)

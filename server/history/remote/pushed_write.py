@@ -44,10 +44,10 @@ class WriteAttempt(Turn, Generic[Request, Result]):
     result: Result
 
     def __init__(
-        self, site: Site, by: Authorship, prepare: Prepare[Request, Result], request: Request
+        self, site: Site, authorship: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> None:
         super().__init__()
-        self.site, self.by, self.prepare, self.request = site, by, prepare, request
+        self.site, self.by, self.prepare, self.request = site, authorship, prepare, request
         self.since = time.monotonic()
         self.until = self.since + WRITE_TIMEOUT_S
         self.writes: list[Write] = []

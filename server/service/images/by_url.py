@@ -294,13 +294,13 @@ def _check_size(
 
 
 def _formats(
-    requested: str, ending: str, settings: TransformSettings, accepted_types: Collection[str]
+    requested: str, extension: str, settings: TransformSettings, accepted_types: Collection[str]
 ) -> Sequence[tuple[str, tuple[str, ...]]]:
     """Return the formats of a result, the best first. The last one is made if none of them is cached.
 
     With each format are its alternatives. The result has one of these instead if that makes the file smaller.
     """
-    own = OWN_FORMATS[ending]
+    own = OWN_FORMATS[extension]
     if requested != AUTO:
         return ((requested or own, ()),)
     better = ("avif", "webp")

@@ -74,9 +74,9 @@ def _deprecated_attributes(subject: Subject) -> Iterator[Problem]:
         yield _at_value(subject, at, f"{_name(at)} is deprecated", fix, "deprecated-attribute")
 
 
-def _deprecated_in(type_: Type, values: Any, at: KeyPath) -> Iterator[tuple[KeyPath, Attribute]]:
+def _deprecated_in(type_: Type, values: Any, key_path: KeyPath) -> Iterator[tuple[KeyPath, Attribute]]:
     for attribute, value in zip(type_.attributes.values(), values, strict=True):
-        inner = (*at, attribute.name)
+        inner = (*key_path, attribute.name)
         if attribute.deprecated and not is_empty(value) and value != attribute.default:
             yield inner, attribute
         for where, component in components_at(attribute, value, inner):
@@ -106,7 +106,7 @@ def _broken(rule: ContentRule, value: Any, limits: Limits) -> list[str]:
 
 
 def _values_at(
-    type_: Type, values: Any, names: tuple[str, ...], at: KeyPath
+    type_: Type, values: Any, names: tuple[str, ...], key_path: KeyPath
 ) -> Iterator[tuple[KeyPath, Any]]:
     """Yield the key path and the value of each attribute at the path `names` in a document.
 
@@ -116,7 +116,7 @@ def _values_at(
     attribute = type_.attributes.get(name)
     if attribute is None:
         return
-    value, inner = values[list(type_.attributes).index(name)], (*at, name)
+    value, inner = values[list(type_.attributes).index(name)], (*key_path, name)
     if not others:
         yield inner, value
         return
@@ -126,18 +126,18 @@ def _values_at(
         yield from _values_at(component.type, component.values, tuple(others), where)
 
 
-def _name(at: KeyPath) -> str:
-    return ".".join(map(str, at))
+def _name(key_path: KeyPath) -> str:
+    return ".".join(map(str, key_path))
 
 
 def _at_value(
-    subject: Subject, at: KeyPath, message: str, fix: str, rule: str, severity: Any = "warning"
+    subject: Subject, key_path: KeyPath, message: str, fix: str, rule: str, severity: Any = "warning"
 ) -> Problem:
     try:
-        line, column = line_and_column(subject.page.position(at))
+        line, column = line_and_column(subject.page.position(key_path))
     except SyntaxProblem:
         line, column = None, None
-    return Problem(subject.page.path, line, message, fix, severity, column, rule, at)
+    return Problem(subject.page.path, line, message, fix, severity, column, rule, key_path)
 
 
 def _undescribed_images(subject: Subject) -> Iterator[Problem]:

@@ -73,10 +73,10 @@ def _file_fixes(root: Path, path: str) -> Iterator[KeyFix]:
         yield from _fix(file, at, word, unambiguous_suggestion(word, known))
 
 
-def _fix(file: ConfigFile, at: KeyPath, old: str, new: str | None) -> Iterator[KeyFix]:
-    position = file.positions.get(at)
+def _fix(file: ConfigFile, key_path: KeyPath, old: str, new: str | None) -> Iterator[KeyFix]:
+    position = file.positions.get(key_path)
     if new and position:
-        yield KeyFix(file.path, at, old, new, position)
+        yield KeyFix(file.path, key_path, old, new, position)
 
 
 def key_fix_writes(root: Path, fixes: Iterable[KeyFix]) -> list[Write]:
@@ -388,9 +388,9 @@ def _refuse_changed(tree: Tree, fix: Fix) -> None:
         raise LookupError
 
 
-def _with(tree: Tree, at: KeyPath, value: str | None) -> Any:
-    if not at:
+def _with(tree: Tree, key_path: KeyPath, value: str | None) -> Any:
+    if not key_path:
         return value
     copy: Any = list(tree) if isinstance(tree, list) else dict(tree)
-    copy[at[0]] = _with(tree[at[0]], at[1:], value)
+    copy[key_path[0]] = _with(tree[key_path[0]], key_path[1:], value)
     return copy

@@ -239,5 +239,5 @@ def _leads_to(
     return anchors is None or normalize_anchor(unquote(fragment)) in anchors
 
 
-def _problem(page: Page, link: Link, at: KeyPath, message: str, fix: str) -> Problem:
-    return Problem(page.path, link.line, message, fix, "warning", link.column, "broken-link", at)
+def _problem(page: Page, link: Link, key_path: KeyPath, message: str, fix: str) -> Problem:
+    return Problem(page.path, link.line, message, fix, "warning", link.column, "broken-link", key_path)

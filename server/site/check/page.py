@@ -108,12 +108,12 @@ class Page:
         if any(name != self.type.body for name in others) or (others and not self.has_body):
             yield from self._passages_in(self.type, self.parsed[0], ())
 
-    def _passages_in(self, type_: Type, values: Tree, at: KeyPath) -> Iterator[Passage]:
+    def _passages_in(self, type_: Type, values: Tree, key_path: KeyPath) -> Iterator[Passage]:
         if not isinstance(values, dict):
             return
         for name in self.schema.prose_attributes.get(type_.uid, ()):
             attribute, value = type_.attributes[name], values.get(name)
-            inner = (*at, name)
+            inner = (*key_path, name)
             if attribute.type == "richtext" and isinstance(value, str) and value:
                 yield Passage(inner, self._place_in_file(self.read_prose(value, 1), inner))
             elif attribute.type == "blocks":
@@ -129,13 +129,13 @@ class Page:
                         where = (*inner, i) if isinstance(value, list) else inner
                         yield from self._passages_in(inner_type, item, where)
 
-    def _passages_in_row(self, type_: Type, values: Any, at: KeyPath) -> Iterator[Passage]:
+    def _passages_in_row(self, type_: Type, values: Any, key_path: KeyPath) -> Iterator[Passage]:
         names = self.schema.prose_attributes.get(type_.uid, ())
         for attribute, value in zip(type_.attributes.values(), values, strict=True):
             is_body = attribute.name == type_.body
             if not value or not (is_body or attribute.name in names):
                 continue
-            inner = (*at, attribute.name)
+            inner = (*key_path, attribute.name)
             if attribute.type == "richtext" or is_body:
                 yield Passage(inner, self.read_prose(str(value), 1))
             elif attribute.type == "blocks":
@@ -143,26 +143,26 @@ class Page:
             for where, component in components_at(attribute, value, inner):
                 yield from self._passages_in_row(component.type, component.values, where)
 
-    def _passage_in_blocks(self, tree: Any, at: KeyPath) -> Passage:
-        found = list(self._find_in_blocks(tree, at))
+    def _passage_in_blocks(self, tree: Any, key_path: KeyPath) -> Passage:
+        found = list(self._find_in_blocks(tree, key_path))
         links = tuple(one for one in found if isinstance(one, Link))
-        return Passage(at, Prose(links, tuple(one for one in found if isinstance(one, Heading))))
+        return Passage(key_path, Prose(links, tuple(one for one in found if isinstance(one, Heading))))
 
     # --- positions in values ----------------------------------------------------------------------
 
-    def _place_in_file(self, prose: Prose, at: KeyPath) -> Prose:
-        line, column, value = self.position(at) or Position(1, 1)
+    def _place_in_file(self, prose: Prose, key_path: KeyPath) -> Prose:
+        line, column, value = self.position(key_path) or Position(1, 1)
         start = sum(len(one) + 1 for one in self.text.split("\n", line)[: line - 1])
         place = _PositionFinder(self.text, start, (line, value or column))
         links = tuple(place.of(link, link.target) for link in prose.links)
         headings = tuple(place.of(heading, heading.text) for heading in prose.headings)
         return Prose(links, headings, prose.text)
 
-    def _find_in_blocks(self, tree: Any, at: KeyPath) -> Iterator[Link | Heading]:
+    def _find_in_blocks(self, tree: Any, key_path: KeyPath) -> Iterator[Link | Heading]:
         for i, node in enumerate(tree if isinstance(tree, list) else ()):
             if not isinstance(node, dict):
                 continue
-            inner, kind = (*at, i), node.get("type")
+            inner, kind = (*key_path, i), node.get("type")
             if kind == "link":
                 yield self._link("link", node.get("url"), (*inner, "url"))
             elif kind == "image" and isinstance(image := node.get("image"), dict):
@@ -173,12 +173,12 @@ class Page:
                 yield Heading(int(str(node.get("level"))), _text_of(node), line, column)
             yield from self._find_in_blocks(node.get("children"), (*inner, "children"))
 
-    def _link(self, kind: Any, target: Any, at: KeyPath, alt: str | None = None) -> Link:
-        line, column, value = self._position_in_blocks(at)
+    def _link(self, kind: Any, target: Any, key_path: KeyPath, alt: str | None = None) -> Link:
+        line, column, value = self._position_in_blocks(key_path)
         return Link(kind, str(target or "") or "#", line, value or column, alt)
 
-    def _position_in_blocks(self, at: KeyPath) -> Position:
-        return (None if self.document else self.position(at)) or Position(1, 1)
+    def _position_in_blocks(self, key_path: KeyPath) -> Position:
+        return (None if self.document else self.position(key_path)) or Position(1, 1)
 
 
 class _PositionFinder:

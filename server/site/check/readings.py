@@ -32,8 +32,8 @@ class ProseCache:
         self._used.add(key)
         return self._anchors.get(key)
 
-    def set_anchors(self, path: str, text: str, found: Anchors) -> None:
-        self._anchors[path, _digest(text)] = found
+    def set_anchors(self, path: str, text: str, anchors: Anchors) -> None:
+        self._anchors[path, _digest(text)] = anchors
 
     def drop_unused(self) -> None:
         """Remove the entries that have not been used since the last call."""

@@ -77,8 +77,8 @@ def _position_of_value(audit: Audit, path: str, name: str, value: Any) -> Positi
     return next((positions[at] for at in (*exact, *named)), None)
 
 
-def _value(tree: Any, at: KeyPath) -> Any:
-    for key in at:
+def _value(tree: Any, key_path: KeyPath) -> Any:
+    for key in key_path:
         try:
             tree = tree[key]
         except (LookupError, TypeError):
@@ -210,13 +210,13 @@ def survey(
     return with_key_fixes(root, replace(found, problems=in_order((*found.problems, *interrupted))))
 
 
-def with_key_fixes(root: Path, found: Survey) -> Survey:
-    fixes = find_key_fixes(root, found.problems)
+def with_key_fixes(root: Path, survey: Survey) -> Survey:
+    fixes = find_key_fixes(root, survey.problems)
     problems = (
         replace(problem, fix=next((_change_of(f) for f in fixes if f.is_of(problem)), problem.fix))
-        for problem in found.problems
+        for problem in survey.problems
     )
-    return replace(found, problems=tuple(problems), fixable=found.fixable + len(fixes), key_fixes=fixes)
+    return replace(survey, problems=tuple(problems), fixable=survey.fixable + len(fixes), key_fixes=fixes)
 
 
 def _change_of(fix: KeyFix) -> str:

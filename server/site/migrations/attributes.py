@@ -63,15 +63,15 @@ def rename(draft: Draft, migration: Migration, *, is_new: bool) -> None:
     elif old in type_.attributes:
         return  # A later change has reused the old name, so documents may contain it.
 
-    def editor(place: AttributeMapping) -> Edits:
+    def editor(mapping: AttributeMapping) -> Edits:
         edits = Edits()
-        if old in place.values and new in place.values:
-            draft.refuse(place.path, f'contains both "{old}" and "{new}"', "remove one of them",
-                         (*place.key_path, new))  # fmt: skip
-        elif is_new and new in place.values:
-            draft.refuse(place.path, f'already contains the key "{new}", which would become the attribute',
-                         "remove or rename this key first", (*place.key_path, new))  # fmt: skip
-        elif old in place.values:
+        if old in mapping.values and new in mapping.values:
+            draft.refuse(mapping.path, f'contains both "{old}" and "{new}"', "remove one of them",
+                         (*mapping.key_path, new))  # fmt: skip
+        elif is_new and new in mapping.values:
+            draft.refuse(mapping.path, f'already contains the key "{new}", which would become the attribute',
+                         "remove or rename this key first", (*mapping.key_path, new))  # fmt: skip
+        elif old in mapping.values:
             edits.renames[old,] = new
         return edits
 
@@ -99,11 +99,11 @@ def drop(draft: Draft, migration: Migration, *, is_new: bool) -> None:
     elif name in type_.attributes:
         return
 
-    def editor(place: AttributeMapping) -> Edits:
-        if name not in place.values:
+    def editor(mapping: AttributeMapping) -> Edits:
+        if name not in mapping.values:
             return Edits()
-        if not is_null(place.values[name]) and not derived:
-            draft.add_loss(place.path, (*place.key_path, name), f'"{name}" has a value')
+        if not is_null(mapping.values[name]) and not derived:
+            draft.add_loss(mapping.path, (*mapping.key_path, name), f'"{name}" has a value')
         return Edits(values={(name,): REMOVE})
 
     draft.edit_documents(before, after, type_.uid, editor, (name,))

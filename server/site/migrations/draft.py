@@ -144,11 +144,11 @@ class Draft:
 
     # --- findings ------------------------------------------------------------------------------
 
-    def refuse(self, path: str, message: str, fix: str = "", at: KeyPath = ()) -> None:
-        self.refusals.append(Finding(path, at, message, fix))
+    def refuse(self, path: str, message: str, fix: str = "", key_path: KeyPath = ()) -> None:
+        self.refusals.append(Finding(path, key_path, message, fix))
 
-    def add_loss(self, path: str, at: KeyPath, message: str) -> None:
-        self.losses.append(Finding(path, at, message))
+    def add_loss(self, path: str, key_path: KeyPath, message: str) -> None:
+        self.losses.append(Finding(path, key_path, message))
 
     def describe_findings(self, findings: Iterable[Finding]) -> Iterator[str]:
         """Yield a line of text about each finding, including its position in the original file."""

@@ -44,21 +44,24 @@ class Edits:
         edited = (*self.renames, *self.values)
         return self._applied(tree, (), {path[:end] for path in edited for end in range(len(path))})
 
-    def _applied(self, tree: Tree, at: KeyPath, above: Set[KeyPath]) -> Any:
-        if at not in above:
+    def _applied(self, tree: Tree, key_path: KeyPath, above: Set[KeyPath]) -> Any:
+        if key_path not in above:
             return tree
         if isinstance(tree, dict):
             made: dict[Any, Any] = {}
             for key, value in tree.items():
-                here = (*at, key)
+                here = (*key_path, key)
                 new = self.values[here] if here in self.values else self._applied(value, here, above)
                 if new is not REMOVE:
                     made[self.renames.get(here, key)] = new
-            added = {p[-1]: v for p, v in self.values.items() if p and p[:-1] == at and p[-1] not in tree}
+            added = {
+                p[-1]: v for p, v in self.values.items() if p and p[:-1] == key_path and p[-1] not in tree
+            }
             return {**made, **{key: value for key, value in added.items() if value is not REMOVE}}
         if isinstance(tree, list):
             items = [
-                self.values.get((*at, i), self._applied(item, (*at, i), above)) for i, item in enumerate(tree)
+                self.values.get((*key_path, i), self._applied(item, (*key_path, i), above))
+                for i, item in enumerate(tree)
             ]
             return [item for item in items if item is not REMOVE]
         return tree

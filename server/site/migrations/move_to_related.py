@@ -71,12 +71,14 @@ def move_to_related(draft: Draft, migration: Migration, source: Type, target: Ty
     _find_values(draft, before, move, is_new=is_new)
     draft.require_possible()
 
-    def removes(place: AttributeMapping) -> Edits:
-        return Edits(values={(name,): REMOVE}) if name in place.values else Edits()
+    def removes(mapping: AttributeMapping) -> Edits:
+        return Edits(values={(name,): REMOVE}) if name in mapping.values else Edits()
 
-    def adds(place: AttributeMapping) -> Edits:
-        found = move.values.get(place.path)
-        return Edits(values={(name,): deepcopy(found[0])}) if found and name not in place.values else Edits()
+    def adds(mapping: AttributeMapping) -> Edits:
+        found = move.values.get(mapping.path)
+        return (
+            Edits(values={(name,): deepcopy(found[0])}) if found and name not in mapping.values else Edits()
+        )
 
     draft.edit_documents(before, after, source.uid, removes, (name,))
     draft.edit_documents(before, after, target.uid, adds, ())

@@ -113,17 +113,17 @@ def references_in_settings(draft: Draft, schema: Schema, type_: Type, new: NewNa
     return edits
 
 
-def _set(edits: Edits, at: KeyPath, text: str, new: str) -> None:
+def _set(edits: Edits, key_path: KeyPath, text: str, new: str) -> None:
     if new != text:
-        edits.values[at] = Plain(new) if type(text) is Plain else new
+        edits.values[key_path] = Plain(new) if type(text) is Plain else new
 
 
-def _set_placeholder(edits: Edits, at: KeyPath, text: str, new: NewNames) -> None:
+def _set_placeholder(edits: Edits, key_path: KeyPath, text: str, new: NewNames) -> None:
     if (made := _placeholder(text, new.old, new.new_name or f"{new.old}-")) != text:
         if new.new_name is None:
-            edits.refused[at] = "a URL can contain only the type's own attributes"
+            edits.refused[key_path] = "a URL can contain only the type's own attributes"
         else:
-            _set(edits, at, text, made)
+            _set(edits, key_path, text, made)
 
 
 def _in_urls(new: NewNames, of: Type, value: Tree) -> Edits:

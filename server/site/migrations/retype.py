@@ -65,10 +65,10 @@ def retype(draft: Draft, migration: Migration, *, is_new: bool) -> None:
         old = _former(new, str(migration.arguments.get("from", new.type)))
     conversion = _conversion(old, new)
 
-    def editor(place: AttributeMapping) -> Edits:
-        if name not in place.values or new.derived:
+    def editor(mapping: AttributeMapping) -> Edits:
+        if name not in mapping.values or new.derived:
             return Edits()
-        return _edit_value(draft, place, name, conversion, new, is_new=is_new)
+        return _edit_value(draft, mapping, name, conversion, new, is_new=is_new)
 
     draft.edit_documents(before, after, type_.uid, editor, (name,))
     if is_new and new.relation in ("oneToOne", "oneToMany") and old.relation in ("manyToOne", "manyToMany"):
@@ -76,9 +76,15 @@ def retype(draft: Draft, migration: Migration, *, is_new: bool) -> None:
 
 
 def _edit_value(
-    draft: Draft, place: AttributeMapping, name: str, conversion: Conversion, new: Attribute, *, is_new: bool
+    draft: Draft,
+    mapping: AttributeMapping,
+    name: str,
+    conversion: Conversion,
+    new: Attribute,
+    *,
+    is_new: bool,
 ) -> Edits:
-    tree, at = place.values[name], (*place.key_path, name)
+    tree, at = mapping.values[name], (*mapping.key_path, name)
     if not is_new and _is_valid(tree, new):
         return Edits()
     try:
@@ -86,14 +92,14 @@ def _edit_value(
     except InvalidValue as error:
         if is_new:
             draft.refuse(
-                place.path, f'"{name}" must be {error.expected}', error.fix or "correct it first", at
+                mapping.path, f'"{name}" must be {error.expected}', error.fix or "correct it first", at
             )
         return Edits()
     if found is None:
-        draft.add_loss(place.path, at, f'the value of "{name}" can\'t be converted to {new.type}')
+        draft.add_loss(mapping.path, at, f'the value of "{name}" can\'t be converted to {new.type}')
         return Edits(values={(name,): REMOVE})
     if not found.is_exact:
-        draft.add_loss(place.path, at, f'the value of "{name}" would not stay the same as {_word(new)}')
+        draft.add_loss(mapping.path, at, f'the value of "{name}" would not stay the same as {_word(new)}')
     return Edits() if found.is_unchanged else Edits(values={(name,): found.tree})
 
 
@@ -204,8 +210,8 @@ def _values(draft: Draft, type_: Type, attribute: Attribute) -> tuple[str, ...]:
         return known
     found: set[str] = set()
 
-    def collect(place: AttributeMapping) -> Edits:
-        value = place.values.get(attribute.name)
+    def collect(mapping: AttributeMapping) -> Edits:
+        value = mapping.values.get(attribute.name)
         if isinstance(value, str) and not is_null(value):
             found.add(str(value))
         return Edits()

@@ -163,16 +163,16 @@ def _read_localized(type_: Type, name: str, value: Any) -> bool:
     return localized
 
 
-def _value_at(raw: Values, at: KeyPath, value: Any) -> dict[KeyPath, Any]:
+def _value_at(raw: Values, key_path: KeyPath, value: Any) -> dict[KeyPath, Any]:
     """Return the edit that sets a value in nested mappings, some of which may be missing."""
-    for length in range(1, len(at)):
-        inner = raw.get(str(at[length - 1]))
+    for length in range(1, len(key_path)):
+        inner = raw.get(str(key_path[length - 1]))
         if not isinstance(inner, dict):
-            for key in reversed(at[length:]):
+            for key in reversed(key_path[length:]):
                 value = {key: value}
-            return {at[:length]: value}
+            return {key_path[:length]: value}
         raw = inner
-    return {at: value}
+    return {key_path: value}
 
 
 def _require_known_keys(raw: Values) -> None:

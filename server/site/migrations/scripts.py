@@ -34,12 +34,14 @@ def script(draft: Draft, migration: Migration, *, is_new: bool) -> None:
         keep_markdown_body(draft, type_, after.schema, type_.body)
         after = draft.configuration()
 
-    def editor(place: AttributeMapping) -> Edits:
-        old = _values(place.values)
-        new = _call(draft, place, function, dict(old))
+    def editor(mapping: AttributeMapping) -> Edits:
+        old = _values(mapping.values)
+        new = _call(draft, mapping, function, dict(old))
         if not isinstance(new, dict):
             if new is not None:
-                draft.refuse(place.path, "the function must return a document as a dict", at=place.key_path)
+                draft.refuse(
+                    mapping.path, "the function must return a document as a dict", key_path=mapping.key_path
+                )
             return Edits()
         differing = (key for key in new if key not in old or new[key] != old[key])
         changed: dict[KeyPath, Any] = {(key,): new[key] for key in differing}
@@ -75,13 +77,13 @@ def split(draft: Draft, migration: Migration, *, is_new: bool) -> None:
     elif name in type_.attributes and name not in attributes:
         return
 
-    def editor(place: AttributeMapping) -> Edits:
-        if name not in place.values or (name in attributes and not is_new):
+    def editor(mapping: AttributeMapping) -> Edits:
+        if name not in mapping.values or (name in attributes and not is_new):
             return Edits()
-        found = _call(draft, place, function, _values(place.values)[name])
+        found = _call(draft, mapping, function, _values(mapping.values)[name])
         if not isinstance(found, dict) or not found.keys() <= attributes.keys():
-            draft.refuse(place.path, f"the function must return a dict with keys in {', '.join(attributes)}",
-                         at=(*place.key_path, name))  # fmt: skip
+            message = f"the function must return a dict with keys in {', '.join(attributes)}"
+            draft.refuse(mapping.path, message, key_path=(*mapping.key_path, name))
             return Edits()
         kept: dict[KeyPath, Any] = {(key,): value for key, value in found.items() if value is not None}
         return Edits(values={(name,): REMOVE, **kept})
@@ -119,12 +121,12 @@ def _function(names: Mapping[str, Any], name: str, migration: Migration) -> Call
     return function  # type: ignore[no-any-return]
 
 
-def _call(draft: Draft, place: AttributeMapping, function: Callable[[Any], Any], value: Any) -> Any:
+def _call(draft: Draft, mapping: AttributeMapping, function: Callable[[Any], Any], value: Any) -> Any:
     try:
         return function(value)
     except Exception as error:
         what = f"the function raised {type(error).__name__}: {error}"
-        draft.refuse(place.path, what, at=place.key_path)
+        draft.refuse(mapping.path, what, key_path=mapping.key_path)
         return None
 
 

@@ -45,11 +45,11 @@ def _rename_uid(draft: Draft, schema: Schema, old: str, new: str) -> None:
     draft.edit_configuration(FILE, edits)
 
 
-def _rename_on(tree: Tree, at: KeyPath, old: str, new: str, edits: Edits) -> None:
+def _rename_on(tree: Tree, key_path: KeyPath, old: str, new: str, edits: Edits) -> None:
     for key, value in tree.items() if isinstance(tree, dict) else ():
-        if at and at[-1] == "on" and key == old:
-            edits.renames[(*at, key)] = new
-        _rename_on(value, (*at, key), old, new, edits)
+        if key_path and key_path[-1] == "on" and key == old:
+            edits.renames[(*key_path, key)] = new
+        _rename_on(value, (*key_path, key), old, new, edits)
 
 
 # --- components -----------------------------------------------------------------------------------
@@ -83,10 +83,10 @@ def _edit_zones(draft: Draft, before: Configuration, after: Configuration, old: 
         if not zones:
             continue
 
-        def editor(place: AttributeMapping, zones: list[str] = zones) -> Edits:
+        def editor(mapping: AttributeMapping, zones: list[str] = zones) -> Edits:
             edits = Edits()
             for zone in zones:
-                items = place.values.get(zone)
+                items = mapping.values.get(zone)
                 for i, item in enumerate(items if isinstance(items, list) else ()):
                     if isinstance(item, dict) and item.get("__component") == old:
                         edits.values[zone, i, "__component"] = _renamed(item["__component"], new)
@@ -144,10 +144,10 @@ def _edit_morphs(draft: Draft, before: Configuration, old: str, new: str) -> Non
         if not names:
             continue
 
-        def editor(place: AttributeMapping, names: list[str] = names) -> Edits:
+        def editor(mapping: AttributeMapping, names: list[str] = names) -> Edits:
             edits = Edits()
             for name in names:
-                value = place.values.get(name)
+                value = mapping.values.get(name)
                 targets: list[tuple[KeyPath, Any]] = [((name,), value)]
                 if isinstance(value, list):
                     targets = [((name, i), item) for i, item in enumerate(value)]
@@ -215,19 +215,19 @@ def remove_from_settings(draft: Draft, type_: Type) -> None:
     draft.edit_configuration(FILE, edits)
 
 
-def _rename_word(edits: Edits, at: KeyPath, value: Tree, names: Mapping[str, str]) -> None:
+def _rename_word(edits: Edits, key_path: KeyPath, value: Tree, names: Mapping[str, str]) -> None:
     if isinstance(value, str) and str(value) in names:
-        edits.values[at] = _renamed(value, names[str(value)])
+        edits.values[key_path] = _renamed(value, names[str(value)])
     for i, item in enumerate(value if isinstance(value, list) else ()):
-        _rename_word(edits, (*at, i), item, names)
+        _rename_word(edits, (*key_path, i), item, names)
 
 
-def _rename_folder(edits: Edits, at: KeyPath, value: Tree, old: str, new: str) -> None:
+def _rename_folder(edits: Edits, key_path: KeyPath, value: Tree, old: str, new: str) -> None:
     start = f"{CONTENT}/{old}/"
     if isinstance(value, str) and value.startswith(start):
-        edits.values[at] = _renamed(value, f"{CONTENT}/{new}/" + value.removeprefix(start))
+        edits.values[key_path] = _renamed(value, f"{CONTENT}/{new}/" + value.removeprefix(start))
     for i, item in enumerate(value if isinstance(value, list) else ()):
-        _rename_folder(edits, (*at, i), item, old, new)
+        _rename_folder(edits, (*key_path, i), item, old, new)
 
 
 # --- locales --------------------------------------------------------------------------------------

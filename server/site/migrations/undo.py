@@ -73,11 +73,11 @@ def _with_values(
 ) -> list[str]:
     found: list[str] = []
 
-    def check(place: AttributeMapping) -> Edits:
+    def check(mapping: AttributeMapping) -> Edits:
         for name in names:
             then = restored.attributes.get(name) if restored else None
-            if not is_null(place.values.get(name)) and not _is_valid(place.values[name], then):
-                found.append(place.path)
+            if not is_null(mapping.values.get(name)) and not _is_valid(mapping.values[name], then):
+                found.append(mapping.path)
         return Edits()
 
     # Files that can't be parsed don't prevent the undo.

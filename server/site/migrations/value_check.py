@@ -24,14 +24,14 @@ def describe_invalid_values(
     found: list[Finding] = []
     seen: Counter[Hashable] = Counter()
 
-    def check(place: AttributeMapping) -> Edits:
-        at = (*place.key_path, name)
-        for message in _errors(place):
-            found.append(Finding(place.path, at if name in place.values else (), f'"{name}" {message}'))
+    def check(mapping: AttributeMapping) -> Edits:
+        at = (*mapping.key_path, name)
+        for message in _errors(mapping):
+            found.append(Finding(mapping.path, at if name in mapping.values else (), f'"{name}" {message}'))
         return Edits()
 
-    def _errors(place: AttributeMapping) -> list[str]:
-        tree, limits = place.values.get(name), Limits(is_draft=place.claim.draft)
+    def _errors(mapping: AttributeMapping) -> list[str]:
+        tree, limits = mapping.values.get(name), Limits(is_draft=mapping.claim.draft)
         if is_null(tree):
             return option_errors(attribute, None, limits)
         if attribute.type == "dynamiczone":
@@ -43,8 +43,13 @@ def describe_invalid_values(
         except InvalidValue as error:
             return [f"must be {error.expected}"]
         wrong = option_errors(attribute, value, limits)
-        if attribute.unique and not place.key_path and not place.claim.draft and isinstance(value, Hashable):
-            key = (place.claim.locale, value)
+        if (
+            attribute.unique
+            and not mapping.key_path
+            and not mapping.claim.draft
+            and isinstance(value, Hashable)
+        ):
+            key = (mapping.claim.locale, value)
             seen[key] += 1
             wrong += ["is not unique"] if seen[key] > 1 else []
         return wrong
@@ -61,12 +66,12 @@ def describe_differing_values(draft: Draft, before: Configuration, uid: str, nam
     found: list[Finding] = []
     first: dict[tuple[str, bool], tuple[str, Tree]] = {}
 
-    def check(place: AttributeMapping) -> Edits:
-        value = place.values.get(name)
-        path, other = first.setdefault((place.claim.name, place.claim.draft), (place.path, value))
+    def check(mapping: AttributeMapping) -> Edits:
+        value = mapping.values.get(name)
+        path, other = first.setdefault((mapping.claim.name, mapping.claim.draft), (mapping.path, value))
         if value != other:
-            at = (name,) if name in place.values else ()
-            found.append(Finding(place.path, at, f'"{name}" differs from the value in {path}'))
+            at = (name,) if name in mapping.values else ()
+            found.append(Finding(mapping.path, at, f'"{name}" differs from the value in {path}'))
         return Edits()
 
     probe = Draft(draft.context)

@@ -53,17 +53,19 @@ def _into_component(
     elif holder not in type_.attributes:
         return
 
-    def editor(place: AttributeMapping) -> Edits:
+    def editor(mapping: AttributeMapping) -> Edits:
         found = {
-            n: place.values[n] for n in names if n in place.values and (is_new or n not in type_.attributes)
+            n: mapping.values[n]
+            for n in names
+            if n in mapping.values and (is_new or n not in type_.attributes)
         }
         if not found:
             return Edits()
-        old = place.values.get(holder)
+        old = mapping.values.get(holder)
         inner: dict[str, Any] = {} if is_null(old) or not isinstance(old, dict) else dict(old)
         for name in found.keys() & inner.keys():
             what = f'"{name}" is already in "{holder}"'
-            draft.refuse(place.path, what, "remove one of them", (*place.key_path, name))
+            draft.refuse(mapping.path, what, "remove one of them", (*mapping.key_path, name))
         edits = Edits(values={(name,): REMOVE for name in found})
         if inner or any(not is_null(value) for value in found.values()):
             edits.values[holder,] = {**inner, **deepcopy(found)}
@@ -181,24 +183,24 @@ def unwrap(draft: Draft, migration: Migration, *, is_new: bool) -> None:
     elif holder in type_.attributes:
         return
 
-    def editor(place: AttributeMapping) -> Edits:
-        inner = place.values.get(holder)
-        if holder not in place.values or not (isinstance(inner, dict) or is_null(inner)):
+    def editor(mapping: AttributeMapping) -> Edits:
+        inner = mapping.values.get(holder)
+        if holder not in mapping.values or not (isinstance(inner, dict) or is_null(inner)):
             return Edits()
         found = inner if isinstance(inner, dict) else {}
-        return _out_of_component(draft, place, holder, found, REMOVE)
+        return _out_of_component(draft, mapping, holder, found, REMOVE)
 
     draft.edit_documents(before, after, type_.uid, editor, (holder,))
 
 
 def _out_of_component(
-    draft: Draft, place: AttributeMapping, holder: str, found: Mapping[str, Any], rest: Any
+    draft: Draft, mapping: AttributeMapping, holder: str, found: Mapping[str, Any], rest: Any
 ) -> Edits:
     edits = Edits(values={(holder,): rest})
     for name, value in found.items():
-        if name in place.values and name != holder:
-            draft.refuse(place.path, f'already contains the key "{name}"', "remove it first",
-                         (*place.key_path, name))  # fmt: skip
+        if name in mapping.values and name != holder:
+            draft.refuse(mapping.path, f'already contains the key "{name}"', "remove it first",
+                         (*mapping.key_path, name))  # fmt: skip
         edits.values[name,] = deepcopy(value)
     return edits
 
@@ -278,12 +280,12 @@ def _out_to_holder(
     elif name in component.attributes or name not in type_.attributes:
         return
 
-    def editor(place: AttributeMapping) -> Edits:
-        inner = place.values.get(holder)
+    def editor(mapping: AttributeMapping) -> Edits:
+        inner = mapping.values.get(holder)
         if not isinstance(inner, dict) or name not in inner:
             return Edits()
         rest = {key: value for key, value in inner.items() if key != name}
-        return _out_of_component(draft, place, holder, {name: inner[name]}, rest)
+        return _out_of_component(draft, mapping, holder, {name: inner[name]}, rest)
 
     draft.edit_documents(before, after, type_.uid, editor, (name,))
 

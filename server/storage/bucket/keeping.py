@@ -68,49 +68,49 @@ class MediaUploader:
     max_cache_bytes: int = 0  # maximum size of the cache in bytes
     placeholders: bool = False  # whether to add placeholders to description files
 
-    def upload(self, source: Path, ending: str) -> StoredFile:
+    def upload(self, source: Path, extension: str) -> StoredFile:
         """Upload a file and its resized variants. Return the data for its description file.
 
         Raises BucketError, and OSError if the file can't be read.
         """
-        ext = ending_for(ending)
+        ext = ending_for(extension)
         with source.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
             content = StoredObject(sha256, ext, file.tell())
             file.seek(0)
-            image_size = size_of_image(file, ending)
-        self._put(content, source, ending)
-        made_formats = self._formats(source, sha256, ending, image_size)
-        formats = {name: self._put_format(one, path, ending) for name, (one, path) in made_formats.items()}
+            image_size = size_of_image(file, extension)
+        self._put(content, source, extension)
+        made_formats = self._formats(source, sha256, extension, image_size)
+        formats = {name: self._put_format(one, path, extension) for name, (one, path) in made_formats.items()}
         if image_size is None:
             return StoredFile(content)
         placeholder = cached_placeholder(self.formats, sha256[:_KEY_DIGITS]) if self.placeholders else None
         return StoredFile(content, image_size.width, image_size.height, formats, placeholder)
 
-    def _put_format(self, one: StoredFormat, path: Path, ending: str) -> StoredFormat:
-        self._put(one.object, path, ending)
-        return one
+    def _put_format(self, format_: StoredFormat, path: Path, extension: str) -> StoredFormat:
+        self._put(format_.object, path, extension)
+        return format_
 
-    def _put(self, object_: StoredObject, source: Path, ending: str) -> None:
-        self.target.put(object_, source, headers_of(mime_type(f"x{ending}")))
+    def _put(self, object_: StoredObject, source: Path, extension: str) -> None:
+        self.target.put(object_, source, headers_of(mime_type(f"x{extension}")))
         if self.copies:
             self.copies.add(object_, source, self.max_cache_bytes)
 
     def _formats(
-        self, source: Path, sha256: str, ending: str, image_size: ImageSize | None
+        self, source: Path, sha256: str, extension: str, image_size: ImageSize | None
     ) -> Mapping[str, tuple[StoredFormat, Path]]:
-        if not should_have_variants(image_size, ending):
+        if not should_have_variants(image_size, extension):
             return {}
         key = sha256[:_KEY_DIGITS]
         try:
             with source.open("rb") as file:
-                make_variants(self.formats, key, file, ending)
+                make_variants(self.formats, key, file, extension)
             record = read_record(self.formats, key)
             formats = {}
             for name, entry in record.items():
-                path = variant_file(self.formats, key, name, f"x{ending}")
+                path = variant_file(self.formats, key, name, f"x{extension}")
                 data = path.read_bytes()
-                object_ = StoredObject(hashlib.sha256(data).hexdigest(), ending_for(ending), len(data))
+                object_ = StoredObject(hashlib.sha256(data).hexdigest(), ending_for(extension), len(data))
                 formats[name] = StoredFormat(object_, entry["width"], entry["height"]), path
             return formats
         except (UnresizableError, BusyError, OSError, ValueError):

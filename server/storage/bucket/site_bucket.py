@@ -37,7 +37,7 @@ class SiteBucket:
         self._check: _Check | None = None
         self._checking = threading.Lock()
 
-    def keep(self, settings: Settings, source: Path, ending: str) -> StoredFile | None:
+    def keep(self, settings: Settings, source: Path, extension: str) -> StoredFile | None:
         """Upload a media file. Return the data for its description file, or None if no bucket is configured.
 
         Raises BucketError. Raises OSError if the file can't be read, and BusyError if too many uploads are
@@ -51,7 +51,7 @@ class SiteBucket:
             uploader = MediaUploader(
                 open_bucket(settings), self._formats, copies, media.cache, media.placeholders
             )
-            return uploader.upload(source, ending)
+            return uploader.upload(source, extension)
 
     def open(self, settings: Settings, object_: StoredObject) -> BufferedReader:
         """Open an object from the local cache or the bucket.

@@ -77,9 +77,9 @@ class StoredFile:
         return {**object_, "formats": formats} if formats else object_
 
 
-def ending_for(ending: str) -> str:
+def ending_for(extension: str) -> str:
     """Return a file name extension as it appears in bucket keys, or "" if it contains invalid characters."""
-    return ending.lower() if _EXT.fullmatch(ending) else ""
+    return extension.lower() if _EXT.fullmatch(extension) else ""
 
 
 def is_stored(description: Tree) -> bool:
@@ -142,12 +142,12 @@ def _object(tree: Mapping[str, Tree], ext: str) -> StoredObject:
     return StoredObject(sha256, ext, _number(tree, "size"))
 
 
-def _format_tree(one: StoredFormat) -> dict[str, Tree]:
+def _format_tree(format_: StoredFormat) -> dict[str, Tree]:
     return {
-        "sha256": one.object.sha256,
-        "size": one.object.size,
-        "width": one.width,
-        "height": one.height,
+        "sha256": format_.object.sha256,
+        "size": format_.object.size,
+        "width": format_.width,
+        "height": format_.height,
     }
 
 

@@ -119,14 +119,14 @@ def is_branch_name(root: Path, name: str) -> bool:
     return git(root, "check-ref-format", BRANCH_PREFIX + name) is not None
 
 
-def move_branch(root: Path, name: str, commit: str, before: str, why: str) -> bool:
+def move_branch(root: Path, name: str, commit: str, before: str, reason: str) -> bool:
     """Move a branch from `before` to `commit`, or create it if `before` is "".
 
-    Return False if another process has moved the branch, or if the name conflicts with another branch. `why`
-    is written to the reflog. Raises GitBusyError if the branch stays locked, and GitError.
+    Return False if another process has moved the branch, or if the name conflicts with another branch.
+    `reason` is written to the reflog. Raises GitBusyError if the branch stays locked, and GitError.
     """
     nothing = "0" * len(commit)
-    options = ("-m", f"bifolio: {why}", "--create-reflog")
+    options = ("-m", f"bifolio: {reason}", "--create-reflog")
     return _update_ref(root, name, before, (*options, BRANCH_PREFIX + name, commit, before or nothing))
 
 

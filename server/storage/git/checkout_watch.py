@@ -50,7 +50,7 @@ class CheckoutWatch:
         self._before = {folder: _index(folder) for folder in _git_folders(root)}
         self._moved_at = 0.0
 
-    def move(self, move: Move, why: str) -> bool:
+    def move(self, move: Move, reason: str) -> bool:
         """Move a branch. Return False if it is checked out, or if another process has moved it.
 
         Raises GitBusyError and GitError.
@@ -58,7 +58,7 @@ class CheckoutWatch:
         self._wait()
         if worktree_of(self._root, move.name):
             return False
-        moved = move_branch(self._root, move.name, move.commit, move.before, why)
+        moved = move_branch(self._root, move.name, move.commit, move.before, reason)
         self._moved_at = time.monotonic()
         return moved
 

@@ -188,26 +188,28 @@ def printable(text: str) -> str:
 # --- failures ----------------------------------------------------------------------------------------
 
 
-def _failure(command: str, done: _CommandResult, timeout_s: float) -> RemoteError:
-    if done.status is None:
+def _failure(command: str, result: _CommandResult, timeout_s: float) -> RemoteError:
+    if result.status is None:
         return RemoteAwayError(f"The git remote did not respond within {timeout_s:.0f} s; try again later")
-    reason = printable(_without_hints(done.stderr)) or f"git {command} exited with status {done.status}"
-    if _NO_ACCESS.search(done.stderr):
+    reason = printable(_without_hints(result.stderr)) or f"git {command} exited with status {result.status}"
+    if _NO_ACCESS.search(result.stderr):
         return RemoteAccessError(f"The git remote denies access to this server: {reason}")
-    if is_full(done.stderr):
+    if is_full(result.stderr):
         return RemoteAwayError(f"The git remote is unavailable because the disk is full: {reason}")
     # Call this error temporary: a lock that a killed command has left is removed after STALE_LOCK_AGE_S.
-    if "cannot lock ref" in done.stderr:
+    if "cannot lock ref" in result.stderr:
         return RemoteAwayError(f"The commits from the git remote can't be stored yet: {reason}")
     return RemoteAwayError(f"The git remote did not respond: {reason}")
 
 
-def _push_failed(done: _CommandResult, timeout_s: float) -> RemoteError:
-    if done.status is not None and re.search(r"^error: failed to push some refs", done.stderr, re.MULTILINE):
-        reason = printable(_without_hints(done.stderr.split("error: failed to push some refs")[0]))
-        if not re.search(r"fatal:|disconnect|hung up|^remote:", done.stderr, re.MULTILINE):
+def _push_failed(result: _CommandResult, timeout_s: float) -> RemoteError:
+    if result.status is not None and re.search(
+        r"^error: failed to push some refs", result.stderr, re.MULTILINE
+    ):
+        reason = printable(_without_hints(result.stderr.split("error: failed to push some refs")[0]))
+        if not re.search(r"fatal:|disconnect|hung up|^remote:", result.stderr, re.MULTILINE):
             return RemoteRefusedError(f"The pre-push hook rejected this change: {reason}")
-    return _failure("push", done, timeout_s)
+    return _failure("push", result, timeout_s)
 
 
 def _refusal(stderr: str, reason: str) -> str:

@@ -106,16 +106,16 @@ class _DocumentMerge:
             )
         return path
 
-    def _merge(self, version: TargetVersion, path: str, found: Document | None) -> None:
+    def _merge(self, version: TargetVersion, path: str, document: Document | None) -> None:
         provided = {name: tree for name, tree in version.trees().items() if name in version.provided}
 
         def new() -> str:
             return self.new_texts.pop(path)
 
         def changed(old: str) -> str:
-            if found is None:
+            if document is None:
                 raise ConflictError("contains a different document")
-            return self._change_file(version, found, old)
+            return self._change_file(version, document, old)
 
         self.merge.merge_text(
             version.type.uid, path, digest_of({**provided, **version.timestamps}), new, changed
@@ -128,13 +128,13 @@ class _DocumentMerge:
         type_, trees = version.type, {**version.trees(), **own, **version.timestamps}
         return new_text(path, type_.body, trees, type_.front_matter)
 
-    def _change_file(self, version: TargetVersion, found: Document, old: str) -> str:
+    def _change_file(self, version: TargetVersion, document: Document, old: str) -> str:
         """Return the new text of an existing file. Attributes that the source lacks keep their values."""
-        values = values_of(found)
+        values = values_of(document)
         provided = {name: value for name, value in version.values.items() if name in version.provided}
-        changes = self.context.changed_keys(found, {**values, **provided})
-        changes |= {name: at for name, at in version.timestamps.items() if found.get(name) != at}
-        return self.context.text_with_changes(found, changes) if changes else old
+        changes = self.context.changed_keys(document, {**values, **provided})
+        changes |= {name: at for name, at in version.timestamps.items() if document.get(name) != at}
+        return self.context.text_with_changes(document, changes) if changes else old
 
     def _has_values(self, path: str, text: str, version: TargetVersion) -> bool:
         """Return whether a file with this text would have the same values as the version."""

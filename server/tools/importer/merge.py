@@ -158,8 +158,8 @@ class Merge:
         self.record.files[path] = ImportedDigests(source_version, digest(text))
         self._count(subject, outcome)
 
-    def _keep(self, subject: str, path: str, why: str) -> None:
-        self.kept.append((path, why))
+    def _keep(self, subject: str, path: str, reason: str) -> None:
+        self.kept.append((path, reason))
         self._count(subject, "kept")
 
     def _count(self, subject: str, outcome: str) -> None:

@@ -72,9 +72,9 @@ def with_optional_dates(
     return [_without_required(found, group) if found.name in _KEYS else found for found in attributes]
 
 
-def _without_required(found: ProposedAttribute, group: PageGroup) -> ProposedAttribute:
-    files = sum(not is_null(member.page.tree.get(found.name)) for member in group.members)
+def _without_required(attribute: ProposedAttribute, group: PageGroup) -> ProposedAttribute:
+    files = sum(not is_null(member.page.tree.get(attribute.name)) for member in group.members)
     if files == len(group.members):
-        return found
-    schema = {key: value for key, value in found.schema.items() if key != "required"}
-    return replace(found, schema=schema, files=files, notes=(*found.notes, "or from the file name"))
+        return attribute
+    schema = {key: value for key, value in attribute.schema.items() if key != "required"}
+    return replace(attribute, schema=schema, files=files, notes=(*attribute.notes, "or from the file name"))

@@ -175,9 +175,9 @@ def _name_of_all(folders: TreeFolders, page_folder: PageFolder) -> str:
     return folders.root.resolve().name if folders.has_only_locales else "pages"
 
 
-def _merge_groups(one: PageGroup, other: PageGroup) -> PageGroup:
-    patterns = tuple(dict.fromkeys((*one.patterns, *other.patterns)))
-    return replace(one, patterns=patterns, members=(*one.members, *other.members))
+def _merge_groups(group: PageGroup, other: PageGroup) -> PageGroup:
+    patterns = tuple(dict.fromkeys((*group.patterns, *other.patterns)))
+    return replace(group, patterns=patterns, members=(*group.members, *other.members))
 
 
 def _translate(here: str, locales: Iterable[str], pages: list[MarkdownPage]) -> bool:

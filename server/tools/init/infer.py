@@ -154,7 +154,7 @@ def _alike(name: str, target: str) -> bool:
     return bare.removesuffix("s").endswith(singular.removesuffix("s"))
 
 
-def _with_locales(group: PageGroup, found: ProposedAttribute, keys: Collection[str]) -> ProposedAttribute:
+def _with_locales(group: PageGroup, attribute: ProposedAttribute, keys: Collection[str]) -> ProposedAttribute:
     """Mark the attribute as localized if its values differ between the locales of a document.
 
     The Markdown body is always marked. Relations and UIDs never are.
@@ -162,9 +162,9 @@ def _with_locales(group: PageGroup, found: ProposedAttribute, keys: Collection[s
     values: dict[str, list[Any]] = {}
     for member in group.members:
         values.setdefault(member.name, []).append([member.page.tree.get(key) for key in keys])
-    body = any(note == "the Markdown body" for note in found.notes)
+    body = any(note == "the Markdown body" for note in attribute.notes)
     own = body or any(value != of_document[0] for of_document in values.values() for value in of_document)
-    if not own or found.schema["type"] in ("relation", "uid"):
-        return found
+    if not own or attribute.schema["type"] in ("relation", "uid"):
+        return attribute
     i18n = {"pluginOptions": {"i18n": {"localized": own}}}
-    return ProposedAttribute(found.name, {**found.schema, **i18n}, found.files, found.notes)
+    return ProposedAttribute(attribute.name, {**attribute.schema, **i18n}, attribute.files, attribute.notes)

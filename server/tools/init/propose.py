@@ -193,12 +193,12 @@ def _regroup_by_path(tree: PageTree, scan: Scan, locales: tuple[str, ...]) -> Pa
     )
 
 
-def _kind_of_pages(each: PageGroup) -> PageKind:
-    pages = [member.page for member in each.members]
+def _kind_of_pages(group: PageGroup) -> PageKind:
+    pages = [member.page for member in group.members]
     if not any(page.path.endswith(MARKDOWN) for page in pages):
         return "entry"
     signed = sum(not is_null(page.tree.get("author", page.tree.get("authors"))) for page in pages)
-    dated = not each.single and dated_share(each) == 1
+    dated = not group.single and dated_share(group) == 1
     return "post" if dated or signed >= 0.9 * len(pages) > 1 else "page"
 
 
@@ -209,29 +209,29 @@ def files_of(proposal: Proposal, name: str, *, has_history: bool = False) -> Map
     return made
 
 
-def _schema(each: ProposedType) -> str:
-    files = each.group.patterns
-    key = each.draft_key
+def _schema(proposed_type: ProposedType) -> str:
+    files = proposed_type.group.patterns
+    key = proposed_type.draft_key
     options: dict[str, Any] = {"draftAndPublish": key is not None}
     if key:
         options["draftWhen"] = {key.name: key.value}
     options["files"] = files[0] if len(files) == 1 else list(files)
-    if each.toml:
+    if proposed_type.toml:
         options["frontMatter"] = "toml"
-    if each.file_name:
-        options["fileName"] = each.file_name
-    if each.other_keys:
-        options["otherKeys"] = each.other_keys
+    if proposed_type.file_name:
+        options["fileName"] = proposed_type.file_name
+    if proposed_type.other_keys:
+        options["otherKeys"] = proposed_type.other_keys
     schema = {
-        "kind": "singleType" if each.group.single else "collectionType",
+        "kind": "singleType" if proposed_type.group.single else "collectionType",
         "info": {
-            "singularName": each.singular,
-            "pluralName": each.plural,
-            "displayName": display_name(each.singular),
+            "singularName": proposed_type.singular,
+            "pluralName": proposed_type.plural,
+            "displayName": display_name(proposed_type.singular),
         },
         "options": options,
-        "pluginOptions": {"i18n": {"localized": True}} if each.group.localized else {},
-        "attributes": {found.name: found.schema for found in each.attributes},
+        "pluginOptions": {"i18n": {"localized": True}} if proposed_type.group.localized else {},
+        "attributes": {found.name: found.schema for found in proposed_type.attributes},
     }
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
@@ -281,35 +281,38 @@ def table(proposal: Proposal) -> Iterator[list[Part]]:
             yield []
 
 
-def _type(each: ProposedType, default: str) -> Iterator[list[Part]]:
-    group = each.group
+def _type(type_: ProposedType, default: str) -> Iterator[list[Part]]:
+    group = type_.group
     documents, files = len({member.name for member in group.members}), len(group.members)
     counted = f"{documents} document{'s' * (documents != 1)}"
     if group.localized:
         spoken = sorted({member.locale or default for member in group.members})
         counted += f" in {files} files, {', '.join(spoken)}"
-    where = "/api/" + (each.singular if group.single else each.plural)
-    yield [(each.singular, _BOLD), (f"  {where}  {counted}", _PLAIN)]
+    where = "/api/" + (type_.singular if group.single else type_.plural)
+    yield [(type_.singular, _BOLD), (f"  {where}  {counted}", _PLAIN)]
     yield from ([(f"  {pattern}", _QUIET)] for pattern in group.patterns)
-    if each.file_name:
-        yield [(f"  new files: {each.file_name}", _QUIET)]
+    if type_.file_name:
+        yield [(f"  new files: {type_.file_name}", _QUIET)]
     rows = [
         (found.name, _kind(found), _count(found, files), "; ".join(_notes(found)))
-        for found in each.attributes
+        for found in type_.attributes
     ]
     widths = [max((len(row[i]) for row in rows), default=0) for i in range(3)]
     for name, kind, filled, notes in rows:
         shown = f"  {name.ljust(widths[0])}  {kind.ljust(widths[1])}  {filled.rjust(widths[2])}"
         yield [(printable(shown), _PLAIN), (f"  {printable(notes)}" if notes else "", _QUIET)]
-    if each.empty_keys:
+    if type_.empty_keys:
         yield [
-            (f"  left out, because no file has a value: {printable(_listed(list(each.empty_keys)))}", _QUIET)
+            (
+                f"  left out, because no file has a value: {printable(_listed(list(type_.empty_keys)))}",
+                _QUIET,
+            )
         ]
-    if each.draft_key:
-        key = each.draft_key
-        drafts = sum(has_draft_value(member.page.tree, key) for member in each.group.members)
+    if type_.draft_key:
+        key = type_.draft_key
+        drafts = sum(has_draft_value(member.page.tree, key) for member in type_.group.members)
         yield [(f"  drafts: files with {key.name}: {str(key.value).lower()} ({drafts} of {files})", _QUIET)]
-    if each.has_drafts:
+    if type_.has_drafts:
         yield [
             (
                 "  some files are marked as drafts, so only clients with a token can read this type",
@@ -323,16 +326,16 @@ def _listed(names: list[str]) -> str:
     return shown + (f" and {len(names) - MAX_SHOWN_FILES} more" if len(names) > MAX_SHOWN_FILES else "")
 
 
-def _kind(found: ProposedAttribute) -> str:
-    kind = str(found.schema["type"])
-    return str(found.schema["relation"]) if kind == "relation" else kind
+def _kind(attribute: ProposedAttribute) -> str:
+    kind = str(attribute.schema["type"])
+    return str(attribute.schema["relation"]) if kind == "relation" else kind
 
 
-def _count(found: ProposedAttribute, files: int) -> str:
-    return f"all {files}" if found.files == files else f"{found.files} of {files}"
+def _count(attribute: ProposedAttribute, files: int) -> str:
+    return f"all {files}" if attribute.files == files else f"{attribute.files} of {files}"
 
 
-def _notes(found: ProposedAttribute) -> Iterator[str]:
-    if found.schema.get("required"):
+def _notes(attribute: ProposedAttribute) -> Iterator[str]:
+    if attribute.schema.get("required"):
         yield "required"
-    yield from (note if len(note) <= 60 else f"{note[:59]}…" for note in found.notes)
+    yield from (note if len(note) <= 60 else f"{note[:59]}…" for note in attribute.notes)

@@ -23,7 +23,7 @@ MessageOf = Callable[[Commit], str]  # returns the part of a commit message that
 def entry(
     version: Version,
     values: tuple[Values | None, Values | None],
-    one: DocumentHistory,
+    history: DocumentHistory,
     viewer: Viewer,
     message: MessageOf,
 ) -> dict[str, Any]:
@@ -36,12 +36,14 @@ def entry(
         path and said is None for path, said in zip((version.before, version.path), values, strict=True)
     )
     return {
-        **commit_of(commit, date_of(version, one.store.root)),
+        **commit_of(commit, date_of(version, history.store.root)),
         "message": message(commit) if commit else None,
         "locale": version.locale,
         "status": version.status,
         "action": version.action,
-        "attributes": None if unread else changed_attributes(viewer.attributes(one.type), *values, viewer),
+        "attributes": None
+        if unread
+        else changed_attributes(viewer.attributes(history.type), *values, viewer),
     }
 
 
@@ -59,16 +61,16 @@ def shown_differences(found: Mapping[str, Difference]) -> dict[str, Any]:
     }
 
 
-def _diff(histories: Histories, one: DocumentHistory) -> Response:
+def _diff(histories: Histories, history: DocumentHistory) -> Response:
     """Respond with a document's changes between two commits, or between a commit and the current files."""
-    one.select_versions()
-    names = {name: one.params.get(name) for name in ("from", "fromStatus", "to")}
+    history.select_versions()
+    names = {name: history.params.get(name) for name in ("from", "fromStatus", "to")}
     if any(name is not None and not isinstance(name, str) for name in names.values()):
         raise ValidationError(
             '"from" and "to" must each be a single commit, tag, branch or time, and "fromStatus" must be '
             "a single status"
         )
-    found = histories.compare(one, *(str(name or "") for name in names.values()))
+    found = histories.compare(history, *(str(name or "") for name in names.values()))
     before, after = found.unread
     meta = {
         "from": found.since or None,
@@ -82,10 +84,10 @@ def _diff(histories: Histories, one: DocumentHistory) -> Response:
     )
 
 
-def _blame(histories: Histories, one: DocumentHistory) -> Response:
+def _blame(histories: Histories, history: DocumentHistory) -> Response:
     """Respond with the commits that last changed each attribute and each line of a multi-line string."""
-    found, budget = histories.origins(one), one.caller.budget
-    commits = {_id_of(v): commit_of(v.commit, date_of(v, one.store.root)) for v in found.versions}
+    found, budget = histories.origins(history), history.caller.budget
+    commits = {_id_of(v): commit_of(v.commit, date_of(v, history.store.root)) for v in found.versions}
     data = {name: _blamed(each, commits, budget) for name, each in found.attributes.items()}
     meta = {"locale": found.locale, "status": found.status}
     return answer(dumps({"data": data, "meta": meta}), cache_control=PRIVATE_REVALIDATE)
@@ -95,15 +97,15 @@ def _id_of(version: Version) -> str:
     return version.commit.id if version.commit else ""
 
 
-def _blamed(found: Blame, commits: Mapping[str, dict[str, Any]], budget: Budget) -> dict[str, Any]:
+def _blamed(blame: Blame, commits: Mapping[str, dict[str, Any]], budget: Budget) -> dict[str, Any]:
     """Return the JSON for the commits that last changed an attribute and its lines. Raises LimitError."""
-    said = commits[_id_of(found.version)]
+    said = commits[_id_of(blame.version)]
     budget.write(len(dumps(said)))
-    if not found.lines:
+    if not blame.lines:
         return said
     sizes = {id_: len(dumps(commit)) for id_, commit in commits.items()}
-    budget.write(sum(sizes[_id_of(version)] + len(text) for text, version in found.lines))
-    return {**said, "lines": [{"text": text, **commits[_id_of(version)]} for text, version in found.lines]}
+    budget.write(sum(sizes[_id_of(version)] + len(text) for text, version in blame.lines))
+    return {**said, "lines": [{"text": text, **commits[_id_of(version)]} for text, version in blame.lines]}
 
 
 # By the last segment of the path.

@@ -107,35 +107,35 @@ def bind(handles: Handlers, site: Site, past: PastStates, writes: Writes) -> Non
     def restore_one(api_id: str, document_id: str) -> Response:
         return restore(history(api_id, document_id, "restore"))
 
-    def restore(one: DocumentHistory) -> Response:
-        histories.require_restore(one)  # The permission is checked before the body is read.
-        at, status, fields = _restoring(read_body(request), one.attributes)
+    def restore(history: DocumentHistory) -> Response:
+        histories.require_restore(history)  # The permission is checked before the body is read.
+        at, status, fields = _restoring(read_body(request), history.attributes)
         if_match, message = request.headers.get("If-Match"), message_of(request)
         result = histories.restore(
-            one, at, status, fields, if_match=if_match, dry_run=is_dry_run(), message=message
+            history, at, status, fields, if_match=if_match, dry_run=is_dry_run(), message=message
         )
         return answer_write(result)
 
-    def listed(one: DocumentHistory) -> Response:
-        locale, status = one.params.get("locale"), one.params.get("status")
+    def listed(history: DocumentHistory) -> Response:
+        locale, status = history.params.get("locale"), history.params.get("status")
         found = [
             version
-            for version in one.versions
+            for version in history.versions
             if locale in (None, "", "*", version.locale) and status in (None, "", version.status)
         ]
-        found = histories.visible(one, found)
+        found = histories.visible(history, found)
 
         def rendered(part: list[Version]) -> list[Any]:
-            viewers = [histories.viewer_of(version, one.viewer) for version in part]
-            values = values_of(one.store, part, one.caller.budget, viewers)
-            hidden = histories.hidden_updates(one.caller, (version.commit for version in part))
-            message = partial(histories.message, one.caller, hidden)
+            viewers = [histories.viewer_of(version, history.viewer) for version in part]
+            values = values_of(history.store, part, history.caller.budget, viewers)
+            hidden = histories.hidden_updates(history.caller, (version.commit for version in part))
+            message = partial(histories.message, history.caller, hidden)
             return [
-                entry(version, pair, one, viewer, message)
+                entry(version, pair, history, viewer, message)
                 for version, pair, viewer in zip(part, values, viewers, strict=True)
             ]
 
-        return _page(found, one.params, one.state, rendered)
+        return _page(found, history.params, history.state, rendered)
 
 
 def _is_single(api_id: str) -> bool:

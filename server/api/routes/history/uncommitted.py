@@ -85,20 +85,22 @@ def _when(after: timedelta | None) -> str:
     return f"{after.total_seconds():g}s" if after else "each"
 
 
-def _shown(one: ChangedFile, state: State, root: Path) -> Mapping[str, Any]:
-    version = one.version("")
+def _shown(changed_file: ChangedFile, state: State, root: Path) -> Mapping[str, Any]:
+    version = changed_file.version("")
     document = None
-    if one.type and one.document_id:
-        document = state.snapshot.get(one.type, one.document_id, one.locale, one.status)
+    if changed_file.type and changed_file.document_id:
+        document = state.snapshot.get(
+            changed_file.type, changed_file.document_id, changed_file.locale, changed_file.status
+        )
     name = title_of(document.type) if document else None
     return {
-        "path": one.change.path,
-        "before": one.change.before or None,
-        "action": one.action,
-        "type": key_of(one.type) if one.type else None,
-        "documentId": one.document_id or None,
-        "locale": one.locale or None,
-        "status": one.status or None,
+        "path": changed_file.change.path,
+        "before": changed_file.change.before or None,
+        "action": changed_file.action,
+        "type": key_of(changed_file.type) if changed_file.type else None,
+        "documentId": changed_file.document_id or None,
+        "locale": changed_file.locale or None,
+        "status": changed_file.status or None,
         "title": str(document.get(name) or "") or None if document and name else None,
         "date": date_of(version, root),
     }

@@ -182,13 +182,13 @@ def _copy_member(file: IO[bytes], folder: Path, name: str) -> Path:
     return target
 
 
-def _add_entity(found: ArchiveRows, line: dict[str, Any]) -> None:
-    found.entities[line["type"]].append((line["id"], line["data"]))
+def _add_entity(archive_rows: ArchiveRows, line: dict[str, Any]) -> None:
+    archive_rows.entities[line["type"]].append((line["id"], line["data"]))
 
 
-def _add_configuration(found: ArchiveRows, line: dict[str, Any]) -> None:
+def _add_configuration(archive_rows: ArchiveRows, line: dict[str, Any]) -> None:
     if line["type"] == "core-store":
-        found.configuration[line["value"]["key"]] = line["value"]["value"]
+        archive_rows.configuration[line["value"]["key"]] = line["value"]["value"]
 
 
 _ADD = {
