@@ -74,6 +74,30 @@ def test_a_subscription_is_acknowledged_first(api: Api) -> None:
     }
 
 
+def test_each_resource_is_watched_once_however_its_uri_is_spelled(api: Api) -> None:
+    spellings = [f"{FOG}?{'&' * n}locale=en{'&' * n}" for n in range(1, 90)]
+    others = [
+        FOG,
+        "bifolio://articles/f%6Fg",
+        f"{FOG}?status=published",
+        "bifolio://api%3A%3Aarticle.article/fog",
+    ]
+    french, draft = f"{FOG}?locale=fr", f"{FOG}?status=draft"
+    wanted = [
+        *spellings,
+        *others,
+        french,
+        draft,
+        f"{draft}&locale=en",
+        f"{FOG}?locale=xx",
+        SCHEMA,
+        f"{SCHEMA}s",
+    ]
+    found = first_message(Agent(api), resourceSubscriptions=wanted)
+    watched = found["params"]["notifications"]["resourceSubscriptions"]
+    assert watched == [spellings[0], french, draft, SCHEMA]
+
+
 def test_resources_of_types_that_the_caller_can_not_see_are_left_out(api: Api) -> None:
     found = first_message(Agent(api, "public"), resourceSubscriptions=[FOG, SCHEMA, "bifolio://tag/sea"])
     assert found["params"]["notifications"] == {"resourceSubscriptions": ["bifolio://tag/sea"]}

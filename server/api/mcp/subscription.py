@@ -1,6 +1,6 @@
 """Subscriptions: the resources that a client watches, and the notifications that it receives."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from server.api.mcp.rest_client import RestClient, require_success
 from server.api.mcp.uris import DocumentUri, read_uri
 from server.auth.permissions import Actor
 from server.config.model import Settings
+from server.documents.document import DRAFT
 from server.events.model import Event
 from server.events.reading import Selection
 
@@ -43,6 +44,12 @@ class WatchedResource:
     document_id: str = ""
     locale: str = ""
     is_schema: bool = False
+    is_draft: bool = False
+
+    @property
+    def key(self) -> Hashable:
+        """What the resource is, however its URI is spelled."""
+        return self.uid, self.document_id, self.locale, self.is_schema, self.is_draft
 
     def is_changed_by(self, event: Event) -> bool:
         if event.counts is not None:
@@ -138,8 +145,8 @@ def _frame(message: Json) -> bytes:
 def read_subscription(id_: RequestId, wanted: Any, rest: RestClient, settings: Settings) -> Subscription:
     """Parse the parameter `notifications` of `subscriptions/listen`. Raises RpcError.
 
-    Ignores kinds of notifications that the server does not send, URIs of resources that can't exist, and
-    resources of types that the caller can't see.
+    Ignores kinds of notifications that the server does not send, URIs of resources that can't exist, other
+    spellings of a resource's URI, and resources of types that the caller can't see.
     """
     if not isinstance(wanted, dict):
         raise RpcError(INVALID_PARAMS, '"notifications" must be an object')
@@ -150,9 +157,11 @@ def read_subscription(id_: RequestId, wanted: Any, rest: RestClient, settings: S
     if not isinstance(uris, list) or len(uris) > MAX_URIS or not all(isinstance(uri, str) for uri in uris):
         raise RpcError(INVALID_PARAMS, f'"resourceSubscriptions" must be a list of at most {MAX_URIS} URIs')
     visible = visible_types(rest)
-    found = (watched_of(uri, rest, settings) for uri in dict.fromkeys(uris))
-    watched = tuple(one for one in found if one and one.uid in visible)
-    return Subscription(id_, watched, watches_list)
+    watched: dict[Hashable, WatchedResource] = {}
+    for uri in dict.fromkeys(uris):
+        if (one := watched_of(uri, rest, settings)) and one.uid in visible:
+            watched.setdefault(one.key, one)
+    return Subscription(id_, tuple(watched.values()), watches_list)
 
 
 def watched_of(uri: object, rest: RestClient, settings: Settings) -> WatchedResource | None:
@@ -162,7 +171,10 @@ def watched_of(uri: object, rest: RestClient, settings: Settings) -> WatchedReso
         return None
     if isinstance(found, DocumentUri):
         locale = found.version.get("locale") or settings.locales.default
-        return WatchedResource(str(uri), found.type.uid, found.document_id, locale)
+        if locale not in settings.locales.available:
+            return None
+        is_draft = found.version.get("status") == DRAFT
+        return WatchedResource(str(uri), found.type.uid, found.document_id, locale, is_draft=is_draft)
     type_ = rest.type_named(found.type_name)
     return WatchedResource(str(uri), type_.uid, is_schema=True) if type_ else None
 
