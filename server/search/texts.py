@@ -5,12 +5,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from server.config.model import Settings
 from server.documents.document import Document
 from server.documents.values import components_in
 from server.schema.model import Attribute, Schema, Type, title_of
+
+if TYPE_CHECKING:  # The process that writes the index imports this module, and needs no settings.
+    from server.config.model import Settings
 
 # --- markup ---------------------------------------------------------------------------------------
 
@@ -129,7 +131,7 @@ class Task:
     texts: tuple[Text, ...] | None = None
 
 
-def texts(document: Document, settings: Settings) -> list[Text]:
+def texts(document: Document, settings: "Settings") -> list[Text]:
     """Return the searchable texts in a document. The title comes first."""
     type_ = document.type
     title = title_of(type_)
@@ -160,7 +162,7 @@ def searchable(attribute: Attribute) -> bool:
     return attribute.visible and (attribute.type in READERS or attribute.holds_components)
 
 
-def _weight(type_: Type, attribute: Attribute, settings: Settings, title: str | None) -> float:
+def _weight(type_: Type, attribute: Attribute, settings: "Settings", title: str | None) -> float:
     weights = settings.search.weights
     for key in (f"{type_.singular}.{attribute.name}", attribute.name):
         if key in weights:
@@ -178,7 +180,7 @@ def _list_texts(value: Any) -> list[str]:
     return [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str)]
 
 
-def shape(schema: Schema, settings: Settings) -> str:
+def shape(schema: Schema, settings: "Settings") -> str:
     """Return a digest of the site's locales and searchable attributes.
 
     An index with another digest is not used.

@@ -352,3 +352,9 @@ def test_a_site_that_can_not_be_written_to_is_searched_all_the_same(tmp_path: Pa
     with fed(site, whole=False):
         found = ask(search, site, "gauge")
     assert (ids(found), found.indexed) == (["two"], False)
+
+
+def test_the_process_that_writes_the_index_loads_no_settings() -> None:
+    program = "import sys, server.search.indexer; print([m for m in sys.modules if 'server.config' in m])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
