@@ -3,9 +3,11 @@
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Generic, TypeVar
 
 from server.auth.permissions import Actor, require_branch, require_source
+from server.documents.path_rules import Layout
 from server.errors import RESPONSE_ERRORS, ValidationError
 from server.events.presence import PUBLIC_ACTOR
 from server.history.branching import Branches, BranchWriter
@@ -35,7 +37,7 @@ from server.storage.undo import Permit, UndoFolder, UndoRecorder
 from server.write import prepare
 from server.write.context import Context
 from server.write.request import BatchRequest
-from server.write.undo import UndoneDocument, undone_documents
+from server.write.undo import UndoneDocument, describe_claim, undone_documents
 
 Request = TypeVar("Request")
 Made = TypeVar("Made")
@@ -220,7 +222,9 @@ class Writes:
         signed = caller.state.settings.git.commit is not None
         authorship, undo_recorder = self.authorship(caller, addressed, message, signed=signed), None
         if permits and caller.actor.name != PUBLIC_ACTOR:
-            undo_recorder = UndoRecorder(self.site.root, caller.actor.name, dict.fromkeys(permits))
+            layout = Layout(caller.state.schema, caller.state.settings)
+            claim = partial(describe_claim, layout)
+            undo_recorder = UndoRecorder(self.site.root, caller.actor.name, dict.fromkeys(permits), claim)
             authorship = replace(authorship, save_replaced=undo_recorder.keeping)
         state, made, commit = self.site.write(authorship, prepare, request)
         return Outcome(state, made, commit, self._offer(caller, state, undo_recorder, permits))

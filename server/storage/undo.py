@@ -8,9 +8,9 @@ import secrets
 import shutil
 import stat
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from io import BufferedReader
 from pathlib import Path
@@ -33,12 +33,14 @@ class UndoableFile:
     """A file that a write changed: its old text, and the digest of its new content.
 
     The old content of a media file is in a copy instead. `copy` is the name of the copy in the undo folder.
+    `claim` describes the document to which the path belonged, None if an older version stored the write.
     """
 
     path: str
     before: str | None  # None if the file did not exist, or if there is a copy
     after: str
     copy: str = ""
+    claim: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,8 +287,12 @@ class MediaCopies:
 class UndoRecorder:
     """Recorder that stores one write for undo."""
 
-    def __init__(self, root: Path, caller: str, permits: Collection[Permit]) -> None:
+    def __init__(
+        self, root: Path, caller: str, permits: Collection[Permit], claim: Callable[[str], str]
+    ) -> None:
+        """Record writes of `caller`. `claim` describes the document to which a path belongs."""
         self._folder, self._caller, self._permits = UndoFolder(root), caller, tuple(permits)
+        self._claim = claim
         # The id stays "" if the write can't be undone. `texts` contains paths, old texts and new texts.
         self.id, self.texts = "", list[tuple[str, str | None, str | None]]()
         self.expires = datetime.now(UTC) + timedelta(seconds=RETENTION_S)
@@ -304,6 +310,7 @@ class UndoRecorder:
                 files = read_undoable_files(self._folder.root, writes, copies)
             yield
             if files:
+                files = tuple(replace(file, claim=self._claim(file.path)) for file in files)
                 with suppress(OSError):
                     self.id = self._folder.keep(UndoableWrite(self._caller, self._permits, files))
                     after = {write.path: write.data.decode() for write in writes if write.data is not None}

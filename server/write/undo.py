@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from server.documents.document import PUBLISHED, Document
+from server.documents.path_rules import Layout
 from server.errors import ConflictError
 from server.index.snapshot import Snapshot
 from server.index.uniqueness import find_taken_values
@@ -23,6 +24,9 @@ CHANGED_HIDDEN_MESSAGE = (
 )
 TAKEN_MESSAGE = (
     "Nothing was undone, because a different document now has an id or unique value that would be restored"
+)
+CLAIMED_MESSAGE = (
+    "Nothing was undone, because content types have changed, and files would become other documents"
 )
 BROKEN_MESSAGE = "Nothing was undone, because a file had an error before the change"
 MAX_NAMED_FILES = 5  # maximum number of files that a message lists
@@ -67,6 +71,7 @@ def restore(request: UndoRequest, context: Context) -> tuple[str, ...]:
     """
     paths = put_back(request, context)
     if paths:
+        require_same_claims(request, context.layout)
         _refuse_broken(request, context)
         _refuse_contradictions(request, context)
     return paths
@@ -95,6 +100,32 @@ def put_back(request: UndoRequest, context: Context) -> tuple[str, ...]:
         else:
             context.changeset.put(file.path, file.before)
     return tuple(file.path for file in kept.files)
+
+
+def require_same_claims(request: UndoRequest, layout: Layout) -> None:
+    """Raise ConflictError if a restored file would belong to another document, locale or status than before.
+
+    `layout` contains the rules after the undo.
+    """
+    changed = [
+        file.path
+        for file in request.write.files
+        if file.before is not None and file.claim not in (None, describe_claim(layout, file.path))
+    ]
+    if changed:
+        shown = [path for path in changed if request.may_see(path)]
+        named = ", ".join(shown[:MAX_NAMED_FILES]) or "files that you are not allowed to see"
+        raise ConflictError(f"{CLAIMED_MESSAGE}: {named}", {"files": shown})
+
+
+def describe_claim(layout: Layout, path: str) -> str:
+    """Return a text that is the same for two layouts if the path belongs to the same document in both."""
+    claim = layout.claim(path)
+    if claim is None:
+        return ""
+    key = claim.type.draft_key if claim.type.draft_publish else None
+    locale = claim.locale if claim.type.localized else ""
+    return repr((claim.type.uid, claim.name, locale, claim.draft, key and (key.name, key.value)))
 
 
 def _digest_of_media(context: Context, path: str) -> str:

@@ -251,14 +251,12 @@ def test_types_and_components_are_created_and_deleted(api: Api) -> None:
     assert change(api, dropped, {"operation": "delete-component", "component": "shared.hero"}).status == 200
 
 
-def test_options_of_a_type_change_with_warnings_about_its_files(tmp_path: Path) -> None:
+def test_options_of_a_type_and_its_attributes_change(tmp_path: Path) -> None:
     api = make(tmp_path, {
         **collection("page", {"text": STRING, "zone": {"type": "dynamiczone", "components": ZONE}}),
         **component("a.one", {"x": STRING}), **component("a.two", {"x": STRING}),
         "site.yaml": "locales: {available: [en, fr], default: en}\n",
         "content/pages/p.yaml": "text: A\nzone: [{__component: a.one}]\n",
-        "content/pages/p.fr.yaml": "text: B\n",
-        "content/pages/q.draft.yaml": "text: Q\n",
     })  # fmt: skip
     api.token("editor", "full-access")
     options = {
@@ -270,7 +268,9 @@ def test_options_of_a_type_change_with_warnings_about_its_files(tmp_path: Path) 
     }
     answer = change(api, options)
     [step] = answer.data["changes"]
-    assert step["warnings"] == ["2 files become drafts or translations, such as content/pages/p.fr.yaml"]
+    assert step["warnings"] == []
+    write(api.root, {"content/pages/p.fr.yaml": "text: B\n"})
+    api.site.refresh()
     schema = json.loads(api.read("content-types/page.json"))
     assert schema["info"]["displayName"] == "Leaf"
     assert (schema["options"]["draftAndPublish"], schema["pluginOptions"]) == (
@@ -288,8 +288,85 @@ def test_options_of_a_type_change_with_warnings_about_its_files(tmp_path: Path) 
     assert change(api, zone).data["changes"][0]["warnings"] == [
         'content/pages/p.yaml:2:1: "zone" can\'t contain a.one'
     ]
-    refused = change(api, {"operation": "type-options", "type": "page", "localized": False})
-    assert "p.fr.yaml: this translation would become another document" in refused.error["message"]
+
+
+PAGES = {
+    **collection("page", {"text": STRING}),
+    "site.yaml": "locales: {available: [en, fr], default: en}\nroles: {public: {page: [find, findOne]}}\n",
+    "content/pages/p.yaml": "text: A\n",
+}
+DRAFTS = {"operation": "type-options", "type": "page", "drafts": True}
+TRANSLATIONS = {"operation": "type-options", "type": "page", "localized": True}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "added", "reason"),
+    [
+        (DRAFTS, "tides.draft.yaml", "this draft would no longer be one. Publish or discard it first."),
+        (TRANSLATIONS, "p.fr.yaml", "this translation would become another document. Delete it first."),
+    ],
+)
+def test_drafts_and_translations_never_become_other_documents(
+    tmp_path: Path, wanted: dict[str, Any], added: str, reason: str
+) -> None:
+    api = make(tmp_path, PAGES)
+    api.token("editor", "full-access")
+    path = f"content/pages/{added}"
+    answer = undoable_change(api, wanted)
+    write(api.root, {path: "text: Secret\n"})
+    api.site.refresh()
+    before = files_of(api)
+    # By an undo, or by a change.
+    undone = undo(api, answer)
+    assert (undone.status, undone.error["details"]) == (409, {"files": [path]})
+    assert f"{path}: {reason}" in undone.error["message"]
+    [option] = wanted.keys() - DRAFTS.keys() or {"drafts"}
+    refused = change(api, {**wanted, option: False})
+    assert (refused.status, f"{path}: {reason}" in refused.error["message"]) == (400, True)
+    assert files_of(api) == before
+    assert [page["documentId"] for page in api.get("/api/pages").data] == ["p"]
+    # Without the file, both are possible.
+    (api.root / path).unlink()
+    api.site.refresh()
+    assert undo(api, answer).status == 200
+    # A published document does not become a draft or a translation.
+    write(api.root, {path: "text: Public\n"})
+    api.site.refresh()
+    refused = change(api, wanted)
+    assert f"{path}: would become a" in refused.error["message"]
+    assert refused.error["message"].endswith("Rename this file first.")
+
+
+def test_renaming_a_type_does_not_publish_other_files(api: Api) -> None:
+    renamed = {"operation": "rename-type", "type": "tag", "to": "topic", "plural": "topics"}
+    write(api.root, {"content/topics/plan.yaml": "name: Secret\n"})
+    assert (
+        "content/topics/plan.yaml: would become a document of api::topic.topic. Move this file first."
+        in (change(api, renamed).error["message"])
+    )
+    (api.root / "content/topics/plan.yaml").unlink()
+    answer = undoable_change(api, renamed)
+    write(api.root, {"content/tags/plan.yaml": "name: Secret\n"})
+    undone = undo(api, answer)
+    assert (undone.status, "content/tags/plan.yaml" in undone.error["message"]) == (409, False)
+    (api.root / "content/tags/plan.yaml").unlink()
+    assert undo(api, answer).status == 200
+
+
+def test_the_undo_of_a_deletion_does_not_publish_a_draft(tmp_path: Path) -> None:
+    api = make(tmp_path, PAGES)
+    api.token("editor", "full-access")
+    assert change(api, DRAFTS).status == 200
+    write(api.root, {"content/pages/tides.draft.yaml": "text: Secret\n"})
+    api.site.refresh()
+    deleted = api.ask("DELETE", "/api/pages/tides", "editor", headers={"Prefer": "undo"})
+    assert "Bifolio-Undo" in deleted.headers
+    assert change(api, {**DRAFTS, "drafts": False}).status == 200
+    refused = undo(api, deleted)
+    assert refused.error["details"] == {"files": ["content/pages/tides.draft.yaml"]}
+    assert [page["documentId"] for page in api.get("/api/pages").data] == ["p"]
+    assert change(api, DRAFTS).status == 200
+    assert undo(api, deleted).status == 200
 
 
 UNDO = {"If-Match": "*", "Prefer": "undo"}

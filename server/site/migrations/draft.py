@@ -86,6 +86,8 @@ class Draft:
     allowed_paths: Set[str] | None = None
     # whether the migration is allowed to publish documents that are marked as drafts
     may_publish: bool = False
+    # whether files that belong to no document can become documents
+    may_adopt: bool = False
     # the definitions of enumerations that a retype must not derive from documents, by `TYPE.attribute`
     enums: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 

@@ -21,6 +21,7 @@ from server.site.migrations.arguments import (
     TYPE_ID,
     Arguments,
 )
+from server.site.migrations.claims import require_same_documents
 from server.site.migrations.draft import MAX_SHOWN, MIGRATIONS, Draft
 from server.site.migrations.migration import (
     Migration,
@@ -153,8 +154,10 @@ def plan_new_migration(request: NewMigration, context: Context) -> Plan:
     except ValueError as error:
         raise ValidationError(str(error)) from error
     draft = Draft(context, request.lossy)
+    before = draft.configuration()
     operation.plan(draft, migration, is_new=True)
     draft.require_possible()
+    require_same_documents(draft, before)
     path = new_migration_path(draft.paths, migration, str(migration.arguments[operation.names_file]))
     kept = replace(migration, arguments={**migration.arguments, **draft.more_arguments})
     draft.put(path, migration_text(kept))

@@ -6,6 +6,7 @@ from typing import Any
 
 from server.errors import ApiError, ValidationError
 from server.schema.spelling import suggestion
+from server.site.migrations.claims import require_same_documents
 from server.site.migrations.draft import Draft
 from server.site.migrations.migration import HIDDEN_ARGUMENTS, Migration
 from server.site.migrations.plan import (
@@ -89,7 +90,9 @@ def _plan(change: SchemaChange, context: Context) -> Sequence[Step]:
         migration = Migration(change.operation, change.arguments)
         return plan_new_migration(NewMigration(migration, lossy=True), context).steps
     edit, draft = SCHEMA_EDITS[change.operation], Draft(context, lossy=True)
+    before = draft.configuration()
     edit.plan(draft, change.arguments)
     draft.require_possible()
+    require_same_documents(draft, before)
     name = edit.named_by
     return [step_of(draft, Migration(change.operation, {name: change.arguments[name]}))]

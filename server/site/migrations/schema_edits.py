@@ -229,7 +229,7 @@ def _add_type(draft: Draft, given: Values) -> None:
     _put_new(draft, f"{TYPES}/{name}.json", {**raw, "attributes": {}})
     after = configure_after(draft, before)
     draft.require_possible()
-    layout = Layout(after.schema, after.settings)
+    draft.may_adopt, layout = True, Layout(after.schema, after.settings)
     taken = len(list(draft.document_files(layout, [f"api::{name}.{name}"])))
     if taken:
         draft.warnings.append(f"{taken:,} existing files become documents of the type")
@@ -249,34 +249,8 @@ def _change_type(draft: Draft, given: Values) -> None:
         if name in given:
             values |= _value_at(type_.raw, at, given[name])
     draft.edit_configuration(type_.path, Edits(values=values))
-    after = configure_after(draft, before)
+    configure_after(draft, before)
     draft.require_possible()
-    _compare_files(draft, before, after, type_.uid)
-    draft.require_possible()
-
-
-def _compare_files(draft: Draft, before: Configuration, after: Configuration, uid: str) -> None:
-    """Refuse a change after which drafts or translations would not be found. Warn about new ones."""
-    default = before.settings.locales.default
-    layouts = [Layout(each.schema, each.settings) for each in (before, after)]
-    new: list[str] = []
-    for path, claim in draft.document_files(layouts[0], [uid]):
-        now = layouts[1].claim(path)
-        if now is not None and (now.name, now.locale, now.draft) == (claim.name, claim.locale, claim.draft):
-            continue
-        if claim.draft and not after.schema.types[uid].draft_publish:
-            draft.refuse(path, "this draft would no longer be one", "publish or discard it first")
-        elif claim.locale != default and not after.schema.types[uid].localized:
-            draft.refuse(path, "this translation would become another document", "delete it first")
-        else:
-            new.append(path)
-    if new:
-        count = (
-            "1 file becomes a draft or translation"
-            if len(new) == 1
-            else f"{len(new):,} files become drafts or translations"
-        )
-        draft.warnings.append(f"{count}, such as {new[0]}")
 
 
 def require_free_name(name: str) -> None:

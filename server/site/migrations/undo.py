@@ -1,17 +1,18 @@
 """Undoes a schema change, unless documents have been saved with the new schema since."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from server.documents.path_rules import Layout
 from server.documents.readers import READERS, InvalidValue
-from server.errors import ConflictError, ValidationError
+from server.errors import ConflictError, ValidationError, with_fix
 from server.formats.tree import Tree, is_null
 from server.schema.model import Attribute, Type
 from server.site.configure import Configuration
+from server.site.migrations.claims import find_reclaimed
 from server.site.migrations.draft import MAX_SHOWN, AttributeMapping, Draft
 from server.site.migrations.edits import Edits
 from server.write.context import Context
-from server.write.undo import MAX_NAMED_FILES, UndoRequest, put_back
+from server.write.undo import CLAIMED_MESSAGE, MAX_NAMED_FILES, UndoRequest, put_back, require_same_claims
 
 INVALID_MESSAGE = "Nothing was undone, because schemas have been changed later"
 SAVED_MESSAGE = "Nothing was undone, because these documents were saved with the new schema"
@@ -21,7 +22,7 @@ def restore_schemas(request: UndoRequest, context: Context) -> tuple[str, ...]:
     """Restore the files that a schema change wrote. Return their paths, or () if there is nothing to do.
 
     The caller must be allowed to change content types; this includes their documents. Raises ConflictError
-    if the files have been changed since, or if other documents would lose values.
+    if the files have been changed since, or if other documents would lose values or become other documents.
     """
     before = Draft(context).configuration()
     paths = put_back(UndoRequest(request.write, request.copy_of, lambda _: None, request.may_see), context)
@@ -32,13 +33,22 @@ def restore_schemas(request: UndoRequest, context: Context) -> tuple[str, ...]:
         after = draft.configuration()
     except ValidationError as error:
         raise ConflictError(f"{INVALID_MESSAGE}: {error.message}") from error
-    later = sorted(set(_later_documents(draft, before, after)) - set(paths))
-    if later:
-        shown = [path for path in later if request.may_see(path)]
-        others = "" if len(shown) == len(later) else ", and files that you are not allowed to see"
-        named = ", ".join(shown[:MAX_NAMED_FILES])
-        raise ConflictError(f"{SAVED_MESSAGE}: {named}{others}", {"files": shown[:MAX_SHOWN]})
+    require_same_claims(request, Layout(after.schema, after.settings))
+    later = dict.fromkeys(sorted(set(_later_documents(draft, before, after)) - set(paths)), "")
+    _refuse(request, SAVED_MESSAGE, later)
+    reclaimed = find_reclaimed(draft, before, after, paths)
+    _refuse(request, CLAIMED_MESSAGE, {each.path: with_fix(each.message, each.fix) for each in reclaimed})
     return paths
+
+
+def _refuse(request: UndoRequest, message: str, reasons: Mapping[str, str]) -> None:
+    """Raise ConflictError if there are `reasons`, which are by path, against the undo."""
+    if not reasons:
+        return
+    shown = [path for path in reasons if request.may_see(path)]
+    others = "" if len(shown) == len(reasons) else ", and files that you are not allowed to see"
+    named = [f"{path}: {reasons[path]}" if reasons[path] else path for path in shown[:MAX_NAMED_FILES]]
+    raise ConflictError(f"{message}: {', '.join(named)}{others}", {"files": shown[:MAX_SHOWN]})
 
 
 def _later_documents(draft: Draft, before: Configuration, after: Configuration) -> Iterator[str]:
