@@ -458,6 +458,53 @@ def test_what_others_change_appears_at_once(form: Page, site: Studio) -> None:
     assert '"Mine"' in path.read_text()
 
 
+def test_text_stays_if_its_attribute_or_content_type_is_gone(form: Page, site: Studio) -> None:
+    schema, page = site.root / "content-types/plain.json", site.root / "content/plains/one.md"
+    before = schema.read_text()
+    lost = form.get_by_role("region", name="Text that was not saved")
+    try:
+        open_form(form, site, "plain/one")
+        form.get_by_label("Summary").fill("Not lost")
+        form.get_by_label("Title").fill("Mine")
+        schema.write_text(before.replace('"summary"', '"abstract"'))
+        lost.wait_for()
+        expect(lost).to_contain_text("Summary no longer exists. This text was not saved:")
+        expect(lost.get_by_role("region")).to_have_text("Not lost")
+        form.get_by_label("Abstract").wait_for()
+        form.keyboard.press("Control+s")
+        told(form, "Saved")
+        assert '"Mine"' in page.read_text()
+        form.reload()
+        expect(lost.get_by_role("region")).to_have_text("Not lost")
+        # Once the attribute is back, the text is in its field again.
+        schema.write_text(before)
+        expect(lost).to_have_count(0)
+        form.get_by_role("group", name="Summary: also changed by someone else").wait_for()
+        form.get_by_role("button", name="Keep mine").click()
+        expect(form.get_by_label("Summary")).to_have_value("Not lost")
+        # Without an event, a refused save says what has changed.
+        form.route(re.compile("/events"), lambda route: route.abort())
+        form.reload()
+        form.get_by_role("button", name="Restore", exact=True).click()
+        schema.write_text(before.replace('"summary"', '"abstract"'))
+        until(lambda: "abstract" in answer_to(form, site, "plains/one"))
+        form.keyboard.press("Control+s")
+        told(form, "The content type has changed meanwhile")
+        expect(lost.get_by_role("region")).to_have_text("Not lost")
+        form.get_by_label("Title").fill("Typed")
+        schema.rename(site.root / "plain.json")
+        until(lambda: not answer_to(form, site, "plains/one"))
+        form.keyboard.press("Control+s")
+        form.get_by_text("The content type Plain was deleted").wait_for()
+        expect(lost.get_by_role("region")).to_have_text(["Not lost", "Typed"])
+        lost.get_by_role("button", name="Discard").first.click()
+        form.reload()
+        expect(lost.get_by_role("region")).to_have_text("Typed")
+    finally:
+        (site.root / "plain.json").unlink(missing_ok=True)
+        schema.write_text(before)
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_everybody_can_use_the_form(
     studio: Studio,

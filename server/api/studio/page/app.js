@@ -13,7 +13,7 @@ import { Shell } from "./shell.js";
 import { SignIn } from "./sign-in.js";
 import { Failure, Loading } from "./states.js";
 import { SIGN_IN, showNotice } from "./store/messages.js";
-import { html, useCallback, useLayoutEffect, useMemo, useState } from "./vendor/preact.js";
+import { html, useCallback, useLayoutEffect, useMemo, useRef, useState } from "./vendor/preact.js";
 
 /**
  * @typedef {{model?: Model, error?: any}} State
@@ -21,13 +21,19 @@ import { html, useCallback, useLayoutEffect, useMemo, useState } from "./vendor/
 
 export function App() {
   const [state, set] = useState(/** @type {State} */ ({}));
+  const latest = useRef(state.model);
+  latest.current = state.model;
   const load = useCallback(async (/** @type {string} */ notice = "") => {
     try {
       const model = await Model.load();
       showNotice(SIGN_IN, notice);
-      set({ model });
+      const isOther = model.text !== latest.current?.text;
+      if (isOther) set({ model });
+      return isOther;
     } catch (error) {
-      if (!(error instanceof ApiError) || error.status !== 401) set({ error });
+      // A page that is shown stays: it may contain unsaved work.
+      if (!latest.current && (!(error instanceof ApiError) || error.status !== 401)) set({ error });
+      return false;
     }
   }, []);
   // A caller without a session is the public again. GET /access then returns how to sign in. This effect is the first,
@@ -61,7 +67,7 @@ export function App() {
   return html`<${Inside} model=${model} signOut=${leave} reload=${load} />`;
 }
 
-/** @param {{model: Model, signOut: () => void, reload: () => void}} props */
+/** @param {{model: Model, signOut: () => void, reload: () => Promise<boolean>}} props */
 function Inside({ model, signOut, reload }) {
   const overview = useOverview(model);
   const studio = useMemo(() => ({ model, signOut, reload, overview }), [model, signOut, reload, overview]);

@@ -7,7 +7,8 @@ import { createContext, useContext } from "./vendor/preact.js";
  * @property {import("./model.js").Model} model
  * @property {import("./overview.js").Overview} [overview]
  * @property {() => void} signOut
- * @property {() => void} reload  Load the site's content types again.
+ * @property {() => Promise<boolean>} reload  Load the site's content types and the permissions again. Resolves to
+ *   whether they have changed.
  */
 
 export const StudioContext = createContext(/** @type {Studio} */ (/** @type {unknown} */ (null)));

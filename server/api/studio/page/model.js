@@ -53,11 +53,15 @@ const OF_SERVED = ["history", "source", "problems"];
  * @typedef {{kind: "public" | "user" | "token" | "owner" | "role", name: string, email?: string, role?: string}} Caller
  */
 
+/** The labels of all content types that this page has seen, by name. @type {Map<string, string>} */
+export const seenTypes = new Map();
+
 /** The parts of the site that its caller may see. */
 export class Model {
   /** @param {any} access @param {import("./router.js").Version} version */
   constructor(access, version) {
     this.version = version;
+    this.text = JSON.stringify(access);
     /** @type {string} */
     this.siteName = access.site.name;
     /** @type {Locale[]} */
@@ -72,6 +76,7 @@ export class Model {
     this.permissions = access.permissions;
     /** @type {Type[]} */
     this.types = access.contentTypes.map(typeOf).sort(byLabel);
+    for (const { name, label } of this.types) seenTypes.set(name, label);
     /** @type {Record<string, {label: string, attributes: Record<string, Attribute>}>} */
     this.components = Object.fromEntries(access.components.map(componentOf));
   }

@@ -4,6 +4,7 @@ import { ApiError } from "./api.js";
 import { useBack } from "./connection/connection.js";
 import { PartError, Reload } from "./connection/parts.js";
 import { t } from "./language.js";
+import { seenTypes } from "./model.js";
 import { html, useEffect, useState } from "./vendor/preact.js";
 
 const SOON_MS = 250; // what takes less is shown without a word about waiting
@@ -31,12 +32,17 @@ export function Empty({ title, children }) {
 
 /**
  * The page for a content type that does not exist or that the user may not see.
- * @param {{name: string}} props
+ * @param {{name: string, children?: any}} props
  */
-export function NoContent({ name }) {
+export function NoContent({ name, children }) {
+  const label = seenTypes.get(name);
   return html`<div class="page">
-    <header class="page-head"><h1 tabindex="-1">${t`Content not found`}</h1></header>
-    <${Empty} title=${t`“${name}” not found`}>${t`It does not exist, or your role can't see it.`}<//>
+    <header class="page-head"><h1 tabindex="-1">${label ?? t`Content not found`}</h1></header>
+    ${label
+      ? html`<${Empty} title=${t`The content type ${label} was deleted`}>
+          ${t`If it still exists, your role can't see it anymore.`}<//>`
+      : html`<${Empty} title=${t`“${name}” not found`}>${t`It does not exist, or your role can't see it.`}<//>`}
+    ${children}
   </div>`;
 }
 

@@ -9,6 +9,7 @@ import { useEditing } from "../form/editing.js";
 import { Fields } from "../form/fields.js";
 import { useWantedField } from "../form/focus.js";
 import { KeptNotice, useKeeping } from "../form/keeping.js";
+import { Lost, LostOfDeleted } from "../form/lost.js";
 import { useFirstError, useGuard, useSaveKey } from "../form/page.js";
 import { changedNames } from "../form/values.js";
 import { t } from "../language.js";
@@ -31,22 +32,22 @@ const LEAVE = t`Your changes are not saved. They are kept in this browser.`;
 
 /** @param {{type: string, id?: string, params: URLSearchParams}} props */
 export function DocumentPage({ type: name, id = "", params }) {
-  const { model } = useStudio();
+  const { model, reload } = useStudio();
   const type = model.typeNamed(name);
-  if (!type) return html`<${NoContent} name=${name} />`;
   const locale = params.get("locale") ?? model.defaultLocale;
+  if (!type) return html`<${NoContent} name=${name}><${LostOfDeleted} ...${{ model, name, id, locale }} /><//>`;
   const from = id ? "" : (params.get("from") ?? "");
   const [panel, wanted] = [params.get("panel") ?? "", params.get("field") ?? ""];
-  return html`<${Document} ...${{ model, type, id, locale, from, panel, wanted }} key=${locale} />`;
+  return html`<${Document} ...${{ model, type, id, locale, from, panel, wanted, renew: reload }} key=${locale} />`;
 }
 
 /**
  * @param {{model: import("../model.js").Model, type: import("../model.js").Type, id: string, locale: string,
- *   from: string, panel: string, wanted: string}} props
+ *   from: string, panel: string, wanted: string, renew: () => Promise<boolean>}} props
  */
-function Document({ model, type, id, locale, from, panel, wanted }) {
+function Document({ model, type, id, locale, from, panel, wanted, renew }) {
   const drafts = model.seesDrafts(type);
-  const subject = useMemo(() => ({ model, type, id, locale, drafts, from }), [model, type, id, locale, from]);
+  const subject = useMemo(() => ({ model, type, id, locale, drafts, from, renew }), [model, type, id, locale, from]);
   const resource = useMemo(() => formOf(subject), [subject]);
   const done = useCallback(
     (/** @type {string} */ made) => {
@@ -70,7 +71,7 @@ function Document({ model, type, id, locale, from, panel, wanted }) {
   }, [title]);
   const { people, field, hear } = usePresence(subject, Boolean(state.version));
   const fieldsOfOthers = useFieldsOfOthers(subject, people);
-  useChanges(state.version && model.isServed ? type.name : "", id, editing.hear, hear);
+  useChanges(state.version && model.isServed ? type.name : "", id, editing.hear, renew, hear);
   const [leave, stay] = useGuard(changed.length > 0 && rights.write);
   const review = useReview(subject, editing, mayReadFiles(model));
   useSaveKey(rights.write ? review.send : undefined);
@@ -101,6 +102,8 @@ function Document({ model, type, id, locale, from, panel, wanted }) {
       ? html`<${Loading} />`
       : html`<${Actions} ...${{ subject, editing, status, rights, changed }} send=${review.send} />
           <${KeptNotice} keeping=${keeping} values=${state.values} />
+          <${Lost} values=${state.lost}
+            discard=${(/** @type {Record<string, any>} */ lost) => editing.update({ lost })} />
           <${FieldsOfOthers.Provider} value=${fieldsOfOthers}>
             <${Fields} ...${{ resource, editing, changed }} mayWrite=${rights.write} />
             ${state.version && mayReadFiles(model) && html`<${OtherKeys} ...${{ subject, editing }} />`}

@@ -8,8 +8,8 @@ import { documentsOf } from "./resource.js";
 
 /** @param {{type: string, params: URLSearchParams}} props */
 export function ListPage({ type: name, params }) {
-  const { model } = useStudio();
+  const { model, reload } = useStudio();
   const type = model.typeNamed(name);
   if (!type) return html`<${NoContent} name=${name} />`;
-  return html`<${List} resource=${documentsOf(model, type)} params=${params} />`;
+  return html`<${List} resource=${documentsOf(model, type)} renew=${reload} params=${params} />`;
 }

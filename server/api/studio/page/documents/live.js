@@ -9,9 +9,10 @@ import { useEffect, useRef } from "../vendor/preact.js";
  * @param {string} type  The name of the content type, or "" for no events.
  * @param {string} id
  * @param {(unsure?: boolean) => void} changed
+ * @param {() => void} renew  Called when the content type itself has changed.
  * @param {(told: any) => void} [others]  Called with information about who else has opened the document.
  */
-export function useChanges(type, id, changed, others) {
+export function useChanges(type, id, changed, renew, others) {
   const latest = useRef(changed);
   latest.current = changed;
   const people = useRef(others);
@@ -21,6 +22,7 @@ export function useChanges(type, id, changed, others) {
     if (!type || !id) return undefined;
     const tell = (/** @type {any} */ event) => {
       if (event?.people) people.current?.(event);
+      else if (event?.event === "schema.update") renew();
       else if (event === null || event.documentId === id || event.event === "site.update") latest.current();
     };
     // Between the read and the beginning of the stream, something may have changed.

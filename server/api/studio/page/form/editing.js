@@ -3,9 +3,10 @@
 import { useBack } from "../connection/connection.js";
 import { FORM, clearMessage, messageAt } from "../store/messages.js";
 import { useCallback, useEffect, useRef, useState } from "../vendor/preact.js";
-import { listen, readLatest, show } from "./latest.js";
+import { listen, merge, readLatest, show } from "./latest.js";
 import { valuesOf } from "./resource.js";
 import { UNREACHED, save } from "./saving.js";
+import { lostAt } from "./unsaved.js";
 
 /** @typedef {import("./values.js").Values} Values */
 
@@ -20,6 +21,7 @@ import { UNREACHED, save } from "./saving.js";
  * @property {Values} base
  * @property {Values} values
  * @property {Values} theirs  See `rebase`.
+ * @property {Values} lost  The typed values of attributes that no longer exist.
  * @property {Record<string, string>} errors  Error messages by the path of the attribute, joined with dots.
  * @property {number} refused  How often errors were found. After each time, the first field with an error is shown.
  * @property {"" | "saving" | "publishing"} busy
@@ -32,6 +34,7 @@ const LOADING = {
   base: {},
   values: {},
   theirs: {},
+  lost: {},
   errors: {},
   refused: 0,
   busy: "",
@@ -51,28 +54,32 @@ export function useEditing(resource, done) {
   }, []);
   const reads = useRef({ begun: 0, newest: 0, missed: false });
 
-  const load = useCallback(async () => {
+  /** Read the document. `keeps`: what was typed stays, because the document was just made, or its type has changed. */
+  const read = useCallback(async (/** @type {boolean} */ keeps) => {
+    const work = { resource, now, update, done, reads };
+    /** @param {import("./resource.js").Start} start */
+    const begin = (start) => {
+      if (keeps && now.current.phase === "ready") return merge(work, start.base, now.current.base);
+      update({ ...LOADING, phase: "ready", lost: lostAt(resource.place, resource.attributes), ...start });
+    };
     try {
-      if (!resource.id) return update({ phase: "ready", ...(await resource.begin()) });
-      const version = await readLatest({ resource, reads });
+      if (!resource.id) return begin(await resource.begin());
+      const version = await readLatest(work);
       if (!version) return;
-      const isMade = now.current.phase === "ready" && !now.current.version; // here, and more may be typed already
-      if (isMade) return show({ resource, now, update, done, reads }, version, now.current.base);
+      if (keeps && now.current.phase === "ready") return show(work, version, now.current.base);
       const values = valuesOf(resource, version.document);
       const others = resource.localesOf(version.document);
-      update({ ...LOADING, phase: "ready", others, version, base: values, values });
+      begin({ others, base: values, values });
+      update({ version });
     } catch (failure) {
       const start = resource.beginInstead(failure);
-      if (start) {
-        return start.then(
-          (begun) => update({ ...LOADING, phase: "ready", ...begun }),
-          (missing) => update({ phase: "failed", failure: missing }),
-        );
-      }
+      if (start) return start.then(begin, (missing) => update({ phase: "failed", failure: missing }));
+      if (keeps && now.current.phase === "ready") return; // Saving says so.
       update({ phase: "failed", failure });
     }
   }, [resource]);
-  useEffect(() => void load(), [load]);
+  const load = useCallback(() => read(false), [read]);
+  useEffect(() => void read(true), [read]);
 
   useBack(() => messageAt(FORM).text === UNREACHED && clearMessage(FORM));
 

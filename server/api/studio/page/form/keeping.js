@@ -2,7 +2,7 @@
 
 import { t } from "../language.js";
 import { labelOf, timestamp } from "../text.js";
-import { html, useEffect, useState } from "../vendor/preact.js";
+import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { Sides } from "./theirs.js";
 import { forget, keep, readKept } from "./unsaved.js";
 import { same } from "./values.js";
@@ -13,27 +13,32 @@ const REST_MS = 300; // typing is kept once it rests for as long
  * @param {import("./resource.js").FormResource} resource
  * @param {any} editing
  */
-export function useKeeping({ model, attributes, place }, { state, update }) {
+export function useKeeping({ place }, { state, update }) {
   const [offer, set] = useState(/** @type {import("./unsaved.js").Kept | null} */ (null));
   const ready = state.phase === "ready";
-  const { base, values, version } = state;
+  const { base, values, lost, version } = state;
+  const latest = useRef(() => {});
+  latest.current = () => {
+    // What is offered is not replaced by what is typed, before somebody has chosen.
+    if (ready && !offer) keep(place, { etag: version?.etag ?? "", base, values, lost });
+  };
 
   useEffect(() => {
     if (!ready) return;
     const kept = readKept(place);
     if (kept && differing(kept, values).length) set(kept);
-    else if (kept) forget(place);
+    else if (kept && !Object.keys(lost).length) forget(place);
   }, [ready, place]);
   useEffect(() => {
-    if (!ready || offer) return; // What is offered is not replaced by what is typed, before somebody has chosen.
-    const write = () => keep(place, model, attributes, { etag: version?.etag ?? "", base, values });
+    const write = () => latest.current();
     const timer = setTimeout(write, REST_MS);
     addEventListener("pagehide", write);
     return () => {
       clearTimeout(timer);
       removeEventListener("pagehide", write);
     };
-  }, [ready, offer, place, base, values]);
+  }, [ready, offer, place, base, values, lost]);
+  useEffect(() => () => latest.current(), []); // The content type may have been deleted while somebody typed.
 
   const take = () => {
     if (offer) update({ values: { ...values, ...offer.values } });

@@ -6,7 +6,8 @@ import { ApiError } from "../api.js";
 import { FORM, clearMessage, messageAt } from "../store/messages.js";
 import { valuesOf } from "./resource.js";
 import { keepKeys } from "./shape.js";
-import { rebase } from "./values.js";
+import { isSecret } from "./unsaved.js";
+import { changedNames, rebase } from "./values.js";
 
 /**
  * @typedef {import("./editing.js").State} State
@@ -40,6 +41,7 @@ export async function listen(work, unsure = false) {
     const { version: before, busy, base } = now.current;
     reads.current.missed ||= Boolean(busy);
     if (!version || busy) return;
+    if (isOutdated(work, version) && (await work.resource.renew())) return; // The event may have been missed.
     const same = version.etag === before?.etag && version.publishedEtag === before?.publishedEtag;
     if (same && unsure) return;
     show(work, version, base);
@@ -47,6 +49,16 @@ export async function listen(work, unsure = false) {
   } catch (error) {
     if (!(error instanceof ApiError)) throw error; // It is gone, or the network is: saving says so.
   }
+}
+
+/**
+ * Return whether a version lacks an attribute that the user has changed.
+ * @param {Work} work
+ * @param {import("./resource.js").Version} version
+ */
+function isOutdated({ resource, now }, { document }) {
+  const { base, values } = now.current;
+  return changedNames(base, values).some((name) => !(name in document) && !isSecret(resource.place, name));
 }
 
 /**
@@ -77,9 +89,25 @@ export async function readLatest({ resource, reads }) {
  * @param {import("./resource.js").Version} version
  * @param {Values} since
  */
-export function show({ resource, now, update }, version, since) {
-  const { values, theirs } = now.current;
+export function show(work, version, since) {
+  const { resource, now, update } = work;
+  const { values } = now.current;
   const fresh = valuesOf(resource, version.document);
   for (const name of Object.keys(fresh)) fresh[name] = keepKeys(resource.attributes[name], values[name], fresh[name]);
-  update({ version, others: resource.localesOf(version.document), ...rebase(since, values, fresh, theirs) });
+  update({ version, others: resource.localesOf(version.document) });
+  merge(work, fresh, since);
+}
+
+/**
+ * Show other values, and then apply what was typed since the attributes had the given values. If a content type has
+ * lost an attribute, its typed value is in `lost` until the attribute is back.
+ * @param {Work} work
+ * @param {Values} fresh
+ * @param {Values} since
+ */
+export function merge({ resource, now, update }, fresh, since) {
+  const { values, theirs, lost } = now.current;
+  const merged = rebase(since, { ...lost, ...values }, fresh, theirs);
+  for (const name of Object.keys(merged.lost)) if (isSecret(resource.place, name)) delete merged.lost[name];
+  update(merged);
 }

@@ -37,6 +37,8 @@ import { readValue } from "./shape.js";
  * @property {(data: Values, publishes: boolean) => Promise<string>} create  Resolves to the id of the new document.
  * @property {(data: Values, etag: string) => Promise<void>} write  Rejects with 412 if others have changed the same
  *   attributes.
+ * @property {() => Promise<boolean>} renew  Load the content types again. Resolves to whether anything has changed; the
+ *   form then gets another resource.
  * @property {(etag: string) => Promise<void>} publish  Publish a draft, provided that it has not changed since it was
  *   read.
  */

@@ -17,7 +17,11 @@ import { changedNames, pick } from "./values.js";
 
 const CHANGED_BY_OTHERS = t`Saved. Someone else changed this document too: review it before you publish.`;
 export const UNREACHED = t`The server can't be reached. Your changes are kept in this page.`;
+const OUTDATED = t`The content type has changed meanwhile. Check the form, then save again.`;
 const CHOOSE = t`Someone else changed the same fields. Choose which values to keep, then save.`;
+
+/** How the server answers a save of attributes or of a content type that it no longer has. */
+const MAY_BE_OUTDATED = [400, 404, 405];
 
 /**
  * Save the changes, and publish the document if this is requested.
@@ -38,6 +42,7 @@ export async function save(work, publishes) {
     if (id) done(id);
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
+    if (MAY_BE_OUTDATED.includes(error.status) && (await resource.renew())) return refuse(work, [], OUTDATED);
     refuse(work, faultsIn(error), wordsOf(error));
   } finally {
     update({ busy: "" });
@@ -100,6 +105,7 @@ async function writeMerged(work) {
       return true;
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 412 || tries > 2) throw error;
+      if (await resource.renew()) throw new ApiError(409, OUTDATED);
     }
     await readAgain(work, now.current.base);
     if (Object.keys(now.current.theirs).length) {
@@ -141,7 +147,8 @@ function wordsOf(error) {
  * @param {State} state
  */
 export function changesOf({ model, attributes }, { base, values }) {
-  const changes = changedNames(base, values).map((name) => {
+  const names = changedNames(base, values).filter((name) => name in attributes);
+  const changes = names.map((name) => {
     return [name, sentValue(model, attributes[name], base[name], values[name])];
   });
   return Object.fromEntries(changes);

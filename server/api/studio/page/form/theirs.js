@@ -31,7 +31,7 @@ export function Sides({ left, right, show = shown }) {
 }
 
 /** Return a value as text. @param {any} value */
-function shown(value) {
+export function shown(value) {
   if (value instanceof Unparsed) return value.text;
   if (isEmpty(value)) return html`<em>${t`nothing`}</em>`;
   if (Array.isArray(value) && !value.length) return html`<em>${t`nothing`}</em>`;

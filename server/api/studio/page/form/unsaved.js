@@ -25,6 +25,17 @@ export function placeOf(model, type, id, locale) {
 }
 
 /**
+ * Return the same key for a content type that may have been deleted.
+ * @param {import("../model.js").Model} model
+ * @param {string} name
+ * @param {string} id
+ * @param {string} locale
+ */
+export function placeOfDeleted(model, name, id, locale) {
+  return placeOf(model, /** @type {any} */ ({ uid: `api::${name}.${name}` }), id, locale);
+}
+
+/**
  * Return the stored changes, or null if there are none.
  * @param {string} place
  * @returns {Kept | null}
@@ -39,22 +50,52 @@ export function readKept(place) {
 }
 
 /**
- * Store the changed values. If nothing has changed, delete the stored changes. Passwords and private values are never
- * stored.
+ * Store the changed values, and the values of attributes that no longer exist. If there are none, delete the stored
+ * changes. Passwords and private values are never stored.
  * @param {string} place
- * @param {import("../model.js").Model} model
- * @param {Record<string, Attribute>} attributes
- * @param {{etag: string, base: Record<string, any>, values: Record<string, any>}} state
+ * @param {{etag: string, base: Record<string, any>, values: Record<string, any>, lost: Record<string, any>}} state
  */
-export function keep(place, model, attributes, { etag, base, values }) {
-  const names = changedNames(base, values).filter((name) => !holdsHidden(model, attributes[name]));
-  if (!names.length) return forget(place);
-  const kept = { etag, at: new Date().toISOString(), base: pick(base, names), values: pick(values, names) };
+export function keep(place, { etag, base, values, lost }) {
+  const names = changedNames(base, values).filter((name) => !isSecret(place, name));
+  if (!names.length && !Object.keys(lost).length) return forget(place);
+  const typed = { ...lost, ...pick(values, names) };
+  const kept = { etag, at: new Date().toISOString(), base: pick(base, names), values: typed };
   try {
     localStorage.setItem(place, JSON.stringify(kept, replace));
   } catch {
     // The browser stores nothing or has no space left. The form still contains the changes.
   }
+}
+
+/**
+ * The attributes whose values must not be stored, each after the key of its document. They stay known when a content
+ * type loses them.
+ */
+const secrets = new Set();
+
+/**
+ * Remember which attributes must not be stored.
+ * @param {string} place
+ * @param {import("../model.js").Model} model
+ * @param {Record<string, Attribute>} attributes
+ */
+export function noteSecrets(place, model, attributes) {
+  for (const [name, attribute] of Object.entries(attributes)) {
+    if (holdsHidden(model, attribute)) secrets.add(`${place} ${name}`);
+  }
+}
+
+/** @param {string} place @param {string} name */
+export const isSecret = (place, name) => secrets.has(`${place} ${name}`);
+
+/**
+ * Return the stored values of attributes that no longer exist.
+ * @param {string} place
+ * @param {Record<string, Attribute>} attributes
+ */
+export function lostAt(place, attributes) {
+  const values = readKept(place)?.values ?? {};
+  return pick(values, Object.keys(values).filter((name) => !(name in attributes)));
 }
 
 /**

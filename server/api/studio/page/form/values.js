@@ -84,12 +84,14 @@ export function pick(values, names) {
  * @property {Values} base
  * @property {Values} values
  * @property {Values} theirs  Values that others have saved for attributes that the user has changed, too.
+ * @property {Values} lost  The user's values of attributes that no longer exist.
  */
 
 /**
  * Apply the user's changes to a version that someone else has written. Attributes that the user has not changed get the
  * new values. Attributes that only the user has changed keep the user's values. Attributes that both have changed keep
- * the user's values, too, and the other values are returned in `theirs`.
+ * the user's values, too, and the other values are returned in `theirs`. Attributes that the user has changed, but that
+ * the content type no longer has, are returned in `lost`.
  * @param {Values} base
  * @param {Values} values
  * @param {Values} fresh
@@ -99,12 +101,16 @@ export function pick(values, names) {
 export function rebase(base, values, fresh, known = {}) {
   const ours = new Set(changedNames(base, values));
   const merged = { ...fresh };
-  /** @type {Values} */
-  const theirs = {};
+  /** @type {Values[]} */
+  const [theirs, lost] = [{}, {}];
   for (const name of ours) {
+    if (!(name in fresh)) {
+      lost[name] = values[name];
+      continue;
+    }
     merged[name] = values[name];
     const theyChanged = name in known || !same(base[name], fresh[name]);
     if (theyChanged && !same(values[name], fresh[name])) theirs[name] = fresh[name];
   }
-  return { base: fresh, values: merged, theirs };
+  return { base: fresh, values: merged, theirs, lost };
 }

@@ -4,7 +4,7 @@ import { t } from "../language.js";
 import { Link, navigate } from "../router.js";
 import { Empty, Failure } from "../states.js";
 import { keyOf, reloadContent, useRequest } from "../store/requests.js";
-import { html, useMemo } from "../vendor/preact.js";
+import { html, useEffect, useMemo } from "../vendor/preact.js";
 import { BulkBar } from "./bulk.js";
 import { useChosenColumns } from "./columns.js";
 import { Pages } from "./paging.js";
@@ -19,14 +19,17 @@ import { ListTools } from "./tools.js";
  */
 
 /**
- * @param {{resource: Resource, params: URLSearchParams, children?: any}} props  The children are shown above the rows.
+ * @param {{resource: Resource, params: URLSearchParams, renew?: () => void, children?: any}} props  The children are
+ *   shown above the rows. `renew` is called if the list does not exist.
  */
-export function List({ resource, params, children }) {
+export function List({ resource, params, renew, children }) {
   const address = params.toString();
   const state = useMemo(() => readState(resource, new URLSearchParams(address)), [resource, address]);
   const [columns, chosen, choose] = useChosenColumns(resource);
   const { value: page, loading, error, retry } = useRows(resource, state, columns);
   const rows = page?.rows;
+  const isMissing = error?.status === 404;
+  useEffect(() => void (isMissing && renew?.()), [isMissing]);
   const selection = useSelection(rows, address);
   const selected = rows?.filter(({ id }) => selection.ids.includes(id)) ?? [];
   const selects = resource.actions.length > 0;
