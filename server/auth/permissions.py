@@ -111,6 +111,11 @@ def require_source(actor: Actor, action: str, schema: Schema) -> None:
     require_of_site(actor, SOURCE, action, schema)
 
 
+def may_write_schemas(actor: Actor, schema: Schema) -> bool:
+    """Return whether the actor may change content types and see the source of documents."""
+    return actor.may(CONTENT_TYPE, "write") and may_of_site(actor, SOURCE, "read", schema)
+
+
 def require_schema_write(actor: Actor, schema: Schema) -> None:
     """Raise ForbiddenError unless the actor may change content types and see the source of documents."""
     if not actor.may(CONTENT_TYPE, "write"):

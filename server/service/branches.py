@@ -2,8 +2,9 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
-from server.auth.permissions import forbidden, require_branch
+from server.auth.permissions import SETTINGS, forbidden, may_of_site, may_write_schemas, require_branch
 from server.documents.path_rules import Layout
 from server.errors import ValidationError
 from server.history.branch_documents import BranchDocuments
@@ -15,9 +16,11 @@ from server.history.branching import (
     changed_media,
     fork_of,
 )
+from server.history.configuration_changes import ConfigurationChange, changed_configuration, diffs
 from server.history.merging.conflicts import Resolution
 from server.history.merging.merge import BranchMergeResult, Merger, MergeRequest
 from server.history.past import PastStates
+from server.paths import SETTINGS as SETTINGS_FILE
 from server.schema.model import Schema
 from server.service.branch_problems import BranchChecks, BranchProblems
 from server.service.document_write import Body, take_json_texts
@@ -26,17 +29,24 @@ from server.service.write import Writes
 from server.storage.git.branches import Branch, merge_base
 from server.storage.git.refs import COMMIT_ID
 
+MAX_LISTED_FILES = 100  # of content types, settings and migrations
 HEAD = "HEAD"  # value of `origin` that stands for the commit that is checked out
 
 
 @dataclass(frozen=True, slots=True)
 class BranchChanges:
-    """The documents and media files that changed on a branch between the commits `fork` and `head`."""
+    """The documents and files that changed on a branch between the commits `fork` and `head`.
+
+    `files` are the content types, settings and migrations that the caller may read. `total_files` also counts
+    the others.
+    """
 
     fork: str
     head: str
     documents: Sequence[DocumentChange]
     media: Sequence[MediaChange]
+    files: Sequence[ConfigurationChange]
+    total_files: int
 
 
 class SiteBranches:
@@ -107,7 +117,7 @@ class SiteBranches:
         self._branches.delete(name, if_match)
 
     def changes(self, caller: Caller, name: str) -> BranchChanges:
-        """Return the documents and media files that changed on a branch, as far as the caller may read them.
+        """Return the documents and files that changed on a branch, as far as the caller may read them.
 
         Raises NotFoundError.
         """
@@ -118,8 +128,13 @@ class SiteBranches:
         before, after = past.at(fork), past.at(head)
         documents = changed_documents(before, after, caller.actor, caller.state.schema)
         media = changed_media(before, after, caller.actor, caller.state.schema)
-        caller.budget.spend(len(documents) + len(media))
-        return BranchChanges(fork, head, documents, media)
+        changed = changed_configuration(past.site.root, fork, head)
+        readable = {path: changed[path] for path in changed if _may_read(caller, path)}
+        listed = dict(islice(readable.items(), MAX_LISTED_FILES))
+        files = list(diffs(past.site.root, listed))
+        lines = sum(len(file.lines or ()) for file in files)
+        caller.budget.spend(len(documents) + len(media) + lines)
+        return BranchChanges(fork, head, documents, media, files, len(changed))
 
     def problems(
         self, caller: Caller, name: str, since: str = "", paths: Collection[str] = ()
@@ -158,6 +173,12 @@ class SiteBranches:
         caller.budget.take_turn()
         request = MergeRequest(name, into, caller.actor, authorship, resolution, if_match)
         return self._merger.merge(request, caller.state.settings)
+
+
+def _may_read(caller: Caller, path: str) -> bool:
+    if path == SETTINGS_FILE:
+        return may_of_site(caller.actor, SETTINGS, "read", caller.state.schema)
+    return may_write_schemas(caller.actor, caller.state.schema)
 
 
 def _resolved_values(resolution: Resolution, schema: Schema) -> Iterator[Body]:

@@ -1,11 +1,13 @@
 """Tests of `GET /access`, which lists the caller's permissions, content types and attributes."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from server.config.model import ACTIONS
-from tests.sites import Api, Files, collection, component, relation
+from tests.git import commit_all, git
+from tests.sites import Api, Files, collection, component, make, relation, write
 
 FILES = {
     **collection("note", {"text": "string", "author": relation("manyToOne", "author")}, drafts=True),
@@ -36,6 +38,27 @@ def test_access_shows_what_its_caller_may_do_and_nothing_else(make_api: Callable
     assert "readDraft" not in full["permissions"]["author"]  # The content type has no drafts.
     assert full["permissions"]["history"] == ["read", "restore", "commit"]
     assert full["permissions"]["source"] == [*ACTIONS["source"]]  # only actions that exist
+
+
+def test_access_on_a_branch_has_the_content_types_of_the_branch(tmp_path: Path) -> None:
+    write(tmp_path, FILES)
+    commit_all(tmp_path)
+    git(tmp_path, "checkout", "-qb", "rework")
+    write(tmp_path, collection("note", {"title": "string"}))
+    commit_all(tmp_path)
+    git(tmp_path, "checkout", "-q", "main")
+    api = make(tmp_path, {})
+    api.token("writer", may=["note.find", "branch.find"])
+    api.token("stranger", may=["note.find"])
+
+    def attributes(who: str, query: str = "") -> list[str]:
+        [note] = api.get(f"/access{query}", who).data["contentTypes"]
+        return [*note["schema"]["attributes"]]
+
+    assert attributes("writer") == ["text"]
+    assert attributes("writer", "?at=rework") == ["title"]
+    assert api.get("/access?at=rework", "stranger").status == 403
+    api.accounts.close()
 
 
 @pytest.mark.parametrize("setting", ["enabled: false", "sign: true"])

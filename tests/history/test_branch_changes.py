@@ -91,6 +91,46 @@ def test_changed_media_files_are_listed_for_those_who_may_find_media(api: Api) -
     assert (hidden["media"], hidden["mediaTotal"]) == ([], 0)
 
 
+def test_changed_content_types_and_settings_are_listed_for_those_who_may_read_them(api: Api) -> None:
+    api.token("reader", "custom", ["branch.find", "note.find"])
+    api.token("editor", "custom", ["branch.find", "content-type.write", "source.read"])
+    api.token("admin", "custom", ["branch.find", "settings.read"])
+    git(api.root, "checkout", "-q", "topic/next")
+    (api.root / "content-types/tag.json").unlink()
+    write(
+        api.root,
+        {
+            "site.yaml": "name: Sea\nwebhooks:\n  - {name: a, url: 'https://a.example/?key=swordfish'}\n",
+            "migrations/0001-drop.yaml": "changes: []\n",
+            "migrations/notes.bin": b"\xff",
+            **collection("note", {"title": STRING, "body": {"type": "richtext"}}, drafts=True),
+        },
+    )
+    commit_all(api.root)
+    git(api.root, "checkout", "-q", "main")
+    api.site.refresh()
+
+    def listed(who: str) -> tuple[list[str], int]:
+        meta = api.get("/branches/topic/next/changes", who).body["meta"]
+        return [f"{file['action']} {file['path']}" for file in meta["files"]], meta["filesTotal"]
+
+    types = [
+        "update content-types/note.json",
+        "delete content-types/tag.json",
+        "create migrations/0001-drop.yaml",
+        "create migrations/notes.bin",
+    ]
+    assert listed("full") == ([*types, "update site.yaml"], 5)
+    assert listed("reader") == ([], 5)
+    assert listed("editor") == (types, 5)
+    assert listed("admin") == (["update site.yaml"], 5)
+    _, _, migration, binary, settings = api.get("/branches/topic/next/changes").body["meta"]["files"]
+    assert binary["lines"] is None
+    assert migration["lines"] == ["@@ -0,0 +1 @@", "+changes: []"]
+    assert "+name: Sea" in settings["lines"]
+    assert "swordfish" not in str(settings["lines"])
+
+
 def test_a_changed_description_is_listed_by_attribute(api: Api) -> None:
     name = "content/uploads/buoy.txt"
     write(api.root, {name: "Buoy", f"{name}.yaml": "alternativeText: A buoy\ncaption: Sea\n"})

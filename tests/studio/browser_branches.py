@@ -67,13 +67,18 @@ roles:
     tag: [find, findOne]
     branch: [find, update]
   tagger: {paper: [find, findOne], tag: [find, findOne, update], branch: [find, merge]}
+  architect:
+    paper: [find, findOne, readDraft, update]
+    branch: [find, create, update, merge]
+    content-type: [find, write]
+    source: [read]
   finder: {paper: [find, findOne], tag: [find, findOne], branch: [find]}
   curator: {paper: [find, findOne], upload: [find], branch: [find]}
   nobody: {paper: [find, findOne], tag: [find, findOne]}
 """,
 }
 ROLES = ("merger", "writer", "finder", "nobody")
-USERS = (*ROLES, "tagger", "curator")
+USERS = (*ROLES, "tagger", "curator", "architect")
 BODY_OF_BRANCH = (
     "The harbour lies open to the north-west.\n\nBoats come in with the tide.\n\nNobody rings the bell.\n"
 )
@@ -249,6 +254,26 @@ def test_a_branch_shows_which_media_files_it_changes(
     page.set_viewport_size({"width": 320, "height": 700})
     check_access(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
+
+
+def test_changed_content_types_are_shown_and_used_by_the_forms(
+    site: Studio, enter: Callable[..., Page]
+) -> None:
+    renamed = str(FILES["content-types/paper.json"]).replace('"summary"', '"intro"')
+    commit_on(site, "rework", {"content-types/paper.json": renamed}, "Nell")
+    page = enter("architect", "site/-/branches/rework")
+    section = page.get_by_role("region", name="Content types and settings")
+    expect(section).to_contain_text("content-types/paper.json")
+    expect(section.locator("ins")).to_contain_text('"intro"')
+    page.get_by_role("button", name="Merge into the live site").click()
+    expect(page.get_by_role("dialog").locator("ins")).to_contain_text('"intro"')
+    page.goto(f"{site.url}/paper/tides?branch=rework")
+    page.get_by_label("Intro").fill("Twice a day.")
+    page.keyboard.press("Control+s")
+    told(page, "Saved as a draft")
+    assert "intro: Twice" in git(site.root, "show", "rework:content/papers/tides.draft.md")
+    page = enter("finder", "site/-/branches/rework")
+    page.get_by_text("1 changed file is not shown.").wait_for()
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -126,6 +126,16 @@ _MEDIA_CHANGE = object_of(
         },
     }
 )
+_FILE_CHANGE = object_of(
+    {
+        "path": TEXT,
+        "action": _ACTION,
+        "lines": {
+            "anyOf": [list_of(TEXT), {"type": "null"}],
+            "description": "A unified diff; null if it can't be shown.",
+        },
+    }
+)
 _CHANGES = object_of(
     {
         "data": list_of(_CHANGE),
@@ -139,6 +149,12 @@ _CHANGES = object_of(
                     "description": "The changed media files and descriptions of media files, on every page.",
                 },
                 "mediaTotal": COUNT,
+                "files": {
+                    **list_of(_FILE_CHANGE),
+                    "description": "The changed files of content types, settings and migrations, "
+                    "at most 100, on every page.",
+                },
+                "filesTotal": {**COUNT, "description": "Also counts files that the caller may not read."},
             }
         ),
     }

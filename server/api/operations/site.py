@@ -203,6 +203,7 @@ ACCESS = Area(
     "access",
     parts=("access",),
     tag=SITE,
+    takes_at=True,
     operations=(
         Operation(
             "access", "GET", "/access", anyone,

@@ -92,6 +92,8 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
             "pagination": pagination(page, len(found.documents)),
             "media": [_media_change(each) for each in found.media[:MAX_LISTED_MEDIA]],
             "mediaTotal": len(found.media),
+            "files": [asdict(change) for change in found.files],
+            "filesTotal": found.total_files,
         }
         data = [_change(each, caller.budget) for each in part]
         return answer(dumps({"data": data, "meta": meta}), cache_control=PRIVATE_REVALIDATE)

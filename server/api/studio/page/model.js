@@ -83,7 +83,9 @@ export class Model {
 
   /** @returns {Promise<Model>} */
   static async load() {
-    const { data } = await ask("access", { via: earlyResponse });
+    const { data: served } = await ask("access", { via: earlyResponse });
+    const { branch, at } = currentVersion();
+    const data = (branch || at) && served.caller.kind !== "public" ? await accessAt(branch || at, served) : served;
     enableTransformations(data.site.transformsImages);
     return new Model(data, currentVersion());
   }
@@ -189,6 +191,21 @@ export class Model {
     if (!type.localized || this.locales.length < 2) return "";
     const shown = code || this.defaultLocale;
     return this.locales.find((locale) => locale.code === shown)?.name ?? shown;
+  }
+}
+
+/**
+ * Return what the caller may see on a branch or at a past commit, with the content types there. If they can't be read,
+ * for example because they are invalid, return those of the served version.
+ * @param {string} at
+ * @param {any} served
+ */
+async function accessAt(at, served) {
+  try {
+    return (await ask("access", { query: { at } })).data;
+  } catch (error) {
+    if (error.status === 0) throw error;
+    return served;
   }
 }
 

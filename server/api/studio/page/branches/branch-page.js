@@ -13,6 +13,7 @@ import { ChangeList, formAddress } from "./change-list.js";
 import { useBranchChanges } from "./changes.js";
 import { ConflictForm } from "./conflicts.js";
 import { Discard } from "./discard.js";
+import { FileList } from "./file-list.js";
 import { MediaList } from "./media-list.js";
 import { MergeDialog } from "./merge-dialog.js";
 import { useMerging } from "./merging.js";
@@ -62,13 +63,13 @@ function Content({ branch, served, mark }) {
   const { phase, conflicts } = merging;
   const isMerged = compared !== undefined && compared.from === compared.to;
   return html`
-    <${Actions} ...${{ branch, served, merging, isMerged }} isReady=${compared !== undefined} />
+    <${Actions} ...${{ branch, served, merging, isMerged, compared }} />
     <p class=${`branch-told ${message.isError ? "is-wrong" : ""}`} role=${message.isError ? "alert" : "status"}>
       ${phase === "unsure"
         ? t`The connection was lost during the merge. When the server is back, this page checks whether it succeeded.`
         : message.text}</p>
     ${merging.faults.length > 0 && html`<${Faults} faults=${merging.faults} branch=${name} />`}
-    ${conflicts && html`<${ConflictForm} found=${conflicts} branch=${name}
+    ${conflicts && html`<${ConflictForm} found=${conflicts} branch=${name} compared=${compared}
       isBusy=${phase !== "ready"} cancel=${merging.cancel}
       merge=${merging.resolve} />`}
     ${!conflicts && !items && (error
@@ -88,14 +89,14 @@ function Faults({ faults, branch }) {
 
 /**
  * @param {{branch: Branch, served: string, merging: import("./merging.js").Merging, isMerged: boolean,
- *   isReady: boolean}} props
+ *   compared?: import("./changes.js").Compared}} props
  */
-function Actions({ branch, served, merging, isMerged, isReady }) {
+function Actions({ branch, served, merging, isMerged, compared }) {
   const { model } = useStudio();
   const [open, setOpen] = useState(/** @type {"" | "merge" | "discard"} */ (""));
   const close = () => setOpen("");
   const { name } = branch;
-  const off = !isReady || isMerged || merging.phase !== "ready";
+  const off = !compared || isMerged || merging.phase !== "ready";
   const isHere = model.version.branch === name;
   return html`<div class="branch-page-actions">
     ${model.mayBranch("merge") && served && !merging.conflicts && html`<button class="button primary" type="button"
@@ -108,7 +109,8 @@ function Actions({ branch, served, merging, isMerged, isReady }) {
       ${t`Discard`}</button>`}
     ${branch.checkedOut && html`<span class="hint">${t`This branch is checked out in another folder, so it can only be
       changed and discarded there.`}</span>`}
-    ${open === "merge" && html`<${MergeDialog} name=${name} close=${close} merge=${merging.merge} />`}
+    ${open === "merge" && compared && html`<${MergeDialog} ...${{ name, compared, close }}
+      merge=${merging.merge} />`}
     ${open === "discard" && html`<${Discard} name=${name} close=${close} />`}
   </div>`;
 }
@@ -123,7 +125,8 @@ function Changes({ items, isMerged, hasMore, more, branch }) {
     return html`<${Empty} title=${t`Nothing to merge`}>${t`The live site already has everything on this branch.`}<//>`;
   }
   const entries = items.filter(({ change }) => change);
-  if (!entries.length && compared.mediaTotal) return html`<${MediaList} ...${{ compared, branch }} />`;
+  const others = html`<${FileList} compared=${compared} /><${MediaList} ...${{ compared, branch }} />`;
+  if (!entries.length && (compared.mediaTotal || compared.filesTotal)) return others;
   if (!entries.length) {
     return html`<${Empty} title=${t`No changed documents that you can see`}>
       ${t`The branch has other changes, for example to content types, settings or files.`}<//>`;
@@ -135,5 +138,5 @@ function Changes({ items, isMerged, hasMore, more, branch }) {
     })}</p>
     <${ChangeList} entries=${entries} branch=${branch} />
     ${hasMore && html`<p><button class="button" type="button" onClick=${more}>${t`Show more changes`}</button></p>`}
-    <${MediaList} ...${{ compared, branch }} />`;
+    ${others}`;
 }

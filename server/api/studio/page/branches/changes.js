@@ -37,7 +37,12 @@ import { readChanges } from "./requests.js";
  * @property {number} total  The number of changed versions of documents.
  * @property {MediaChange[]} media  The first changed files.
  * @property {number} mediaTotal
+ * @property {FileChange[]} files  The changed files of content types, settings and migrations, as far as the user may
+ *   read them.
+ * @property {number} filesTotal
  */
+
+/** @typedef {import("../file/changes.js").FileChange} FileChange */
 
 const PAGE_SIZE = 20;
 
@@ -74,8 +79,8 @@ export function useBranchChanges(model, name, mark) {
       return found ? [{ type: found, differences: attributes }] : [];
     });
     const known = await referencesOn(name, model, values, signal);
-    const { from, to, media, mediaTotal, pagination } = meta;
-    const compared = { from, to, total: pagination.total, media, mediaTotal };
+    const { from, to, media, mediaTotal, files, filesTotal, pagination } = meta;
+    const compared = { from, to, total: pagination.total, media, mediaTotal, files, filesTotal };
     /** @type {Entry[]} */
     const items = changes.map((change) => ({ change, known, compared }));
     return { items: items.length ? items : [{ change: null, known, compared }], pages: meta.pagination.pageCount };

@@ -27,10 +27,11 @@ const WHOLE = ""; // the name of the attribute that stands for a whole document
 const NONE_KNOWN = { documents: new Map(), files: new Map() };
 
 /**
- * @param {{found: Conflicts, branch: string, isBusy: boolean, cancel: () => void,
+ * @param {{found: Conflicts, branch: string, compared?: import("./changes.js").Compared, isBusy: boolean,
+ *   cancel: () => void,
  *   merge: (resolution: import("./merging.js").Resolution) => void}} props
  */
-export function ConflictForm({ found, branch, isBusy, cancel, merge }) {
+export function ConflictForm({ found, branch, compared, isBusy, cancel, merge }) {
   const [choices, set] = useState(/** @type {Choices} */ ({}));
   const heading = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => heading.current?.focus(), [found]);
@@ -47,6 +48,10 @@ export function ConflictForm({ found, branch, isBusy, cancel, merge }) {
     event.preventDefault();
     if (!off) merge(resolutionOf(found, choices));
   };
+  const ofBranch = [...(compared?.files ?? []), ...(compared?.media ?? [])];
+  const isDeleted = (/** @type {string} */ path) => {
+    return ofBranch.some((file) => file.path === path && file.action === "delete");
+  };
   const sides = { ours: t`Live site`, theirs: t`Branch ${branch}` };
   return html`<form class="conflicts" onSubmit=${send}>
     <h2 tabindex="-1" ref=${heading}>${t`Conflicts`}</h2>
@@ -61,7 +66,7 @@ export function ConflictForm({ found, branch, isBusy, cancel, merge }) {
     ${found.files.map((path) => html`<${Question} key=${path} label=${path} id=${fileKey(path)} sides=${sides}
       choice=${choices[fileKey(path)]} choose=${choose}
       values=${{ ours: html`<em>${t`The file of the live site`}</em>`, theirs: html`<em>
-        ${t`The file of the branch`}</em>` }} />`)}
+        ${isDeleted(path) ? t`Deleted on the branch` : t`The file of the branch`}</em>` }} />`)}
     <div class="conflict-actions">
       <span role="status">
         ${t`${decided} of ${keys.length} decided`}${hasMore && `. ${t`More conflicts follow after these`}`}</span>

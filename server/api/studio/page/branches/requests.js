@@ -75,7 +75,7 @@ export const deleteBranch = (name, commit) =>
 export function documentsText({ documents: count, merged }) {
   if (merged) return t`Nothing to merge`;
   if (count === null) return t`Can't be compared with the live site`;
-  if (count === 0) return t`No changed documents`;
+  if (count === 0) return t`Changes, but not of documents`;
   return plural(count, { one: "{0} changed document", other: "{0} changed documents" });
 }
 

@@ -13,7 +13,7 @@ const TYPING_MS = 300;
  * @typedef {object} FileChange
  * @property {string} path
  * @property {"create" | "update" | "delete"} action
- * @property {string[]} lines  The lines of a unified diff.
+ * @property {string[] | null} lines  The lines of a unified diff, or null if it can't be shown.
  */
 
 /**

@@ -55,9 +55,11 @@ export function Differences({ files }) {
   return html`${files.map(({ path, action, lines }) => html`<section class="difference" key=${path}>
     <h4 class="difference-head"><span class="difference-path">${path}</span>
       <span class=${`difference-action is-${action}`}>${WORDS[action]}</span></h4>
-    <pre class="code" tabindex="0" aria-label=${`${WORDS[action]}: ${path}`}>${linesOf(lines)
-      .filter(({ kind, text }) => kind !== "gap" || text)
-      .map((line, index) => html`<${DiffLine} key=${index} line=${line} />`)}</pre>
+    ${lines
+      ? html`<pre class="code" tabindex="0" aria-label=${`${WORDS[action]}: ${path}`}>${linesOf(lines)
+        .filter(({ kind, text }) => kind !== "gap" || text)
+        .map((line, index) => html`<${DiffLine} key=${index} line=${line} />`)}</pre>`
+      : html`<p class="hint">${t`The changed lines can't be shown.`}</p>`}
   </section>`)}`;
 }
 

@@ -82,7 +82,7 @@ function Changes({ list }) {
 
 function Waiting() {
   const { list = [] } = useBranches(true, true);
-  const waiting = list.filter(({ served, merged, documents }) => !served && !merged && documents !== 0);
+  const waiting = list.filter(({ served, merged }) => !served && !merged);
   if (!waiting.length) return null;
   return html`<${Part} title=${t`Branches to merge`}>
     <ul class="sessions-list">

@@ -1,0 +1,64 @@
+"""Changes of a branch to the files of content types, settings and migrations, as diffs."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from server.config.settings_file import mask_settings_text
+from server.errors import ConflictError
+from server.formats.tree import SyntaxProblem
+from server.history.differences import diff_lines
+from server.paths import SETTINGS
+from server.site.configure import is_configuration
+from server.site.migrations.draft import MIGRATIONS
+from server.storage.files import is_utf_8
+from server.storage.git.repository import GitFile
+from server.storage.git.tree import changed_files, read_blobs
+from server.storage.read import decode
+
+_MAX_FILE_BYTES = 200_000
+
+Changed = Mapping[str, tuple[GitFile | None, GitFile | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationChange:
+    """A changed file. `lines` is a unified diff, or None if the diff can't be shown."""
+
+    path: str
+    action: str
+    lines: list[str] | None
+
+
+def changed_configuration(root: Path, fork: str, head: str) -> Changed:
+    """Return the files that differ between two commits, sorted by path, with both versions of each."""
+    if fork == head:
+        return {}
+    changed = changed_files(root, fork, head)
+    return {path: changed[path] for path in sorted(changed) if _is_listed(path)}
+
+
+def _is_listed(path: str) -> bool:
+    return is_utf_8(path) and (is_configuration(path) or path.startswith(f"{MIGRATIONS}/"))
+
+
+def diffs(root: Path, changed: Changed) -> Iterator[ConfigurationChange]:
+    """Yield the changed files with their diffs, without the values of settings that can be secret."""
+    files = [file for pair in changed.values() for file in pair if file]
+    contents = read_blobs(root, [file.id for file in files])
+    for path, (before, after) in changed.items():
+        sides = [_lines(path, next(contents)) if file else [] for file in (before, after)]
+        action = "create" if before is None else "delete" if after is None else "update"
+        old, new = sides
+        shown = None if old is None or new is None else diff_lines(old, new)
+        yield ConfigurationChange(path, action, shown)
+
+
+def _lines(path: str, data: bytes | None) -> list[str] | None:
+    if data is None or len(data) > _MAX_FILE_BYTES:
+        return None
+    try:
+        text = decode(data)
+        return (mask_settings_text(text) if path == SETTINGS else text).splitlines()
+    except (SyntaxProblem, ConflictError):  # Secrets can't be found in a file with a syntax error.
+        return None
