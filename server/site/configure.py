@@ -16,6 +16,7 @@ from server.config.reader import (
     check_subjects,
     read_settings,
 )
+from server.documents.option_values import find_invalid_options
 from server.errors import GitError, SetupError, StorageError, ValidationError
 from server.formats.text_positions import line_and_column, nearest
 from server.paths import STATE_FOLDER, TYPES
@@ -68,6 +69,7 @@ def configure(root: Path) -> Configuration:
         *check_named_formats(settings),
         *check_publishing(settings, schema),
         *find_mistyped_keys(root, schema.types.values()),
+        *find_invalid_options(root, schema.types.values()),
     )
     return Configuration(settings, schema, problems, mark)
 

@@ -200,6 +200,16 @@ def test_a_type_is_deleted_with_its_documents_and_undone(enter: Callable[..., Pa
     places.wait_for()
     page.get_by_role("heading", level=2, name="Place").wait_for()
     assert {path: path.read_bytes() for path in site.root.glob("content*/**/*") if path.is_file()} == before
+    # A default that the attribute does not allow is an error of its field.
+    page.get_by_role("button", name="Add attribute").click()
+    page.get_by_label("Name", exact=True).fill("depth")
+    for type_, default in (("integer", "1.5"), ("integer", "3"), ("biginteger", "ten")):
+        page.get_by_label("Type", exact=True).select_option(type_)
+        page.get_by_label("Minimum").fill("5")
+        page.get_by_label("Default").fill(default)
+        page.get_by_role("button", name="Show the plan").click()
+        assert page.get_by_label("Default").evaluate("input => input.validationMessage")
+    page.get_by_role("button", name="Cancel").click()
     # All options of an attribute. After a later change, the undo is refused, and says why.
     page.get_by_role("button", name="Change name").click()
     for label, value in {"Minimum length": "2", "Regular expression": "^[A-Z]", "Default": "Sea"}.items():

@@ -1,6 +1,7 @@
 """Draft of a migration: the changed files, and any reasons why the migration is impossible."""
 
 import errno
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -302,5 +303,9 @@ def _body_of(schema: Schema, type_: Type) -> str | None:
 
 
 def new_problems(before: Configuration, after: Configuration) -> list[Problem]:
-    known = {problem.message for problem in before.problems}
-    return [problem for problem in after.problems if problem.message not in known]
+    known, found = Counter(problem.message for problem in before.problems), []
+    for problem in after.problems:
+        if not known[problem.message]:
+            found.append(problem)
+        known[problem.message] -= 1
+    return found

@@ -58,9 +58,34 @@ export function optionNamesOf(values) {
   ];
 }
 
+/**
+ * Return the number that a text stands for, null if there is no text, or the text itself if it is not a number. JSON
+ * has no NaN, so the server would otherwise get null.
+ * @param {any} text
+ */
+function number(text) {
+  if (text === "" || text == null) return null;
+  return Number.isFinite(Number(text)) ? Number(text) : text;
+}
+
+/** Return which attributes can name a document in the text of a uid. @param {Schema} schema */
+export const namingAttributesOf = ({ attributes }) => {
+  const types = [...TEXT, ...NUMBER, ...DATES, "enumeration"].filter((type) => type !== "password");
+  return Object.keys(attributes).filter((name) => types.includes(attributes[name].type));
+};
+
+/** Return the attributes of the input for a default value. @param {Values} values @returns {Record<string, any>} */
+export function defaultInputOf(values) {
+  const type = typeOf(values);
+  const { min, max, minLength: minlength, maxLength: maxlength } = values;
+  if (type === "biginteger") return { inputmode: "numeric", pattern: "[+\\-]?[0-9]+" };
+  if (NUMBER.includes(type)) return { type: "number", step: type === "integer" ? 1 : "any", min, max };
+  if (type === "date" || type === "email") return { type };
+  return TEXT.includes(type) ? { minlength, maxlength } : {};
+}
+
 /** Return the options that the dialog can change. @param {Values} values @returns {Values} */
 function optionsOf(values) {
-  const number = (/** @type {any} */ text) => (text === "" || text == null ? null : Number(text));
   const lines = String(values.enum ?? "").split("\n").map((line) => line.trim()).filter(Boolean);
   /** @type {Values} */
   const all = {
@@ -86,7 +111,7 @@ function defaultOf(values) {
   const type = typeOf(values);
   if (text === "") return null;
   if (type === "boolean") return text === "true";
-  return NUMBER.includes(type) && type !== "biginteger" ? Number(text) : text;
+  return NUMBER.includes(type) && type !== "biginteger" ? number(text) : text;
 }
 
 /** @param {Schema} schema @param {Values} values @returns {Change} */

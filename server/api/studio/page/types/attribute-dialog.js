@@ -4,7 +4,7 @@ import { Dialog } from "../dialog.js";
 import { t } from "../language.js";
 import { html, useState } from "../vendor/preact.js";
 import {
-  RELATIONS, SCALARS, addition, changesOf, optionNamesOf, typeOf, valuesOf, wordOf,
+  RELATIONS, SCALARS, addition, changesOf, defaultInputOf, namingAttributesOf, optionNamesOf, typeOf, valuesOf, wordOf,
 } from "./attribute-changes.js";
 import { Choice, Flag, Input } from "./inputs.js";
 import { shortName } from "./schemas.js";
@@ -120,6 +120,7 @@ function Options({ schema, schemas, old, values, set }) {
   const mayLocalize = schema.localized && type !== "relation" && type !== "uid";
   const isCount = type === "dynamiczone" || type === "component";
   const ofNumber = { type: "number", ...(isCount ? { min: "0" } : { step: "any" }) };
+  const least = values.min ? { min: values.min } : {};
   const lines = String(values.enum ?? "").split("\n").filter(Boolean);
   /** @type {Record<string, any>} */
   const shown = {
@@ -127,17 +128,19 @@ function Options({ schema, schemas, old, values, set }) {
     enum: html`<${Input} ...${input} name="enum" label=${t`Values, one a line`} lines required=${!isConverted}
       hint=${isConverted ? t`If this is empty, the values of all documents are used.` : ""} />`,
     targetField: html`<${Choice} ...${input} name="targetField" label=${t`Derived from`}
-      choices=${["", ...Object.keys(schema.attributes)]} />`,
+      choices=${[...new Set(["", values.targetField ?? "", ...namingAttributesOf(schema)])]} />`,
     minLength: html`<${Input} ...${input} name="minLength" label=${t`Minimum length`} type="number" min="1" />`,
-    maxLength: html`<${Input} ...${input} name="maxLength" label=${t`Maximum length`} type="number" min="1" />`,
+    maxLength: html`<${Input} ...${input} name="maxLength" label=${t`Maximum length`} type="number"
+      min=${values.minLength || 1} />`,
     regex: html`<${Input} ...${input} name="regex" label=${t`Regular expression`}
       hint=${t`The whole text does not have to match. Use ^ and $ for this.`} />`,
     min: html`<${Input} ...${input} name="min" label=${t`Minimum`} ...${ofNumber} />`,
-    max: html`<${Input} ...${input} name="max" label=${t`Maximum`} ...${ofNumber} />`,
+    max: html`<${Input} ...${input} name="max" label=${t`Maximum`} ...${ofNumber}
+      ...${least} />`,
     default: type === "boolean" || type === "enumeration"
       ? html`<${Choice} ...${input} name="default" label=${t`Default`}
           choices=${["", ...(type === "boolean" ? ["true", "false"] : lines)]} />`
-      : html`<${Input} ...${input} name="default" label=${t`Default`} />`,
+      : html`<${Input} ...${input} name="default" label=${t`Default`} ...${defaultInputOf(values)} />`,
     required: html`<${Flag} ...${input} name="required" label=${t`Required`} />`,
     unique: html`<${Flag} ...${input} name="unique" label=${t`Unique`} />`,
     private: html`<${Flag} ...${input} name="private" label=${t`Private`} />`,
