@@ -461,6 +461,34 @@ def test_an_undo_keeps_what_was_saved_with_the_new_schema(api: Api) -> None:
     assert "content-types/note.yaml" in undo(api, answer).error["message"]
 
 
+def test_the_text_of_markdown_files_keeps_its_attribute(tmp_path: Path) -> None:
+    text = {"type": "richtext"}
+    about = "---\ntitle: About\n---\nWe report.\n"
+    files = {
+        **collection("page", {"title": STRING, "body": text, "notes": text}),
+        "content/pages/about.md": about,
+    }
+    api = make(tmp_path, files)
+    api.token("editor", "full-access")
+    answer = undoable_change(api, {"operation": "rename", "attribute": "page.body", "to": "text"})
+    assert api.get("/api/pages/about").data["text"] == "We report."
+    # In the text of a Markdown file, a later document is the same in both schemas. A key is not.
+    write(api.root, {"content/pages/new.md": about, "content/pages/old.yaml": "text: Old\n"})
+    api.site.refresh()
+    assert undo(api, answer).error["details"] == {"files": ["content/pages/old.yaml"]}
+    (api.root / "content/pages/old.yaml").unlink()
+    api.site.refresh()
+    assert undo(api, answer).status == 200
+    assert api.get("/api/pages/new").data["body"] == "We report."
+    # The first `richtext` attribute is the text, unless the schema names another one.
+    added = {"operation": "add", "attribute": "page.lead", "definition": text, "before": "title"}
+    order = {"operation": "reorder", "type": "page", "attributes": ["lead", "notes", "title", "body"]}
+    for wanted in (added, order):
+        assert change(api, wanted).status == 200
+        page = api.get("/api/pages/about").data
+        assert (page["body"], page["lead"], page["notes"]) == ("We report.", None, None)
+
+
 def test_an_undo_of_a_schema_change_needs_its_permissions(api: Api) -> None:
     answer = undoable_change(api, RENAME)
     for missing in ("content-type.write", "source.read"):

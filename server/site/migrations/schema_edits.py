@@ -29,7 +29,7 @@ from server.site.migrations.arguments import (
     TYPE_ID,
     Arguments,
 )
-from server.site.migrations.attributes import configure_after
+from server.site.migrations.attributes import configure_after, keep_markdown_body
 from server.site.migrations.draft import Draft
 from server.site.migrations.edits import Edits
 from server.site.migrations.migration import find_type, require_attribute, split_target
@@ -103,6 +103,7 @@ def _add(draft: Draft, given: Values) -> None:
         _put_in_order(draft, type_, names)
     after = configure_after(draft, before)
     draft.require_possible()
+    keep_markdown_body(draft, type_, after.schema, type_.body)
     if raw.get("required"):
         draft.warnings += describe_invalid_values(draft, before, after, type_.uid, name)
 
@@ -187,11 +188,13 @@ def _require_known_keys(raw: Values) -> None:
 
 
 def _reorder(draft: Draft, given: Values) -> None:
-    type_ = find_type(draft.configuration().schema, given["type"])
+    before = draft.configuration()
+    type_ = find_type(before.schema, given["type"])
     names, own = given["attributes"], list(type_.raw.get("attributes", {}))
     if sorted(names) != sorted(own):
         raise ValidationError(f"attributes must name each attribute of {type_.uid} once: {', '.join(own)}")
     _put_in_order(draft, type_, names)
+    keep_markdown_body(draft, type_, draft.configuration().schema, type_.body)
 
 
 def _put_in_order(draft: Draft, type_: Type, names: Sequence[str]) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from server.documents.path_rules import Layout
+from server.documents.path_rules import MARKDOWN, Layout
 from server.documents.readers import READERS, InvalidValue
 from server.errors import ConflictError, ValidationError, with_fix
 from server.formats.tree import Tree, is_null
@@ -82,10 +82,14 @@ def _with_values(
     draft: Draft, before: Configuration, uid: str, names: Sequence[str], restored: Type | None
 ) -> list[str]:
     found: list[str] = []
+    attributes = restored.attributes if restored else {}
+    body, restored_body = before.schema.types[uid].body, restored.body if restored else None
 
     def check(mapping: AttributeMapping) -> Edits:
         for name in names:
-            then = restored.attributes.get(name) if restored else None
+            # A Markdown file does not name the attribute of its text, so the text gets the restored name.
+            is_text = name == body and not mapping.key_path and mapping.path.endswith(MARKDOWN)
+            then = attributes.get((restored_body if is_text else name) or "")
             if not is_null(mapping.values.get(name)) and not _is_valid(mapping.values[name], then):
                 found.append(mapping.path)
         return Edits()
