@@ -56,13 +56,13 @@ class CommitWaiter:
         finally:
             self._waiting.release()
 
-    def _wait(self, wanted: str, environ: Environ) -> State:
+    def _wait(self, commit_id: str, environ: Environ) -> State:
         deadline, looked_at = time.monotonic() + COMMIT_TIMEOUT_S, ""
         while True:
             self.site.catch_up()
             state = self.site.state
             if state.commit and state.commit != looked_at:
-                if self._is_there(wanted, state.commit):
+                if self._is_there(commit_id, state.commit):
                     return state
                 looked_at = state.commit
             self._wake()
@@ -73,13 +73,13 @@ class CommitWaiter:
                 raise ClientGone()
             time.sleep(_POLL_INTERVAL_S)
 
-    def _is_known(self, wanted: str, commit: str) -> bool:
-        return bool(commit) and (commit.startswith(wanted) or bool(self._there.get((commit, wanted))))
+    def _is_known(self, commit_id: str, commit: str) -> bool:
+        return bool(commit) and (commit.startswith(commit_id) or bool(self._there.get((commit, commit_id))))
 
-    def _is_there(self, wanted: str, commit: str) -> bool:
-        found = self._is_known(wanted, commit) or _is_in(self.site.root, wanted, commit)
+    def _is_there(self, commit_id: str, commit: str) -> bool:
+        found = self._is_known(commit_id, commit) or _is_in(self.site.root, commit_id, commit)
         if found:
-            self._there.put((commit, wanted), True)
+            self._there.put((commit, commit_id), True)
         return found
 
     def _wake(self) -> None:
@@ -88,10 +88,10 @@ class CommitWaiter:
             self._ask()
 
 
-def _is_in(root: Path, wanted: str, commit: str) -> bool:
-    full = (git(root, "rev-parse", "--verify", "--quiet", f"{wanted}^{{commit}}") or "").strip()
+def _is_in(root: Path, commit_id: str, commit: str) -> bool:
+    full = (git(root, "rev-parse", "--verify", "--quiet", f"{commit_id}^{{commit}}") or "").strip()
     # If `wanted` happens to be the name of a branch, `full` does not start with it.
-    return full.startswith(wanted) and is_ancestor(root, full, commit)
+    return full.startswith(commit_id) and is_ancestor(root, full, commit)
 
 
 def _read(text: str) -> str:
@@ -126,7 +126,7 @@ class AnsweredCommit:
     complete: bool = True
 
 
-def as_of(commit: AnsweredCommit, representation: Representation) -> Representation:
+def with_commit_caching(commit: AnsweredCommit, representation: Representation) -> Representation:
     """Mark a past commit's response as immutable, unless the response could still change."""
     if not (commit.lasting and commit.complete) or not (
         representation.etag or representation.status.startswith(FILE_STATUSES)

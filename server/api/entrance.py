@@ -16,7 +16,14 @@ from server.api.caching import (
     key_of,
     past_answer_cache,
 )
-from server.api.commits import AFTER_KEY, COMMIT_HEADER, AnsweredCommit, CommitWaiter, as_of, commit_of
+from server.api.commits import (
+    AFTER_KEY,
+    COMMIT_HEADER,
+    AnsweredCommit,
+    CommitWaiter,
+    commit_of,
+    with_commit_caching,
+)
 from server.api.environ import (
     ADMITTED,
     BUDGET,
@@ -175,7 +182,7 @@ class Entrance:
             budget.close()
         headers = _headers(environ, state)
         if COMMIT in environ:
-            shown = as_of(environ[COMMIT], shown)
+            shown = with_commit_caching(environ[COMMIT], shown)
         if is_narrowed(environ):
             shown = never_stored(shown)
         if counted and any(name == "Retry-After" for name, _ in shown.headers):
@@ -265,9 +272,9 @@ class Entrance:
             settings,
             self.turns,
             waits=waits,
-            costly=costly,
+            is_costly=costly,
             on_loop=on_loop,
-            gone=gone,
+            is_client_gone=gone,
             large=self.large,
             finishes=environ["REQUEST_METHOD"] not in READ_METHODS,
         )
@@ -371,7 +378,7 @@ class Entrance:
         accept = environ.get("HTTP_ACCEPT")
         if markdown or (accept and accept != "*/*" and prefers_markdown(accept)):
             markdown, key = True, (*key, MARKDOWN)
-        cache = self.past_cache if commit else self.cache.of(state)
+        cache = self.past_cache if commit else self.cache.for_state(state)
         marked = (
             "HTTP_STRAPI_ENCODE_SOURCE_MAPS" in environ  # a quick test for most requests
             and _wants_marks(environ, response_format=response_format)
@@ -434,7 +441,7 @@ class Entrance:
                 if IN_PLACE in environ:
                     raise NeedsThreadPool(costly=True)
                 environ[BUDGET].take_turn()
-            rename = self.renames.of(reader.state).get((reader.type.uid, document_id))
+            rename = self.renames.document_renames(reader.state).get((reader.type.uid, document_id))
             if rename is not None:
                 reader.get(params, rename.name)
                 error.details["renamedTo"] = rename.name

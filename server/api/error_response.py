@@ -87,9 +87,9 @@ def preflight_headers(origins: tuple[str, ...], environ: Environ) -> tuple[Heade
     return (ALLOWED_METHODS, MAX_AGE_HEADER, ("Access-Control-Allow-Headers", _allowed_headers(wanted)))
 
 
-def _allowed_headers(wanted: str) -> str:
+def _allowed_headers(requested: str) -> str:
     usual = {name.lower() for name in ALWAYS_ALLOWED_HEADERS}
-    others = (name.strip() for name in wanted.split(","))
+    others = (name.strip() for name in requested.split(","))
     return ",".join(
         (*ALWAYS_ALLOWED_HEADERS, *(name for name in others if name and name.lower() not in usual))
     )

@@ -148,7 +148,7 @@ class Identities:
         """Return the author name and email for an actor's commits. If empty, `git.committer` is used."""
         if actor is OWNER:
             return "", ""
-        user = self.users.known(actor.user_id) if actor.user_id is not None else None
+        user = self.users.get_cached(actor.user_id) if actor.user_id is not None else None
         # The names of tokens from older releases can contain any characters.
         return (user.username, user.email) if user else (_NO_EMAIL.sub("", actor.name[len("token:") :]), "")
 
@@ -157,7 +157,7 @@ class Identities:
         kind, _, name = actor.partition(":")
         if kind != "user" or not name.isdigit():
             return name or kind
-        user = self.users.known(int(name))
+        user = self.users.get_cached(int(name))
         return user.username if user else None
 
     def identify(
@@ -193,7 +193,7 @@ class Identities:
         if token is None:
             raise UnauthorizedError()
         if token.maker_id is not None:
-            maker = self.users.known(token.maker_id, waits=waits)
+            maker = self.users.get_cached(token.maker_id, waits=waits)
             if maker is None or maker.blocked:
                 raise UnauthorizedError()
         accounts.last_uses.note_token(token.name)
@@ -206,13 +206,13 @@ class Identities:
         else:
             read = self.sessions.read_studio if scheme == COOKIE_SCHEME else self.sessions.read_access
             of_login = read(text)
-            if of_login and self.logins.known(of_login[2], waits=waits) is None:
+            if of_login and self.logins.get_cached(of_login[2], waits=waits) is None:
                 of_login = None
             claims = of_login[:2] if of_login else None
         if claims is None:
             raise UnauthorizedError()
         for anew in (False, True):
-            user = self.users.known(claims[0], waits=waits, bypass_cache=anew)
+            user = self.users.get_cached(claims[0], waits=waits, bypass_cache=anew)
             if user is None:
                 break
             usable = not user.blocked and (user.confirmed or not settings.auth.confirm_email)

@@ -116,8 +116,8 @@ def check_accounts(root: Path, settings: Settings) -> str:
     return ""
 
 
-def worker_count(wanted: int | None) -> int:
-    return wanted or min(cores(), MAX_DEFAULT_WORKERS)
+def worker_count(requested_count: int | None) -> int:
+    return requested_count or min(cores(), MAX_DEFAULT_WORKERS)
 
 
 @dataclass(frozen=True, slots=True)

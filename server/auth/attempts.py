@@ -32,23 +32,23 @@ MAILS = AttemptLimits(pair=5, account=20, address=50)
 
 
 # The keys under which an attempt was counted, with the maximum number of attempts for each key.
-Taken = Mapping[str, int]
+CountedKeys = Mapping[str, int]
 
 
-class Attempts:
+class AttemptLimiter:
     """Rate limiter for one kind of attempt, such as logins. Thread-safe and fork-safe."""
 
     def __init__(self, engine: Engine, kind: str, limits: AttemptLimits) -> None:
         self._engine, self._kind, self.limits = engine, kind, limits
 
-    def take(self, attempt: Attempt) -> Taken | None:
+    def take(self, attempt: Attempt) -> CountedKeys | None:
         """Count an attempt before it is made. Return the counted keys, or None if a limit is reached."""
         for _ in range(MAX_ATTEMPTS):
             with suppress(DuplicateError):  # Another process has just inserted the same row.
-                return self._take(_Keys.of(self._kind, attempt))
+                return self._take(_Keys.for_attempt(self._kind, attempt))
         return None
 
-    def _take(self, keys: "_Keys") -> Taken | None:
+    def _take(self, keys: "_Keys") -> CountedKeys | None:
         with self._engine.writing() as connection:
             rows, now = _lock_rows(connection, keys)
             for counted in self._ways(keys, rows, now):
@@ -60,18 +60,18 @@ class Attempts:
         return None
 
     def wait_s(self, attempt: Attempt) -> float:
-        keys = _Keys.of(self._kind, attempt)
+        keys = _Keys.for_attempt(self._kind, attempt)
         with self._engine.writing() as connection:
             rows, now = _lock_rows(connection, keys)
             ways = (self._debts(counted, rows, now) for counted in self._ways(keys, rows, now))
             return min(max(debts.values()) for debts in ways) - now - self.limits.window_s
 
-    def succeeded(self, attempt: Attempt, taken: Taken | None = None) -> None:
+    def succeeded(self, attempt: Attempt, taken: CountedKeys | None = None) -> None:
         """Subtract a successful attempt from the counts, and remember its network address and device.
 
         `taken` is what `take` returned for the attempt.
         """
-        keys = _Keys.of(self._kind, attempt)
+        keys = _Keys.for_attempt(self._kind, attempt)
         with self._engine.writing() as connection:
             rows, now = _lock_rows(connection, keys)
             for key, most in (taken or {}).items():
@@ -81,7 +81,7 @@ class Attempts:
             for key in filter(None, (keys.known, keys.device)):
                 _store_row(connection, key, key in rows, known_until=now + KNOWN_TTL_S)
 
-    def _debts(self, counted: Taken, rows: Mapping[str, "_Row"], now: float) -> dict[str, float]:
+    def _debts(self, counted: CountedKeys, rows: Mapping[str, "_Row"], now: float) -> dict[str, float]:
         # Token buckets: a row contains the time at which the bucket will be full again, and each attempt
         # moves this time forward.
         return {
@@ -89,7 +89,7 @@ class Attempts:
             for key, most in counted.items()
         }
 
-    def _ways(self, keys: "_Keys", rows: Mapping[str, "_Row"], now: float) -> Iterator[Taken]:
+    def _ways(self, keys: "_Keys", rows: Mapping[str, "_Row"], now: float) -> Iterator[CountedKeys]:
         """Yield the possible sets of keys under which to count an attempt, preferred sets first."""
         # A known network address skips the account's limit, so an attacker can't lock the user out. A known
         # device gets extra attempts, in case the attacker shares the user's network address.
@@ -118,7 +118,7 @@ class _Keys(NamedTuple):
     device: str
 
     @classmethod
-    def of(cls, kind: str, attempt: Attempt) -> "_Keys":
+    def for_attempt(cls, kind: str, attempt: Attempt) -> "_Keys":
         # The key `pair` depends on the identifier as typed. If it depended on the account, attackers could
         # find out whether a user name and an email address belong to the same account.
         network = network_of(attempt.address)

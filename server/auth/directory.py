@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from server.auth.accounts import Accounts
-from server.auth.attempts import LOGINS, MAILS, Attempts
+from server.auth.attempts import LOGINS, MAILS, AttemptLimiter
 from server.auth.json_web_tokens import JsonWebTokens
 from server.auth.logins import Logins
 from server.auth.session_key import previous_key, session_key
@@ -27,8 +27,8 @@ class Directory:
     users: Users
     logins: Logins
     sessions: JsonWebTokens
-    login_limiter: Attempts
-    email_limiter: Attempts
+    login_limiter: AttemptLimiter
+    email_limiter: AttemptLimiter
 
 
 def open_directory(
@@ -46,8 +46,8 @@ def open_directory(
             accounts.site_id,
             previous_key(root),
         ),
-        Attempts(accounts.engine, "login", LOGINS),
-        Attempts(accounts.engine, "mail", MAILS),
+        AttemptLimiter(accounts.engine, "login", LOGINS),
+        AttemptLimiter(accounts.engine, "mail", MAILS),
     )
 
 

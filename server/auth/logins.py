@@ -58,7 +58,7 @@ class Logins:
         found = self._find("id", login_id)
         return found[0] if found else None
 
-    def known(self, login_id: str, *, waits: bool = True, bypass_cache: bool = False) -> Login | None:
+    def get_cached(self, login_id: str, *, waits: bool = True, bypass_cache: bool = False) -> Login | None:
         """Return the login with this id, or None if it is not active.
 
         Reads from the database if `bypass_cache` is set.
@@ -72,7 +72,7 @@ class Logins:
     def _read(self, key: str) -> Login | None:
         return self.get(key.partition(" ")[2])
 
-    def of_user(self, user_id: int) -> list[Login]:
+    def list_for_user(self, user_id: int) -> list[Login]:
         return self._find("user_id", user_id)
 
     def _find(self, column: str, value: str | int) -> list[Login]:

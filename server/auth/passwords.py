@@ -20,18 +20,18 @@ def hash_password(text: str) -> str:
         return _HASHER.hash(text)
 
 
-def check_password(kept: str | None, text: str) -> bool:
+def check_password(stored_hash: str | None, text: str) -> bool:
     """Return whether a password matches a stored hash.
 
     Raises BusyError if too many requests are waiting.
     """
     try:
         with _TURNS:
-            return _HASHER.verify(kept or _NOBODY, text) and kept is not None
+            return _HASHER.verify(stored_hash or _NOBODY, text) and stored_hash is not None
     except (VerificationError, InvalidHashError):
         return False
 
 
-def is_outdated(kept: str) -> bool:
+def is_outdated(stored_hash: str) -> bool:
     # Older releases hashed with other parameters.
-    return _HASHER.check_needs_rehash(kept)
+    return _HASHER.check_needs_rehash(stored_hash)

@@ -111,7 +111,7 @@ class Users:
             row = connection.execute(f"{_SELECT} WHERE id = ?", (user_id,)).fetchone()
         return _user(row) if row else None
 
-    def known(self, user_id: int, *, waits: bool = True, bypass_cache: bool = False) -> User | None:
+    def get_cached(self, user_id: int, *, waits: bool = True, bypass_cache: bool = False) -> User | None:
         """Return the user with this id, or None. Reads from the database if `bypass_cache` is set.
 
         Raises UnavailableError if the database can't be used, and NeedsThreadPool if `waits` is False and a
@@ -122,7 +122,7 @@ class Users:
     def _read(self, key: str) -> User | None:
         return self.get(int(key.partition(" ")[2]))
 
-    def named(self, identifier: str) -> User | None:
+    def find(self, identifier: str) -> User | None:
         row = self._find_row(identifier)
         return _user(row[1:]) if row else None
 

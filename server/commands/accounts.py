@@ -217,7 +217,7 @@ def _check_role(settings: Settings, role: str) -> None:
 def _change(root: Path, username: str, values: dict[str, Any]) -> User:
     with accounts_of(root) as (accounts, _):
         users = Users(accounts)
-        found = users.named(username)
+        found = users.find(username)
         if found is None:
             fix = (
                 suggestion(username, [u.username for u in users.all()]) or "list all with `bifolio user list`"

@@ -86,7 +86,7 @@ def changes(
     if as_paths and as_json:
         raise click.UsageError("--paths and --json can't be combined.")
     filters = {"types": types, "events": events, "locales": locales, "status": (status or "",)}
-    log = _Log.of(root)
+    log = _Log.open(root)
     is_complete = True
     if since is not None:
         found = _select(log, filters)
@@ -112,7 +112,7 @@ class _Log:
     bounds: Bounds
 
     @classmethod
-    def of(cls, root: Path) -> "_Log":
+    def open(cls, root: Path) -> "_Log":
         """Record all changes of files in the event log, and open it.
 
         Raises SetupError, StorageError or BusyError.

@@ -106,8 +106,8 @@ def _report(site: Site, options: ExportOptions, target: Path, result: ExportResu
     if options.commit:
         date, subject = describe(site.root, options.commit)
         click.echo(f"  as it was at commit {options.commit[:10]} of {date}: {printable(subject)}")
-    if result.files:
-        counts.append(f"{result.files} media file{'s' * (result.files != 1)}")
+    if result.file_count:
+        counts.append(f"{result.file_count} media file{'s' * (result.file_count != 1)}")
     click.echo(f"  {', '.join(counts) or 'nothing'}")
     if result.unreadable_types:
         click.echo(
@@ -115,25 +115,27 @@ def _report(site: Site, options: ExportOptions, target: Path, result: ExportResu
         )
     if is_shallow(site.root):
         _warn("the clone is shallow, so createdAt and updatedAt are wrong", "run `git fetch --unshallow`")
-    if result.unscaled:
-        images = f"{result.unscaled} image{'s' * (result.unscaled != 1)}"
+    if result.unscaled_count:
+        images = f"{result.unscaled_count} image{'s' * (result.unscaled_count != 1)}"
         what = f"no resized variants could be created for {images}"
         _warn(what, "check whether the images are damaged, and check the permissions of .bifolio/")
-    if result.failed_images:
-        urls = "its URL does" if result.failed_images == 1 else "their URLs do"
+    if result.failed_image_count:
+        urls = "its URL does" if result.failed_image_count == 1 else "their URLs do"
         what = (
-            f"{result.failed_images} of the images that media.formats defines could not be created, "
+            f"{result.failed_image_count} of the images that media.formats defines could not be created, "
             f"so {urls} not work"
         )
         _warn(what, "check whether the images are damaged, and check the permissions of .bifolio/")
-    if result.alias_problems:
-        aliases = f"{result.alias_problems} alias{'es' * (result.alias_problems != 1)}"
+    if result.invalid_alias_count:
+        aliases = f"{result.invalid_alias_count} alias{'es' * (result.invalid_alias_count != 1)}"
         _warn(
             f"no redirects could be generated from {aliases}",
             "run `bifolio redirects` to see the reasons",
         )
-    if result.unsupported_redirects:
-        redirects = f"{result.unsupported_redirects} redirect{'s' * (result.unsupported_redirects != 1)}"
+    if result.unsupported_redirect_count:
+        redirects = (
+            f"{result.unsupported_redirect_count} redirect{'s' * (result.unsupported_redirect_count != 1)}"
+        )
         _warn(
             f"{redirects} can't be written in a format that export.redirects sets",
             "to see which ones, run `bifolio redirects --format FORMAT` for each of these formats",

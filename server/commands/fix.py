@@ -39,7 +39,7 @@ def fix_problems(root: Path, run_survey: RunSurvey, prefix: str, *, text: bool, 
         _fix_keys(root, opened if found.site else None, found, prefix, text=text)
         keys += found.key_fixes
         found, opened = run_survey()
-    found = replace(found, fixed=keys)
+    found = replace(found, applied_fixes=keys)
     if found.site is None or opened is None:
         return found
     return _fix_documents(opened, found, prefix, text=text, translations=translations)
@@ -70,7 +70,8 @@ def _fix_documents(
     if text:
         show(fixed(outcome.made, prefix))
     return replace(
-        survey_site(opened.site, translations=translations), fixed=(*survey.fixed, *outcome.made.fixes)
+        survey_site(opened.site, translations=translations),
+        applied_fixes=(*survey.applied_fixes, *outcome.made.fixes),
     )
 
 

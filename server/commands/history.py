@@ -59,7 +59,7 @@ class Repository:
     store: Store
 
     @classmethod
-    def of(cls, root: Path) -> "Repository":
+    def open(cls, root: Path) -> "Repository":
         """Open a site. Raises SetupError if it is not in a git repository."""
         check_site(root)
         opened = open_site(root, Mode.READ)
@@ -100,10 +100,10 @@ class Repository:
         except ApiError:
             return False
 
-    def of_document(self, text: str) -> tuple[Type, str, list[Version]]:
+    def document_versions(self, text: str) -> tuple[Type, str, list[Version]]:
         """Return the type, id and versions of a document, even if it has been deleted. Raises SetupError."""
         type_, document_id = self.find_document(text)
-        found = self.versions.of(self.site.state, type_, document_id)
+        found = self.versions.list_versions(self.site.state, type_, document_id)
         if not found and not self.versions.is_there(self.site.state, type_, document_id):
             raise SetupError(
                 text,
@@ -150,7 +150,7 @@ class Repository:
 @one_line_errors
 def log(document: str | None, root: Path, since: str | None, author: str | None, limit: int) -> None:
     """Show the history of DOCUMENT (a file or TYPE/ID) or of the whole site."""
-    repository = Repository.of(root)
+    repository = Repository.open(root)
     wanted = repository.commit_filter(since or "", author or "")
     if document is None:
         timeline = repository.versions.timeline(repository.site.state)
@@ -159,7 +159,7 @@ def log(document: str | None, root: Path, since: str | None, author: str | None,
         ]
         show(line for commit in commits[:limit] for line in _site_lines(commit, timeline))
         return
-    type_, _, versions = repository.of_document(document)
+    type_, _, versions = repository.document_versions(document)
     shown = [v for v in versions if (wanted(v.commit) if v.commit else not author)][:limit]
     values = values_of(repository.store, shown, Budget())
     attributes = repository.viewer.attributes(type_)
@@ -183,12 +183,12 @@ def diff(
 
     Compares the files on disk with HEAD unless you pass commits.
     """
-    repository = Repository.of(root)
+    repository = Repository.open(root)
     first = repository.commit(since or "HEAD")
     last = repository.commit(to) if to else ""
     names = [document] if document else sorted(_changed_documents(repository, first, last))
     for name in names:
-        type_, document_id, versions = repository.of_document(name)
+        type_, document_id, versions = repository.document_versions(name)
         places = {(v.locale, v.status) for v in versions}
         if locale or draft or len(places) <= 1:
             places = {repository.locale_and_status(type_, versions, locale, draft=draft)}
@@ -212,8 +212,8 @@ def diff(
 @one_line_errors
 def blame_command(document: str, root: Path, locale: str | None, draft: bool) -> None:
     """Show the commit that last changed each attribute and each line of text in DOCUMENT."""
-    repository = Repository.of(root)
-    type_, _, versions = repository.of_document(document)
+    repository = Repository.open(root)
+    type_, _, versions = repository.document_versions(document)
     locale_and_status = repository.locale_and_status(type_, versions, locale, draft=draft)
     oldest_first = [v for v in versions if (v.locale, v.status) == locale_and_status][:MAX_VERSIONS][::-1]
     read = values_after(repository.store, oldest_first, Budget())

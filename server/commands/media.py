@@ -141,11 +141,11 @@ def _open(root: Path, mode: Mode) -> tuple[OpenSite, "Bucket"]:
 def _report_moved(moved: TransferResult, verb: str, site: Site) -> None:
     """Report the moved files. Exit with status 1 if some were not moved."""
     store = site.state.settings.media.store
-    click.echo(f"{moved.files:,} files {verb} {store} ({_size(moved.bytes)})")
+    click.echo(f"{moved.file_count:,} files {verb} {store} ({_size(moved.byte_count)})")
     print_commit_note(moved.commit)
-    for path, why in moved.left:
+    for path, why in moved.unmoved:
         click.echo(printable(f"{path}: {why}"), err=True)
-    if moved.left:
+    if moved.unmoved:
         sys.exit(1)
 
 

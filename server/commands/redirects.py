@@ -38,7 +38,7 @@ def redirects(root: Path, name: str, origin: str | None) -> None:
     if not settings.urls:
         fix = 'add urls to site.yaml, such as urls: {article: "https://example.org/articles/{slug}"}'
         raise SetupError("site.yaml", None, "no content type has a public URL", fix)
-    found = Redirects(opened.past).of(Caller(opened.site.state, OWNER))
+    found = Redirects(opened.past).list_redirects(Caller(opened.site.state, OWNER))
     format_ = FORMATS[name]
     if origin is None and not format_.several_hosts and len(found.origins) > 1:
         fix = "pass one of " + ", ".join(found.origins)

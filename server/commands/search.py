@@ -68,7 +68,7 @@ def search(
         if paths:
             click.echo(document.path)
         else:
-            show(_hit_lines(site, document, finders.of(document)))
+            show(_hit_lines(site, document, finders.finder_for(document)))
     if not paths:
         show(_summary(found, total(found, scope)))
     if not found.documents:

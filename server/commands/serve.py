@@ -18,7 +18,7 @@ import click
 from server.api.environ import is_loopback
 from server.api.monitoring.request_log import JsonLog
 from server.api.serving.generations import Generation, Generations
-from server.api.serving.takeover import Taken, TakeoverListener, take_over
+from server.api.serving.takeover import TakenOverSocket, TakeoverListener, take_over
 from server.api.wsgi_server import Shared, bind, check_accounts, serve, worker_count
 from server.auth.owner import make_key
 from server.commands.announce import Terminal
@@ -147,7 +147,9 @@ def _read_configuration(root: Path) -> Configuration:
     return configuration
 
 
-def _listen(root: Path, host: str, port: int, *, takes_over: bool) -> tuple[Taken | None, socket.socket]:
+def _listen(
+    root: Path, host: str, port: int, *, takes_over: bool
+) -> tuple[TakenOverSocket | None, socket.socket]:
     """Return a new listening socket or, if `takes_over` is set, the socket of the running server.
 
     Raises SetupError.
@@ -244,7 +246,7 @@ class _Ready:
     host: str
     port: int
     opens: bool
-    taken: Taken | None
+    taken: TakenOverSocket | None
     listener: socket.socket
 
     @property

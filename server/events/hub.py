@@ -111,7 +111,7 @@ class _OpenStream:
 class Hub:
     """All of this process's event streams.
 
-    Only `newest`, `is_full` and `of_client` are thread-safe. All other methods must be called on the event
+    Only `newest`, `is_full` and `client_count` are thread-safe. All other methods must be called on the event
     loop.
     """
 
@@ -146,8 +146,8 @@ class Hub:
     def is_full(self, limit: int) -> bool:
         return self._ended or self._counts.total() >= limit
 
-    def of_client(self, sender: str) -> int:
-        return self._counts.of_client(sender)
+    def client_count(self, sender: str) -> int:
+        return self._counts.client_count(sender)
 
     def open(self, stream: Stream, client: Client) -> Callable[[], None]:
         """Start sending a stream, and return a function to call when the client disconnects."""

@@ -51,7 +51,7 @@ class Lineage:
         self._own.put_last_sources(recorded & committed, self._path.commit)
         return recorded
 
-    def of_schema(self, schema: Schema) -> list[Event]:
+    def schema_events(self, schema: Schema) -> list[Event]:
         after = shapes_of(schema)
         if self._own.is_shared:
             if self._own.shapes() == after:

@@ -215,19 +215,19 @@ def read_number(parameters: Mapping[str, Any], name: str, default: int, maximum:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class EventPage:
     """The selected events in a range of the log.
 
-    `last` is the number of the last event that was examined. `more` is set if the range ends before the log
-    does.
+    `last_number` is the number of the last event that was examined. `has_more` is set if the range ends
+    before the log does.
     """
 
     events: list[Event]
-    last: int
-    more: bool
+    last_number: int
+    has_more: bool
 
 
-def read_part(
+def read_page(
     database: EventDatabase,
     actor: Actor,
     schema: Schema,
@@ -235,7 +235,7 @@ def read_part(
     since: int,
     limit: int,
     count_examined: Callable[[int], None],
-) -> Part:
+) -> EventPage:
     """Return up to `limit` events after number `since` that are selected and visible to the actor.
 
     `count_examined` is called with the size of each batch of events. Raises GoneError and StorageError.
@@ -252,10 +252,10 @@ def read_part(
             if seen is not None and not selection.matches(seen):
                 seen = None
             if seen is not None and len(found) == limit:
-                return Part(found, at, more=True)
+                return EventPage(found, at, has_more=True)
             at = event.seq
             found.extend([seen] if seen else [])
         read += len(part)
         if len(part) < _BATCH_EVENTS:
-            return Part(found, max(at, bounds.last), more=False)
-    return Part(found, at, more=True)
+            return EventPage(found, max(at, bounds.last), has_more=False)
+    return EventPage(found, at, has_more=True)

@@ -129,7 +129,7 @@ class Recorder:
             paths = {path for path in paths if self._is_current(contents, path)}
             origin = _Origins(Origin("file"), contents.git.committed, contents.git.committed)
             line = self._lineage(transaction, contents, contents.git.committed)
-            events = line.of_schema(schema)
+            events = line.schema_events(schema)
             before = partial(self._before, contents)
             events += _changes(line, paths, before, contents.entries.get, origin)
             self._append(transaction, events, settings)
@@ -145,15 +145,19 @@ class Recorder:
     def _record(self, transaction: Transaction, contents: Contents, record: Record, origin: Origin) -> None:
         entries = contents.entries
         configuration = record.configuration or contents.configuration
-        paths = record.entries.keys() | (entries.keys() if record.whole else set())
+        paths = record.entries.keys() | (entries.keys() if record.is_complete else set())
 
         def after(path: str) -> Entry | None:
-            return record.entries.get(path) if record.whole or path in record.entries else entries.get(path)
+            return (
+                record.entries.get(path)
+                if record.is_complete or path in record.entries
+                else entries.get(path)
+            )
 
         committed = contents.git.committed
         later = apply_git(contents.git, record.git).committed if record.git else committed
         line = self._lineage(transaction, contents, later)
-        events = line.of_schema(configuration.schema) if record.configuration else []
+        events = line.schema_events(configuration.schema) if record.configuration else []
         before = partial(self._before, contents)
         events += _changes(line, paths, before, after, _Origins(origin, committed, later))
         self._append(transaction, events, configuration.settings)
@@ -186,7 +190,7 @@ class _Origins:
         self._origin, self._before, self._after = origin, before, after
         self._moved = origin.source == "file" and before.commit != after.commit
 
-    def of(self, event: Event, paths: Collection[str]) -> Event:
+    def with_origin(self, event: Event, paths: Collection[str]) -> Event:
         event, origin = replace(event, paths=tuple(sorted(paths))), self._origin
         if self._moved and any(map(self.is_from_commit, paths)):
             return replace(event, source="git", commit=self._after.commit)
@@ -253,7 +257,7 @@ def _changes(
     old = versions_by_key((one.key, one.status, then_at(one)) for one in old_versions)
     new = versions_by_key((one.key, one.status, now_at(one)) for one in new_versions)
     events = [
-        origins.of(event, touched[key])
+        origins.with_origin(event, touched[key])
         for key in sorted(touched)
         for event in events_between(key, old.get(key, Versions()), new.get(key, Versions()))
     ]

@@ -208,7 +208,7 @@ class StreamCounts:
     def total(self) -> int:
         return sum(count for _, count in self._living())
 
-    def of_client(self, client: str) -> int:
+    def client_count(self, client: str) -> int:
         client_hash = self._hash(client)
         return sum(self._of_clients[slot * CLIENT_HASHES + client_hash] for slot, _ in self._living())
 

@@ -312,7 +312,7 @@ class EarlierVersions:
     head: str
     state: State
 
-    def of(self, type_: Type, document_id: str, locale: str) -> Iterator[Document]:
+    def versions_of(self, type_: Type, document_id: str, locale: str) -> Iterator[Document]:
         """Yield a document's earlier versions in one locale, newest first, parsed with the branch's schema.
 
         Searches at most MAX_SEARCHED_COMMITS commits.
@@ -475,7 +475,7 @@ class BranchWriter:
         changeset = Changeset(root, CommittedFiles(root, known.blobs))
         broken = {path: entry for path, entry in known.entries.items() if entry.problems and entry.error}
         store = Store(root, state.schema, state.settings, CommitTimes().timestamps)
-        recent = EarlierVersions(self.past, head, state).of
+        recent = EarlierVersions(self.past, head, state).versions_of
         context = Context(state.snapshot, state.settings, store, changeset, now(), recent, broken=broken)
         result = prepare(request, context)
         changeset.require_sound()
@@ -496,5 +496,5 @@ class BranchWriter:
         message = with_trailers(
             message_of(documents, authorship, result), authorship.actor, [d.name for d in documents]
         )
-        committer = Person.of(current_settings.git.committer)
+        committer = Person.parse(current_settings.git.committer)
         return Signed(message, committer.author(authorship.name, authorship.email), committer)

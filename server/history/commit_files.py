@@ -195,7 +195,7 @@ class Renames:
     def are_known(self, state: State) -> bool:
         return not self.site.git.committed.commit or self._known[0] == self._cache_key(state)
 
-    def of(self, state: State) -> Mapping[Key, Rename]:
+    def document_renames(self, state: State) -> Mapping[Key, Rename]:
         """Return the document renames by old key, up to the last commit that the site has loaded."""
         with self._lock:
             commit, *_ = key = self._cache_key(state)

@@ -61,7 +61,7 @@ class FormerAddresses:
         self._addresses: dict[tuple[str, str], str] = {}
         self._merges: dict[str, Commit] = {}  # by id, each with the changes since its first parent
 
-    def of(
+    def find(
         self, state: State, head: str, documents: Iterable[Document], types: Collection[Type]
     ) -> list[tuple[Document, str]]:
         """Return (document, former address) pairs, newest first. Raises GitError.

@@ -240,7 +240,7 @@ class PastStates:
 
         def facts(path: str, blob: Blob) -> ImageFacts:
             entry = current.known.entries.get(path) if current.known.blobs.get(path) == blob else None
-            picture = self.pictures.of(path, blob, entry.signature if entry else None)
+            picture = self.pictures.read(path, blob, entry.signature if entry else None)
             formats, placeholder = self.pictures.facts(path, picture)
             if formats is None and picture.key:
                 lacking.add(path)
@@ -264,7 +264,7 @@ class PastStates:
         mark, blobs, entries = self.pictures.mark(), past.known.blobs, dict(past.known.entries)
         lacking = set(past.unscaled_images)
         for path in past.unscaled_images:
-            picture = self.pictures.of(path, blobs[path])
+            picture = self.pictures.read(path, blobs[path])
             (formats, placeholder), entry = self.pictures.facts(path, picture), entries[path]
             if formats and entry.document:
                 entries[path] = replace(entry, document=with_formats(entry.document, formats, placeholder))

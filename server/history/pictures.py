@@ -31,7 +31,7 @@ class CommitImages:
         # Saves 4 ms for each image of 1 MB that is in a commit but not on disk.
         self._known: Cache[tuple[str, str], Picture] = Cache(_MAX_BYTES, lambda *_: _ENTRY_BYTES)
 
-    def of(self, path: str, blob: Blob, on_disk: Signature | None = None) -> Picture:
+    def read(self, path: str, blob: Blob, on_disk: Signature | None = None) -> Picture:
         """Return an image's dimensions and cache key. Raises StorageError if the disk is full.
 
         If a file on disk has the same content, pass its signature as `on_disk` to avoid reading the blob.
@@ -54,11 +54,11 @@ class CommitImages:
         return cached_variants_and_placeholder(self._image_cache.folder, picture.key, media_key(path) or "")
 
     def file(self, path: str, blob: Blob, name: str) -> Path | None:
-        key = self.of(path, blob).key
+        key = self.read(path, blob).key
         return self._image_cache.checked_file(key, name, path) if key else None
 
     def can_generate(self, path: str, blob: Blob) -> bool:
-        picture = self.of(path, blob)
+        picture = self.read(path, blob)
         missing = bool(picture.key) and self.facts(path, picture)[0] is None
         return missing and self._image_cache.may_retry(picture.key)
 
@@ -67,7 +67,7 @@ class CommitImages:
 
         A damaged image gets no variants and should not be retried.
         """
-        picture, suffix = self.of(path, blob), splitext(path)[1]
+        picture, suffix = self.read(path, blob), splitext(path)[1]
         try:
             return self._image_cache.make_from_file(picture.key, suffix, partial(open_blob, self._root, blob))
         except UnresizableError:

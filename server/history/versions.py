@@ -134,7 +134,7 @@ class Versions:
                 paths.setdefault((claim.type.uid, claim.document_id), set()).add(path)
         return Timeline(head, state.schema, commits, claims, paths)
 
-    def of(
+    def list_versions(
         self,
         state: State,
         type_: Type,

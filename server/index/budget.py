@@ -43,9 +43,9 @@ class Budget:
         turns: BoundedMutex | None = None,
         *,
         waits: bool = True,
-        costly: bool = False,
+        is_costly: bool = False,
         on_loop: bool = False,
-        gone: Callable[[], bool] | None = None,
+        is_client_gone: Callable[[], bool] | None = None,
         large: BoundedMutex | None = None,
         is_write: bool = False,
         finishes: bool = False,
@@ -54,15 +54,15 @@ class Budget:
 
         - `turns`, `large`: the mutexes for costly requests and large responses.
         - `waits`: whether the thread is allowed to block until it acquires a mutex.
-        - `costly`: whether to acquire `turns` even before COSTLY_CPU_S seconds have been used.
+        - `is_costly`: whether to acquire `turns` even before COSTLY_CPU_S seconds have been used.
         - `on_loop`: whether the request runs on an event loop, where long work raises NeedsThreadPool.
-        - `gone`: returns whether the client has disconnected.
+        - `is_client_gone`: returns whether the client has disconnected.
         - `finishes`: whether to continue after the client has disconnected. This is necessary if the request
           may already have changed the site.
         - `is_write`: whether the budget is for preparing a write. The number of steps is then unlimited.
         """
         self._settings, self._turns, self._taken = settings, turns, False
-        self._waits, self._costly, self._gone, self._on_loop = waits, costly, gone, on_loop
+        self._waits, self._costly, self._gone, self._on_loop = waits, is_costly, is_client_gone, on_loop
         self._began: float | None = None
         self._is_write, self._finishes = is_write, finishes
         self._steps: float = settings.api.limits.steps if settings and not is_write else math.inf
@@ -79,7 +79,7 @@ class Budget:
         """Return a new budget for preparing a write. It never waits for a mutex, so it can be used while
         the caller holds the write lock.
         """
-        return Budget(self._settings, gone=self._gone, is_write=True)
+        return Budget(self._settings, is_client_gone=self._gone, is_write=True)
 
     def spend(self, steps: int) -> None:
         """Charge steps before doing the work. Raises LimitError, BusyError, NeedsThreadPool or ClientGone."""

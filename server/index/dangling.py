@@ -170,7 +170,7 @@ class _Targets:
         """Return an error message for a missing target, and a suggested fix."""
         name = ".".join(map(str, path))
         if attribute.type == "media":
-            fix = self._split_targets(attribute, MEDIA, target) or self._suggestions.of(
+            fix = self._split_targets(attribute, MEDIA, target) or self._suggestions.suggest(
                 target, self._snapshot.media
             )
             if "://" in target:
@@ -193,7 +193,7 @@ class _Targets:
         # Cached, because many documents may refer to the same missing document.
         if (uid, document_id) not in self._similar:
             ids = (key[0] for key in self._snapshot.tables[uid].versions)
-            self._similar[uid, document_id] = self._suggestions.of(document_id, ids)
+            self._similar[uid, document_id] = self._suggestions.suggest(document_id, ids)
         return self._similar[uid, document_id]
 
     def _split_targets(self, attribute: Attribute, uid: str, text: str) -> str:

@@ -27,7 +27,7 @@ class Fragments:
         # entries never become stale.
         self.cache: Cache[Hashable, _Group] = Cache(max_bytes, _size)
 
-    def of(self, selection: Hashable, make: Make) -> Make:
+    def cached(self, selection: Hashable, make: Make) -> Make:
         """Return a function like `make` that caches the rendered items for this selection."""
         group = self.cache.get(selection)
         if group is None:

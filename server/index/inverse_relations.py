@@ -45,7 +45,7 @@ def apply_edges(edges: Edges, column: int, removed: list[Document], added: list[
 
     changed = edges.mutate()
     for key, (out, in_) in group_by(removed, added, keys).items():
-        order = changed.get(key, NO_DOCUMENTS).changed(out, in_)
+        order = changed.get(key, NO_DOCUMENTS).with_changes(out, in_)
         if len(order):
             changed[key] = order
         else:

@@ -42,7 +42,7 @@ class MediaUsage:
             self._uses = _apply(Map(), [], [d for d in documents if d.type.uid not in _UNREAD])
         return self._uses
 
-    def changed(self, changes: Mapping[str, Difference]) -> "MediaUsage":
+    def with_changes(self, changes: Mapping[str, Difference]) -> "MediaUsage":
         """Return the index of the next snapshot. `changes` maps uids to removed and added documents."""
         if self._uses is None:
             return MediaUsage()
@@ -72,7 +72,7 @@ def without_copies(documents: Iterable[Document]) -> list[Document]:
 def _apply(uses: Uses, removed: list[Document], added: list[Document]) -> Uses:
     changed = uses.mutate()
     for key, (out, in_) in group_by(removed, added, _keys).items():
-        order = changed.get(key, _NO_USES).changed(out, in_)
+        order = changed.get(key, _NO_USES).with_changes(out, in_)
         if len(order):
             changed[key] = order
         else:

@@ -50,7 +50,7 @@ class Orders:
             self.cache.put(key, order)
         return order
 
-    def changed(self, changes: Mapping[str, Difference]) -> "Orders":
+    def with_changes(self, changes: Mapping[str, Difference]) -> "Orders":
         """Return a cache for the next snapshot.
 
         `changes` maps uids to the removed and added documents. Orders that depend on related documents are
@@ -63,7 +63,7 @@ class Orders:
                     [d for d in documents if (d.locale, d.status) == (key.locale, key.status)]
                     for documents in changes.get(key.uid, ([], []))
                 )
-                orders.cache.put(key, order.changed(removed, added) if removed or added else order)
+                orders.cache.put(key, order.with_changes(removed, added) if removed or added else order)
         return orders
 
 

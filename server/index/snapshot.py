@@ -170,8 +170,8 @@ def apply(snapshot: Snapshot, removed: Iterable[Document], added: Iterable[Docum
         number=snapshot.number + 1,
         rendered=Fragments(),
         search_results=SearchResults(),
-        orders=snapshot.orders.changed(changes),
-        usage=snapshot.usage.changed(changes),
+        orders=snapshot.orders.with_changes(changes),
+        usage=snapshot.usage.with_changes(changes),
     )
 
 

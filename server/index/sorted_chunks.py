@@ -25,7 +25,7 @@ class SortedChunks(Generic[T]):
         self._length = length
 
     @classmethod
-    def of(cls, items: Iterable[T], key: KeyOf[T]) -> Self:
+    def build(cls, items: Iterable[T], key: KeyOf[T]) -> Self:
         return cls.presorted(sorted(items, key=key), key)
 
     @classmethod
@@ -78,12 +78,12 @@ class SortedChunks(Generic[T]):
                 stop = len(chunk) if high is None else bisect_left(chunk, high, key=self._key)
                 yield chunk[start:stop], None
 
-    def changed(self, removed: Iterable[T], added: Iterable[T]) -> Self:
+    def with_changes(self, removed: Iterable[T], added: Iterable[T]) -> Self:
         """Return a copy without the removed items (compared by key) and with the added items."""
         removed, added = list(removed), list(added)
         if len(removed) + len(added) > max(8, self._length // 8):
             keys = {self._key(item) for item in removed}
-            return type(self).of([*(i for i in self if self._key(i) not in keys), *added], self._key)
+            return type(self).build([*(i for i in self if self._key(i) not in keys), *added], self._key)
         changed = type(self).__new__(type(self))
         changed._key, changed._length = self._key, self._length
         chunks, changed._firsts, changed._notes = list(self._chunks), list(self._firsts), list(self._notes)

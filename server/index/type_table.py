@@ -49,7 +49,7 @@ class Slots:
     def document(self, slot: int) -> Document | None:
         return self.blocks[slot >> SLOT_BITS][slot & _SLOT_MASK]
 
-    def changed(self, removed: list[Document], added: list[Document]) -> "Slots":
+    def with_changes(self, removed: list[Document], added: list[Document]) -> "Slots":
         """Return a copy without the removed documents, and with the added documents in free slots."""
         free = [*self.free, *(d.slot for d in removed)]
         changed: dict[int, list[Document | None]] = {}
@@ -113,7 +113,7 @@ def build_table(
     versions, order, slots = {}, {}, {}
     for key, documents in grouped.items():
         # Assign slots in the given order, so rows that are packed together share a block.
-        slots[key] = Slots().changed([], documents)
+        slots[key] = Slots().with_changes([], documents)
         documents.sort(key=default_sort_key)
         for document in documents:
             versions[(document.key[1], *key)] = document
@@ -188,7 +188,7 @@ def _apply_slots(
     changed = dict(slots)
     for key, (out, in_) in group_by(removed, added, lambda d: [(d.locale, d.status)]).items():
         new = [document if document.slot < 0 else document.copy() for document in in_]
-        changed[key] = changed.get(key, NO_SLOTS).changed(out, new)
+        changed[key] = changed.get(key, NO_SLOTS).with_changes(out, new)
         placed.extend(new)
     return placed, changed
 
@@ -198,7 +198,7 @@ def _apply_order(
 ) -> Mapping[LocaleStatus, Order]:
     changed = dict(order)
     for key, (out, in_) in group_by(removed, added, lambda d: [(d.locale, d.status)]).items():
-        changed[key] = changed.get(key, NO_DOCUMENTS).changed(out, in_)
+        changed[key] = changed.get(key, NO_DOCUMENTS).with_changes(out, in_)
     return changed
 
 

@@ -246,7 +246,7 @@ class _Completion:
 
     def _documents(self, uids: Iterable[str], before: str, *, with_type: bool) -> Json:
         query, taken = self.cursor.prefix.strip().casefold(), self._used_targets()
-        titles = {uid: self.view.titles.of(self.view.snapshot, uid).values() for uid in uids}
+        titles = {uid: self.view.titles.titles_of(self.view.snapshot, uid).values() for uid in uids}
         found = _best_matches(titles, query)
         items = []
         for order, (uid, entry) in enumerate(found):

@@ -133,7 +133,7 @@ def _fixes_of(
     shown = diagnostic(problem, text, span)
     if fix is not None:
         if edit := _edit(view, (fix,), versions):
-            yield _action(_title(fix), edit, shown, preferred=fix.certain)
+            yield _action(_title(fix), edit, shown, preferred=fix.is_certain)
     elif key_fix is not None or suggested:
         new = key_fix.new if key_fix else suggested[1] if suggested else ""
         old = text.value[slice(*span)]

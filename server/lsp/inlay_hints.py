@@ -24,7 +24,7 @@ def inlay_hints(view: View, path: str, params: Json) -> list[Json]:
         if target is None or target[1][0] == MEDIA:
             continue
         uid, document_id = target[1]
-        entry = view.titles.of(view.snapshot, uid).get(document_id)
+        entry = view.titles.titles_of(view.snapshot, uid).get(document_id)
         document = view.find((uid, document_id), source.claim.locale)
         title = entry.title_in(document.locale) if entry and document else ""
         if title and title != document_id:

@@ -274,7 +274,7 @@ def _documents(view: View, source: Source, query: str) -> Iterator[Json]:
     plain = query.lstrip("./")
     count = 0
     for type_ in view.schema.content_types:
-        for document_id, entry in view.titles.of(view.snapshot, type_.uid).items():
+        for document_id, entry in view.titles.titles_of(view.snapshot, type_.uid).items():
             if plain not in entry.folded and plain.rpartition("/")[2] not in entry.folded:
                 continue
             document = view.find((type_.uid, document_id), source.claim.locale)
@@ -324,7 +324,7 @@ def _matching_documents(
     view: View, pages: TypeAddresses, name: str, locale: str
 ) -> Iterator[tuple[Document, str]]:
     """Yield each document whose title, id or address contains `name`, with the document's title."""
-    titles = view.titles.of(view.snapshot, pages.type.uid)
+    titles = view.titles.titles_of(view.snapshot, pages.type.uid)
     values = view.overlay.audit.addresses.by_value(pages.type, pages.key) if pages.key else {}
     for value in sorted(value for value in values if name in value.casefold()):
         for document in values[value]:

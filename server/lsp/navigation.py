@@ -213,7 +213,7 @@ def documents_by_title(view: View, query: str) -> list[Json]:
     folded = query.casefold()
     found: list[Json] = []
     for type_ in view.schema.content_types:
-        for document_id, entry in view.titles.of(view.snapshot, type_.uid).items():
+        for document_id, entry in view.titles.titles_of(view.snapshot, type_.uid).items():
             if folded not in entry.folded:
                 continue
             document = view.find((type_.uid, document_id))

@@ -35,7 +35,7 @@ class Titles:
         self._lock = Lock()
         self._known: dict[str, tuple[Table, dict[str, Entry]]] = {}
 
-    def of(self, snapshot: Snapshot, uid: str) -> Mapping[str, Entry]:
+    def titles_of(self, snapshot: Snapshot, uid: str) -> Mapping[str, Entry]:
         """Return the titles of a content type's documents, sorted by id."""
         table, type_ = snapshot.tables.get(uid), snapshot.schema.types.get(uid)
         if table is None or type_ is None or uid in (*ACCOUNT_UIDS, UPLOAD):
@@ -48,7 +48,7 @@ class Titles:
 
     def warm(self, snapshot: Snapshot) -> None:
         for type_ in snapshot.schema.content_types:
-            self.of(snapshot, type_.uid)
+            self.titles_of(snapshot, type_.uid)
 
 
 def _updated(type_: Type, table: Table, known: tuple[Table, dict[str, Entry]] | None) -> dict[str, Entry]:

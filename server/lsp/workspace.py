@@ -254,7 +254,7 @@ class Workspace:
             raise SetupError(str(self.root), None, "the site has not been read yet")
         known, applied = self._basis, site.applied
         if known is None or known[0] != applied:
-            self._basis = known = applied, SavedSite.of(site)
+            self._basis = known = applied, SavedSite.from_site(site)
         texts = {path: one.text.value for path, one in self.opened.items()}
         last = self._overlay
         if last is not None and last.saved is known[1] and last.texts == texts:

@@ -32,7 +32,7 @@ def suggestion(word: str, known: Iterable[str], min_similarity: float = MIN_SIMI
 
     Returns "" if no known word is similar enough. `min_similarity` is from 0 to 1 (identical).
     """
-    return Suggestions(math.inf).of(word, known, min_similarity)
+    return Suggestions(math.inf).suggest(word, known, min_similarity)
 
 
 class Suggestions:
@@ -41,7 +41,7 @@ class Suggestions:
     def __init__(self, max_cpu_s: float = MAX_CPU_S) -> None:
         self._left = max_cpu_s
 
-    def of(self, word: str, known: Iterable[str], min_similarity: float = MIN_SIMILARITY) -> str:
+    def suggest(self, word: str, known: Iterable[str], min_similarity: float = MIN_SIMILARITY) -> str:
         """Return a hint such as `did you mean "title"?` with the known word that is most similar to `word`.
 
         Returns "" if no known word is similar enough, or if the CPU time is used up.

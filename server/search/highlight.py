@@ -99,7 +99,7 @@ class WordFinders:
         self._question, self._effort = question, StepLimit(budget)
         self._made: dict[str, WordFinder] = {}
 
-    def of(self, document: Document) -> WordFinder:
+    def finder_for(self, document: Document) -> WordFinder:
         language = language_of(document.locale)
         if language not in self._made:
             self._made[language] = WordFinder(self._question, language, self._effort)

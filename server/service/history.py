@@ -180,7 +180,7 @@ class Histories:
             if is_selected(commit) and (documents := list(_documents_of(commit, timeline, changes, type_)))
         ]
 
-    def of(
+    def document_history(
         self, caller: Caller, api_id: str, document_id: str, params: Params, action: str = "read"
     ) -> DocumentHistory:
         """Return a document's history. `document_id` is "" for a single type.
@@ -198,7 +198,7 @@ class Histories:
         head = self.writes.head(caller)
         document_id = document_id or self._versions.single_id(state, type_, head)
         changes = self._changes(caller, head or self.past.require_commits())
-        versions = self._versions.of(state, type_, document_id, head, changes.change)
+        versions = self._versions.list_versions(state, type_, document_id, head, changes.change)
         sees_drafts = _drafts_of(caller, type_)
         if not sees_drafts:
             versions = [version for version in versions if version.status != DRAFT]

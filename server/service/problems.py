@@ -55,7 +55,7 @@ class ProblemFilter:
     fixable: bool | None = None
 
     @classmethod
-    def of(cls, params: Mapping[str, Any]) -> "ProblemFilter":
+    def from_params(cls, params: Mapping[str, Any]) -> "ProblemFilter":
         """Parse query parameters. Raises ValidationError."""
         texts = {name: params.get(name, "") for name in ("type", "documentId", "severity")}
         wrong = next((name for name, value in texts.items() if not isinstance(value, str)), None)
@@ -94,22 +94,22 @@ def read_paths(value: object) -> frozenset[str]:
 class FoundProblems:
     """Problems that are visible to the caller.
 
-    - `seen`: all problems in the selected content type, document and files.
-    - `found`: the problems in `seen` that match the other filters.
+    - `unfiltered`: all problems in the selected content type, document and files.
+    - `matching`: the problems in `unfiltered` that match the other filters.
     """
 
     check: CheckResult
     is_current: bool
-    seen: Sequence[DocumentProblem]
-    found: Sequence[DocumentProblem]
+    unfiltered: Sequence[DocumentProblem]
+    matching: Sequence[DocumentProblem]
 
 
 @dataclass(frozen=True, slots=True)
 class FixedProblems:
     """The applied fixes, the rejected fixes with the reasons, and the commit."""
 
-    made: Sequence[ValueChange]
-    refused: Sequence[tuple[ValueChange, str]]
+    applied: Sequence[ValueChange]
+    rejected: Sequence[tuple[ValueChange, str]]
     commit: str = ""
 
 
@@ -154,7 +154,7 @@ class Problems:
         refused += [
             (change, result.rejected[change.path]) for change in chosen if change.path in result.rejected
         ]
-        made = [ValueChange.of(one) for one in result.fixes if isinstance(one, Fix)]
+        made = [ValueChange.from_fix(one) for one in result.fixes if isinstance(one, Fix)]
         return FixedProblems(made, refused, outcome.commit)
 
 
@@ -163,7 +163,7 @@ def _choose(
 ) -> tuple[dict[ValueChange, Fix], list[tuple[ValueChange, str]]]:
     """Return the fixes that are possible and permitted, and the rejected changes with the reasons."""
     paths = {change.path for change in requested}
-    possible = {ValueChange.of(fix): fix for fix in possible_fixes(audit, paths) if fix.certain}
+    possible = {ValueChange.from_fix(fix): fix for fix in possible_fixes(audit, paths) if fix.is_certain}
     chosen: dict[ValueChange, Fix] = {}
     refused = []
     for change in requested:
@@ -186,7 +186,7 @@ class ProblemViewer:
     _known: dict[tuple[str, KeyPath, str], bool] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, caller: Caller, *actions: str) -> "ProblemViewer":
+    def for_caller(cls, caller: Caller, *actions: str) -> "ProblemViewer":
         """Return the viewer for a caller.
 
         Raises ForbiddenError unless the caller has permission for all of the `actions` on problems.

@@ -157,7 +157,7 @@ class Reader(NamedTuple):
         subject = self.type.singular
         if not any(self.actor.may(subject, action) for action in ("update", "updateDraft", "delete")):
             return tag_of_bytes(body)
-        version = view.snapshot.fragments.of("version", _version)(document)
+        version = view.snapshot.fragments.cached("version", _version)(document)
         return tag_of(version.decode(), body)
 
     def _cache_key(self, query: Query, params: Params) -> Hashable:

@@ -60,7 +60,7 @@ class Renderer:
         """Return a function that renders documents, and caches the output if `cache_key` is set."""
         make, count = self._make(selection), self.view.budget.write
         if self.cache_key is not None and selection.populate:
-            make = self.view.snapshot.rendered.of(self.cache_key, make)
+            make = self.view.snapshot.rendered.cached(self.cache_key, make)
 
         def show(document: Document) -> bytes:
             rendered = make(document)
@@ -140,7 +140,7 @@ class Renderer:
         if wrapped:
             return full
         key = (fields, added.key if added else "", with_placeholder) if added or with_placeholder else fields
-        return self.view.snapshot.fragments.of(key, full)
+        return self.view.snapshot.fragments.cached(key, full)
 
     def _member(self, node: Node) -> Member:
         attribute = node.attribute

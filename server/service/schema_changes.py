@@ -124,7 +124,7 @@ def _accepted(request: ChangeRequest, context: Context) -> Plan:
     if not matches_version(request.if_match, version):
         what = "Content types or documents have changed since the plan was made; make a new plan"
         raise PreconditionError(what, {"version": version})
-    if any(step.lost for step in plan.steps) and not request.lossy:
+    if any(step.loss_count for step in plan.steps) and not request.lossy:
         lines = "\n".join(f"  {line}" for step in plan.steps for line in step.losses)
         raise ValidationError(f'The change would lose values (allow this with "lossy": true):\n{lines}')
     return plan

@@ -161,7 +161,10 @@ def _body(
     types, locales = facets(results, scope)
     names = {t.uid: t.singular for t in state.schema.content_types}
     return {
-        "data": [_hit(document, score, state, finders.of(document)) for score, document in results.documents],
+        "data": [
+            _hit(document, score, state, finders.finder_for(document))
+            for score, document in results.documents
+        ],
         "meta": {
             "query": question.text,
             "pagination": {

@@ -68,7 +68,7 @@ def _maker(directory: "Directory", actor: Actor, token: Token) -> Mapping[str, A
     kind, _, name = (token.maker or "").partition(":")
     if token.maker_id is None:
         return {"kind": kind, "name": name} if kind else None
-    user = directory.users.known(token.maker_id) if actor.may("user", "find") else None
+    user = directory.users.get_cached(token.maker_id) if actor.may("user", "find") else None
     return {"kind": kind, "name": user.username if user else ""}
 
 

@@ -82,7 +82,7 @@ class UserManagement:
     def sessions(self, key: str) -> Sequence[Login]:
         """Return a user's sessions, the last used first. Raises ForbiddenError or NotFoundError."""
         user = self._user(key) if self._is_own(key) else self._user_to_change(key)
-        return self.directory.logins.of_user(user.id)
+        return self.directory.logins.list_for_user(user.id)
 
     def assignable_roles(self) -> Mapping[str, bool]:
         """Return the roles that users can have, and for each whether the caller can give it."""

@@ -71,7 +71,7 @@ def change_of(before: Contents, record: Record) -> Change:
         if _is_read(before_entry, entry):
             read.append(path)
     problems, fixed = difference(old_problems, new_problems)
-    if record.whole and record.configuration:
+    if record.is_complete and record.configuration:
         return Change(problems=problems, fixed=fixed, reloaded=True)
     reloaded = record.configuration is not None
     return Change(tuple(read), tuple(removed), problems, reloaded, fixed)

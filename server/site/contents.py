@@ -75,7 +75,7 @@ class Contents:
     def apply(self, record: Record) -> None:
         """Apply a record. Unchanged documents keep their Document objects."""
         seen, self.applied = self._digest_after(record), self.applied + 1
-        if record.whole:
+        if record.is_complete:
             self.unsettled, self.git, self.uncommitted = set(), GitState(), set()
         if record.configuration:
             self.configuration = record.configuration
@@ -83,7 +83,7 @@ class Contents:
             self.git = apply_git(self.git, record.git)
         if record.configuration or record.git:
             self.store = _store(self.root, self.image_cache, self.configuration, self.git)
-        if record.whole:
+        if record.is_complete:
             self.entries = {path: entry for path, entry in record.entries.items() if entry}
             self.broken = {path: e for path, e in self.entries.items() if e.problems and e.error}
         else:
@@ -98,7 +98,7 @@ class Contents:
 
     def _digest_after(self, record: Record) -> int | None:
         # Update the digest, so that not all files have to be compared again after each record.
-        if record.whole or not self.clean_check or self.clean_check[0] != self.applied:
+        if record.is_complete or not self.clean_check or self.clean_check[0] != self.applied:
             return None
         return self.clean_check[1] + sum(
             _hashes(entry) - _hashes(self.entries.get(path)) for path, entry in record.entries.items()
@@ -118,7 +118,7 @@ class Contents:
             self.broken[path] = entry
 
     def _compare_with_commit(self, record: Record) -> None:
-        possible = self._possibly_uncommitted() if record.whole else self._affected_paths(record)
+        possible = self._possibly_uncommitted() if record.is_complete else self._affected_paths(record)
         for path in possible | self.configuration.mark.keys():
             if self._is_uncommitted(path):
                 self.uncommitted.add(path)
@@ -158,7 +158,7 @@ class Contents:
             self.links,
             frozenset(self.unsettled),
             self.writes,
-            whole=True,
+            is_complete=True,
             number=self.number,
         )
 

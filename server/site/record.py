@@ -18,7 +18,7 @@ from server.storage.parse_cache import CachedEntry, blocks_in, frame, pack_in_bl
 class Record:
     """Changes since the previous record. `entries` maps paths to new entries, or to None for deleted files.
 
-    - `whole`: set if the record contains the entire site, so that files missing from it do not exist
+    - `is_complete`: set if the record contains the entire site, so that files missing from it do not exist
     - `unsettled`: files that might change again without their signatures changing
     - `folders`: problems with folders and symbolic links
     - `links`: target of each symbolic link, by path
@@ -33,7 +33,7 @@ class Record:
     links: Mapping[str, str] = field(default_factory=dict)
     unsettled: frozenset[str] = frozenset()
     writes: int = 0
-    whole: bool = False
+    is_complete: bool = False
     number: int = 0
     packed: bytes | bytearray = b""
 
@@ -41,7 +41,7 @@ class Record:
 def encode(record: Record) -> bytes:
     """Serialize a record. The schema is included only if the record contains the entire site."""
     configuration = record.configuration
-    if configuration and not record.whole:
+    if configuration and not record.is_complete:
         configuration = replace(configuration, schema=Schema({}))
     gone = [path for path, entry in record.entries.items() if entry is None]
     out = BytesIO()
@@ -60,7 +60,7 @@ def decode(data: bytes, schema: Schema) -> Record:
     file = BytesIO(data)
     header, gone = _Unpickler(file).load()
     configuration = header.configuration
-    if header.whole:
+    if header.is_complete:
         schema = configuration.schema
     elif configuration:
         configuration = replace(configuration, schema=schema)

@@ -208,13 +208,13 @@ class Replica:
         for one in data:
             try:
                 record = decode(one, schema)
-                for entry in () if record.whole else record.entries.values():
+                for entry in () if record.is_complete else record.entries.values():
                     if entry and entry.document:
                         entry.document.read_row()
             except Exception as error:
                 failure = failure or error
                 continue
-            if record.whole:
+            if record.is_complete:
                 failure = None
                 records.clear()
             if record.configuration:
@@ -229,7 +229,7 @@ class Replica:
 
         Return all documents that were removed or added.
         """
-        snapshot, whole = self.state.snapshot, records[0].whole
+        snapshot, whole = self.state.snapshot, records[0].is_complete
         is_large = whole or sum(len(record.entries) for record in records) >= MIN_LARGE_FILES
         removed, added = (
             self.contents.documents_changed_by(records) if not whole else (list[Document](), list[Document]())

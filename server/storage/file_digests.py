@@ -35,7 +35,7 @@ class FileDigests:
         # The cache saves 2 ms for the SHA-256 of 3 MB, and 0.2 of the 1.0 ms that sending 1 MB takes.
         self._known: Cache[_FileState, str] = Cache(_MAX_ENTRIES, lambda *_: 1)
 
-    def of(self, file: IO[bytes]) -> str:
+    def digest_of(self, file: IO[bytes]) -> str:
         """Return the digest of an open file as a hexadecimal string. The file's position stays the same."""
         seen = _state_of(file)
         digest = self._known.get(seen)
@@ -57,7 +57,7 @@ _sha256 = FileDigests(hashlib.sha256)
 
 
 def sha256_of(file: IO[bytes]) -> str:
-    return _sha256.of(file)
+    return _sha256.digest_of(file)
 
 
 def _state_of(file: IO[bytes]) -> _FileState:

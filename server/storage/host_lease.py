@@ -42,7 +42,7 @@ class _Lease:
     renewals: int = 0
 
     @classmethod
-    def of(cls, text: str) -> "_Lease":
+    def parse(cls, text: str) -> "_Lease":
         data = json.loads(text)
         if not isinstance(data, dict):
             raise TypeError("no lease")
@@ -137,7 +137,7 @@ class HostLease:
 
     def _read(self) -> _Lease | None:
         try:  # Opening the file makes a network file system fetch its current content.
-            return _Lease.of(self._path.read_text())
+            return _Lease.parse(self._path.read_text())
         except (OSError, ValueError, TypeError):
             return None
 

@@ -24,32 +24,32 @@ _OPEN_ATTEMPTS = 3  # A file that is replaced while it is opened can have anothe
 _DELETED_SUFFIX = " (deleted)"  # Linux appends this to the path of a file that was deleted or replaced.
 
 
-def link_problem(path: str, shown: str, top: str) -> Problem | None:
+def link_problem(path: str, displayed_path: str, top: str) -> Problem | None:
     """Return a problem if a path contains a symbolic link that is not allowed, otherwise None.
 
-    `path` is absolute. `shown` is the same path relative to `top`, which is the site's folder.
+    `path` is absolute. `displayed_path` is the same path relative to `top`, which is the site's folder.
     """
     try:
         target = os.path.realpath(path, strict=True)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            return Problem(shown, None, "is a symbolic link that forms a cycle", "remove the link")
+            return Problem(displayed_path, None, "is a symbolic link that forms a cycle", "remove the link")
         if not os.path.islink(path):
             return None  # Missing or unreadable files are reported elsewhere.
         if error.errno == errno.ENOENT:
             fix = "remove the link, or restore its target"
-            return Problem(shown, None, "is a symbolic link to a missing file", fix)
+            return Problem(displayed_path, None, "is a symbolic link to a missing file", fix)
         message = f"is a symbolic link that can't be followed: {error.strerror}"
-        return Problem(shown, None, message, "remove the link")
+        return Problem(displayed_path, None, message, "remove the link")
     inside = inner_path(target, top)
     if inside is None:
         message = "is a symbolic link that points outside the site's folder"
-        return Problem(shown, None, message, "copy the file into the site")
-    if inside != shown and not may_lead(shown, inside):
-        outside = f"is not inside {_kind(shown) or 'the content'}"
-        wrong = "can't contain settings" if shown == SETTINGS else outside
+        return Problem(displayed_path, None, message, "copy the file into the site")
+    if inside != displayed_path and not may_lead(displayed_path, inside):
+        outside = f"is not inside {_kind(displayed_path) or 'the content'}"
+        wrong = "can't contain settings" if displayed_path == SETTINGS else outside
         message = f"is a symbolic link to {inside or 'the site'}, which {wrong}"
-        return Problem(shown, None, message, "replace the link with a copy")
+        return Problem(displayed_path, None, message, "replace the link with a copy")
     return None
 
 

@@ -65,8 +65,8 @@ class WriteLock:
             os.close(descriptor)
 
 
-def _acquire(lock: FileLock, deadline: float, held: ExitStack) -> OSError | None:
-    """Acquire a lock, to be released when `held` is closed. Raises BusyError after the deadline.
+def _acquire(lock: FileLock, deadline: float, stack: ExitStack) -> OSError | None:
+    """Acquire a lock, to be released when `stack` is closed. Raises BusyError after the deadline.
 
     Return None, or an OSError if the lock can't be used.
     """
@@ -75,5 +75,5 @@ def _acquire(lock: FileLock, deadline: float, held: ExitStack) -> OSError | None
             raise BusyError()
     except OSError as error:
         return error
-    held.callback(lock.release)
+    stack.callback(lock.release)
     return None

@@ -26,8 +26,8 @@ def as_json(survey: Survey, prefix: str) -> str:
     """Return the problems as JSON, in the format that docs/check.md describes."""
     made = {
         "version": 1,
-        "summary": {"files": survey.files, "errors": survey.errors, "warnings": survey.warnings},
-        "fixed": [_as_fixed(fix) for fix in survey.fixed],
+        "summary": {"files": survey.file_count, "errors": survey.errors, "warnings": survey.warnings},
+        "fixed": [_as_fixed(fix) for fix in survey.applied_fixes],
         "problems": [problem.as_json() for problem in survey.problems],
     }
     return json.dumps(made, indent=2, ensure_ascii=False)
@@ -175,8 +175,8 @@ def report(survey: Survey, prefix: str, seconds: float, *, list_all: bool = Fals
     yield _summary(survey, seconds)
     if large:
         yield [("  Run bifolio check --all to list each of them.", _PLAIN)]
-    if survey.fixable:
-        yield [(f"  Run bifolio check --fix to fix {count(survey.fixable, 'value')}.", _PLAIN)]
+    if survey.fixable_count:
+        yield [(f"  Run bifolio check --fix to fix {count(survey.fixable_count, 'value')}.", _PLAIN)]
 
 
 def _cause_lines(cause: Cause, prefix: str) -> Iterator[list[Part]]:
@@ -203,7 +203,7 @@ def _place(problem: Problem, prefix: str) -> str:
 
 
 def _summary(survey: Survey, seconds: float) -> list[Part]:
-    checked = f"{count(survey.files, 'file')} checked in {seconds:.2f} s"
+    checked = f"{count(survey.file_count, 'file')} checked in {seconds:.2f} s"
     if survey.site is None:
         checked = "no document was checked"
     if not survey.problems:

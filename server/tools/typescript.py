@@ -97,7 +97,7 @@ class TypeDeclarations:
     names: Mapping[str, str]
     has_placeholders: bool = False  # whether media files have placeholders
 
-    def of(self, type_: Type) -> str:
+    def declarations_for(self, type_: Type) -> str:
         """Return the TypeScript declarations for a content type or component."""
         name = self.names[type_.uid]
         described = comment(describe_type(type_))
@@ -230,7 +230,7 @@ def types_of(schema: Schema, settings: Settings) -> str:
     types = type_order(schema)
     parts = [
         _locales(settings),
-        *(shapes.of(type_) for type_ in types),
+        *(shapes.declarations_for(type_) for type_ in types),
         "/** Every type by name. */\n" + _table("Types", (shapes.entry(type_) for type_ in types)),
         _endpoints(schema.content_types),
         _operators(OPERATORS.values()),

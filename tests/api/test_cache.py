@@ -137,7 +137,7 @@ def test_what_is_kept_has_a_limit(api: Api) -> None:
     front(api).cache = answer_cache(20_000)
     for i in range(50):
         assert api.get(f"/api/posts?nothing={i}", "public").status == 200
-    kept = front(api).cache.of(api.site.state)
+    kept = front(api).cache.for_state(api.site.state)
     assert 0 < kept.bytes <= 20_000
     assert 5 < len(kept) < 50
 
@@ -148,7 +148,7 @@ def test_long_queries_take_no_more_than_the_limit(api: Api) -> None:
     for i in range(3000):  # no test client, because it takes long to quote such long URLs
         query = {"QUERY_STRING": f"nothing={i}&{'x' * 32_000}", "wsgi.input": BytesIO()}
         assert run_wsgi_app(api.app, {**asked, **query})[1] == "200 OK"
-    kept = front(api).cache.of(api.site.state)
+    kept = front(api).cache.for_state(api.site.state)
     assert len(kept) == 3000
     assert kept.bytes < 8_000_000
     assert resident() - before < MAX_BYTES
@@ -174,7 +174,7 @@ def test_failures_and_odd_headers_are_not_kept(api: Api) -> None:
     for i in range(20):
         assert api.get(f"/api/posts?sort=none{i}", "public").status == 400
         assert api.get(f"/api/posts/none{i}", "public").status == 403
-    kept = front(api).cache.of(api.site.state)
+    kept = front(api).cache.for_state(api.site.state)
     assert len(kept) == 0
     for i in range(20):
         headers = {"Origin": f"https://{i}.org", "User-Agent": f"{i}", "Accept-Encoding": f"{i}"}
@@ -184,11 +184,11 @@ def test_failures_and_odd_headers_are_not_kept(api: Api) -> None:
 
 def test_a_new_state_lets_go_of_what_was_kept(api: Api) -> None:
     api.get("/api/posts", "public")
-    old = front(api).cache.of(api.site.state)
+    old = front(api).cache.for_state(api.site.state)
     assert len(old) == 1
     assert api.put("/api/posts/one", {"title": "Two"}).status == 200
     api.get("/api/posts", "public")
-    assert front(api).cache.of(api.site.state) is not old
+    assert front(api).cache.for_state(api.site.state) is not old
 
 
 @pytest.mark.parametrize("first", [("HEAD", {}), ("GET", {"If-None-Match": "*"})])

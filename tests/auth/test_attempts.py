@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from server.auth.accounts import Accounts
-from server.auth.attempts import AttemptLimits, Attempts
+from server.auth.attempts import AttemptLimiter, AttemptLimits
 from server.auth.login_record import Attempt
 from server.bounded import network_of
 from tests.sites import STRING, Api, collection, make
@@ -54,24 +54,26 @@ def attempt(account: str, address: str) -> Attempt:
     return Attempt(account, account, address)
 
 
-def is_taken(attempts: Attempts, account: str, address: str) -> bool:
+def is_taken(attempts: AttemptLimiter, account: str, address: str) -> bool:
     return attempts.take(attempt(account, address)) is not None
 
 
-def taken(attempts: Attempts, account: str, *addresses: str) -> list[bool]:
+def taken(attempts: AttemptLimiter, account: str, *addresses: str) -> list[bool]:
     return [is_taken(attempts, account, address) for address in addresses]
 
 
 def test_an_account_is_tried_so_often_from_one_address(accounts: Accounts) -> None:
-    attempts = Attempts(accounts.engine, "login", LIMITS)
+    attempts = AttemptLimiter(accounts.engine, "login", LIMITS)
     assert taken(attempts, "ann", *["1.1.1.1"] * 5) == [True] * 3 + [False] * 2
     assert taken(attempts, "ann", "1.1.1.2") == [True]
     assert taken(attempts, "bob", "1.1.1.1") == [True]
-    assert taken(Attempts(accounts.engine, "mail", LIMITS), "ann", "1.1.1.1") == [True]
+    assert taken(AttemptLimiter(accounts.engine, "mail", LIMITS), "ann", "1.1.1.1") == [True]
 
 
 def test_how_long_it_takes_until_the_next_attempt_is_told(accounts: Accounts, clock: StoppedClock) -> None:
-    attempts = Attempts(accounts.engine, "login", AttemptLimits(pair=2, account=50, address=50, window_s=2))
+    attempts = AttemptLimiter(
+        accounts.engine, "login", AttemptLimits(pair=2, account=50, address=50, window_s=2)
+    )
     assert taken(attempts, "ann", *["1.1.1.1"] * 3) == [True, True, False]
     wait_s = attempts.wait_s(attempt("ann", "1.1.1.1"))
     assert 0 < wait_s <= 1
@@ -81,19 +83,19 @@ def test_how_long_it_takes_until_the_next_attempt_is_told(accounts: Accounts, cl
 
 
 def test_an_account_is_tried_so_often_from_all_addresses(accounts: Accounts) -> None:
-    attempts = Attempts(accounts.engine, "login", LIMITS)
+    attempts = AttemptLimiter(accounts.engine, "login", LIMITS)
     assert taken(attempts, "ann", *[f"1.1.1.{i}" for i in range(7)]) == [True] * 5 + [False] * 2
     assert taken(attempts, "bob", "1.1.1.6") == [True]
 
 
 def test_all_accounts_are_tried_so_often_from_one_address(accounts: Accounts) -> None:
-    attempts = Attempts(accounts.engine, "login", LIMITS)
+    attempts = AttemptLimiter(accounts.engine, "login", LIMITS)
     assert [is_taken(attempts, f"user {i}", "1.1.1.1") for i in range(10)] == [True] * 8 + [False] * 2
     assert attempts.take(attempt("user 1", "1.1.1.2"))
 
 
 def test_the_owner_is_not_locked_out_by_who_tries_from_elsewhere(accounts: Accounts) -> None:
-    attempts = Attempts(accounts.engine, "login", LIMITS)
+    attempts = AttemptLimiter(accounts.engine, "login", LIMITS)
     attempts.succeeded(attempt("ann", "9.9.9.9"), attempts.take(attempt("ann", "9.9.9.9")))
     assert not all(taken(attempts, "ann", *[f"1.1.1.{i}" for i in range(9)]))
     assert taken(attempts, "ann", *["9.9.9.9"] * 4) == [True] * 3 + [False]
@@ -102,7 +104,7 @@ def test_the_owner_is_not_locked_out_by_who_tries_from_elsewhere(accounts: Accou
 
 
 def test_logging_in_costs_nothing(accounts: Accounts) -> None:
-    attempts = Attempts(accounts.engine, "login", LIMITS)
+    attempts = AttemptLimiter(accounts.engine, "login", LIMITS)
     for i in range(30):
         found = attempts.take(attempt(f"user {i % 2}", "1.1.1.1"))
         assert found is not None
@@ -110,7 +112,9 @@ def test_logging_in_costs_nothing(accounts: Accounts) -> None:
 
 
 def test_an_attempt_comes_back_with_time(accounts: Accounts, clock: StoppedClock) -> None:
-    attempts = Attempts(accounts.engine, "login", AttemptLimits(pair=2, account=9, address=9, window_s=3))
+    attempts = AttemptLimiter(
+        accounts.engine, "login", AttemptLimits(pair=2, account=9, address=9, window_s=3)
+    )
     assert taken(attempts, "ann", *["1.1.1.1"] * 3) == [True, True, False]
     clock.move(1.6)
     assert taken(attempts, "ann", *["1.1.1.1"] * 2) == [True, False]
@@ -122,7 +126,7 @@ def test_of_many_at_once_no_more_than_allowed_are_let_through(tmp_path: Path) ->
 
     def take(i: int) -> bool:
         barrier.wait()
-        return is_taken(Attempts(opened[i % 4].engine, "login", LIMITS), "ann", "1.1.1.1")
+        return is_taken(AttemptLimiter(opened[i % 4].engine, "login", LIMITS), "ann", "1.1.1.1")
 
     with ThreadPoolExecutor(8) as pool:
         assert sorted(pool.map(take, range(8))) == [False] * 5 + [True] * 3
@@ -134,7 +138,9 @@ def test_what_is_counted_is_forgotten_in_time_and_says_nobodys_name(
     tmp_path: Path, clock: StoppedClock
 ) -> None:
     accounts = Accounts(tmp_path)
-    short = Attempts(accounts.engine, "login", AttemptLimits(pair=9, account=9, address=9, window_s=0.01))
+    short = AttemptLimiter(
+        accounts.engine, "login", AttemptLimits(pair=9, account=9, address=9, window_s=0.01)
+    )
     for i in range(50):
         short.take(attempt("ann" + "x" * 10_000 + str(i), f"1.1.1.{i}"))
     clock.move(0.05)

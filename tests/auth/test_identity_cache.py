@@ -85,9 +85,9 @@ def test_a_login_that_was_ended_is_not_known(accounts: Accounts) -> None:
     users, logins = Users(accounts), Logins(accounts)
     user = users.create("ann", "ann@example.org", "secret12", role="authenticated", confirmed=True)
     login = logins.begin(user, HOUR, HOUR, None, None)
-    assert logins.known(login.id) == login
+    assert logins.get_cached(login.id) == login
     logins.end(user.id, login.id)
-    assert logins.known(login.id) is None
+    assert logins.get_cached(login.id) is None
 
 
 def test_while_the_database_is_away_who_was_known_is_believed_for_a_while_and_the_log_says_it_once(
@@ -98,14 +98,14 @@ def test_while_the_database_is_away_who_was_known_is_believed_for_a_while_and_th
     user = users.create("ann", "ann@example.org", "secret12", role="authenticated", confirmed=True)
     token, unseen = accounts.create_token("one", "read-only"), accounts.create_token("two", "read-only")
     assert accounts.find_token(token)
-    assert users.known(user.id) == user
+    assert users.get_cached(user.id) == user
     version = users.version
     with caplog.at_level(logging.INFO, "bifolio"):
         with database.stopped():
             time.sleep(identity_cache.CACHE_TTL_S)
             assert accounts.find_token(token)
             began = time.monotonic()
-            assert users.known(user.id) == user
+            assert users.get_cached(user.id) == user
             assert users.version == version
             for _ in range(20):
                 with pytest.raises(UnavailableError):

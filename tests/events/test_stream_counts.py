@@ -22,15 +22,15 @@ def test_workers_are_counted_as_long_as_they_live() -> None:
         counts.set(3)
         counts.add("192.0.2.1", 1)
         assert counts.total() == 8
-        assert counts.of_client("192.0.2.1") == 3
+        assert counts.client_count("192.0.2.1") == 3
     finally:
         os.kill(worker, signal.SIGKILL)
         os.waitpid(worker, 0)
         os.close(read)
         os.close(write)
     assert counts.total() == 3
-    assert counts.of_client("192.0.2.1") == 1
+    assert counts.client_count("192.0.2.1") == 1
     counts.enter(2)
-    assert counts.of_client("192.0.2.1") == 0
+    assert counts.client_count("192.0.2.1") == 0
     counts.set(0)
     assert counts.total() == 0

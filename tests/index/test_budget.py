@@ -123,12 +123,12 @@ def test_a_request_that_must_not_wait_is_postponed() -> None:
 def test_a_postponed_request_takes_its_turn_first() -> None:
     taking = turns(max_waiting=0)
     with costly(taking), pytest.raises(BusyError):
-        Budget(Settings(), taking, costly=True).spend(budgets.STEPS_PER_CLOCK_READ + 1)
+        Budget(Settings(), taking, is_costly=True).spend(budgets.STEPS_PER_CLOCK_READ + 1)
 
 
 def test_a_request_of_a_disconnected_client_is_aborted() -> None:
     left = [False]
-    budget = Budget(Settings(), turns(), gone=lambda: left[0])
+    budget = Budget(Settings(), turns(), is_client_gone=lambda: left[0])
     budget.spend(2 * budgets.STEPS_PER_CLOCK_READ)
     left[0] = True
     with pytest.raises(ClientGone):

@@ -31,7 +31,7 @@ def test_an_order_is_made_once_and_updated_by_changes() -> None:
     orders, by = Orders(), key(("b", "d"))
     first = orders.get(by, lambda: made(documents, by))
     assert orders.get(by, lambda: made([], by)) is first
-    changed = orders.changed({TYPE.uid: (documents[:5], others)}).get(by, lambda: made([], by))
+    changed = orders.with_changes({TYPE.uid: (documents[:5], others)}).get(by, lambda: made([], by))
     assert [*changed] == [*made([*documents[5:], *others], by)]
     assert [*orders.get(by, lambda: made([], by))] == [*made(documents, by)]
 
@@ -39,7 +39,7 @@ def test_an_order_is_made_once_and_updated_by_changes() -> None:
 def test_an_order_by_other_documents_is_dropped_by_any_change() -> None:
     orders, by = Orders(), PathKey(TYPE.uid, (((3, 2), False),), "en", frozenset())
     orders.get(by, lambda: made([row(0)], key(("a",))))
-    assert len(orders.changed({}).get(by, lambda: made([], key(("a",))))) == 0
+    assert len(orders.with_changes({}).get(by, lambda: made([], key(("a",))))) == 0
 
 
 def test_the_number_of_orders_to_update_is_bounded() -> None:

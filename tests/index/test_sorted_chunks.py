@@ -27,12 +27,12 @@ def _small_chunks() -> object:
 def test_it_is_a_sorted_list_under_any_changes(
     start: set[int], changes: list[tuple[list[int], list[int]]], data: st.DataObject
 ) -> None:
-    items, made = set(start), SortedChunks.of(start, key)
+    items, made = set(start), SortedChunks.build(start, key)
     versions = [(made, sorted(items))]
     for out, in_ in changes:
         gone = set(out)
         come = set(in_) - (items - gone)  # Items that are already in the sequence are not added again.
-        made = made.changed(gone, come)
+        made = made.with_changes(gone, come)
         items = (items - gone) | come
         versions.append((made, sorted(items)))
     for version, expected in versions:
@@ -49,14 +49,14 @@ def test_it_is_a_sorted_list_under_any_changes(
 
 
 def test_removing_a_missing_item_does_nothing() -> None:
-    made = SortedChunks.of([2, 4], key)
-    assert list(made.changed([1, 3, 5], [])) == [2, 4]
-    assert list(SortedChunks(key).changed([1], [])) == []
+    made = SortedChunks.build([2, 4], key)
+    assert list(made.with_changes([1, 3, 5], [])) == [2, 4]
+    assert list(SortedChunks(key).with_changes([1], [])) == []
 
 
 def test_a_small_change_of_a_long_sequence_shares_its_chunks() -> None:
-    before = SortedChunks.of(range(0, 2000, 2), key)
-    after = before.changed([0], [1001])
+    before = SortedChunks.build(range(0, 2000, 2), key)
+    after = before.with_changes([0], [1001])
     shared = {id(chunk) for chunk in before._chunks} & {id(chunk) for chunk in after._chunks}
     assert len(shared) >= len(before._chunks) - 3
     assert list(before) == list(range(0, 2000, 2))
@@ -64,8 +64,8 @@ def test_a_small_change_of_a_long_sequence_shares_its_chunks() -> None:
 
 
 def test_chunks_stay_small_when_items_cluster() -> None:
-    made = SortedChunks.of([0, 10**6], key)
+    made = SortedChunks.build([0, 10**6], key)
     for item in range(1, 500):
-        made = made.changed([], [item])
+        made = made.with_changes([], [item])
     assert list(made) == [*range(500), 10**6]
     assert max(map(len, made._chunks)) <= 2 * sorted_chunks.CHUNK_ITEMS

@@ -59,7 +59,7 @@ def test_it_finds_every_document_whose_text_contains_another(
     texts: list[tuple[str | None, str | None]], text: str
 ) -> None:
     documents = [note(i, *both) for i, both in enumerate(texts)]
-    slots = NO_SLOTS.changed([], documents)
+    slots = NO_SLOTS.with_changes([], documents)
     sought = text.casefold()
     for columns in ([AT], [TITLE], [AT, TITLE], [TITLE, AT]):
         expected = [d for d in documents if any(sought in (d.row[at] or "").casefold() for at in columns)]
@@ -68,17 +68,17 @@ def test_it_finds_every_document_whose_text_contains_another(
 
 def test_prepared_texts_are_searched_in_the_same_way() -> None:
     notes = [note(i, text) for i, text in enumerate(["Low tide", None, "TIDES"])]
-    slots = NO_SLOTS.changed([], notes)
+    slots = NO_SLOTS.with_changes([], notes)
     prepare(slots, [AT])
     assert containing(slots, [AT], "tide", Budget()) == bits_of([notes[0], notes[2]])
     tidal = note(3, "tidal")
-    later = slots.changed([notes[0]], [tidal])
+    later = slots.with_changes([notes[0]], [tidal])
     assert containing(later, [AT], "tid", Budget()) == bits_of([notes[2], tidal])
     assert containing(slots, [AT], "tid", Budget()) == bits_of([notes[0], notes[2]])
 
 
 def test_no_match_spans_two_documents() -> None:
-    slots = NO_SLOTS.changed([], [note(0, "low"), note(1, "tide")])
+    slots = NO_SLOTS.with_changes([], [note(0, "low"), note(1, "tide")])
     assert containing(slots, [AT], "lowtide", Budget()) == 0
     assert containing(slots, [AT], "low\0tide", Budget()) == 0
 

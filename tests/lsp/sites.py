@@ -75,7 +75,7 @@ CLIENT = Client(snippets=True, creates_files=True, renames_files=True)
 def view_of(root: Path, texts: dict[str, str] | None = None, client: Client = CLIENT) -> View:
     """Return the view of a site in a folder, with unsaved texts."""
     site = open_site(root, Mode.READ).site
-    overlay = SavedSite.of(site).with_texts(texts or {})
+    overlay = SavedSite.from_site(site).with_texts(texts or {})
     return View(overlay, {path: Text(text) for path, text in (texts or {}).items()}, Titles(), client)
 
 

@@ -129,7 +129,7 @@ def test_titles_are_those_of_the_locale_that_is_offered(root: Path) -> None:
         ending = ".fr.json" if path == french else ".json"
         assert offered(root, "---\ntitle: A\n---\n[b](|)\n", path)[f"2024/b{ending}"]["detail"] == title
     view = view_of(root)
-    entry = Titles().of(view.snapshot, "api::article.article")["2024--b"]
+    entry = Titles().titles_of(view.snapshot, "api::article.article")["2024--b"]
     assert entry.titles == {"en": "Second", "fr": "Deuxième"}
     assert entry.title_in("de") == "Second"
 

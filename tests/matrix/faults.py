@@ -224,7 +224,7 @@ def _name_addresses_in_errors(monkeypatch: pytest.MonkeyPatch) -> None:
         try:
             return prove_password(request, body)
         except ValidationError as error:
-            user = identities_of(request).users.named(str(body.get("identifier")))
+            user = identities_of(request).users.find(str(body.get("identifier")))
             raise ValidationError(f"{error.message}: {user and user.email}") from error
 
     monkeypatch.setattr(auth_routes, "prove_password", proved)

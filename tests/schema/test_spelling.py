@@ -72,7 +72,7 @@ def test_thousands_of_mistyped_words_take_no_longer_than_some() -> None:
     known = [f"article-{number}-about-the-tides-at-{number % 7}" for number in range(5000)]
     suggestions = Suggestions()
     with computing_less_than(10):
-        made = [suggestions.of(f"article-{number}-about-the-tide", known) for number in range(2000)]
+        made = [suggestions.suggest(f"article-{number}-about-the-tide", known) for number in range(2000)]
     assert made[0].startswith('did you mean "article-0-about')
     assert made[-1] == ""
 
@@ -80,7 +80,7 @@ def test_thousands_of_mistyped_words_take_no_longer_than_some() -> None:
 def test_no_single_word_is_compared_for_ever() -> None:
     known = ["ab" * 1000 + str(number) for number in range(2000)]
     with computing_less_than(10):
-        assert Suggestions().of("ba" * 1000, known) == ""
+        assert Suggestions().suggest("ba" * 1000, known) == ""
 
 
 def test_a_word_much_longer_than_the_known_ones_is_not_examined() -> None:

@@ -37,7 +37,7 @@ def test_a_branch_is_made_written_merged_and_deleted(service: Service, branches:
     assert [change.document_id for change in changes.documents] == ["fog"]
 
     merged = branches.merge(service.caller(), "spring", read_resolution(None), message="Let it be spring")
-    assert (merged.result, merged.documents) == ("fast-forward", 1)
+    assert (merged.result, merged.document_count) == ("fast-forward", 1)
     assert service.read("note", "fog")["title"] == "Mist"
     branches.delete(service.caller(), "spring")
     assert [branch.name for branch in branches.all(service.caller())] == [branches.served] == ["main"]

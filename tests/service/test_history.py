@@ -15,7 +15,7 @@ from tests.service.sites import Service
 
 
 def history(service: Service, action: str = "read") -> DocumentHistory:
-    return service.histories.of(service.caller(), "notes", "fog", {}, action)
+    return service.histories.document_history(service.caller(), "notes", "fog", {}, action)
 
 
 def test_versions_are_compared_and_an_earlier_one_is_written_again(service: Service) -> None:
@@ -56,7 +56,7 @@ def test_reads_of_the_history_take_turns(service: Service) -> None:
     taken = turns(max_waiting=0)
     caller = replace(service.caller(), budget=Budget(Settings(), taken))
     reads = (
-        lambda: service.histories.of(caller, "notes", "fog", {}),
+        lambda: service.histories.document_history(caller, "notes", "fog", {}),
         lambda: service.histories.commits(caller),
         lambda: service.histories.deleted(caller, "notes"),
     )
@@ -69,16 +69,16 @@ def test_reads_of_the_history_take_turns(service: Service) -> None:
 
 def test_the_history_is_for_who_may_read_it(service: Service) -> None:
     reader = service.caller(Actor("token:read", frozenset({"history.read", "note.find"})))
-    one = service.histories.of(reader, "notes", "fog", {})
+    one = service.histories.document_history(reader, "notes", "fog", {})
     for refused in (
-        lambda: service.histories.of(reader, "notes", "fog", {}, "restore"),
+        lambda: service.histories.document_history(reader, "notes", "fog", {}, "restore"),
         lambda: service.histories.restore(one, "HEAD", "", ["title"]),
-        lambda: service.histories.of(service.caller(Actor("public")), "notes", "fog", {}),
+        lambda: service.histories.document_history(service.caller(Actor("public")), "notes", "fog", {}),
     ):
         with pytest.raises(ForbiddenError):
             refused()
     with pytest.raises(NotFoundError):
-        service.histories.of(reader, "notes", "rain", {})
+        service.histories.document_history(reader, "notes", "rain", {})
 
 
 def test_commits_are_listed_with_the_documents_that_a_caller_may_find(service: Service) -> None:

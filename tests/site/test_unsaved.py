@@ -47,7 +47,7 @@ def test_a_file_that_is_not_on_disk_yet_is_checked(tmp_path: Path) -> None:
     site = open_site(tmp_path, Mode.READ).site
     text = "---\ntitle: B\nauthor: bob\n---\n"
     [problem] = problems_in_text(
-        SavedSite.of(site).with_texts({"content/articles/b.md": text}), "content/articles/b.md"
+        SavedSite.from_site(site).with_texts({"content/articles/b.md": text}), "content/articles/b.md"
     )
     assert (problem.line, problem.rule) == (3, "dangling")
     texts = {"content/articles/b.md": text, "content/authors/bob.yaml": "name: Bob\n"}

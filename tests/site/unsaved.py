@@ -22,7 +22,7 @@ def saved(root: Path, *, with_fixes: bool = True) -> list[str]:
 
 def unsaved(site: Site, texts: dict[str, str], *, with_fixes: bool = True) -> list[str]:
     """Return the problems that the language server shows for unsaved texts."""
-    return _shown(survey_unsaved(SavedSite.of(site).with_texts(texts)), with_fixes=with_fixes)
+    return _shown(survey_unsaved(SavedSite.from_site(site).with_texts(texts)), with_fixes=with_fixes)
 
 
 def _shown(found: Survey, *, with_fixes: bool) -> list[str]:
@@ -40,7 +40,7 @@ def compare_edits(
     """
     chance, readings = random.Random(seed), ProseCache()
     site, texts = open_site(open_root, Mode.READ).site, dict[str, str]()
-    basis = SavedSite.of(site)
+    basis = SavedSite.from_site(site)
     paths = sorted(path for path in basis.entries if Path(path).suffix in EDITED)
     edited = chance.sample(paths, min(4, len(paths)))
     for _ in range(steps):

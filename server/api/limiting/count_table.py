@@ -54,19 +54,19 @@ class CountTable:
             self._unsent[slot] += amount
             return self._counts[slot], self._ends[slot]
 
-    def unsent(self, least: int, most: int) -> list[Unsent]:
-        """Return up to `most` clients with at least `least` unsent requests each, busiest first."""
+    def unsent(self, min_count: int, max_clients: int) -> list[Unsent]:
+        """Return up to `max_clients` clients with `min_count` or more unsent requests, busiest first."""
         now, ends = time.time(), self._ends.tolist()
         waiting = [
             (count, slot)
             for slot, count in enumerate(self._unsent.tolist())
-            if count >= least and ends[slot] > now
+            if count >= min_count and ends[slot] > now
         ]
         waiting.sort(reverse=True)
         with self._lock:
-            return [Unsent(self._id(slot), self._unsent[slot]) for _, slot in waiting[:most]]
+            return [Unsent(self._id(slot), self._unsent[slot]) for _, slot in waiting[:max_clients]]
 
-    def told(self, sent: Unsent, total: int, left_s: float) -> None:
+    def record_total(self, sent: Unsent, total: int, left_s: float) -> None:
         """Record the store's total for a client, which includes `sent`.
 
         The client's window ends in `left_s` seconds.

@@ -101,7 +101,7 @@ def exchange(table: CountTable, store: Store, least: int, window_s: int) -> None
     unsent = table.unsent(least, BATCH_CLIENTS)
     totals = store.add(unsent, window_s) if unsent else {}
     for one in unsent:
-        table.told(one, *totals[one.id])
+        table.record_total(one, *totals[one.id])
 
 
 def _is_elsewhere(settings: Settings) -> bool:

@@ -53,7 +53,7 @@ class Condition:
             "events": self.events,
             "media": self.media,
             "remote": self.remote and _remote(self.remote, all_of_it=all_of_it),
-            "push": self.push and _push(self.push, all_of_it=all_of_it),
+            "push": self.push and _push(self.push, has_details=all_of_it),
             "commitsWaiting": self.commits,
             "deliveriesWaiting": sum(self.deliveries.values()),
         }
@@ -95,12 +95,12 @@ def _remote(standing: RemoteStatus, *, all_of_it: bool) -> Mapping[str, Any]:
     return told
 
 
-def _push(backlog: Backlog, *, all_of_it: bool) -> Mapping[str, Any]:
+def _push(backlog: Backlog, *, has_details: bool) -> Mapping[str, Any]:
     told = {
         "commits": backlog.commit_count,
         "since": from_seconds(backlog.oldest_at) if backlog.oldest_at else None,
     }
-    return {**told, "reason": backlog.error, "files": list(backlog.files)} if all_of_it else told
+    return {**told, "reason": backlog.error, "files": list(backlog.files)} if has_details else told
 
 
 def _condition_of_accounts(site: Site, identities: Identities) -> str:

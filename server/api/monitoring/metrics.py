@@ -36,20 +36,20 @@ class Metrics(Collector):
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        yield from _of_requests(self._counts)
+        yield from _request_metrics(self._counts)
         yield from self._content()
-        yield _of_problems(self._site)
-        yield from _of_processes(self._counts)
+        yield _problem_counts(self._site)
+        yield from _process_metrics(self._counts)
         streams = self._streams.total()
         yield _gauge("bifolio_event_streams", "Number of open event streams.", streams)
-        yield from _of_jobs(self._jobs)
-        yield from _of_condition(self._condition())
+        yield from _job_metrics(self._jobs)
+        yield from _condition_metrics(self._condition())
 
     def _content(self) -> list[Metric]:
         state = self._site.state
         # Computing these metrics reads all documents, so it is done only once for each state of the site.
         if self._of_state[0] is not state:
-            self._of_state = (state, [_of_documents(self._site), _of_state(self._site)])
+            self._of_state = (state, [_document_count(self._site), _state_metric(self._site)])
         return self._of_state[1]
 
 
@@ -57,7 +57,7 @@ def _gauge(name: str, text: str, value: float) -> Metric:
     return GaugeMetricFamily(name, text, value=value)
 
 
-def _of_requests(counts: RequestCounts) -> Iterator[Metric]:
+def _request_metrics(counts: RequestCounts) -> Iterator[Metric]:
     requests = CounterMetricFamily(
         "bifolio_requests", "Completed requests.", labels=("route", "method", "status")
     )
@@ -78,7 +78,7 @@ def _of_requests(counts: RequestCounts) -> Iterator[Metric]:
     yield seconds
 
 
-def _of_documents(site: Site) -> Metric:
+def _document_count(site: Site) -> Metric:
     documents = GaugeMetricFamily(
         "bifolio_documents", "Number of document versions.", labels=("type", "locale", "status")
     )
@@ -87,7 +87,7 @@ def _of_documents(site: Site) -> Metric:
     return documents
 
 
-def _of_problems(site: Site) -> Metric:
+def _problem_counts(site: Site) -> Metric:
     metric = GaugeMetricFamily(
         "bifolio_problems", "Number of problems in files and settings.", labels=("severity",)
     )
@@ -96,12 +96,12 @@ def _of_problems(site: Site) -> Metric:
     return metric
 
 
-def _of_state(site: Site) -> Metric:
+def _state_metric(site: Site) -> Metric:
     text = "Time when the responding worker last applied a change, in seconds since 1970."
     return _gauge("bifolio_state_timestamp_seconds", text, site.state.shown_at)
 
 
-def _of_processes(counts: RequestCounts) -> Iterator[Metric]:
+def _process_metrics(counts: RequestCounts) -> Iterator[Metric]:
     workers = list(counts.workers())
     yield _gauge("bifolio_workers", "Number of worker processes.", len(workers))
     kept = sum(cached for _, cached in workers)
@@ -123,7 +123,7 @@ def _resident(process: int) -> int:
         return 0
 
 
-def _of_jobs(jobs: JobTable) -> Iterator[Metric]:
+def _job_metrics(jobs: JobTable) -> Iterator[Metric]:
     text = "Whether the last run of a background job succeeded."
     up = GaugeMetricFamily("bifolio_job_up", text, labels=("job",))
     text = "Time when a job's last run ended, in seconds since 1970; 0 before the first run."
@@ -138,7 +138,7 @@ def _of_jobs(jobs: JobTable) -> Iterator[Metric]:
     yield from (up, ran, due)
 
 
-def _of_condition(condition: Condition) -> Iterator[Metric]:
+def _condition_metrics(condition: Condition) -> Iterator[Metric]:
     yield _gauge(
         "bifolio_accounts_up", "Whether accounts can be read and changed.", condition.accounts == READY_STATUS
     )

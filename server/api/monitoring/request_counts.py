@@ -133,8 +133,8 @@ CACHE_REPORT_INTERVAL_S = 1.0  # How often each process reports the size of its 
 class Observer:
     """Counts and optionally logs a process's requests. `kept` returns the size of the caches in bytes."""
 
-    def __init__(self, counts: RequestCounts, kept: Callable[[], int], *, log: bool = False) -> None:
-        self._counts, self._kept, self._log = counts, kept, log
+    def __init__(self, counts: RequestCounts, cached_count: Callable[[], int], *, log: bool = False) -> None:
+        self._counts, self._kept, self._log = counts, cached_count, log
         self._next = 0.0
 
     def begin(self, environ: Environ) -> None:

@@ -38,17 +38,17 @@ _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _current = threading.local()
 
 
-def write_line(level: str, event: str, told: Mapping[str, Any]) -> None:
+def write_line(level: str, event: str, fields: Mapping[str, Any]) -> None:
     """Write a line of JSON to standard output. Lines from different processes never mix."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    line = json.dumps({"time": now, "level": level, "event": event, **told}, ensure_ascii=False)
+    line = json.dumps({"time": now, "level": level, "event": event, **fields}, ensure_ascii=False)
     with suppress(OSError):  # Requests must succeed even if the program that reads the log has exited.
         os.write(sys.stdout.fileno(), line.encode(errors="replace") + b"\n")
 
 
-def request_id(asked: str) -> str:
-    """Return `asked` if it is a valid X-Request-Id header, otherwise a new id."""
-    return asked if _ID.fullmatch(asked) else uuid4().hex
+def request_id(header: str) -> str:
+    """Return `header` if it is a valid X-Request-Id header, otherwise a new id."""
+    return header if _ID.fullmatch(header) else uuid4().hex
 
 
 def begin(request: str) -> None:

@@ -34,7 +34,7 @@ def bind(handles: Handlers) -> None:
     @handles("openapi")
     def document() -> Response:
         state, actor = state_of(request), actor_of(request)
-        cached, access = documents.of(state), access_digest(actor)
+        cached, access = documents.for_state(state), access_digest(actor)
         text = cached.get(access)
         if text is None:
             text = describe_site(state, actor)

@@ -12,5 +12,5 @@ def bind(handles: Handlers, past: PastStates) -> None:
     @handles("access")
     def access() -> Response:
         identities = identities_of(request)
-        data = describe_access(caller_of(request), past, lambda user_id: identities.users.known(user_id))
+        data = describe_access(caller_of(request), past, lambda user_id: identities.users.get_cached(user_id))
         return answer_within(request, {"data": data})

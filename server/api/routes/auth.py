@@ -107,7 +107,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
         email = read_form(read_body(request), EMAIL)["email"]
         count_mail(email)
         settings = state_of(request).settings
-        outbox.put(lambda: _mail_confirmation(settings, identities, identities.users.named(email)))
+        outbox.put(lambda: _mail_confirmation(settings, identities, identities.users.find(email)))
         return answer(dumps({"email": email, "sent": True}))
 
     @handles("confirmEmail")
@@ -141,7 +141,7 @@ def _link(settings: Settings, name: str, code: str) -> str:
 
 
 def _mail_reset(settings: Settings, identities: Identities, email: str) -> None:
-    user = identities.users.named(email)
+    user = identities.users.find(email)
     if user is None or user.blocked:
         return
     link = _link(settings, "code", identities.users.reset_code(user))

@@ -113,26 +113,26 @@ def _refuse_keys(found: Iterable[str], known: Sequence[str], what: str) -> None:
             raise ValidationError(f'{what} has no key "{key}"; {hint}')
 
 
-def _operations(wanted: Iterable[Any], caller: Caller) -> Iterator[Operation]:
+def _operations(items: Iterable[Any], caller: Caller) -> Iterator[Operation]:
     # This is a generator, so that each operation is parsed only after the previous ones have been handled.
-    for number, one in enumerate(wanted):
+    for number, one in enumerate(items):
         with of_operation(number):
             operation = _operation(one, caller)
         yield operation
 
 
-def _operation(wanted: Any, caller: Caller) -> Operation:
-    if not isinstance(wanted, dict):
+def _operation(item: Any, caller: Caller) -> Operation:
+    if not isinstance(item, dict):
         raise ValidationError('An operation must be an object with the keys "method" and "path"')
-    _refuse_keys(wanted, _OPERATION_KEYS, "An operation")
-    method, path, if_match = wanted.get("method"), wanted.get("path"), wanted.get("ifMatch")
+    _refuse_keys(item, _OPERATION_KEYS, "An operation")
+    method, path, if_match = item.get("method"), item.get("path"), item.get("ifMatch")
     if method not in WRITE_METHODS:
         raise ValidationError('"method" must be "POST", "PUT" or "DELETE"')
     if type(path) is not str or len(path) > MAX_PATH_CHARS:
         raise ValidationError('"path" must be a string, such as "/api/articles"')
     if if_match is not None and type(if_match) is not str:
         raise ValidationError('"ifMatch" must be a string that contains the entity tag of a document')
-    if wanted.get("prefer") not in (None, MERGE):
+    if item.get("prefer") not in (None, MERGE):
         raise ValidationError(f'"prefer" must be "{MERGE}"')
     place, _, query = path.partition("?")
     place, verb = to_nfc(unquote(place)), VERBS[method]
@@ -149,7 +149,7 @@ def _operation(wanted: Any, caller: Caller) -> Operation:
         raise ValidationError(
             f"An operation can't be a dry run on its own; send the whole batch to /batch?{DRY_RUN}=true"
         )
-    merge, data = wanted.get("prefer") == MERGE, data_of(wanted.get("body"))
+    merge, data = item.get("prefer") == MERGE, data_of(item.get("body"))
     return Operation(type_, verb, document_id, params, data, if_match, merge)
 
 

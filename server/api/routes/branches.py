@@ -124,8 +124,8 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
         into, message, resolution = _read_merge(read_body(request))
         if_match = request.headers.get("If-Match")
         made = branches.merge(caller, name, resolution, into, message_of(request, message), if_match)
-        shown = {"branch": name, "into": made.into, "result": made.result, "commit": made.commit}
-        counted: dict[str, Any] = {"documents": made.documents, "files": made.files}
+        shown = {"branch": name, "into": made.target_branch, "result": made.result, "commit": made.commit}
+        counted: dict[str, Any] = {"documents": made.document_count, "files": made.file_count}
         if made.migrations:
             counted["migrations"] = [asdict(migration) for migration in made.migrations]
         return tell_commit(answer(dumps({"data": {**shown, **counted}})), made.commit)

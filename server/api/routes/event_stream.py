@@ -42,7 +42,7 @@ def stream(
     # A loopback address may be a proxy for many clients, even if the settings name no proxies. The limit for
     # each client therefore does not apply to it.
     sender = "" if is_loopback(address) and not settings.api.trusted_proxies else network_of(address)
-    if hub is not None and sender and hub.of_client(sender) >= settings.events.streams_per_client:
+    if hub is not None and sender and hub.client_count(sender) >= settings.events.streams_per_client:
         raise BusyError(TOO_MANY_OF_CLIENT_MESSAGE)
     bounds = database.bounds()
     newest = (hub.newest if hub is not None else 0) or bounds.last

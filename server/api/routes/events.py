@@ -34,7 +34,7 @@ from server.events.reading import (
     DEFAULT_LIMIT,
     MAX_LIMIT,
     read_number,
-    read_part,
+    read_page,
     read_selection,
     shown,
     subjects_of,
@@ -65,8 +65,8 @@ def bind(handles: Handlers, database: EventDatabase) -> None:
             return stream(request, database, actor, selection, since if asked.get("since") else None)
         bounds = database.bounds()
         since = max(since, bounds.first - 1, bounds.last - newest) if newest else since
-        part = read_part(database, actor, schema, selection, since, limit, budget_of(request).spend)
-        meta = {"last": part.last, "more": part.more, "log": bounds.id}
+        part = read_page(database, actor, schema, selection, since, limit, budget_of(request).spend)
+        meta = {"last": part.last_number, "more": part.has_more, "log": bounds.id}
         response = answer(dumps({"data": [shown(event, actor) for event in part.events], "meta": meta}))
         response.vary.add("Accept")
         return response

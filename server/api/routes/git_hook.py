@@ -111,14 +111,14 @@ def _read(body: bytes) -> Any:
         ) from error
 
 
-def _read_pushes(told: Any) -> Iterator[tuple[str, str]]:
+def _read_pushes(payload: Any) -> Iterator[tuple[str, str]]:
     """Yield the name and commit ("" if unknown) of each pushed branch."""
-    if not isinstance(told, dict):
+    if not isinstance(payload, dict):
         return
-    ref = told.get("ref")
+    ref = payload.get("ref")
     if isinstance(ref, str) and ref.startswith(BRANCH_PREFIX):
-        yield ref.removeprefix(BRANCH_PREFIX), _commit(told.get("after"))
-    push = told.get("push")  # Bitbucket
+        yield ref.removeprefix(BRANCH_PREFIX), _commit(payload.get("after"))
+    push = payload.get("push")  # Bitbucket
     changes = push.get("changes") if isinstance(push, dict) else None
     for change in changes if isinstance(changes, list) else ():
         new = change.get("new") if isinstance(change, dict) else None

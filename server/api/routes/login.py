@@ -18,7 +18,7 @@ from server.service.forms import read_form
 from server.service.render import dumps
 
 if TYPE_CHECKING:
-    from server.auth.attempts import Attempts, Taken
+    from server.auth.attempts import AttemptLimiter, CountedKeys
 
 WRONG = "Invalid identifier or password"
 COOKIE = "strapi_up_refresh"
@@ -77,7 +77,7 @@ def attempt_at(request: Request, user: User | None, identifier: str) -> Attempt:
     return Attempt(f"user {user.id}" if user else f"name {key}", key, request.remote_addr or "")
 
 
-def count(attempts: "Attempts", attempt: Attempt) -> "Taken":
+def count(attempts: "AttemptLimiter", attempt: Attempt) -> "CountedKeys":
     """Count a login attempt. Raises RateLimitError after too many attempts."""
     taken = attempts.take(attempt)
     if taken is None:

@@ -82,12 +82,12 @@ def _require_client(client: str) -> None:
         raise ValidationError('The client name must consist of 1 to 64 letters, digits, "-" and "_"')
 
 
-def _read_query(asked: Mapping[str, Any], types: Mapping[str, Type]) -> tuple[str, str]:
+def _read_query(params: Mapping[str, Any], types: Mapping[str, Type]) -> tuple[str, str]:
     """Return the content type and document id to filter by, each "" if absent. Raises ValidationError."""
-    for key in asked:
+    for key in params:
         if key not in PARAMETERS:
             raise ValidationError(f'Unknown parameter "{key[:_MAX_QUOTED_CHARS]}"')
-    name, document_id = (asked.get(key, "") for key in PARAMETERS)
+    name, document_id = (params.get(key, "") for key in PARAMETERS)
     if not isinstance(document_id, str):
         raise ValidationError('"documentId" must be a single document id')
     if name:

@@ -32,47 +32,47 @@ def bind(handles: Handlers, site: Site, identities: Identities, writes: Writes) 
 
     @handles("findProblems")
     def listed() -> Response:
-        viewer, params = ProblemViewer.of(caller_of(request), "find"), parameters(request)
+        viewer, params = ProblemViewer.for_caller(caller_of(request), "find"), parameters(request)
         settings, schema = viewer.caller.state.settings, viewer.caller.state.schema
-        wanted = ProblemFilter.of(params)
+        wanted = ProblemFilter.from_params(params)
         page = read_page_parameters(params, settings)
         told = problems.find(viewer, wanted, CHECK_TIMEOUT_S)
-        part = told.found[page.start : page.start + page.limit]
-        errors = sum(one.problem.severity == "error" for one in told.seen)
+        part = told.matching[page.start : page.start + page.limit]
+        errors = sum(one.problem.severity == "error" for one in told.unfiltered)
         meta = {
             "checkedAt": told.check.checked_at,
             "current": told.is_current,
             "errors": errors,
-            "warnings": len(told.seen) - errors,
-            "fixable": sum(one.fix is not None for one in told.seen),
+            "warnings": len(told.unfiltered) - errors,
+            "fixable": sum(one.fix is not None for one in told.unfiltered),
             "more": told.check.omitted_count,
-            "pagination": pagination(page, len(told.found)),
+            "pagination": pagination(page, len(told.matching)),
         }
         data = [problem_json(one, schema) for one in part]
         return answer_within(request, {"data": data, "meta": meta}, PRIVATE_REVALIDATE)
 
     @handles("fixProblems")
     def fix() -> Response:
-        viewer = ProblemViewer.of(caller_of(request), "fix", "find")
+        viewer = ProblemViewer.for_caller(caller_of(request), "fix", "find")
         wanted = _read_fixes(read_body(request))
         done = problems.fix(viewer, wanted, lambda count: message_of(request, fix_message(count)))
-        refused = [{**_fix_json(change), "reason": reason} for change, reason in done.refused]
-        body = dumps({"data": {"fixed": [_fix_json(one) for one in done.made], "refused": refused}})
+        refused = [{**_fix_json(change), "reason": reason} for change, reason in done.rejected]
+        body = dumps({"data": {"fixed": [_fix_json(one) for one in done.applied], "refused": refused}})
         return tell_commit(answer(body), done.commit)
 
 
-def problem_json(found: DocumentProblem, schema: Schema) -> dict[str, Any]:
+def problem_json(document_problem: DocumentProblem, schema: Schema) -> dict[str, Any]:
     """Return the JSON for a problem, with the document that has it."""
-    problem, type_ = found.problem, schema.types.get(found.uid)
+    problem, type_ = document_problem.problem, schema.types.get(document_problem.uid)
     return {
         **problem.as_json(),
         "type": key_of(type_) if type_ else None,
-        "documentId": found.document_id or None,
-        "locale": found.locale or None,
-        "status": found.status or None,
-        "title": found.title or None,
+        "documentId": document_problem.document_id or None,
+        "locale": document_problem.locale or None,
+        "status": document_problem.status or None,
+        "title": document_problem.title or None,
         "attribute": ".".join(map(str, problem.at)) or None,
-        "change": _fix_json(found.fix) if found.fix else None,
+        "change": _fix_json(document_problem.fix) if document_problem.fix else None,
     }
 
 
@@ -91,9 +91,9 @@ def _read_fixes(body: Any) -> list[ValueChange]:
     return [_read_fix(one, i) for i, one in enumerate(given)]
 
 
-def _read_fix(given: Any, i: int) -> ValueChange:
-    texts: dict[str, Any] = {name: given.get(name) for name in _KEYS} if isinstance(given, dict) else {}
-    missing = [n for n in _KEYS if not isinstance(texts.get(n), str) and not _is_null(given, n)]
+def _read_fix(data: Any, i: int) -> ValueChange:
+    texts: dict[str, Any] = {name: data.get(name) for name in _KEYS} if isinstance(data, dict) else {}
+    missing = [n for n in _KEYS if not isinstance(texts.get(n), str) and not _is_null(data, n)]
     if missing:
         raise ValidationError(
             f'fixes.{i} must contain "path", "key", "before" and "after", as returned by GET /problems'
@@ -101,8 +101,8 @@ def _read_fix(given: Any, i: int) -> ValueChange:
     return ValueChange(texts["path"], texts["key"], texts["before"], texts["after"])
 
 
-def _is_null(given: Any, name: str) -> bool:
+def _is_null(data: Any, name: str) -> bool:
     """Return whether a value in a fix is null. An omitted `before` counts as null."""
-    if not isinstance(given, dict) or given.get(name) is not None:
+    if not isinstance(data, dict) or data.get(name) is not None:
         return False
-    return name == "before" or (name == "after" and name in given)
+    return name == "before" or (name == "after" and name in data)

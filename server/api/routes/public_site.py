@@ -31,13 +31,13 @@ def bind(handles: Handlers, redirects: Redirects) -> None:
     def cached(key: str, make: Callable[[PublicSite], Texts]) -> Texts:
         """Return the cached texts, or generate and cache them."""
         state = state_of(request)
-        texts = cache.of(state).get(key)
+        texts = cache.for_state(state).get(key)
         if texts is None:
             budget_of(request).take_turn()
-            texts = cache.of(state).get(key)
+            texts = cache.for_state(state).get(key)
         if texts is None:
             texts = make(PublicSite(state, budget_of(request)))
-            cache.of(state).put(key, texts)
+            cache.for_state(state).put(key, texts)
         return texts
 
     def send(texts: Texts, name: str) -> Response:
@@ -70,7 +70,7 @@ def bind(handles: Handlers, redirects: Redirects) -> None:
 
     @handles("redirects")
     def listed() -> Response:
-        body = redirects.of(caller_of(request)).body
+        body = redirects.list_redirects(caller_of(request)).body
         budget_of(request).write(len(body))
         return answer(body, cache_control=PRIVATE_REVALIDATE)
 

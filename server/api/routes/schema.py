@@ -117,7 +117,7 @@ def _steps_json(plan: Plan) -> list[dict[str, Any]]:
             "notes": step.notes,
             "warnings": step.warnings,
             "losses": step.losses,
-            "lost": step.lost,
+            "lost": step.loss_count,
         }
         for step in plan.steps
     ]

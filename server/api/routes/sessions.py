@@ -74,7 +74,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
     @handles("getSessions")
     def get_sessions() -> Response:
         user_id, login_id = caller("getSessions")
-        found = sorted(identities.logins.of_user(user_id), key=lambda login: login.id != login_id)
+        found = sorted(identities.logins.list_for_user(user_id), key=lambda login: login.id != login_id)
         return answer(
             dumps({"data": [_login_json(login, login_id) for login in found]}), cache_control=NO_STORE
         )

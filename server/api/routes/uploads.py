@@ -85,14 +85,14 @@ def bind(handles: Handlers, files: MediaFiles, counts: CountTable, is_answering:
         return with_cache_tags(response, request, tags_of_file(snapshot, key))
 
 
-def _is_current(media_file: MediaFile, asked: Mapping[str, object]) -> bool:
+def _is_current(media_file: MediaFile, params: Mapping[str, object]) -> bool:
     """Return whether the URL names exactly this content, so that its response can never change."""
-    version = read_version(asked)
+    version = read_version(params)
     if not version:
         return False
     if media_file.versions is None:
         # If transformations are disabled, the same URL has another response after they have been enabled.
-        return asked.keys().isdisjoint(PARAMETERS) and is_version(version, (sha256_of(media_file.file),))
+        return params.keys().isdisjoint(PARAMETERS) and is_version(version, (sha256_of(media_file.file),))
     return is_version(version, media_file.versions)
 
 
@@ -101,9 +101,9 @@ def _accepted(request: Request) -> Collection[str]:
     return {media_type for media_type, quality in request.accept_mimetypes if quality > 0}
 
 
-def _admit(counts: CountTable, address: str, kind: str, most: int) -> None:
+def _admit(counts: CountTable, address: str, kind: str, max_requests: int) -> None:
     made, end = counts.add(id_of(f"{kind} {network_of(address)}"), _MINUTE_S)
-    if made > most:
+    if made > max_requests:
         raise RateLimitError(max(1, int(end - time.time())), TOO_MANY_MESSAGE)
 
 

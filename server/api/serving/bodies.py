@@ -39,19 +39,19 @@ class Receiver:
         self._room = MAX_RECEIVED_BYTES
         self.in_memory = 0
 
-    async def receive(self, exchange: Exchange, length: int | None, most: int) -> "Body":
-        """Receive a body of `length` bytes (None if chunked), and stop once it exceeds `most` bytes.
+    async def receive(self, exchange: Exchange, length: int | None, max_bytes: int) -> "Body":
+        """Receive a body of `length` bytes (None if chunked), and stop once it exceeds `max_bytes` bytes.
 
         Raises BusyError if all bodies together exceed a limit. Can also raise ClientGone, BadRequestError,
         RequestTimeoutError or StorageError.
         """
         body = Body(self)
-        if length is not None and length > most:
+        if length is not None and length > max_bytes:
             body.length = length
             return body
         with ExitStack() as failed:
             failed.callback(body.close)
-            failure = await _receive(exchange, body, most)
+            failure = await _receive(exchange, body, max_bytes)
             if failure is not None:
                 raise failure
             if length is not None and body.length < length:
@@ -109,8 +109,8 @@ class Body:
         self.close()
 
 
-async def _receive(exchange: Exchange, body: Body, most: int) -> ApiError | None:
-    """Receive a body, stopping once it exceeds `most` bytes.
+async def _receive(exchange: Exchange, body: Body, max_bytes: int) -> ApiError | None:
+    """Receive a body, stopping once it exceeds `max_bytes` bytes.
 
     Return the error if the body can't be stored or takes too long.
     """
@@ -118,7 +118,7 @@ async def _receive(exchange: Exchange, body: Body, most: int) -> ApiError | None
         async with asyncio.timeout(BODY_TIMEOUT_S):
             async for chunk in _parts(exchange):
                 body.length += len(chunk)
-                if body.length > most:
+                if body.length > max_bytes:
                     return None
                 body.write(chunk)
         body.file.seek(0)

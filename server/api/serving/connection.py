@@ -364,7 +364,7 @@ class Connection(asyncio.BufferedProtocol):
             self._receiving = None
         for exchange in (self._turn, *self._waiting):
             if exchange is not None:
-                exchange.left()
+                exchange.client_left()
 
     def _parse(self, data: bytes) -> None:
         while data:
@@ -421,8 +421,8 @@ class Exchange:
     """A request whose head has been received, and the response to it."""
 
     # Defaults that rarely change. Setting them in `__init__` would take 0.5 µs for each request.
-    is_left = False  # whether the client has disconnected
-    on_left: Callable[[], None] | None = None  # called when the client disconnects
+    has_client_left = False  # whether the client has disconnected
+    on_client_left: Callable[[], None] | None = None  # called when the client disconnects
     _received = _discards = _ignores = _chunked = _closes = _is_read = False
     _body: bytearray | None = None  # received, but not read yet
     _unread = 0
@@ -491,9 +491,9 @@ class Exchange:
         expects = self.environ.get("HTTP_EXPECT", "").lower() == "100-continue"
         return expects and self._version == "1.1" and not self._is_read
 
-    def left(self) -> None:
-        self.is_left = True
-        call, self.on_left = self.on_left, None
+    def client_left(self) -> None:
+        self.has_client_left = True
+        call, self.on_client_left = self.on_client_left, None
         if call is not None:
             call()
 

@@ -209,7 +209,7 @@ class HttpServer:
 
     def closed(self, connection: Connection) -> None:
         self._connections.remove(connection)
-        self._acceptor.left()
+        self._acceptor.connection_closed()
         self._none_left.set()
 
     def postpone(self, connection: Connection) -> None:
@@ -277,7 +277,7 @@ class HttpServer:
 
     async def _answer_soon(self, exchange: Exchange) -> None:
         environ = exchange.environ
-        environ[GONE] = lambda: exchange.is_left
+        environ[GONE] = lambda: exchange.has_client_left
         environ[STREAMS], environ[CLIENT] = self._hub, exchange.name
         response = await self._in_thread(environ, self._answer, environ)
         # Clients that retry immediately would increase the load.
@@ -375,10 +375,10 @@ class HttpServer:
 
 
 def begin_stream(hub: Hub, stream: Stream, exchange: Exchange) -> None:
-    if exchange.is_left:
+    if exchange.has_client_left:
         exchange.end()
         return
-    exchange.on_left = hub.open(stream, exchange)
+    exchange.on_client_left = hub.open(stream, exchange)
 
 
 def _joined(body: Iterable[bytes]) -> bytes:

@@ -28,11 +28,11 @@ class Acceptor:
         self,
         listener: socket.socket,
         make: Callable[[], asyncio.BaseProtocol],
-        most: int,
+        max_connections: int,
         make_room: Callable[[], None],
     ) -> None:
         self._loop = asyncio.get_running_loop()
-        self._listener, self._make, self._room, self._make_room = listener, make, most, make_room
+        self._listener, self._make, self._room, self._make_room = listener, make, max_connections, make_room
         self._connecting: set[asyncio.Task[Any]] = set()
         self._listens = self._stopped = False
 
@@ -49,7 +49,7 @@ class Acceptor:
     def is_full(self) -> bool:
         return self._room <= 0
 
-    def left(self) -> None:
+    def connection_closed(self) -> None:
         self._room += 1
         self.start()
 
@@ -81,4 +81,4 @@ class Acceptor:
             await self._loop.connect_accepted_socket(self._make, connection)
         except OSError:  # The client has already disconnected.
             connection.close()
-            self.left()
+            self.connection_closed()

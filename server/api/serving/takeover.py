@@ -28,7 +28,7 @@ _HANDED, _BUSY = b".", b"b"
 _CREDENTIALS = struct.Struct("3i")
 
 
-class Taken:
+class TakenOverSocket:
     """A running server's listening socket. The running server handles requests until `answer` is called."""
 
     def __init__(self, listener: socket.socket, other: socket.socket) -> None:
@@ -48,7 +48,7 @@ class Taken:
         self._other.close()
 
 
-def take_over(root: Path, port: int) -> Taken | None:
+def take_over(root: Path, port: int) -> TakenOverSocket | None:
     """Return the listening socket of a site's running server, or None if no server is running.
 
     Raises SetupError if the running server does not hand over its socket.
@@ -83,7 +83,7 @@ def take_over(root: Path, port: int) -> Taken | None:
     other.settimeout(None)
     listener = socket.socket(fileno=descriptors[0])
     listener.setblocking(False)
-    return Taken(listener, other)
+    return TakenOverSocket(listener, other)
 
 
 class TakeoverListener:

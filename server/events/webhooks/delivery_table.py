@@ -236,7 +236,7 @@ def newest(connection: Connection, names: Sequence[str], limit: int) -> list[Del
     return [delivery_of(row) for row in connection.execute(statement, (*names, limit))][::-1]
 
 
-def of_events_after(connection: Connection, name: str, since: int) -> list[Delivery]:
+def deliveries_after(connection: Connection, name: str, since: int) -> list[Delivery]:
     statement = f"{_SELECT} WHERE webhook = ? AND last > ? ORDER BY number"
     return [delivery_of(row) for row in connection.execute(statement, (name, since))]
 

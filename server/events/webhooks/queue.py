@@ -11,11 +11,11 @@ from server.events.tables import BEHIND, FAILED, GATHERING, OPEN, WAITING
 from server.events.webhooks.delivery_table import (
     Delivery,
     by_id,
+    deliveries_after,
     finish,
     give_up_all,
     has_open,
     note,
-    of_events_after,
     oldest_excess,
     pack,
     put,
@@ -155,7 +155,7 @@ def requeue_since(
 
     Deliveries that are still open are left unchanged. Return the number of queued deliveries.
     """
-    found = of_events_after(connection, webhook.name, since)
+    found = deliveries_after(connection, webhook.name, since)
     delivered = {seq for delivery in found for seq in range(delivery.first_event, delivery.last_event + 1)}
     again = [delivery for delivery in found if _queue_again(connection, delivery, at)]
     missing = [event for event in events if event.seq not in delivered and receives(webhook, event)]

@@ -161,10 +161,10 @@ class ConflictCollector:
         raise UnmergedError(details=details)
 
 
-def _unknown(name: str, known: Collection[str], of: str = "") -> ValidationError:
+def _unknown(name: str, known: Collection[str], kind: str = "") -> ValidationError:
     hint = suggestion(name[:100], sorted(known))
     return ValidationError(
-        f'"resolve" contains "{name[:100]}"{of}, which has no conflict' + (f"; {hint}" if hint else "")
+        f'"resolve" contains "{name[:100]}"{kind}, which has no conflict' + (f"; {hint}" if hint else "")
     )
 
 

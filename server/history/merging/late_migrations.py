@@ -325,7 +325,7 @@ class _Replay:
         changes = self.changes()
         if not changes:
             return self.commit
-        committer = Person.of(self.past.site.state.settings.git.committer)
+        committer = Person.parse(self.past.site.state.settings.git.committer)
         files = {path: None if text is None else text.encode() for path, text in changes.items()}
         return make_commit(self.past.site.root, (self.commit,), files, Signed(_MESSAGE, committer, committer))
 
@@ -333,7 +333,7 @@ class _Replay:
 def _loss(draft: Draft, before: Configuration, finding: Finding) -> _Loss:
     """Return a value that a migration would lose, in a form that can be compared between sides."""
     claim = Layout(before.schema, before.settings).claim(finding.path)
-    text = draft.before.get(finding.path) or draft.text_or_none(finding.path) or ""
+    text = draft.original_texts.get(finding.path) or draft.text_or_none(finding.path) or ""
     try:
         value: object = parse(finding.path, text, claim.type.body if claim else None)
         for key in finding.key_path:

@@ -63,7 +63,7 @@ def put_in_place(site: Site, commit_to_serve: CommitToServe, authorship: Authors
     busy, ConflictError if a file has changed, and any error from `require_fit`.
     """
     with _exclusive_commit(site, commit_to_serve.merge) as index:
-        committer = Person.of(site.state.settings.git.committer)
+        committer = Person.parse(site.state.settings.git.committer)
         move = partial(_move, index, commit_to_serve.merge, committer)
         joined = replace(commit_to_serve.merge, move_branch=move, index=index.before)
         _, _, commit = site.write_locally(
@@ -147,11 +147,11 @@ class BranchMergeResult:
     `result` is "merge", "fast-forward" or "nothing". `commit` is a commit id, or "pending".
     """
 
-    into: str
+    target_branch: str
     result: str
     commit: str
-    documents: int = 0
-    files: int = 0
+    document_count: int = 0
+    file_count: int = 0
     migrations: tuple[MergedMigration, ...] = ()
 
 
@@ -261,7 +261,7 @@ class Merger:
         sides = plan.sides
         if plan.is_forward:
             return sides.theirs
-        committer = Person.of(current_settings.git.committer)
+        committer = Person.parse(current_settings.git.committer)
         signed = Signed(message, committer.author(authorship.name, authorship.email), committer)
         files = {path: _content(outcome) for path, outcome in plan.outcomes.items()}
         return make_commit(self.root, (sides.ours, sides.theirs), files, signed)
@@ -283,8 +283,8 @@ class Merger:
             raise _BranchMovedError()
         return ready.completed(into, ready.commit)
 
-    def _move(self, into: str, sides: Sides, commit: str) -> None:
-        if not move_branch(self.root, into, commit, sides.ours, "merge"):
+    def _move(self, branch: str, sides: Sides, commit: str) -> None:
+        if not move_branch(self.root, branch, commit, sides.ours, "merge"):
             raise _BranchMovedError()
 
     # --- into the served branch ------------------------------------------------------------------------
@@ -307,7 +307,7 @@ class Merger:
         self.site.refresh()
         return ready.completed(into, commit)
 
-    def _make(self, files: _Files, into: str, authorship: Authorship) -> str:
+    def _make(self, files: _Files, branch: str, authorship: Authorship) -> str:
         # This raises _Overtaken if other commits were pushed to the remote first.
         sides, ready = files.ready.sides, files.joined.ready
         with checkout_permission(self.site.arbiter, sides.ours, ready) as agreed:
@@ -315,7 +315,8 @@ class Merger:
                 return self._write(files, authorship)
             if not agreed:
                 raise _BranchMovedError()
-            self._move(into, sides, ready)  # Both sides made the same changes, so no file has to be written.
+            # Both sides made the same changes, so no file has to be written.
+            self._move(branch, sides, ready)
             return ready
 
     def _refuse_uncommitted(self, outcomes: Mapping[str, Outcome]) -> None:
@@ -367,7 +368,7 @@ class Merger:
             else:
                 changeset.put_file(path, written[path])
         writes = changeset.writes()
-        committer, now = Person.of(current_settings.git.committer), int(time.time())
+        committer, now = Person.parse(current_settings.git.committer), int(time.time())
         author = committer.author(authorship.name, authorship.email)
         contents = {write.path: write.data if write.source is None else write.source for write in writes}
         forward = sides.theirs if ready.plan.is_forward else ""

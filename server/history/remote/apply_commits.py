@@ -52,14 +52,14 @@ _LOCK_FILE, _TURN_FILE = "takeover.lock", "takeover.turn"  # in .bifolio/
 
 @dataclass(frozen=True, slots=True)
 class AppliedCommit:
-    """The result of applying a remote commit. For `how`, see `integration_plan.Target`.
+    """The result of applying a remote commit. For `method`, see `integration_plan.Target`.
 
     `backup_ref` refers to the previous commit if the new history does not contain that commit, otherwise "".
     """
 
     commit: str
-    how: str
-    files: int = 0
+    method: str
+    file_count: int = 0
     backup_ref: str = ""  # a ref to the previous commit, if the new history lacks that commit
 
 

@@ -128,7 +128,7 @@ def content_of(outcome: Outcome) -> bytes | GitFile | None:
 
 
 def _sign(past: PastStates, message: str) -> Signed:
-    committer = Person.of(past.site.state.settings.git.committer)
+    committer = Person.parse(past.site.state.settings.git.committer)
     return Signed(f"{message}\n", committer, committer)
 
 

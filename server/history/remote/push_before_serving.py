@@ -32,7 +32,7 @@ from server.history.remote.pushed_write import (
     WRITE_TIMEOUT_S,
     ChainedWrite,
     WriteAttempt,
-    of_git,
+    prepare_or_refuse,
     take_over_until,
 )
 from server.history.remote.pushing import (
@@ -266,7 +266,7 @@ class Arbiter:
         Returns the `PushBase` that the commit is based on, and the commit.
         """
         level, until = self._pusher.merge_remote(), time.monotonic() + RETRY_TIMEOUT_S
-        while (made := of_git(partial(create_commit, level))).commit:
+        while (made := prepare_or_refuse(partial(create_commit, level))).commit:
             try:
                 self._pusher.push(level, made.commit)
                 break

@@ -87,7 +87,9 @@ class WriteAttempt(Turn, Generic[Request, Result]):
             self.writes, self.by, self.result, chain
         )
         files = contents_of(self.site.root, self.writes)
-        return of_git(partial(create_unpublished_commit, self.site, files, message, documents, self.by, head))
+        return prepare_or_refuse(
+            partial(create_unpublished_commit, self.site, files, message, documents, self.by, head)
+        )
 
     def write_locally(self) -> tuple[State, Result, str]:
         return self.site.write_locally(self.by, self.prepare, self.request)
@@ -122,7 +124,7 @@ class ChainedWrite:
     head: str
 
 
-def of_git(make: Callable[[], PreparedCommit]) -> PreparedCommit:
+def prepare_or_refuse(make: Callable[[], PreparedCommit]) -> PreparedCommit:
     try:
         return make()
     except CommitError as error:

@@ -38,11 +38,11 @@ def collapse(text: str) -> str:
     return " ".join(_CONTROL.sub(" ", text).split())
 
 
-def escaped_line(text: str, most: int = 0) -> str:
-    """Escape plain text and put it on one line. Text of more than `most` characters is truncated."""
+def escaped_line(text: str, max_chars: int = 0) -> str:
+    """Escape plain text and put it on one line. Text of more than `max_chars` characters is truncated."""
     line = collapse(text)
-    if most and len(line) > most:
-        line = line[: most - 1].rstrip() + "…"
+    if max_chars and len(line) > max_chars:
+        line = line[: max_chars - 1].rstrip() + "…"
     return escape(line)
 
 

@@ -41,12 +41,12 @@ Progress = Callable[[int, int], None]
 class TransferResult:
     """The number of files and bytes that were moved, and the last commit made.
 
-    `left` contains the path of each file that was not moved, and the reason.
+    `unmoved` contains the path of each file that was not moved, and the reason.
     """
 
-    files: int
-    bytes: int
-    left: tuple[tuple[str, str], ...] = ()
+    file_count: int
+    byte_count: int
+    unmoved: tuple[tuple[str, str], ...] = ()
     commit: str = ""
 
 

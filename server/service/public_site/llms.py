@@ -93,8 +93,8 @@ def _section(site: _Public, type_: Type, size: int) -> list[str]:
     return [*head, *entries, *rest, *others]
 
 
-def _documents(site: _Public, type_: Type, most: int) -> tuple[Iterator[Mapping[str, Any]], int]:
-    """Return at most `most` documents in the default locale, as the API renders them, and their number."""
+def _documents(site: _Public, type_: Type, max_documents: int) -> tuple[Iterator[Mapping[str, Any]], int]:
+    """Return documents in the default locale, as the API renders them, and the number of all."""
     reader = Reader(site.state, type_, site.links.actor, budget=site.budget)
     query = reader.query({"fields": list_fields(type_)}, many=True)
     view = reader.view(query)
@@ -102,7 +102,7 @@ def _documents(site: _Public, type_: Type, most: int) -> tuple[Iterator[Mapping[
         single = find_single(view, query)
         found = Listing([single] if single else [], 1 if single else 0)
     else:
-        found = find(view, query._replace(page=Page(0, most, 1)))
+        found = find(view, query._replace(page=Page(0, max_documents, 1)))
     render = Renderer(view).renderer_for(query.selection)
     return (json.loads(render(document)) for document in found.documents), found.total
 

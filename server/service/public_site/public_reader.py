@@ -69,7 +69,7 @@ class PublicSite:
         """
         pattern = pattern_of(type_, locale, self.state.settings) or ""
         rules = self.layout.rules if "{name}" in pattern else None
-        return self.state.snapshot.fragments.of((what, type_.uid, locale, pattern, rules), make)
+        return self.state.snapshot.fragments.cached((what, type_.uid, locale, pattern, rules), make)
 
     def _make_address(self, type_: Type, locale: str) -> Make:
         pattern, layout = pattern_of(type_, locale, self.state.settings), self.layout

@@ -94,7 +94,7 @@ class Redirects:
         self._last: tuple[State, str, RedirectList] | None = None
         self._same: tuple[object, RedirectList] | None = None
 
-    def of(self, caller: Caller) -> RedirectList:
+    def list_redirects(self, caller: Caller) -> RedirectList:
         """Return the site's redirects. Raises ForbiddenError if the caller is not allowed to list them."""
         require_of_site(caller.actor, REDIRECTS, "read", caller.state.schema)
         state, head, last = caller.state, caller.commit or self.site.git.committed.commit, self._last
@@ -107,7 +107,7 @@ class Redirects:
         documents = list(public.documents())
         declared = list(self._declared(documents, commit))
         try:
-            former = self._former.of(public.state, head, (d for d, _ in documents), public.types)
+            former = self._former.find(public.state, head, (d for d, _ in documents), public.types)
         except GitError:  # The clone is damaged or incomplete, so only the aliases are known.
             former = []
         owners = _first_of_each(former)

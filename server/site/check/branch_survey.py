@@ -59,7 +59,7 @@ def survey_changes(site: Site, changes: BranchChanges, *, translations: bool = F
     return Survey(
         survey.problems,
         files,
-        survey.fixable,
+        survey.fixable_count,
         fixes=survey.fixes,
         site=site,
         audit=audit,

@@ -138,7 +138,7 @@ FIXABLE_RULES = frozenset({"dangling", "missing-id", REPEATED, "value"})
 class Fix:
     """Replacement of the value `old` with `new`, or removal of a duplicate key.
 
-    `message`, if not empty, replaces the problem's message. `certain` is False for mere suggestions.
+    `message`, if not empty, replaces the problem's message. `is_certain` is False for mere suggestions.
     """
 
     document: Document
@@ -147,7 +147,7 @@ class Fix:
     new: str | None  # the new value, or None for null
     rule: str  # rule of the problem that is fixed
     message: str = ""
-    certain: bool = True
+    is_certain: bool = True
     line: int | None = None
     column: int | None = None
 
@@ -164,7 +164,7 @@ def find_fixes(audit: Audit, problems: Iterable[Problem]) -> list[Fix]:
     """Return all fixes that are certain, including those for the duplicate keys in `problems`."""
     repeated = {problem.path for problem in problems if problem.rule == REPEATED}
     fixes = [*possible_fixes(audit), *_fix_repeated(audit, repeated)]
-    return [fix for fix in fixes if fix.certain]
+    return [fix for fix in fixes if fix.is_certain]
 
 
 def possible_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[Fix]:

@@ -74,7 +74,7 @@ class LinkTargets:
         if fragment and not self._has_anchor(page, found, unquote(fragment)):
             place = "this document" if found == page.path else found
             anchors = self._anchors_of(page, found)[0]
-            near = self._suggestions.of(normalize_anchor(unquote(fragment)), sorted(anchors))
+            near = self._suggestions.suggest(normalize_anchor(unquote(fragment)), sorted(anchors))
             fix = near.replace('"', '"#', 1) or "use the anchor of a heading"
             return f'{what} leads to the heading "#{unquote(fragment)}", which does not exist in {place}', fix
         return None
@@ -169,7 +169,7 @@ class LinkTargets:
         if len(same) == 1 and (key := upload_path(same[0])):
             return f'did you mean "{UPLOADS_URL}{key}"?'
         beside = [basename(p) for p in self._siblings.get(dirname(path), ())]
-        near = self._suggestions.of(basename(path), beside)
+        near = self._suggestions.suggest(basename(path), beside)
         return near or "correct the link, or add the file"
 
     @cached_property

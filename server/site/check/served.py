@@ -46,7 +46,7 @@ class ValueChange:
     after: str | None
 
     @classmethod
-    def of(cls, fix: Fix) -> "ValueChange":
+    def from_fix(cls, fix: Fix) -> "ValueChange":
         return cls(fix.path, ".".join(map(str, fix.key_path)), fix.old or None, fix.new)
 
 
@@ -180,7 +180,7 @@ def check(
 
 def with_document(audit: Audit, problem: Problem, fix: Fix | None) -> DocumentProblem:
     """Return a problem with the document that has it."""
-    change = ValueChange.of(fix) if fix else None
+    change = ValueChange.from_fix(fix) if fix else None
     if is_upload(problem.path):
         return DocumentProblem(problem, UPLOAD, fix=change)
     document = audit.documents.get(problem.path)

@@ -162,8 +162,8 @@ Place = tuple[str, int | None, int | None, str]  # a problem's path, line, colum
 class Survey:
     """Result of a check: the problems, and the number of files checked.
 
-    - `fixable`: number of values that can be fixed automatically
-    - `fixed`: fixes that have been applied
+    - `fixable_count`: number of values that can be fixed automatically
+    - `applied_fixes`: fixes that have been applied
     - `key_fixes`: fixes for site.yaml and schemas
     - `fixes`, `suggestions`: certain and uncertain fixes for documents, by problem
     - `unchecked_relations`: a sentence about relations that could not be checked, or ""
@@ -171,9 +171,9 @@ class Survey:
     """
 
     problems: tuple[Problem, ...]
-    files: int = 0
-    fixable: int = 0
-    fixed: tuple[Fix | KeyFix, ...] = ()
+    file_count: int = 0
+    fixable_count: int = 0
+    applied_fixes: tuple[Fix | KeyFix, ...] = ()
     key_fixes: tuple[KeyFix, ...] = ()
     fixes: Mapping[Problem, Fix] = field(default_factory=dict)
     suggestions: Mapping[Problem, Fix] = field(default_factory=dict)
@@ -216,7 +216,9 @@ def with_key_fixes(root: Path, survey: Survey) -> Survey:
         replace(problem, fix=next((_change_of(f) for f in fixes if f.is_of(problem)), problem.fix))
         for problem in survey.problems
     )
-    return replace(survey, problems=tuple(problems), fixable=survey.fixable + len(fixes), key_fixes=fixes)
+    return replace(
+        survey, problems=tuple(problems), fixable_count=survey.fixable_count + len(fixes), key_fixes=fixes
+    )
 
 
 def _change_of(fix: KeyFix) -> str:
@@ -255,7 +257,7 @@ def report_problems(audit: Audit, problems: Collection[Problem]) -> Survey:
     shown = (problem for problem in levelled if not problem.message.endswith(lost))
     paths = {problem.path for problem in problems if problem.rule in FIXABLE_RULES}
     possible = fixes_by_place(audit, paths)
-    fixable = sum(fix.certain for fix in possible.values())
+    fixable = sum(fix.is_certain for fix in possible.values())
     reported: list[Problem] = []
     fixes: dict[Problem, Fix] = {}
     suggestions: dict[Problem, Fix] = {}
@@ -263,7 +265,7 @@ def report_problems(audit: Audit, problems: Collection[Problem]) -> Survey:
         fix = possible.get(place_of(problem))
         reported.append(_with_fix(problem, fix))
         if fix is not None:
-            (fixes if fix.certain else suggestions)[reported[-1]] = fix
+            (fixes if fix.is_certain else suggestions)[reported[-1]] = fix
     files = len(audit.files)
     return Survey(in_order(reported), files, fixable, fixes=fixes, suggestions=suggestions, audit=audit)
 
@@ -284,7 +286,7 @@ def _with_fix(problem: Problem, fix: Fix | None) -> Problem:
         return replace(problem, fix="--fix removes this occurrence")
     new = "null" if fix.new is None else f'"{fix.new}"'
     does = f"changes it to {new}" if fix.old else f"adds {'.'.join(map(str, fix.key_path))}: {new}"
-    hint = f"--fix {does}" if fix.certain else f"change it to {new} if that is what you mean"
+    hint = f"--fix {does}" if fix.is_certain else f"change it to {new} if that is what you mean"
     return replace(problem, message=fix.message or problem.message, fix=hint)
 
 

@@ -160,7 +160,7 @@ def orphans(audit: Audit) -> Iterator[Problem]:
                 what = f'the document "{document.document_id}" is missing in the default locale ({default})'
                 fix = (
                     _renamed_translation(audit, path, document, defaults)
-                    or suggestions.of(
+                    or suggestions.suggest(
                         document.document_id, sorted(defaults - _ids(audit, type_, document.locale))
                     )
                     or f"add {_sibling(audit, path, default)}"

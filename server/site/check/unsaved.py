@@ -59,7 +59,7 @@ class SavedSite:
     other_problems: tuple[Problem, ...]
 
     @classmethod
-    def of(cls, site: Site) -> "SavedSite":
+    def from_site(cls, site: Site) -> "SavedSite":
         """Return the contents of a loaded site, without reading its files again."""
         state, _, committed, entries = site.basis()
         in_entries = {problem for entry in entries.values() for problem in entry.problems}
@@ -181,8 +181,8 @@ def fixes_in_text(site: UnsavedSite, path: str, problems: Iterable[Problem]) -> 
     audit, problems = site.audit, tuple(problems)
     possible = fixes_by_place(audit, {path} if any(p.rule in FIXABLE_RULES for p in problems) else ())
     found = {p: fix for p in problems if (fix := possible.get(place_of(p)))}
-    fixes = {problem: fix for problem, fix in found.items() if fix.certain}
-    suggestions = {problem: fix for problem, fix in found.items() if not fix.certain}
+    fixes = {problem: fix for problem, fix in found.items() if fix.is_certain}
+    suggestions = {problem: fix for problem, fix in found.items() if not fix.is_certain}
     return Survey(problems, fixes=fixes, suggestions=suggestions)
 
 

@@ -22,7 +22,7 @@ def create_unpublished_commit(
     `documents` are listed at the end of the commit message. If git ignores all of the files, no commit is
     created.
     """
-    person, now = Person.of(site.state.settings.git.committer), int(time.time())
+    person, now = Person.parse(site.state.settings.git.committer), int(time.time())
     author = person.author(authorship.name, authorship.email)
     full_message = with_trailers(message, authorship.actor, documents)
     return site.committer.prepare(NewCommit(files, full_message, author, now, person, now, base))

@@ -29,7 +29,7 @@ def record_of_commit(
         return _rescan(contents)
     files = {path: is_on_disk(contents.root / path, new.files[path]) for path in changed}
     renames = len({staged is None for staged in changed.values()}) == 2
-    git = with_commit(contents.root, before, commit, new.committed, files, may_rename=renames)
+    git = with_commit(contents.root, before, commit, new.commit_time, files, may_rename=renames)
     if has_moved:  # Keep the old index state, so that the next rescan finds the other program's change.
         git = replace(git, index=before.index)
     return rescan_committed(contents, git, files.keys())

@@ -288,7 +288,9 @@ class Committer:
                 return PreparedCommit()
             if by_git:
                 return PreparedCommit(prepare_by_git(repository, new, new.base, changed))
-            return PreparedCommit(prepare_commit(repository, new, new.base, changed), changed, new.committed)
+            return PreparedCommit(
+                prepare_commit(repository, new, new.base, changed), changed, new.commit_time
+            )
 
     def _commit_queue(self, timeout_s: float, last_id: str = "", *, ignore_delay: bool = False) -> None:
         """Commit the queued writes that are due, up to the write with the ID `last_id`, if given.
@@ -388,7 +390,7 @@ class Committer:
         self.queue.sweep()
 
     def _new(self, group: Group) -> NewCommit:
-        committer, last = Person.of(self._replica.state.settings.git.committer), group.last
+        committer, last = Person.parse(self._replica.state.settings.git.committer), group.last
         author = committer.author(last.author, last.email)
         return NewCommit(
             group.files,
@@ -461,11 +463,11 @@ class Committer:
                 raise CommitError("another program has committed in the meantime", overtaken=True)
             with self._locked_without_reverts():
                 record_own_versions(self.queue, repository, group, commit, files)
-                index.move_head(head, commit, new.committer.environment("COMMITTER", new.committed))
+                index.move_head(head, commit, new.committer.environment("COMMITTER", new.commit_time))
         return commit
 
     def _publish(self, index: LockedIndex, new: NewCommit, head: str, commit: str, changed: Tree) -> None:
-        environment = new.committer.environment("COMMITTER", new.committed)
+        environment = new.committer.environment("COMMITTER", new.commit_time)
         move_head = partial(index.move_head, head, commit, environment)
         record = record_of_commit(self._replica.contents, new, commit, changed, move_head)
         if record is not None:

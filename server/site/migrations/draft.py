@@ -82,7 +82,7 @@ class Draft:
     # All files, in order.
     paths: dict[str, None] = field(default_factory=dict)
     # The text of each changed file before, None for a new file.
-    before: dict[str, str | None] = field(default_factory=dict)
+    original_texts: dict[str, str | None] = field(default_factory=dict)
     # paths of the documents that the migration can change; None for all
     allowed_paths: Set[str] | None = None
     # whether the migration is allowed to publish documents that are marked as drafts
@@ -135,12 +135,12 @@ class Draft:
         del self.paths[path]
 
     def _keep(self, path: str) -> None:
-        if path not in self.before:
-            self.before[path] = self.text(path) if self.exists(path) else None
+        if path not in self.original_texts:
+            self.original_texts[path] = self.text(path) if self.exists(path) else None
 
     @property
-    def changed(self) -> list[str]:
-        return sorted(path for path, old in self.before.items() if old != self.text_or_none(path))
+    def changed_paths(self) -> list[str]:
+        return sorted(path for path, old in self.original_texts.items() if old != self.text_or_none(path))
 
     def text_or_none(self, path: str) -> str | None:
         return self.text(path) if self.exists(path) else None
@@ -158,7 +158,7 @@ class Draft:
         for found in findings:
             line, column = found.line, None
             if line is None and found.key_path:
-                text = self.before.get(found.path) or self.text_or_none(found.path) or ""
+                text = self.original_texts.get(found.path) or self.text_or_none(found.path) or ""
                 line, column = line_and_column(nearest(positions_of(found.path, text), found.key_path))
             yield f"{place_of(found.path, line, column)}: {with_fix(found.message, found.fix)}"
 

@@ -55,7 +55,7 @@ def _unmigrated_by(context: Context, migrations: list[Migration]) -> list[Unmigr
             unclear = tuple(draft.describe_findings(draft.refusals))
         except ValidationError as error:  # If its type no longer exists, there is nothing to migrate.
             unclear = () if "unknown type" in error.message else (error.message,)
-        lines = {path: _first_change(draft.before.get(path) or "", draft.text_or_none(path) or "")
+        lines = {path: _first_change(draft.original_texts.get(path) or "", draft.text_or_none(path) or "")
                  for path in sorted(draft.documents)}  # fmt: skip
         found.append(UnmigratedDocuments(migration, lines, unclear))
     return found

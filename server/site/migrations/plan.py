@@ -122,7 +122,7 @@ class ApplyMigrations:
 class Step:
     """One migration, and the paths of the documents and other files that it changes.
 
-    - `losses`: the first values that are lost, one line for each; `lost` is the number of all
+    - `losses`: the first values that are lost, one line for each; `loss_count` is the number of all
     - `warnings`: problems that the site has afterwards
     """
 
@@ -131,7 +131,7 @@ class Step:
     files: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     losses: tuple[str, ...] = ()
-    lost: int = 0
+    loss_count: int = 0
     warnings: tuple[str, ...] = ()
 
 
@@ -169,10 +169,10 @@ def step_of(draft: Draft, migration: Migration) -> Step:
     return Step(
         migration,
         documents=tuple(sorted(draft.documents)),
-        files=tuple(each for each in draft.changed if each not in draft.documents),
+        files=tuple(each for each in draft.changed_paths if each not in draft.documents),
         notes=tuple(draft.notes),
         losses=tuple(draft.describe_findings(draft.losses[:MAX_SHOWN])),
-        lost=len(draft.losses),
+        loss_count=len(draft.losses),
         warnings=tuple(draft.warnings),
     )
 

@@ -75,14 +75,14 @@ def settings_tree(draft: Draft) -> dict[str, Tree]:
     return parse(FILE, draft.text(FILE), None) if draft.exists(FILE) else {}
 
 
-def at(tree: Tree, *keys: str) -> Tree:
+def value_at(tree: Tree, *keys: str) -> Tree:
     for key in keys:
         tree = tree.get(key) if isinstance(tree, dict) else None
     return tree
 
 
 def entries(tree: Tree, *keys: str) -> list[tuple[str, Tree]]:
-    found = at(tree, *keys)
+    found = value_at(tree, *keys)
     return list(found.items()) if isinstance(found, dict) else []
 
 
@@ -126,29 +126,29 @@ def _set_placeholder(edits: Edits, key_path: KeyPath, text: str, new: NewNames) 
             _set(edits, key_path, text, made)
 
 
-def _in_urls(new: NewNames, of: Type, value: Tree) -> Edits:
+def _in_urls(new: NewNames, linked_type: Type, value: Tree) -> Edits:
     edits = Edits()
     patterns = [((key,), text) for key, text in value.items()] if isinstance(value, dict) else [((), value)]
     for at_pattern, text in patterns:
-        if of.uid == new.uid and isinstance(text, str):
+        if linked_type.uid == new.uid and isinstance(text, str):
             _set_placeholder(edits, at_pattern, text, new)
     return edits
 
 
-def _in_preview(names: QueryNames, of: Type, value: Tree, type_: Type) -> Edits:
+def _in_preview(names: QueryNames, previewed_type: Type, value: Tree, type_: Type) -> Edits:
     edits = Edits()
-    url, at_url = (value, ()) if isinstance(value, str) else (at(value, "url"), ("url",))
-    if of is type_ and isinstance(url, str):
+    url, at_url = (value, ()) if isinstance(value, str) else (value_at(value, "url"), ("url",))
+    if previewed_type is type_ and isinstance(url, str):
         _set_placeholder(edits, at_url, url, names.new)
-    unmarked = at(value, "unmarked")
+    unmarked = value_at(value, "unmarked")
     if not is_null(unmarked):
-        edits.add(names.paths(of, unmarked), ("unmarked",))
+        edits.add(names.paths(previewed_type, unmarked), ("unmarked",))
     return edits
 
 
 def _in_feed(names: QueryNames, schema: Schema, feed: Tree) -> Edits:
     """Return the edits to one feed, which must be the same for all its content types."""
-    named = at(feed, "type")
+    named = value_at(feed, "type")
     subjects = [named] if isinstance(named, str) else named if isinstance(named, list) else []
     types = [schema.subjects[str(name)] for name in subjects if str(name) in schema.subjects]
     found = [_in_feed_of(names, type_, feed) for type_ in types]

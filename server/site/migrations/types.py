@@ -17,8 +17,7 @@ from server.site.migrations.attributes import configure_after
 from server.site.migrations.draft import AttributeMapping, Draft
 from server.site.migrations.edits import Edits
 from server.site.migrations.migration import Migration, find_type
-from server.site.migrations.references import at as value_at
-from server.site.migrations.references import entries, settings_tree
+from server.site.migrations.references import entries, settings_tree, value_at
 
 # Sections of site.yaml whose keys are content types.
 _BY_TYPE = (("api", "populate"), ("preview",), ("export", "types"))

@@ -73,7 +73,7 @@ class Stat:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class DownloadedObject:
     """An object that was downloaded: its SHA-256 hash, entity tag and attributes."""
 
     sha256: str
@@ -235,8 +235,8 @@ class Bucket:
                 return None
             return Stat(found["last_modified"], found["e_tag"] or "")
 
-    def read(self, key: str, into: IO[bytes], max_bytes: int) -> Read | None:
-        """Download an object to `into`. Return None if it is missing or has more than `max_bytes` bytes."""
+    def read(self, key: str, target: IO[bytes], max_bytes: int) -> DownloadedObject | None:
+        """Download an object to `target`. Return None if it is missing or has more than `max_bytes` bytes."""
         digest = hashlib.sha256()
         with self._requesting():
             try:
@@ -248,8 +248,8 @@ class Bucket:
             attributes = {str(name): value for name, value in response.attributes.items()}
             for part in response.stream(READ_CHUNK_BYTES):
                 digest.update(part)
-                into.write(part)
-        return Read(digest.hexdigest(), response.meta["e_tag"] or "", attributes)
+                target.write(part)
+        return DownloadedObject(digest.hexdigest(), response.meta["e_tag"] or "", attributes)
 
     def write(self, key: str, file: IO[bytes], attributes: Mapping[str, str]) -> str:
         """Upload a file, or replace the object with this key. Return the object's entity tag."""

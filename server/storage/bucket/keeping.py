@@ -8,7 +8,7 @@ from typing import Protocol
 
 from server.errors import BusyError
 from server.storage.bucket.copies import LocalObjectCache
-from server.storage.bucket.stored import StoredFile, StoredFormat, StoredObject, ending_for
+from server.storage.bucket.stored import StoredFile, StoredFormat, StoredObject, bucket_extension
 from server.storage.images.cache import size_of_image
 from server.storage.images.errors import UnresizableError
 from server.storage.images.kinds import ImageSize
@@ -73,7 +73,7 @@ class MediaUploader:
 
         Raises BucketError, and OSError if the file can't be read.
         """
-        ext = ending_for(extension)
+        ext = bucket_extension(extension)
         with source.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
             content = StoredObject(sha256, ext, file.tell())
@@ -110,7 +110,9 @@ class MediaUploader:
             for name, entry in record.items():
                 path = variant_file(self.formats, key, name, f"x{extension}")
                 data = path.read_bytes()
-                object_ = StoredObject(hashlib.sha256(data).hexdigest(), ending_for(extension), len(data))
+                object_ = StoredObject(
+                    hashlib.sha256(data).hexdigest(), bucket_extension(extension), len(data)
+                )
                 formats[name] = StoredFormat(object_, entry["width"], entry["height"]), path
             return formats
         except (UnresizableError, BusyError, OSError, ValueError):

@@ -77,7 +77,7 @@ class StoredFile:
         return {**object_, "formats": formats} if formats else object_
 
 
-def ending_for(extension: str) -> str:
+def bucket_extension(extension: str) -> str:
     """Return a file name extension as it appears in bucket keys, or "" if it contains invalid characters."""
     return extension.lower() if _EXT.fullmatch(extension) else ""
 

@@ -38,7 +38,7 @@ class Person:
     email: str
 
     @classmethod
-    def of(cls, ident: str) -> "Person":
+    def parse(cls, ident: str) -> "Person":
         name, _, email = ident.rpartition(" <")
         return cls(name, email.rstrip(">"))
 
@@ -51,9 +51,13 @@ class Person:
         name = " ".join(_FORBIDDEN_NAME_CHARS.sub(" ", self.name).split()).strip(".,:;\"'") or "unknown"
         return f"{name} <{_FORBIDDEN_NAME_CHARS.sub('', self.email).strip()}>"
 
-    def environment(self, role: str, at: int) -> dict[str, str]:
+    def environment(self, role: str, unix_time: int) -> dict[str, str]:
         name, _, email = self.ident.rpartition(" <")
-        return {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": email[:-1], f"GIT_{role}_DATE": f"@{at} +0000"}
+        return {
+            f"GIT_{role}_NAME": name,
+            f"GIT_{role}_EMAIL": email[:-1],
+            f"GIT_{role}_DATE": f"@{unix_time} +0000",
+        }
 
 
 def local_author(root: Path) -> Person | None:
@@ -63,7 +67,7 @@ def local_author(root: Path) -> Person | None:
         ident = git_as_owner(root, "var", "GIT_AUTHOR_IDENT", environment=overrides).decode(errors="replace")
     except CommitError:
         return None
-    return Person.of(ident.rpartition(">")[0] + ">")
+    return Person.parse(ident.rpartition(">")[0] + ">")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +77,9 @@ class NewCommit:
     files: Mapping[str, bytes | Path | None]  # new contents: bytes, a file to copy, or None to delete
     message: str
     author: Person
-    authored: int
+    author_time: int
     committer: Person
-    committed: int
+    commit_time: int
     base: str = ""  # the commit that was checked out when the files were written, or "" if unknown
     joins: str = ""  # the second parent of a merge commit
     ready: str = ""  # an existing commit with this content, used if `base` is still checked out
@@ -149,8 +153,8 @@ def prepare_commit(repository: Repository, new: NewCommit, head: str, changed: T
     """Create a commit on top of `head` without moving the branch. Return its id."""
     lines = [
         b"commit refs/bifolio/next\nmark :1",
-        f"author {new.author.ident} {new.authored} +0000".encode(),
-        f"committer {new.committer.ident} {new.committed} +0000".encode(),
+        f"author {new.author.ident} {new.author_time} +0000".encode(),
+        f"committer {new.committer.ident} {new.commit_time} +0000".encode(),
         b"data %d\n%b" % (len(message := new.message.encode()), message),
     ]
     if head:
@@ -230,8 +234,8 @@ def rebase(
 @contextmanager
 def _own_files(repository: Repository, new: NewCommit) -> Iterator[dict[str, str]]:
     index, message = repository.folder / OWN_INDEX, repository.folder / _MESSAGE_FILE
-    author = new.author.environment("AUTHOR", new.authored)
-    committer = new.committer.environment("COMMITTER", new.committed)
+    author = new.author.environment("AUTHOR", new.author_time)
+    committer = new.committer.environment("COMMITTER", new.commit_time)
     try:
         yield {"GIT_INDEX_FILE": str(index), **author, **committer}
     finally:

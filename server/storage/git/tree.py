@@ -120,11 +120,11 @@ def copy_blob(root: Path, id_: str, into: IO[bytes]) -> bool:
         return False
 
 
-def read_named(root: Path, names: Iterable[str], most: int) -> Iterator[bytes | None]:
+def read_named(root: Path, names: Iterable[str], max_bytes: int) -> Iterator[bytes | None]:
     """Yield the content of each file in the order of `names`. Each name is `COMMIT:./PATH`, without a
     newline.
 
-    Yield None for a file that is missing or larger than `most` bytes. Raises GitError.
+    Yield None for a file that is missing or larger than `max_bytes` bytes. Raises GitError.
     """
     requested = list(names)
     if not requested:
@@ -134,7 +134,7 @@ def read_named(root: Path, names: Iterable[str], most: int) -> Iterator[bytes | 
     heads = (line.split() for line in lines[: len(requested)])
     blobs = [Blob(h[0].decode(), int(h[2])) if len(h) == 3 and h[1] == b"blob" else None for h in heads]
     blobs += [None] * (len(requested) - len(blobs))
-    for part in _parts([blob if blob and blob.size <= most else None for blob in blobs]):
+    for part in _parts([blob if blob and blob.size <= max_bytes else None for blob in blobs]):
         read = read_blobs(root, [blob.id for blob in part if blob])
         yield from (next(read) if blob else None for blob in part)
 

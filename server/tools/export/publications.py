@@ -65,7 +65,7 @@ def redirect_files(state: State, redirects: Redirects) -> RedirectFiles:
     format_names = state.settings.export.redirects
     if not format_names:
         return RedirectFiles()
-    found = redirects.of(Caller(state, OWNER))
+    found = redirects.list_redirects(Caller(state, OWNER))
     files, unsupported = [], 0
     for name in format_names:
         if not FORMATS[name].several_hosts and len(found.origins) > 1:

@@ -55,21 +55,21 @@ class ExportOptions:
 class ExportResult:
     """The result of an export.
 
-    - `unscaled`: the number of images that could not be resized.
-    - `failed_images`: the number of custom formats that could not be rendered.
+    - `unscaled_count`: the number of images that could not be resized.
+    - `failed_image_count`: the number of custom formats that could not be rendered.
     - `unreadable_types`: the types that the role is not allowed to read.
-    - `unsupported_redirects`: the number of redirects that a format can't represent.
-    - `alias_problems`: the number of problems with aliases.
+    - `unsupported_redirect_count`: the number of redirects that a format can't represent.
+    - `invalid_alias_count`: the number of problems with aliases.
     """
 
     documents: Mapping[str, int]
-    files: int
-    unscaled: int
-    failed_images: int
+    file_count: int
+    unscaled_count: int
+    failed_image_count: int
     unreadable_types: tuple[str, ...]
     counts: FileCounts
-    unsupported_redirects: int
-    alias_problems: int
+    unsupported_redirect_count: int
+    invalid_alias_count: int
 
 
 def export(site: Site, target: Path, options: ExportOptions, bar: Bar) -> ExportResult:

@@ -72,7 +72,7 @@ class _DocumentMerge:
     new_texts: dict[str, str] = field(default_factory=dict)  # the new texts of files, by path
 
     def document(self, group: list[TargetVersion], existing: Mapping[tuple[str, bool], Document]) -> None:
-        self.merge.of(group[0].type.uid).documents += 1
+        self.merge.outcome_counts(group[0].type.uid).document_count += 1
         base = next(iter(existing.values())).path if existing else None
         merged = set()
         for version in group:

@@ -36,7 +36,7 @@ class ImportResult:
 
     source: Source
     merge: Merge
-    files: int  # number of files written
+    file_count: int  # number of files written
     had_settings: bool = True  # whether site.yaml existed before the import
 
 

@@ -18,7 +18,7 @@ OUTCOMES = ("new", "changed", "same", "kept")
 class OutcomeCounts:
     """The number of documents, and the number of files with each outcome."""
 
-    documents: int = 0
+    document_count: int = 0
     files: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OUTCOMES, 0))
 
 
@@ -43,7 +43,7 @@ class Merge:
         changed_files = (counts.files["new"] + counts.files["changed"] for counts in self.counts.values())
         return sum(changed_files) + len(self.removed)
 
-    def of(self, subject: str) -> OutcomeCounts:
+    def outcome_counts(self, subject: str) -> OutcomeCounts:
         return self.counts.setdefault(subject, OutcomeCounts())
 
     def merge_text(
@@ -163,4 +163,4 @@ class Merge:
         self._count(subject, "kept")
 
     def _count(self, subject: str, outcome: str) -> None:
-        self.of(subject).files[outcome] += 1
+        self.outcome_counts(subject).files[outcome] += 1

@@ -32,7 +32,7 @@ def report(imported: ImportResult, *, dry_run: bool) -> Iterator[str]:
 def _table(imported: ImportResult) -> Iterator[str]:
     rows: list[tuple[str, ...]] = [_HEADINGS]
     for subject, counts in imported.merge.counts.items():
-        documents = str(counts.documents) if counts.documents else ""
+        documents = str(counts.document_count) if counts.document_count else ""
         files = [str(counts.files[outcome] or "") for outcome in OUTCOMES]
         rows.append((_name(subject, imported), documents, str(sum(counts.files.values())), *files))
     widths = [max(len(row[i]) for row in rows) for i in range(len(_HEADINGS))]
@@ -52,9 +52,9 @@ def _name(subject: str, imported: ImportResult) -> str:
 
 
 def _sum(imported: ImportResult, *, dry_run: bool) -> str:
-    if not imported.files:
+    if not imported.file_count:
         return "Nothing to write: all files already match the content of Strapi."
-    files = f"{imported.files} file{'s' * (imported.files != 1)}"
+    files = f"{imported.file_count} file{'s' * (imported.file_count != 1)}"
     return f"{files} would be written." if dry_run else f"{files} written."
 
 

@@ -101,7 +101,7 @@ def merge_uploads(
 
     Files are downloaded to `folder`. If `folder` is None, they are only counted.
     """
-    merge.of(UPLOAD).documents = len(source.uploads)
+    merge.outcome_counts(UPLOAD).document_count = len(source.uploads)
     needed = []
     for upload in source.uploads:
         if not merge.is_current(UPLOAD, site_path(upload), _digest_of(upload), upload.digest):

@@ -77,4 +77,6 @@ def _without_required(attribute: ProposedAttribute, group: PageGroup) -> Propose
     if files == len(group.members):
         return attribute
     schema = {key: value for key, value in attribute.schema.items() if key != "required"}
-    return replace(attribute, schema=schema, files=files, notes=(*attribute.notes, "or from the file name"))
+    return replace(
+        attribute, schema=schema, file_count=files, notes=(*attribute.notes, "or from the file name")
+    )

@@ -186,7 +186,7 @@ class TreeFolders:
             return start + first
         return None
 
-    def of(self, path: str) -> PageFolder:
+    def folder_of(self, path: str) -> PageFolder:
         """Return the page folder that contains the page at a path."""
         base = self.base(path)
         folder, slash, _ = path[len(base) + 1 if base else 0 :].partition("/")
@@ -236,5 +236,5 @@ def is_vitepress(root: Path) -> bool:
 def by_folder(folders: TreeFolders) -> Mapping[PageFolder, list[str]]:
     found: dict[PageFolder, list[str]] = defaultdict(list)
     for path in folders.paths:
-        found[folders.of(path)].append(path)
+        found[folders.folder_of(path)].append(path)
     return found

@@ -26,11 +26,11 @@ MAX_KEYS = 100  # Data files with more keys are treated as maps.
 
 @dataclass(frozen=True)
 class ProposedAttribute:
-    """A proposed attribute. `files` is the number of files with a value for it."""
+    """A proposed attribute. `file_count` is the number of files with a value for it."""
 
     name: str
     schema: Mapping[str, Any]
-    files: int
+    file_count: int
     notes: tuple[str, ...] = ()
 
 
@@ -167,4 +167,6 @@ def _with_locales(group: PageGroup, attribute: ProposedAttribute, keys: Collecti
     if not own or attribute.schema["type"] in ("relation", "uid"):
         return attribute
     i18n = {"pluginOptions": {"i18n": {"localized": own}}}
-    return ProposedAttribute(attribute.name, {**attribute.schema, **i18n}, attribute.files, attribute.notes)
+    return ProposedAttribute(
+        attribute.name, {**attribute.schema, **i18n}, attribute.file_count, attribute.notes
+    )

@@ -100,7 +100,7 @@ class ProposedType:
         return self.group.single or self.file_name is not None or has_uid
 
     @property
-    def toml(self) -> bool:
+    def uses_toml(self) -> bool:
         """Whether most files have TOML front matter."""
         return sum(member.page.toml for member in self.group.members) * 2 > len(self.group.members)
 
@@ -216,7 +216,7 @@ def _schema(proposed_type: ProposedType) -> str:
     if key:
         options["draftWhen"] = {key.name: key.value}
     options["files"] = files[0] if len(files) == 1 else list(files)
-    if proposed_type.toml:
+    if proposed_type.uses_toml:
         options["frontMatter"] = "toml"
     if proposed_type.file_name:
         options["fileName"] = proposed_type.file_name
@@ -332,7 +332,7 @@ def _kind(attribute: ProposedAttribute) -> str:
 
 
 def _count(attribute: ProposedAttribute, files: int) -> str:
-    return f"all {files}" if attribute.files == files else f"{attribute.files} of {files}"
+    return f"all {files}" if attribute.file_count == files else f"{attribute.file_count} of {files}"
 
 
 def _notes(attribute: ProposedAttribute) -> Iterator[str]:

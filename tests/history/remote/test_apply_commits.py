@@ -59,7 +59,12 @@ def test_files_of_any_kind_arrive_as_one_record(places: Places) -> None:
         }
     )
     taken = places.take()
-    assert (taken.commit, taken.how, places.head, places.branch) == (theirs, "fast-forward", theirs, theirs)
+    assert (taken.commit, taken.method, places.head, places.branch) == (
+        theirs,
+        "fast-forward",
+        theirs,
+        theirs,
+    )
     assert places.status == ""
     assert places.note()["summary"] == "Long"
     assert sorted(places.api.get("/api/notes").ids) == ["new", "one"]
@@ -147,11 +152,11 @@ def test_local_commits_are_merged(places: Places) -> None:
     ours = places.commit()
     theirs = places.push({ONE: TEXT.replace("Short", "There"), "README.md": "First\n\nSecond\n\nLast\n"})
     taken = places.take()
-    assert taken.how == "merge"
+    assert taken.method == "merge"
     assert git(places.root, "log", "-1", "--format=%P").split() == [ours, theirs]
     note = places.note()
     assert (note["title"], note["summary"], places.status) == ("Here", "There", "")
-    assert places.take().how == "nothing"
+    assert places.take().method == "nothing"
 
 
 def test_conflicting_commits_change_nothing(places: Places) -> None:
@@ -161,7 +166,7 @@ def test_conflicting_commits_change_nothing(places: Places) -> None:
     error = refused(places)
     assert error.message == "The same values were changed here and on the git remote: note/one/en (summary)"
     places.push({ONE: TEXT.replace("Short", "Here")})
-    assert places.take().how == "merge"
+    assert places.take().method == "merge"
     assert places.note()["summary"] == "Here"
 
 
@@ -285,7 +290,7 @@ def test_another_branch_or_none_is_not_changed(places: Places) -> None:
     with pytest.raises(NotTakenOverError, match="No branch is checked out"):
         take(theirs, "main")
     git(places.root, "checkout", "-q", "main")
-    assert take(theirs, "main").how == "fast-forward"
+    assert take(theirs, "main").method == "fast-forward"
 
 
 @pytest.mark.parametrize("name", ["index.lock", "MERGE_HEAD"])
@@ -320,7 +325,7 @@ def test_a_rewritten_history_is_followed(places: Places) -> None:
     places.edit({"content/notes/two.md": "---\ntitle: Hand\nnumber: 1\n---\nText.\n"})
     theirs = rewrite(places, {"content/tags/sea.yaml": "name: Ocean\n"})
     taken = places.take()
-    assert (taken.how, places.head) == ("reset", theirs)
+    assert (taken.method, places.head) == ("reset", theirs)
     assert places.note()["summary"] == "Short"
     assert places.note("two")["title"] == "Hand"
     assert git(places.root, "rev-parse", taken.backup_ref).strip() == before
@@ -336,7 +341,7 @@ def test_a_history_reset_over_links_and_messages_is_followed(places: Places) -> 
         git(places.other, "reset", "-q", "--hard", first)
         git(places.other, "push", "-q", "--force", "origin", "main")
         taken = places.take()
-        assert (taken.how, places.head, places.branch, places.status) == ("reset", first, first, "")
+        assert (taken.method, places.head, places.branch, places.status) == ("reset", first, first, "")
         assert git(places.root, "rev-parse", taken.backup_ref).strip() == second
         assert not os.path.lexists(places.root / "link")
 
@@ -357,7 +362,7 @@ def test_local_commits_are_reapplied_on_a_rewritten_history(places: Places) -> N
     ours = places.commit("mine")
     theirs = rewrite(places, {ONE: TEXT.replace("Short", "Rewritten")})
     taken = places.take()
-    assert taken.how == "re-apply"
+    assert taken.method == "re-apply"
     assert git(places.root, "log", "-1", "--format=%P %s").split() == [theirs, "mine"]
     note = places.note()
     assert (note["title"], note["summary"], places.status) == ("Here", "Rewritten", "")
@@ -371,7 +376,7 @@ def test_a_reset_remote_is_followed(places: Places) -> None:
     places.take()
     git(places.other, "reset", "-q", "--hard", first)
     git(places.other, "push", "-qf", "origin", "main")
-    assert places.take().how == "reset"
+    assert places.take().method == "reset"
     assert (places.head, places.note()["summary"]) == (first, "Short")
 
 
@@ -384,7 +389,7 @@ def test_a_shallow_clone(tmp_path: Path) -> None:
     git(tmp_path, "clone", "-q", "--depth=1", f"file://{places.remote}", str(places.root))
     again = Places(make(places.root, {}), places.remote, places.other)
     theirs = again.push({ONE: TEXT.replace("Short", "There")})
-    assert again.take().how == "fast-forward"
+    assert again.take().method == "fast-forward"
     assert (again.head, again.status) == (theirs, "")
 
 

@@ -133,7 +133,7 @@ def test_problems_that_were_there_before_are_left_out(tmp_path: Path) -> None:
     site = opened(tmp_path)
     found = survey_changes(site, changes_since(site.root, "main"))
     assert [(p.path, p.rule) for p in found.problems] == [("content/pages/new.md", "broken-link")]
-    assert found.files == 1
+    assert found.file_count == 1
     (tmp_path / "content/pages/b.md").unlink()
     site = opened(tmp_path)
     messages = [str(p) for p in survey_changes(site, changes_since(site.root, "main")).problems]

@@ -327,7 +327,7 @@ def test_links_with_addresses_are_found_in_an_unsaved_text(tmp_path: Path) -> No
     path, text = "content/notes/n.yaml", "text: '[x](/blog/new) [y](/blog/newer)'\n"
     new = {"content/posts/n.md": "---\nslug: new\n---\n", path: text}
     write(tmp_path, {**SITE_WITH_PAGES, path: "text: x\n"})
-    found = survey_unsaved(SavedSite.of(opened(tmp_path)).with_texts(new)).problems
+    found = survey_unsaved(SavedSite.from_site(opened(tmp_path)).with_texts(new)).problems
     assert [(problem.path, problem.column) for problem in found] == [(path, 27)]
 
 

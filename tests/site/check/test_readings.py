@@ -23,7 +23,7 @@ FILES = {
 @pytest.fixture
 def basis(tmp_path: Path) -> SavedSite:
     write(tmp_path, FILES)
-    return SavedSite.of(open_site(tmp_path, Mode.READ).site)
+    return SavedSite.from_site(open_site(tmp_path, Mode.READ).site)
 
 
 def test_a_check_reads_only_the_prose_that_has_changed(

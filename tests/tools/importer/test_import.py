@@ -88,7 +88,7 @@ def test_twice_changes_nothing(root: Path) -> None:
     time.sleep(0.01)
     result = imported(root)
     assert files(root) == before
-    assert result.files == 0
+    assert result.file_count == 0
     assert result.merge.kept == []
     assert "Nothing to write" in "\n".join(report(result, dry_run=False))
 
@@ -96,7 +96,7 @@ def test_twice_changes_nothing(root: Path) -> None:
 def test_twice_changes_nothing_in_a_fresh_clone(root: Path) -> None:
     shutil.rmtree(root / ".bifolio")
     before = texts(root)
-    assert imported(root).files == 0
+    assert imported(root).file_count == 0
     assert texts(root) == before
     assert imported(root, changed(root.parent / "new.tar.gz", renamed)).merge.kept == []
 
@@ -145,7 +145,7 @@ def test_what_markdown_cannot_say_is_json(tmp_path: Path) -> None:
     site.load()
     (found,) = site.state.snapshot.tables["api::tag.tag"].versions.values()
     assert found.get("title") == odd
-    assert imported(tmp_path / "site", path).files == 0
+    assert imported(tmp_path / "site", path).file_count == 0
 
 
 # --- changed in Strapi -----------------------------------------------------------------------------
@@ -161,7 +161,7 @@ def test_what_changed_there_comes(root: Path) -> None:
     }
     assert after[SALT] == before[SALT].replace(b"summary: 'A: b # c'", b"summary: 'Changed there'")
     assert result.merge.kept == []
-    assert imported(root, root.parent / "new.tar.gz").files == 0
+    assert imported(root, root.parent / "new.tar.gz").file_count == 0
 
 
 def test_a_draft_that_was_published_there_is_no_file_any_more(root: Path) -> None:
@@ -199,7 +199,7 @@ def edit(path: Path, old: str = "title: The Salt Road", new: str = "title: Mine 
 def test_a_change_here_is_no_conflict_as_long_as_nothing_changed_there(root: Path) -> None:
     mine = edit(root / SALT)
     result = imported(root)
-    assert (result.files, result.merge.kept) == (0, [])
+    assert (result.file_count, result.merge.kept) == (0, [])
     assert (root / SALT).read_bytes() == mine
 
 
@@ -237,7 +237,7 @@ def test_what_was_removed_here_stays_removed(root: Path) -> None:
     (root / SALT).unlink()
     (root / "content/uploads").rename(root / "elsewhere")
     result = imported(root)
-    assert (result.files, result.merge.kept) == (0, [])
+    assert (result.file_count, result.merge.kept) == (0, [])
     assert not (root / SALT).exists()
     assert kept(imported(root, changed(root.parent / "new.tar.gz", renamed))) == [SALT]
     imported(root, overwrite=True)
@@ -249,7 +249,7 @@ def test_what_was_moved_here_is_found_again(root: Path) -> None:
     moved = root / "content/books/2024/salt.md"
     (root / SALT).rename(moved)
     before = texts(root)
-    assert imported(root).files == 0
+    assert imported(root).file_count == 0
     assert texts(root) == before
 
 
@@ -266,7 +266,7 @@ def test_a_changed_schema_stays(root: Path) -> None:
     path = root / "content-types/genre.json"
     path.write_text(path.read_text().replace('"Genre"', '"Kind"'))
     mine = path.read_bytes()
-    assert imported(root).files == 0
+    assert imported(root).file_count == 0
     assert path.read_bytes() == mine
 
 
@@ -354,7 +354,7 @@ def test_a_type_that_cannot_be_is_left_out_with_what_needs_it(tmp_path: Path) ->
     assert 'api::tag.tag: "hue" has the type plugin::paint.hue' in notes
     assert "the import leaves out this type" in notes
     assert len(list((tmp_path / "site/content/tags").iterdir())) == 1
-    assert imported(tmp_path / "site", path).files == 0
+    assert imported(tmp_path / "site", path).file_count == 0
 
 
 def test_values_that_are_none_are_noted_and_the_rest_comes(tmp_path: Path) -> None:
@@ -470,7 +470,7 @@ def test_a_full_disk_leaves_the_site_as_it_was(tmp_path: Path, monkeypatch: pyte
         imported(root)
     assert texts(root) == {}
     monkeypatch.undo()
-    assert imported(root).files == 67
+    assert imported(root).file_count == 67
 
 
 def test_a_disk_that_is_full_of_media(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_twice_changes_nothing_and_fetches_no_file_again(tmp_path: Path, there: 
     before = texts(tmp_path / "site")
     with serving(recorded(ANSWERS, {}, TOKEN)) as without_files:
         # The server now has another port, so another URL. The recorded state must not depend on the URL.
-        assert fetched(tmp_path / "site", without_files).files == 0
+        assert fetched(tmp_path / "site", without_files).file_count == 0
     assert texts(tmp_path / "site") == before
 
 
@@ -85,7 +85,7 @@ def test_what_the_api_does_not_tell_stays(tmp_path: Path, there: str) -> None:
 
 @pytest.mark.parametrize("ending", ["", "/", "/api", "/api/"])
 def test_an_address_may_be_written_in_any_way(tmp_path: Path, there: str, ending: str) -> None:
-    assert fetched(tmp_path / "site", there + ending, dry_run=True).files > 60
+    assert fetched(tmp_path / "site", there + ending, dry_run=True).file_count > 60
     assert list((tmp_path / "site").iterdir()) == []
 
 
@@ -137,7 +137,7 @@ def test_one_bad_moment_is_waited_out(tmp_path: Path) -> None:
         return 503, JSON, b"{}"
 
     with serving(ask) as address:
-        assert fetched(tmp_path / "site", address).files == 67
+        assert fetched(tmp_path / "site", address).file_count == 67
 
 
 def test_nobody_there(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def test_what_is_said_there_is_said_here(rows: list[dict[str, Any]]) -> None:
             assert _parts(found[f"n{i}"].get("many")) == [[p["label"], p["long"]] for p in data["many"]]
             assert _parts(found[f"n{i}"].get("zone")) == [[p["label"], p["long"]] for p in data["zone"]]
             assert found[f"n{i}"].get("createdAt") == TIMESTAMPS["createdAt"]
-        assert run(root, Archive(path), ImportOptions(), lambda *_: None).files == 0
+        assert run(root, Archive(path), ImportOptions(), lambda *_: None).file_count == 0
 
 
 def _parts(components: Any) -> list[Any]:

@@ -11,7 +11,7 @@ from server.api.response import PRIVATE_REVALIDATE
 from server.api.routes.handlers import Handlers
 from server.api.routes.history import uncommitted
 from server.api.routes.history.document import READS, entry
-from server.api.routes.history.lists import asks_deleted, of_site, selected_by, shown_deleted
+from server.api.routes.history.lists import asks_deleted, commit_json, selected_by, shown_deleted
 from server.api.routes.write_requests import answer_write, is_dry_run, message_of
 from server.documents.document import DRAFT, PUBLISHED
 from server.errors import NotFoundError, ValidationError
@@ -39,7 +39,7 @@ def bind(handles: Handlers, site: Site, past: PastStates, writes: Writes) -> Non
         return caller
 
     def history(api_id: str, document_id: str, action: str = "read") -> DocumentHistory:
-        return histories.of(permitted(), api_id, document_id, parameters(request), action)
+        return histories.document_history(permitted(), api_id, document_id, parameters(request), action)
 
     @handles("findHistory")
     def whole() -> Response:
@@ -50,7 +50,9 @@ def bind(handles: Handlers, site: Site, past: PastStates, writes: Writes) -> Non
             hidden = histories.hidden_updates(caller, (commit for commit, _ in part))
             message = partial(histories.message, caller, hidden)
             return [
-                of_site(commit, [d for d in documents if d.path not in hidden.get(commit.id, ())], message)
+                commit_json(
+                    commit, [d for d in documents if d.path not in hidden.get(commit.id, ())], message
+                )
                 for commit, documents in part
             ]
 

@@ -29,7 +29,7 @@ def selected_by(params: Mapping[str, Any]) -> dict[str, str]:
     return {"since": since or "", "author": author or "", "type_": params.get("type") or ""}
 
 
-def of_site(commit: Commit, documents: Sequence[CommittedDocument], message: MessageOf) -> dict[str, Any]:
+def commit_json(commit: Commit, documents: Sequence[CommittedDocument], message: MessageOf) -> dict[str, Any]:
     """Return the JSON for a commit and up to MAX_DOCUMENTS of its changed documents."""
     return {
         **commit_of(commit, from_seconds(commit.authored)),

@@ -47,7 +47,7 @@ class LinkTable:
     def _uid(self, end: Mapping[str, Any]) -> str:
         return self.uids.get(end["type"], end["type"])
 
-    def of(self, uid: str, row: int, name: str, attribute: SchemaJson) -> Any:
+    def targets_of(self, uid: str, row: int, name: str, attribute: SchemaJson) -> Any:
         """Return an attribute's targets in the form stored in files, and note missing targets."""
         found = [t for _, t in sorted(self.targets.get((uid, row, name), ()), key=lambda pair: pair[0])]
         if attribute["type"] == "media":

@@ -84,7 +84,7 @@ def _version(
     schemas: Mapping[str, SchemaJson], uid: str, row: int, data: dict[str, Any], links: LinkTable
 ) -> SourceVersion | None:
     def resolve(owner: str, name: str, attribute: SchemaJson, inner: Mapping[str, Any]) -> Any:
-        return links.of(owner, row if inner is data else inner["id"], name, attribute)
+        return links.targets_of(owner, row if inner is data else inner["id"], name, attribute)
 
     draft = is_draft_publish(schemas[uid]) and data.get("publishedAt") is None
     return read_version(schemas, uid, data, draft, resolve, links.notes)
