@@ -132,10 +132,8 @@ def _report(site: Site, options: ExportOptions, target: Path, result: ExportResu
             f"no redirects could be generated from {aliases}",
             "run `bifolio redirects` to see the reasons",
         )
-    if result.unsupported_redirect_count:
-        redirects = (
-            f"{result.unsupported_redirect_count} redirect{'s' * (result.unsupported_redirect_count != 1)}"
-        )
+    if unsupported := result.unsupported_redirect_count:
+        redirects = f"{unsupported} redirect{'s' * (unsupported != 1)}"
         _warn(
             f"{redirects} can't be written in a format that export.redirects sets",
             "to see which ones, run `bifolio redirects --format FORMAT` for each of these formats",

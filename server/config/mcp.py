@@ -64,30 +64,35 @@ class McpSettings:
     )
 
 
-def read_write_mode(file: ConfigFile, default: WriteMode, *at: str) -> WriteMode:
-    word = values.text(file, default, *at)
+def read_write_mode(file: ConfigFile, default: WriteMode, *key_path: str) -> WriteMode:
+    word = values.text(file, default, *key_path)
     if word not in list(WriteMode):
-        raise file.refuse_value('be "branch", "direct" or "none"', suggestion(word, list(WriteMode)), *at)
+        raise file.refuse_value(
+            'be "branch", "direct" or "none"', suggestion(word, list(WriteMode)), *key_path
+        )
     return WriteMode(word)
 
 
-def read_result_text(file: ConfigFile, default: ResultText, *at: str) -> ResultText:
-    word = values.text(file, default, *at)
+def read_result_text(file: ConfigFile, default: ResultText, *key_path: str) -> ResultText:
+    word = values.text(file, default, *key_path)
     if word not in list(ResultText):
-        raise file.refuse_value('be "json" or "summary"', suggestion(word, list(ResultText)), *at)
+        raise file.refuse_value('be "json" or "summary"', suggestion(word, list(ResultText)), *key_path)
     return ResultText(word)
 
 
-def read_branch(file: ConfigFile, default: str, *at: str) -> str:
-    name = values.text(file, default, *at)
+def read_branch(file: ConfigFile, default: str, *key_path: str) -> str:
+    """Read the pattern for the names of agents' branches, which must contain `{caller}`."""
+    name = values.text(file, default, *key_path)
     if CALLER_PLACEHOLDER not in name:
-        raise file.refuse_value(f"contain {CALLER_PLACEHOLDER}", "write a name such as agent/{caller}", *at)
-    values.require_branch_name(file, name.replace(CALLER_PLACEHOLDER, "a"), *at)
+        raise file.refuse_value(
+            f"contain {CALLER_PLACEHOLDER}", "write a name such as agent/{caller}", *key_path
+        )
+    values.require_branch_name(file, name.replace(CALLER_PLACEHOLDER, "a"), *key_path)
     return name
 
 
-def read_result_size(file: ConfigFile, default: int, *at: str) -> int:
-    size = values.size(file, default, *at)
+def read_result_size(file: ConfigFile, default: int, *key_path: str) -> int:
+    size = values.size(file, default, *key_path)
     if size < MIN_BYTES:
-        raise file.refuse_value(f"be at least {MIN_BYTES // 1000} kB", "use a size such as 64 kB", *at)
+        raise file.refuse_value(f"be at least {MIN_BYTES // 1000} kB", "use a size such as 64 kB", *key_path)
     return size

@@ -108,37 +108,39 @@ URL_HINT = "write a URL such as https://example.org/path"
 _SECRET = re.compile(r"access|secret|token|key|password|credential", re.IGNORECASE)
 
 
-def store(file: ConfigFile, default: str, *at: str) -> str:
-    written = values.text(file, default, *at)
+def store(file: ConfigFile, default: str, *key_path: str) -> str:
+    written = values.text(file, default, *key_path)
     if written and not _STORE.fullmatch(written):
         fix = CREDENTIALS_HINT if "@" in written else "write s3://BUCKET or s3://BUCKET/PREFIX"
-        raise file.refuse(f"{'.'.join(at)} must be the URL of a bucket", fix, *at)
+        raise file.refuse(f"{'.'.join(key_path)} must be the URL of a bucket", fix, *key_path)
     return written.rstrip("/")
 
 
-def web_url(file: ConfigFile, default: str, *at: str) -> str:
+def web_url(file: ConfigFile, default: str, *key_path: str) -> str:
     """Read an HTTP or HTTPS URL, and remove its trailing slash.
 
     Raises SetupError if the URL is invalid, or contains credentials or a query.
     """
-    written = values.text(file, default, *at)
+    written = values.text(file, default, *key_path)
     if not written:
         return written
     try:
         parts = urlsplit(written)
     except ValueError as error:
-        raise file.refuse(f"{'.'.join(at)} must be a URL", URL_HINT, *at) from error
+        raise file.refuse(f"{'.'.join(key_path)} must be a URL", URL_HINT, *key_path) from error
     if "@" in parts.netloc:
-        raise file.refuse(f"{'.'.join(at)} must not contain credentials", CREDENTIALS_HINT, *at)
+        raise file.refuse(f"{'.'.join(key_path)} must not contain credentials", CREDENTIALS_HINT, *key_path)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise file.refuse_value("be a URL without a query string", URL_HINT, *at)
+        raise file.refuse_value("be a URL without a query string", URL_HINT, *key_path)
     return written.rstrip("/")
 
 
-def serve(file: ConfigFile, default: str, *at: str) -> str:
-    written = values.text(file, default, *at)
+def serve(file: ConfigFile, default: str, *key_path: str) -> str:
+    written = values.text(file, default, *key_path)
     if written and written not in SERVE_MODES:
-        raise file.refuse_value("be one of " + ", ".join(SERVE_MODES), suggestion(written, SERVE_MODES), *at)
+        raise file.refuse_value(
+            "be one of " + ", ".join(SERVE_MODES), suggestion(written, SERVE_MODES), *key_path
+        )
     return written
 
 
@@ -203,66 +205,66 @@ ANY = "any"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")  # needs no escaping in URLs
 
 
-def read_numbers(file: ConfigFile, default: tuple[int, ...], *at: str) -> tuple[int, ...]:
+def read_numbers(file: ConfigFile, default: tuple[int, ...], *key_path: str) -> tuple[int, ...]:
     """Read a list of positive whole numbers, in ascending order. Return an empty tuple for `any`."""
-    written = file.get(*at)
+    written = file.get(*key_path)
     if is_null(written) or (isinstance(written, str) and written == ANY):
         return default
     must, fix = 'be "any" or a list of whole numbers above 0', "write a list such as [320, 640]"
     if not isinstance(written, list) or not written:
-        raise file.refuse_value(must, fix, *at)
+        raise file.refuse_value(must, fix, *key_path)
     for i in range(len(written)):
-        number = scalar(file, *at, i)
+        number = scalar(file, *key_path, i)
         if type(number) is not int or number < 1:
-            raise file.refuse_value(must, fix, *at, i)
+            raise file.refuse_value(must, fix, *key_path, i)
     return tuple(sorted({typed(item) for item in written}))
 
 
-def read_formats(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
+def read_formats(file: ConfigFile, default: tuple[str, ...], *key_path: str) -> tuple[str, ...]:
     """Read a list of image formats."""
-    names = text_or_texts(file, default, *at)
+    names = text_or_texts(file, default, *key_path)
     if not names:
-        raise file.refuse_value("contain at least one format", "write a list such as [webp, jpg]", *at)
+        raise file.refuse_value("contain at least one format", "write a list such as [webp, jpg]", *key_path)
     for i, name in enumerate(names):
         if name not in MEDIA_TYPES:
             fix = suggestion(name, MEDIA_TYPES) or "use one or more of " + ", ".join(MEDIA_TYPES)
-            raise file.refuse(f'unknown image format "{name}" in {".".join(at)}', fix, *at, i)
+            raise file.refuse(f'unknown image format "{name}" in {".".join(key_path)}', fix, *key_path, i)
     return names
 
 
-def read_preset(file: ConfigFile, *at: str) -> Transformation:
+def read_preset(file: ConfigFile, *key_path: str) -> Transformation:
     """Read a named transformation. Raises SetupError if it is invalid."""
     known = [name for name in PARAMETERS if name != PRESET]
     parameters: dict[str, str] = {}
-    for name in section(file, *at):
+    for name in section(file, *key_path):
         if name not in known:
             fix = suggestion(name, known) or "use one of " + ", ".join(known)
-            raise file.refuse_key(f'unknown key "{".".join((*at, name))}"', fix, *at, name)
-        value = scalar(file, *at, name)
+            raise file.refuse_key(f'unknown key "{".".join((*key_path, name))}"', fix, *key_path, name)
+        value = scalar(file, *key_path, name)
         if value is not None:
             parameters[name] = str(value).lower() if isinstance(value, bool) else str(value)
     try:
         wanted = read_transformation(parameters, {})
     except TransformationError as error:
-        raise _refusal(file, error, *at) from error
+        raise _refusal(file, error, *key_path) from error
     if wanted is None:
         raise file.refuse_value(
-            "contain at least one parameter", "write parameters such as {width: 1600}", *at
+            "contain at least one parameter", "write parameters such as {width: 1600}", *key_path
         )
     return wanted
 
 
-def read_named_format(file: ConfigFile, *at: str) -> Transformation:
+def read_named_format(file: ConfigFile, *key_path: str) -> Transformation:
     """Read a transformation that appears in `formats` of images. Raises SetupError if it is invalid."""
-    name = str(at[-1])
+    name = str(key_path[-1])
     if name in UPLOAD_FORMATS:
         what = f'media.formats can\'t contain "{name}", which is the name of a variant from the upload'
-        raise file.refuse_key(what, "choose another name", *at)
+        raise file.refuse_key(what, "choose another name", *key_path)
     if not _NAME.fullmatch(name):
         what = f'"{name}" is not a valid name in media.formats'
-        raise file.refuse_key(what, 'use only letters, digits, "-" and "_"', *at)
-    return read_preset(file, *at)
+        raise file.refuse_key(what, 'use only letters, digits, "-" and "_"', *key_path)
+    return read_preset(file, *key_path)
 
 
-def _refusal(file: ConfigFile, error: TransformationError, *at: str) -> SetupError:
-    return file.refuse_value(f"be {error.expected}", "", *at, error.name)
+def _refusal(file: ConfigFile, error: TransformationError, *key_path: str) -> SetupError:
+    return file.refuse_value(f"be {error.expected}", "", *key_path, error.name)

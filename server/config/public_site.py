@@ -54,22 +54,26 @@ class PublicUrl:
         return tuple(dict.fromkeys(found))
 
 
-def read_public_url(file: ConfigFile, *at: str) -> PublicUrl:
+def read_public_url(file: ConfigFile, *key_path: str) -> PublicUrl:
     """Read the public URL of one content type. Raises SetupError if the URL is invalid."""
-    if not isinstance(file.get(*at), dict):
-        return PublicUrl({EVERY_LOCALE: _url(file, *at)})
-    if at[-1] == MEDIA_URL:
-        raise file.refuse_value("be a URL", "write a URL such as https://cms.example.org", *at)
-    return PublicUrl({str(locale): _url(file, *at, locale) for locale in values.section(file, *at)})
+    if not isinstance(file.get(*key_path), dict):
+        return PublicUrl({EVERY_LOCALE: _url(file, *key_path)})
+    if key_path[-1] == MEDIA_URL:
+        raise file.refuse_value("be a URL", "write a URL such as https://cms.example.org", *key_path)
+    return PublicUrl(
+        {str(locale): _url(file, *key_path, locale) for locale in values.section(file, *key_path)}
+    )
 
 
-def _url(file: ConfigFile, *at: str) -> str:
-    url = values.text(file, "", *at)
+def _url(file: ConfigFile, *key_path: str) -> str:
+    url = values.text(file, "", *key_path)
     if not _URL.fullmatch(url):
-        raise file.refuse(f"{'.'.join(at)} must be a URL, and its host can't be a placeholder", _URL_FIX, *at)
-    if MEDIA_URL in at[1:2] and _PLACEHOLDER.search(url):
+        raise file.refuse(
+            f"{'.'.join(key_path)} must be a URL, and its host can't be a placeholder", _URL_FIX, *key_path
+        )
+    if MEDIA_URL in key_path[1:2] and _PLACEHOLDER.search(url):
         fix = "write the URL of the server that serves /uploads/, such as https://cms.example.org"
-        raise file.refuse(f"{'.'.join(at)} can't contain placeholders", fix, *at)
+        raise file.refuse(f"{'.'.join(key_path)} can't contain placeholders", fix, *key_path)
     return url
 
 
@@ -144,64 +148,66 @@ class Feed:
     line: int | None = None
 
 
-def read_feed(file: ConfigFile, *at: str) -> Feed:
+def read_feed(file: ConfigFile, *key_path: str) -> Feed:
     """Read the settings for one feed. Raises SetupError if they are invalid."""
-    if not _NAME.fullmatch(at[-1]):
-        what = f'"{at[-1]}" is not a valid name for a feed'
-        raise file.refuse_key(what, 'use only letters, digits, "-" and "_"', *at)
-    _refuse_unknown(file, FEED_KEYS, *at)
-    types = values.text_or_texts(file, (), *at, "type")
+    if not _NAME.fullmatch(key_path[-1]):
+        what = f'"{key_path[-1]}" is not a valid name for a feed'
+        raise file.refuse_key(what, 'use only letters, digits, "-" and "_"', *key_path)
+    _refuse_unknown(file, FEED_KEYS, *key_path)
+    types = values.text_or_texts(file, (), *key_path, "type")
     if not types:
-        raise file.refuse(f"{'.'.join(at)}.type is missing", "add a line such as type: article", *at)
-    link, url = (_link(file, *at, key) for key in ("link", "url"))
+        raise file.refuse(
+            f"{'.'.join(key_path)}.type is missing", "add a line such as type: article", *key_path
+        )
+    link, url = (_link(file, *key_path, key) for key in ("link", "url"))
     parameters = {
-        key: values.as_parameter(file.get(*at, key))
+        key: values.as_parameter(file.get(*key_path, key))
         for key in ("filters", "sort")
-        if not is_null(file.get(*at, key))
+        if not is_null(file.get(*key_path, key))
     }
     if "sort" in parameters and len(types) > 1:
-        what = f"{'.'.join(at)}.sort can't be used with more than one type"
-        raise file.refuse(what, "remove sort: by default, the newest documents come first", *at, "sort")
-    limit = values.count(file, DEFAULT_LIMIT, *at, "limit")
+        what = f"{'.'.join(key_path)}.sort can't be used with more than one type"
+        raise file.refuse(what, "remove sort: by default, the newest documents come first", *key_path, "sort")
+    limit = values.count(file, DEFAULT_LIMIT, *key_path, "limit")
     if limit > MAX_LIMIT:
-        raise file.refuse_value(f"not be greater than {MAX_LIMIT}", "", *at, "limit")
-    position = file.position(*at)
+        raise file.refuse_value(f"not be greater than {MAX_LIMIT}", "", *key_path, "limit")
+    position = file.position(*key_path)
     return Feed(
         types,
-        values.text(file, "", *at, "title"),
-        values.text(file, "", *at, "description"),
+        values.text(file, "", *key_path, "title"),
+        values.text(file, "", *key_path, "description"),
         link,
         url,
-        values.text_or_texts(file, (), *at, "locale"),
+        values.text_or_texts(file, (), *key_path, "locale"),
         parameters,
         limit,
-        _item(file, *at, "item"),
+        _item(file, *key_path, "item"),
         position.line if position else None,
     )
 
 
-def _refuse_unknown(file: ConfigFile, known: Mapping[str, str], *at: str) -> None:
-    for key in values.section(file, *at):
+def _refuse_unknown(file: ConfigFile, known: Mapping[str, str], *key_path: str) -> None:
+    for key in values.section(file, *key_path):
         if key not in known:
             fix = suggestion(str(key), known) or "use one of " + ", ".join(known)
-            raise file.refuse_key(f'unknown key "{".".join((*at, str(key)))}"', fix, *at, key)
+            raise file.refuse_key(f'unknown key "{".".join((*key_path, str(key)))}"', fix, *key_path, key)
 
 
-def _link(file: ConfigFile, *at: str) -> str:
-    link = values.text(file, "", *at)
+def _link(file: ConfigFile, *key_path: str) -> str:
+    link = values.text(file, "", *key_path)
     if link and (not _URL.fullmatch(link) or _PLACEHOLDER.search(link)):
-        raise file.refuse_value("be a URL", "write a URL such as https://example.org", *at)
+        raise file.refuse_value("be a URL", "write a URL such as https://example.org", *key_path)
     return link
 
 
-def _item(file: ConfigFile, *at: str) -> Mapping[str, str]:
-    _refuse_unknown(file, ITEM_KEYS, *at)
+def _item(file: ConfigFile, *key_path: str) -> Mapping[str, str]:
+    _refuse_unknown(file, ITEM_KEYS, *key_path)
     item = {}
-    for key in values.section(file, *at):
-        name = values.text(file, "", *at, key)
+    for key in values.section(file, *key_path):
+        name = values.text(file, "", *key_path, key)
         if not _FIELD.fullmatch(name):
             fix = "write a name such as summary or author.name, or none to leave it out"
-            raise file.refuse_value("be the name of an attribute", fix, *at, key)
+            raise file.refuse_value("be the name of an attribute", fix, *key_path, key)
         item[key] = name
     return item
 
@@ -219,18 +225,19 @@ REDIRECT_FILES: Mapping[str, str] = {
 }
 
 
-def read_redirect_formats(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
+def read_redirect_formats(file: ConfigFile, default: tuple[str, ...], *key_path: str) -> tuple[str, ...]:
     """Read the list of export formats for redirects. Raises SetupError if it is invalid."""
-    formats = values.text_or_texts(file, default, *at)
+    formats = values.text_or_texts(file, default, *key_path)
     written: dict[str, str] = {}
     for i, format_ in enumerate(formats):
         if format_ not in REDIRECT_FILES:
             fix = suggestion(format_, REDIRECT_FILES) or "use one of " + ", ".join(REDIRECT_FILES)
-            raise file.refuse(f'unknown format "{format_}" in {".".join(at)}', fix, *at, i)
+            raise file.refuse(f'unknown format "{format_}" in {".".join(key_path)}', fix, *key_path, i)
         name = REDIRECT_FILES[format_]
         if name in written:
-            what = f"{'.'.join(at)} contains {written[name]} and {format_}, which both write the file {name}"
-            raise file.refuse(what, "keep one of them", *at, i)
+            dotted, other = ".".join(key_path), written[name]
+            what = f"{dotted} contains {other} and {format_}, which both write the file {name}"
+            raise file.refuse(what, "keep one of them", *key_path, i)
         written[name] = format_
     return formats
 

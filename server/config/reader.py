@@ -135,51 +135,53 @@ def _read(file: ConfigFile, key: SettingKey, default: Any, wrong: list[SetupErro
 def _one_of(first: str, second: str) -> Callable[..., bool]:
     """Return a reader for a value that must be one of two words. The reader returns True for `second`."""
 
-    def read(file: ConfigFile, default: bool, *at: str) -> bool:
-        word = values.text(file, "", *at)
+    def read(file: ConfigFile, default: bool, *key_path: str) -> bool:
+        word = values.text(file, "", *key_path)
         if word not in (first, second):
-            raise file.refuse_value(f'be "{first}" or "{second}"', suggestion(word, (first, second)), *at)
+            raise file.refuse_value(
+                f'be "{first}" or "{second}"', suggestion(word, (first, second)), *key_path
+            )
         return word == second
 
     return read
 
 
-def _timestamps(file: ConfigFile, default: TimestampSource, *at: str) -> TimestampSource:
-    return TimestampSource.GIT if _one_of("file", "git")(file, False, *at) else TimestampSource.FILE
+def _timestamps(file: ConfigFile, default: TimestampSource, *key_path: str) -> TimestampSource:
+    return TimestampSource.GIT if _one_of("file", "git")(file, False, *key_path) else TimestampSource.FILE
 
 
-def _response_format(file: ConfigFile, default: ResponseFormat, *at: str) -> ResponseFormat:
-    return ResponseFormat.V4 if _one_of("v5", "v4")(file, False, *at) else ResponseFormat.V5
+def _response_format(file: ConfigFile, default: ResponseFormat, *key_path: str) -> ResponseFormat:
+    return ResponseFormat.V4 if _one_of("v5", "v4")(file, False, *key_path) else ResponseFormat.V5
 
 
-def _weight(file: ConfigFile, *at: str) -> float:
-    weight = values.scalar(file, *at)
+def _weight(file: ConfigFile, *key_path: str) -> float:
+    weight = values.scalar(file, *key_path)
     if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0 <= weight <= MAX_WEIGHT:
-        raise file.refuse_value(f"be a number from 0 to {MAX_WEIGHT}", "", *at)
+        raise file.refuse_value(f"be a number from 0 to {MAX_WEIGHT}", "", *key_path)
     return float(weight)
 
 
-def _role(file: ConfigFile, *at: str) -> frozenset[str]:
+def _role(file: ConfigFile, *key_path: str) -> frozenset[str]:
     return frozenset(
         f"{subject}.{action}"
-        for subject in values.section(file, *at)
-        for action in values.texts(file, (), *at, subject)
+        for subject in values.section(file, *key_path)
+        for action in values.texts(file, (), *key_path, subject)
     )
 
 
-def _populate(file: ConfigFile, *at: str) -> Any:
-    return values.as_parameter(file.get(*at))
+def _populate(file: ConfigFile, *key_path: str) -> Any:
+    return values.as_parameter(file.get(*key_path))
 
 
-def _paths(file: ConfigFile, *at: str) -> tuple[str, ...]:
-    return values.text_or_texts(file, (), *at)
+def _paths(file: ConfigFile, *key_path: str) -> tuple[str, ...]:
+    return values.text_or_texts(file, (), *key_path)
 
 
-def _level(file: ConfigFile, *at: str) -> Level:
-    word = values.text(file, "", *at)
+def _level(file: ConfigFile, *key_path: str) -> Level:
+    word = values.text(file, "", *key_path)
     found: Level | None = next((level for level in LEVELS if level == word), None)
     if found is None:
-        raise file.refuse_value('be "off", "warning" or "error"', suggestion(word, LEVELS), *at)
+        raise file.refuse_value('be "off", "warning" or "error"', suggestion(word, LEVELS), *key_path)
     return found
 
 
@@ -390,12 +392,14 @@ def _check_role_names(settings: Settings) -> Iterator[Problem]:
             yield _warning(settings, what, fix, "roles", role)
 
 
-def _no_type(settings: Settings, name: str, where: str, known: Iterable[str], *at: str | int) -> Problem:
+def _no_type(
+    settings: Settings, name: str, where: str, known: Iterable[str], *key_path: str | int
+) -> Problem:
     fix = suggestion(name, known) or "use the singular API id of a content type"
-    return _warning(settings, f'unknown content type "{name}" in {where}', fix, *at)
+    return _warning(settings, f'unknown content type "{name}" in {where}', fix, *key_path)
 
 
-def _warning(settings: Settings, what: str, fix: str, *at: str | int) -> Problem:
-    position = nearest(settings.positions, at)
+def _warning(settings: Settings, what: str, fix: str, *key_path: str | int) -> Problem:
+    position = nearest(settings.positions, key_path)
     line, column = (position.line, position.column) if position else (None, None)
     return Problem(FILE, line, what, fix, "warning", column, "settings")

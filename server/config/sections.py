@@ -27,37 +27,37 @@ TYPE_KEYS: Mapping[str, str] = {
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
-def read_type(file: ConfigFile, *at: str) -> TypeExport:
+def read_type(file: ConfigFile, *key_path: str) -> TypeExport:
     """Read the export settings for one content type. Raises SetupError if they are invalid."""
     parameters: dict[str, Any] = {}
-    for key, value in section(file, *at).items():
+    for key, value in section(file, *key_path).items():
         if key not in TYPE_KEYS:
             fix = suggestion(key, TYPE_KEYS) or "use one of " + ", ".join(TYPE_KEYS)
-            raise file.refuse_key(f'unknown key "{".".join((*at, key))}"', fix, *at, key)
+            raise file.refuse_key(f'unknown key "{".".join((*key_path, key))}"', fix, *key_path, key)
         if key == "page_size":
             parameters["pagination"] = {
-                "pageSize": str(count(file, DEFAULTS.api.page_size.default, *at, key))
+                "pageSize": str(count(file, DEFAULTS.api.page_size.default, *key_path, key))
             }
         elif not is_null(value):
             parameters[key] = as_parameter(value)
-    return TypeExport(parameters, _line(file, *at))
+    return TypeExport(parameters, _line(file, *key_path))
 
 
-def read_query(file: ConfigFile, *at: str) -> QueryExport:
+def read_query(file: ConfigFile, *key_path: str) -> QueryExport:
     """Read the settings for one extra API request to export. Raises SetupError if they are invalid."""
-    if not _NAME.fullmatch(at[-1]):
-        what = f'"{at[-1]}" is not a valid name for a query in export.queries'
-        raise file.refuse_key(what, 'use only letters, digits, "-" and "_"', *at)
-    value = file.get(*at)
+    if not _NAME.fullmatch(key_path[-1]):
+        what = f'"{key_path[-1]}" is not a valid name for a query in export.queries'
+        raise file.refuse_key(what, 'use only letters, digits, "-" and "_"', *key_path)
+    value = file.get(*key_path)
     if not isinstance(value, str) or not value.startswith("/api/"):
         raise file.refuse_value(
-            "be the path of an API request", "write a path such as /api/articles?sort=title", *at
+            "be the path of an API request", "write a path such as /api/articles?sort=title", *key_path
         )
-    return QueryExport(str(value), _line(file, *at))
+    return QueryExport(str(value), _line(file, *key_path))
 
 
-def _line(file: ConfigFile, *at: str) -> int | None:
-    position = file.position(*at)
+def _line(file: ConfigFile, *key_path: str) -> int | None:
+    position = file.position(*key_path)
     return position.line if position else None
 
 
@@ -75,28 +75,28 @@ _ORIGIN_OR_PATH = re.compile(
 _TEMPLATE = re.compile(r"([^\s{}\x00-\x1f\x7f]|\{[A-Za-z0-9_-]+\})*")
 
 
-def read_preview(file: ConfigFile, *at: str) -> Preview:
+def read_preview(file: ConfigFile, *key_path: str) -> Preview:
     """Read the preview settings for one content type. Raises SetupError if they are invalid."""
-    if isinstance(file.get(*at), str):
-        return Preview(_address(file, *at))
-    section = values.section(file, *at)
+    if isinstance(file.get(*key_path), str):
+        return Preview(_address(file, *key_path))
+    section = values.section(file, *key_path)
     for key in section:
         if key not in PREVIEW_KEYS:
             fix = suggestion(key, PREVIEW_KEYS) or "use one of " + ", ".join(PREVIEW_KEYS)
-            raise file.refuse_key(f'unknown key "{".".join((*at, key))}"', fix, *at, key)
-    unmarked = values.text_or_texts(file, (), *at, "unmarked")
-    return Preview(_address(file, *at, "url"), frozenset(unmarked))
+            raise file.refuse_key(f'unknown key "{".".join((*key_path, key))}"', fix, *key_path, key)
+    unmarked = values.text_or_texts(file, (), *key_path, "unmarked")
+    return Preview(_address(file, *key_path, "url"), frozenset(unmarked))
 
 
-def _address(file: ConfigFile, *at: str) -> str:
-    url = values.text(file, "", *at)
+def _address(file: ConfigFile, *key_path: str) -> str:
+    url = values.text(file, "", *key_path)
     start = _ORIGIN_OR_PATH.match(url)
     if not start:
         fix = "write a value such as https://example.org/preview?slug={slug} or /preview?slug={slug}"
-        raise file.refuse(f"{'.'.join(at)} must be a URL or a path", fix, *at)
+        raise file.refuse(f"{'.'.join(key_path)} must be a URL or a path", fix, *key_path)
     if not _TEMPLATE.fullmatch(url[start.end() :]):
         fix = "write placeholders such as {slug}, and percent-encode all other braces and spaces"
-        raise file.refuse(f"{'.'.join(at)} contains a space or an invalid placeholder", fix, *at)
+        raise file.refuse(f"{'.'.join(key_path)} contains a space or an invalid placeholder", fix, *key_path)
     return url
 
 
@@ -135,25 +135,25 @@ PUSH_BEFORE, PUSH_AFTER = "before", "after"
 _REMOTE = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
 
 
-def remote(file: ConfigFile, default: str, *at: str) -> str:
+def remote(file: ConfigFile, default: str, *key_path: str) -> str:
     # The remote's URL and credentials are in the git configuration of the machine.
-    name = text(file, default, *at)
+    name = text(file, default, *key_path)
     if name and not _REMOTE.fullmatch(name):
         raise file.refuse(
-            "git.remote must be the name of a git remote", "use a name that `git remote` lists", *at
+            "git.remote must be the name of a git remote", "use a name that `git remote` lists", *key_path
         )
     return name
 
 
-def follow(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta | None:
-    return default if text(file, "off", *at) == "off" else duration(file, timedelta(), *at)
+def follow(file: ConfigFile, default: timedelta | None, *key_path: str) -> timedelta | None:
+    return default if text(file, "off", *key_path) == "off" else duration(file, timedelta(), *key_path)
 
 
-def push(file: ConfigFile, default: str, *at: str) -> str:
+def push(file: ConfigFile, default: str, *key_path: str) -> str:
     """Read the `git.push` setting: "before" (push before responding), "after", or "" if it is `off`."""
-    word = text(file, default, *at)
+    word = text(file, default, *key_path)
     if word not in ("", "off", PUSH_BEFORE, PUSH_AFTER):
         raise file.refuse_value(
-            'be "before", "after" or "off"', suggestion(word, (PUSH_BEFORE, PUSH_AFTER, "off")), *at
+            'be "before", "after" or "off"', suggestion(word, (PUSH_BEFORE, PUSH_AFTER, "off")), *key_path
         )
     return "" if word == "off" else word

@@ -49,59 +49,61 @@ MAX_COUNT = 10**12  # SQLite stores integers of up to 64 bits.
 _RATE_STORE = re.compile(r"memory|rediss?://\S+|env:\w+")
 
 
-def section(file: ConfigFile, *at: str) -> Mapping[str, Tree]:
+def section(file: ConfigFile, *key_path: str) -> Mapping[str, Tree]:
     """Return a section of site.yaml, or {} if it is missing."""
-    value = file.get(*at)
+    value = file.get(*key_path)
     if is_null(value):
         return {}
     if not isinstance(value, dict):
-        raise file.refuse_value("be a mapping", 'write it as lines such as "key: value"', *at)
+        raise file.refuse_value("be a mapping", 'write it as lines such as "key: value"', *key_path)
     return value
 
 
-def text(file: ConfigFile, default: str, *at: str) -> str:
-    value = file.get(*at)
+def text(file: ConfigFile, default: str, *key_path: str) -> str:
+    value = file.get(*key_path)
     if is_null(value):
         return default
     if not isinstance(value, str):
-        raise file.refuse_value("be a string", "write a single string", *at)
+        raise file.refuse_value("be a string", "write a single string", *key_path)
     return str(value)
 
 
-def count(file: ConfigFile, default: int, *at: str) -> int:
+def count(file: ConfigFile, default: int, *key_path: str) -> int:
     """Read a positive integer."""
-    value = scalar(file, *at)
+    value = scalar(file, *key_path)
     if value is None:
         return default
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         fix = f"write a number such as {default}" if default else ""
-        raise file.refuse_value("be a whole number above 0", fix, *at)
+        raise file.refuse_value("be a whole number above 0", fix, *key_path)
     if value > MAX_COUNT:
-        raise file.refuse_value(f"be at most {MAX_COUNT}", "write a smaller number", *at)
+        raise file.refuse_value(f"be at most {MAX_COUNT}", "write a smaller number", *key_path)
     return value
 
 
-def flag(file: ConfigFile, default: bool, *at: str) -> bool:
-    value = scalar(file, *at)
+def flag(file: ConfigFile, default: bool, *key_path: str) -> bool:
+    value = scalar(file, *key_path)
     if value is None:
         return default
     if not isinstance(value, bool):
-        raise file.refuse_value("be true or false", "", *at)
+        raise file.refuse_value("be true or false", "", *key_path)
     return value
 
 
-def scalar(file: ConfigFile, *at: str | int) -> Any:
+def scalar(file: ConfigFile, *key_path: str | int) -> Any:
     try:
-        return typed(file.get(*at))
+        return typed(file.get(*key_path))
     except ValueError as error:
-        raise file.refuse(f"{attribute_path(at)}: {error}", "use a different value", *at) from error
+        raise file.refuse(
+            f"{attribute_path(key_path)}: {error}", "use a different value", *key_path
+        ) from error
 
 
-def size(file: ConfigFile, default: int, *at: str) -> int:
+def size(file: ConfigFile, default: int, *key_path: str) -> int:
     # Such as `200 MB`, `512 kB` or `1000`.
-    written = read_size(text(file, str(default), *at))
+    written = read_size(text(file, str(default), *key_path))
     if written is None:
-        raise file.refuse_value("be a size in bytes, kB, MB or GB", "write a size such as 200 MB", *at)
+        raise file.refuse_value("be a size in bytes, kB, MB or GB", "write a size such as 200 MB", *key_path)
     return written
 
 
@@ -111,56 +113,61 @@ def read_size(text: str) -> int | None:
     return int(matched[1]) * _UNITS[matched[2].lower()] if matched else None
 
 
-def duration(file: ConfigFile, default: timedelta, *at: str) -> timedelta:
-    if not (written := text(file, "", *at)):
+def duration(file: ConfigFile, default: timedelta, *key_path: str) -> timedelta:
+    """Read a duration such as `30d`."""
+    if not (written := text(file, "", *key_path)):
         return default
     try:
         return read_duration(written)
     except ValueError as error:
-        raise file.refuse_value("be a duration", "write a duration such as 30d, 12h or 1y", *at) from error
+        raise file.refuse_value(
+            "be a duration", "write a duration such as 30d, 12h or 1y", *key_path
+        ) from error
 
 
-def commit(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta | None:
+def commit(file: ConfigFile, default: timedelta | None, *key_path: str) -> timedelta | None:
     """Read how long to wait before committing a write.
 
     Returns zero for `each` (commit at once). Returns `default` for `off` or a missing setting.
     """
-    written = text(file, "", *at)
+    written = text(file, "", *key_path)
     if written in ("", "off", "each"):
         return timedelta() if written == "each" else default
     try:
         return read_duration(f"{written}s" if written.isdecimal() else written)
     except ValueError as error:
         must = 'be "off", "each" or a duration'
-        raise file.refuse_value(must, "write a duration such as 30s", *at) from error
+        raise file.refuse_value(must, "write a duration such as 30s", *key_path) from error
 
 
 def keep(
-    file: ConfigFile, default: tuple[timedelta | None, int | None], *at: str
+    file: ConfigFile, default: tuple[timedelta | None, int | None], *key_path: str
 ) -> tuple[timedelta | None, int | None]:
     """Read how long to keep events.
 
     Returns a maximum age or a maximum number of events; the other of the two values is None.
     """
-    written = file.get(*at)
+    written = file.get(*key_path)
     if is_null(written):
         return default
-    if isinstance(scalar(file, *at), int):
-        return None, count(file, 0, *at)
-    return duration(file, timedelta(), *at), None
+    if isinstance(scalar(file, *key_path), int):
+        return None, count(file, 0, *key_path)
+    return duration(file, timedelta(), *key_path), None
 
 
-def person(file: ConfigFile, default: str, *at: str) -> str:
-    written = text(file, default, *at)
+def person(file: ConfigFile, default: str, *key_path: str) -> str:
+    written = text(file, default, *key_path)
     if not _PERSON.fullmatch(written):
-        raise file.refuse_value("be a name and an e-mail address", "write it as Name <name@example.org>", *at)
+        raise file.refuse_value(
+            "be a name and an e-mail address", "write it as Name <name@example.org>", *key_path
+        )
     return written
 
 
-def rate(file: ConfigFile, default: str, *at: str) -> str:
-    written = text(file, default, *at)
+def rate(file: ConfigFile, default: str, *key_path: str) -> str:
+    written = text(file, default, *key_path)
     if written and not _RATE.fullmatch(written):
-        raise file.refuse_value("be a rate limit", "write a limit such as 100 per minute", *at)
+        raise file.refuse_value("be a rate limit", "write a limit such as 100 per minute", *key_path)
     return written
 
 
@@ -172,11 +179,14 @@ def read_rate(text: str) -> tuple[int, timedelta]:
     return int(matched[1]), int(matched[2] or 1) * _SECONDS_OF_UNIT[matched[3][0]]
 
 
-def rate_store(file: ConfigFile, default: str, *at: str) -> str:
-    written = text(file, default, *at)
+def rate_store(file: ConfigFile, default: str, *key_path: str) -> str:
+    """Read where the rate limits are counted: `memory`, or the URL of a Redis server."""
+    written = text(file, default, *key_path)
     if written and not _RATE_STORE.fullmatch(written):
         fix = "write redis://HOST:PORT/0, env:NAME or memory"
-        raise file.refuse(f'{".".join(at)} must be "memory" or the URL of a Redis server', fix, *at)
+        raise file.refuse(
+            f'{".".join(key_path)} must be "memory" or the URL of a Redis server', fix, *key_path
+        )
     return written
 
 
@@ -189,65 +199,67 @@ def as_parameter(tree: Tree) -> Any:
     return None if is_null(tree) else str(tree)
 
 
-def texts(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
+def texts(file: ConfigFile, default: tuple[str, ...], *key_path: str) -> tuple[str, ...]:
     """Read a list of strings. Raises SetupError, at the position of the item that is not a string."""
-    value = file.get(*at)
+    value = file.get(*key_path)
     if is_null(value):
         return default
     must, fix = "be a list of strings", "write a list such as [a, b]"
     if not isinstance(value, list):
-        raise file.refuse_value(must, fix, *at)
+        raise file.refuse_value(must, fix, *key_path)
     for i, item in enumerate(value):
         if not isinstance(item, str):
-            raise file.refuse_value(must, fix, *at, i)
+            raise file.refuse_value(must, fix, *key_path, i)
     return tuple(map(str, value))
 
 
-def text_or_texts(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
-    value = file.get(*at)
+def text_or_texts(file: ConfigFile, default: tuple[str, ...], *key_path: str) -> tuple[str, ...]:
+    value = file.get(*key_path)
     one = isinstance(value, str) and not is_null(value)
-    return (str(value),) if one else texts(file, default, *at)
+    return (str(value),) if one else texts(file, default, *key_path)
 
 
-def origins(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
+def origins(file: ConfigFile, default: tuple[str, ...], *key_path: str) -> tuple[str, ...]:
     """Read `*`, or a list of origins such as `https://example.org`."""
-    written = text_or_texts(file, default, *at)
+    written = text_or_texts(file, default, *key_path)
     for i, origin in enumerate(written):
         if origin not in ("*", "null") and not _ORIGIN.fullmatch(origin):
             fix = "write origins such as https://example.org, in lower case and without a path"
-            raise file.refuse(f'{".".join(at)} must be a list of origins (found "{origin}")', fix, *at, i)
+            raise file.refuse(
+                f'{".".join(key_path)} must be a list of origins (found "{origin}")', fix, *key_path, i
+            )
     return written
 
 
-def networks(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
+def networks(file: ConfigFile, default: tuple[str, ...], *key_path: str) -> tuple[str, ...]:
     """Read a list of IP addresses and networks, such as `10.0.0.0/8`."""
-    written = text_or_texts(file, default, *at)
+    written = text_or_texts(file, default, *key_path)
     for i, network in enumerate(written):
         try:
             ip_network(network)
         except ValueError as error:
-            what = f'{".".join(at)} must be a list of IP addresses or networks (found "{network}")'
-            raise file.refuse(what, "write values such as 10.0.0.1 or 10.0.0.0/8", *at, i) from error
+            what = f'{".".join(key_path)} must be a list of IP addresses or networks (found "{network}")'
+            raise file.refuse(what, "write values such as 10.0.0.1 or 10.0.0.0/8", *key_path, i) from error
     return written
 
 
-def locale(file: ConfigFile, default: str, *at: str) -> str:
-    code = text(file, default, *at)
-    _check_locale(file, code, *at)
+def locale(file: ConfigFile, default: str, *key_path: str) -> str:
+    code = text(file, default, *key_path)
+    _check_locale(file, code, *key_path)
     return code
 
 
-def locales(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
-    codes = texts(file, (), *at)
+def locales(file: ConfigFile, default: tuple[str, ...], *key_path: str) -> tuple[str, ...]:
+    codes = texts(file, (), *key_path)
     for i, code in enumerate(codes):
-        _check_locale(file, code, *at, i)
+        _check_locale(file, code, *key_path, i)
     return tuple(dict.fromkeys(codes)) or default
 
 
-def _check_locale(file: ConfigFile, code: str, *at: str | int) -> None:
+def _check_locale(file: ConfigFile, code: str, *key_path: str | int) -> None:
     if not LOCALE.fullmatch(code):
-        must = "be a list of locale codes" if isinstance(at[-1], int) else "be a locale code"
-        raise file.refuse_value(must, "use codes such as en or pt-BR", *at)
+        must = "be a list of locale codes" if isinstance(key_path[-1], int) else "be a locale code"
+        raise file.refuse_value(must, "use codes such as en or pt-BR", *key_path)
 
 
 # --- branches -------------------------------------------------------------------------------------
@@ -257,13 +269,13 @@ _BRANCH = re.compile(r"(?![-./])[^\x00-\x20\x7f~^:?*\[\\]{1,200}")
 _NO_BRANCH = re.compile(r"\.\.|//|/\.|@\{|\.lock(/|$)|[./]$")
 
 
-def branch(file: ConfigFile, default: str, *at: str) -> str:
-    name = text(file, default, *at)
+def branch(file: ConfigFile, default: str, *key_path: str) -> str:
+    name = text(file, default, *key_path)
     if name:
-        require_branch_name(file, name, *at)
+        require_branch_name(file, name, *key_path)
     return name
 
 
-def require_branch_name(file: ConfigFile, name: str, *at: str) -> None:
+def require_branch_name(file: ConfigFile, name: str, *key_path: str) -> None:
     if not _BRANCH.fullmatch(name) or _NO_BRANCH.search(name):
-        raise file.refuse_value("be a valid branch name", "use a name such as main", *at)
+        raise file.refuse_value("be a valid branch name", "use a name such as main", *key_path)

@@ -84,10 +84,10 @@ class Webhook:
         return not self.events or any(fnmatchcase(event, pattern) for pattern in self.events)
 
 
-def read_webhooks(file: ConfigFile, default: tuple[Webhook, ...], *at: str) -> tuple[Webhook, ...]:
+def read_webhooks(file: ConfigFile, default: tuple[Webhook, ...], *key_path: str) -> tuple[Webhook, ...]:
     """Read all webhooks in site.yaml. Raises SetupError if any of them is invalid."""
     found: dict[str, Webhook] = {}
-    for entry in file.entries(*at):
+    for entry in file.entries(*key_path):
         webhook = _webhook(entry)
         if webhook.name in found:
             raise entry.refuse(f'two webhooks are named "{webhook.name}"', "rename one of them", "name")
@@ -128,21 +128,21 @@ def _items(file: ConfigFile, key: str, check: Callable[[ConfigFile, str, str, in
     return items
 
 
-def _check_event(file: ConfigFile, pattern: str, *at: str | int) -> None:
+def _check_event(file: ConfigFile, pattern: str, *key_path: str | int) -> None:
     if not any(fnmatchcase(event, pattern) for event in EVENTS):
         fix = suggestion(pattern, EVENTS) or "use one of " + ", ".join(EVENTS)
-        raise file.refuse(f'unknown event "{pattern}"', fix, *at)
+        raise file.refuse(f'unknown event "{pattern}"', fix, *key_path)
 
 
-def _check_status(file: ConfigFile, word: str, *at: str | int) -> None:
+def _check_status(file: ConfigFile, word: str, *key_path: str | int) -> None:
     if word not in STATUSES:
         known = " or ".join(f'"{status}"' for status in STATUSES)
         what = f'"status" must be {known} (found "{word}")'
-        raise file.refuse(what, suggestion(word, STATUSES), *at)
+        raise file.refuse(what, suggestion(word, STATUSES), *key_path)
 
 
-def _check_secret(file: ConfigFile, secret: str, *at: str | int) -> None:
-    _check_value(file, check_secret, secret, *at)
+def _check_secret(file: ConfigFile, secret: str, *key_path: str | int) -> None:
+    _check_value(file, check_secret, secret, *key_path)
 
 
 def _debounce(file: ConfigFile) -> timedelta:
@@ -172,14 +172,14 @@ def _headers(file: ConfigFile) -> Iterator[tuple[str, str]]:
         yield name, _check_value(file, check_header, values.text(file, "", *at), *at)
 
 
-def _check_value(file: ConfigFile, check: Callable[[str], str], value: str, *at: str | int) -> str:
-    name = attribute_path(at)
+def _check_value(file: ConfigFile, check: Callable[[str], str], value: str, *key_path: str | int) -> str:
+    name = attribute_path(key_path)
     if value.startswith("env:"):
         wrong = _wrong_variable(value)
         if wrong:
-            raise file.refuse(f"{name}: {wrong}", "use a different variable", *at)
+            raise file.refuse(f"{name}: {wrong}", "use a different variable", *key_path)
     elif wrong := check(value):
-        raise file.refuse(f"{name} {wrong}", VALUE_FIXES.get(str(at[0]), ""), *at)
+        raise file.refuse(f"{name} {wrong}", VALUE_FIXES.get(str(key_path[0]), ""), *key_path)
     return value
 
 
@@ -270,11 +270,11 @@ def check_environment(webhooks: Iterable[Webhook], environment: Mapping[str, str
             resolve_environment(webhook, environment)
 
 
-def hosts(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
+def hosts(file: ConfigFile, default: tuple[str, ...], *key_path: str) -> tuple[str, ...]:
     """Read a list of hosts such as `127.0.0.1` or `build.internal`, and return them in lower case."""
-    written: tuple[Any, ...] = values.text_or_texts(file, default, *at)
+    written: tuple[Any, ...] = values.text_or_texts(file, default, *key_path)
     for i, host in enumerate(written):
         if not host or is_null(host) or any(c in host for c in "/@ \t\r\n[]") or "://" in host:
-            what = f'{".".join(at)} must be a list of hosts (found "{host}")'
-            raise file.refuse(what, "write hosts such as 127.0.0.1 or build.internal", *at, i)
+            what = f'{".".join(key_path)} must be a list of hosts (found "{host}")'
+            raise file.refuse(what, "write hosts such as 127.0.0.1 or build.internal", *key_path, i)
     return tuple(host.lower() for host in written)

@@ -43,8 +43,8 @@ def _without_code_blocks(lines: list[str]) -> list[str]:
     return kept
 
 
-def _closing_fence(lines: list[str], at: int, fence: str) -> int | None:
-    for i in range(at + 1, len(lines)):
+def _closing_fence(lines: list[str], index: int, fence: str) -> int | None:
+    for i in range(index + 1, len(lines)):
         found = _FENCE.match(lines[i])
         if found and found[1].startswith(fence) and not lines[i].strip().strip(fence[0]):
             return i

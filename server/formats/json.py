@@ -24,40 +24,40 @@ def json_nodes(text: str) -> Node:
     return _json_value(text, _skip(text, 0), 0)[0]
 
 
-def _skip(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
+def _skip(text: str, index: int) -> int:
+    found = _SPACE.match(text, index)
+    return found.end() if found else index
 
 
-def _json_value(text: str, at: int, depth: int) -> tuple[Node, int]:
+def _json_value(text: str, index: int, depth: int) -> tuple[Node, int]:
     if depth > 4 * MAX_DEPTH:
         raise SyntaxProblem("the values are nested too deeply", None, "use fewer levels")
-    if text[at] == "{":
-        return _json_collection(text, at, depth, "}")
-    if text[at] == "[":
-        return _json_collection(text, at, depth, "]")
-    if text[at] == '"':
-        value, end = json.decoder.scanstring(text, at + 1)  # type: ignore[attr-defined]
-        return Node("scalar", at, end, '"', value), end
-    found = _SCALAR.match(text, at)
-    end = found.end() if found else at
-    return Node("scalar", at, end, "", text[at:end]), end
+    if text[index] == "{":
+        return _json_collection(text, index, depth, "}")
+    if text[index] == "[":
+        return _json_collection(text, index, depth, "]")
+    if text[index] == '"':
+        value, end = json.decoder.scanstring(text, index + 1)  # type: ignore[attr-defined]
+        return Node("scalar", index, end, '"', value), end
+    found = _SCALAR.match(text, index)
+    end = found.end() if found else index
+    return Node("scalar", index, end, "", text[index:end]), end
 
 
-def _json_collection(text: str, at: int, depth: int, closing: str) -> tuple[Node, int]:
-    node = Node("map" if closing == "}" else "list", at, at, "flow")
-    at = _skip(text, at + 1)
-    while text[at] != closing:
+def _json_collection(text: str, index: int, depth: int, closing: str) -> tuple[Node, int]:
+    node = Node("map" if closing == "}" else "list", index, index, "flow")
+    index = _skip(text, index + 1)
+    while text[index] != closing:
         if closing == "}":
-            key, at = _json_value(text, at, depth + 1)
+            key, index = _json_value(text, index, depth + 1)
             node.keys.append(key)
-            at = _skip(text, _skip(text, at) + 1)
-        item, at = _json_value(text, at, depth + 1)
+            index = _skip(text, _skip(text, index) + 1)
+        item, index = _json_value(text, index, depth + 1)
         node.items.append(item)
-        at = _skip(text, at)
-        if text[at] == ",":
-            at = _skip(text, at + 1)
-    node.end = at + 1
+        index = _skip(text, index)
+        if text[index] == ",":
+            index = _skip(text, index + 1)
+    node.end = index + 1
     return node, node.end
 
 
@@ -330,12 +330,12 @@ class _JsonEditor:
                 written = json_text(name, ascii_only=self.ascii_only)
                 yield -1, written + colon + self.render(new, near, multiline)
 
-    def render(self, value: Any, at: int, multiline: bool) -> str:
-        """Return the text of a new value, indented to match the line that contains the index `at`.
+    def render(self, value: Any, index: int, multiline: bool) -> str:
+        """Return the text of a new value, indented to match the line that contains `index`.
 
         If `multiline` is set, the text can span multiple lines.
         """
-        line = self.text[line_start(self.text, at) :]
+        line = self.text[line_start(self.text, index) :]
         indent = self.indent_unit if multiline else None
         text = json_text(
             value,

@@ -11,34 +11,34 @@ def newline_of(text: str) -> str:
     return "\r\n" if end > 0 and text[end - 1] == "\r" else "\n"
 
 
-def line_start(text: str, at: int) -> int:
-    return text.rfind("\n", 0, at) + 1
+def line_start(text: str, index: int) -> int:
+    return text.rfind("\n", 0, index) + 1
 
 
-def line_end(text: str, at: int) -> int:
-    """Return the index of the end of the line that contains the index `at`, before its line break."""
-    end = text.find("\n", at)
+def line_end(text: str, index: int) -> int:
+    """Return the index of the end of the line that contains `index`, before its line break."""
+    end = text.find("\n", index)
     end = len(text) if end < 0 else end
-    return end - 1 if end > at and text[end - 1] == "\r" else end
+    return end - 1 if end > index and text[end - 1] == "\r" else end
 
 
-def next_line(text: str, at: int) -> int:
-    end = text.find("\n", at)
+def next_line(text: str, index: int) -> int:
+    end = text.find("\n", index)
     return len(text) if end < 0 else end + 1
 
 
-def comments_start(text: str, at: int, lower_limit: int = 0) -> int:
-    """Return the start of the comment lines directly above the line that contains the index `at`.
+def comments_start(text: str, index: int, lower_limit: int = 0) -> int:
+    """Return the start of the comment lines directly above the line that contains `index`.
 
     If there are none, return the start of the line itself. Text before the index `lower_limit` is ignored.
     """
-    at = line_start(text, at)
-    while at > lower_limit:
-        above = line_start(text, at - 1)
-        if above < lower_limit or not text[above:at].lstrip(" \t").startswith("#"):
+    index = line_start(text, index)
+    while index > lower_limit:
+        above = line_start(text, index - 1)
+        if above < lower_limit or not text[above:index].lstrip(" \t").startswith("#"):
             break
-        at = above
-    return at
+        index = above
+    return index
 
 
 # --- positions ------------------------------------------------------------------------------------

@@ -23,10 +23,10 @@ UNORDERED_TYPES = frozenset({"json", "array", "blocks"})
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column to sort by, with its position in the row (`at`)."""
+    """A column to sort by, with its position in the row."""
 
     attribute: Attribute = field(compare=False)
-    at: int
+    position: int
     descending: bool = False
 
 
@@ -158,7 +158,7 @@ def _sort(pairs: Iterable[tuple[Any, Item]], *, descending: bool) -> list[Item]:
 
 def value_of(column: Column) -> Callable[[Document], Any]:
     """Return the function that computes a document's sort value for a column."""
-    at = column.at
+    at = column.position
     if column.attribute.name == "id":
         # Numeric ids are hashes. Clients that sort by id expect the order of creation, which is the default
         # order.
@@ -171,7 +171,7 @@ def value_of(column: Column) -> Callable[[Document], Any]:
 def _values(documents: list[Document], column: Column) -> list[Any]:
     if column.attribute.name == "id":
         return [default_sort_key(d) for d in documents]
-    values = column_of(documents, column.at)
+    values = column_of(documents, column.position)
     if column.attribute.type in UNORDERED_TYPES:
         return [None if value is None else text_of(value) for value in values]
     return values

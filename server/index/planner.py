@@ -204,8 +204,8 @@ class Planner(NamedTuple):
     def _compared_order(self, part: Compare) -> Order:
         return self._order_of(part.attribute, part.column_index)
 
-    def _order_of(self, attribute: Attribute, at: int) -> Order:
-        key = ColumnKey(self.type.uid, (Column(attribute, at),), self._own_locale, self._status)
+    def _order_of(self, attribute: Attribute, column: int) -> Order:
+        key = ColumnKey(self.type.uid, (Column(attribute, column),), self._own_locale, self._status)
         return self.view.snapshot.ordered(key, self.view.budget)
 
     def _spend_on_sets(self, count: int) -> None:
@@ -247,8 +247,8 @@ class Planner(NamedTuple):
         self.view.budget.spend(1 + len(order))
         return order
 
-    def _pointing_at(self, target: Document, at: int) -> Sequence[str]:
-        ids: Sequence[str] = target.row[at]
+    def _pointing_at(self, target: Document, column: int) -> Sequence[str]:
+        ids: Sequence[str] = target.row[column]
         self.view.budget.spend(1 + len(ids))
         return ids
 

@@ -59,18 +59,18 @@ def containing(slots: Slots, columns: Sequence[int], text: str, budget: Budget) 
     return bits_of_slots(matching_slots)
 
 
-def containing_exactly(slots: Slots, bits: int, at: int, text: str) -> int:
-    """Return the bit set of documents in `bits` whose column `at` contains `text`. Case-sensitive."""
+def containing_exactly(slots: Slots, bits: int, column: int, text: str) -> int:
+    """Return the bit set of documents in `bits` whose `column` contains `text`. Case-sensitive."""
     needle = _encode(text)
-    return bits_of_slots([slot for slot in slots_of(bits) if needle in _text_at(slots, slot, at)])
+    return bits_of_slots([slot for slot in slots_of(bits) if needle in _text_at(slots, slot, column)])
 
 
-def _text_at(slots: Slots, slot: int, at: int) -> bytes:
+def _text_at(slots: Slots, slot: int, column: int) -> bytes:
     # Returns the text, which may end with SEPARATOR.
     document = slots.document(slot)
     [(packed, first, last)] = find_runs([document])
-    texts = packed.texts(at) if packed else None
-    return bytes(texts.between(first, last)) if texts else _encode(document and document.read_row()[at])
+    texts = packed.texts(column) if packed else None
+    return bytes(texts.between(first, last)) if texts else _encode(document and document.read_row()[column])
 
 
 class TextKey(NamedTuple):
@@ -113,18 +113,18 @@ def prepare(slots: Slots, columns: Sequence[int]) -> None:
             notes["text", at] = _join(block, runs, at)
 
 
-def _join_texts(block: SlotBlock, notes: Notes, at: int) -> JoinedTexts:
-    joined: JoinedTexts | None = notes.get(("text", at))
+def _join_texts(block: SlotBlock, notes: Notes, column: int) -> JoinedTexts:
+    joined: JoinedTexts | None = notes.get(("text", column))
     if joined is None:
-        joined = notes["text", at] = _join(block, find_runs(block), at)
+        joined = notes["text", column] = _join(block, find_runs(block), column)
     return joined
 
 
-def _join(block: SlotBlock, runs: Iterable[Run], at: int) -> JoinedTexts:
+def _join(block: SlotBlock, runs: Iterable[Run], column: int) -> JoinedTexts:
     parts: list[bytes | memoryview] = []
     starts, length = array("Q"), 0
     for packed, first, last in runs:
-        texts = packed.texts(at) if packed else None
+        texts = packed.texts(column) if packed else None
         if texts:
             starts.extend(texts.starts(first, last, length))
             parts.append(texts.between(first, last))
@@ -133,7 +133,7 @@ def _join(block: SlotBlock, runs: Iterable[Run], at: int) -> JoinedTexts:
         for i in range(first, last):
             row = packed.row(i) if packed else document.row if (document := block[i]) else None
             starts.append(length)
-            parts.append(_encode(row and row[at]) + SEPARATOR)
+            parts.append(_encode(row and row[column]) + SEPARATOR)
             length += len(parts[-1])
     joined = b"".join(parts)
     if joined.isascii():

@@ -87,10 +87,10 @@ class Table:
     edges: dict[str, Edges] = field(default_factory=dict)
     unique_cache: dict[str, UniqueValues] = field(default_factory=dict)
 
-    def linking(self, attribute: Attribute, at: int) -> Edges:
+    def linking(self, attribute: Attribute, column: int) -> Edges:
         edges = self.edges.get(attribute.name)
         if edges is None:
-            edges = self.edges[attribute.name] = make_edges(self.order.values(), at)
+            edges = self.edges[attribute.name] = make_edges(self.order.values(), column)
         return edges
 
     @property

@@ -109,12 +109,12 @@ def _tokens(text: str, start: int, end: int) -> Iterator[re.Match[str]]:
         at = found.end()
 
 
-def _mark(flow: Flow, mark: str, path: KeyPath, at: int) -> None:
+def _mark(flow: Flow, mark: str, path: KeyPath, index: int) -> None:
     top = flow.open[-1] if flow.open else None
     if mark in "{[":
         inner = top.inner if top else path
         if top is not None:
-            flow.nodes.append(Node(inner, (at, at + 1) if not top.is_mapping else top.key))
+            flow.nodes.append(Node(inner, (index, index + 1) if not top.is_mapping else top.key))
             top.expects = "comma"
         flow.open.append(Container(mark == "{", inner, "key" if mark == "{" else "value"))
     elif top is None:

@@ -153,25 +153,27 @@ class _YamlScanner:
         self.block = None
         return False
 
-    def enter_items(self, at: int, start: int, end: int) -> tuple[int, bool]:
-        """Enter the list items whose dashes start at index `at`, such as two in `- - x`.
+    def enter_items(self, index: int, start: int, end: int) -> tuple[int, bool]:
+        """Enter the list items whose dashes start at `index`, such as two in `- - x`.
 
         Return the index after the dashes, and whether there were any.
         """
         is_item = False
-        while self.text[at : at + 1] == "-" and self.text[at + 1 : min(at + 2, end)].strip() == "":
-            self.leave(at - start + 0.5)
+        while (
+            self.text[index : index + 1] == "-" and self.text[index + 1 : min(index + 2, end)].strip() == ""
+        ):
+            self.leave(index - start + 0.5)
             parent = self.stack[-1] if self.stack else self.root
             parent.last_item += 1
-            self.enter(_Level(at - start + 0.5, parent.last_item))
+            self.enter(_Level(index - start + 0.5, parent.last_item))
             if self.is_too_deep:
-                return at, False
-            self.nodes.append(Node(self.path, (at, at + 1), None, at - start))
+                return index, False
+            self.nodes.append(Node(self.path, (index, index + 1), None, index - start))
             is_item = True
-            at += 1
-            while at < end and self.text[at] == " ":
-                at += 1
-        return at, is_item
+            index += 1
+            while index < end and self.text[index] == " ":
+                index += 1
+        return index, is_item
 
     def leave(self, column: float) -> None:
         while self.stack and self.stack[-1].column >= column:
@@ -188,20 +190,20 @@ class _YamlScanner:
         self.enter(_Level(column, decode_scalar(self.text[slice(*span)], quote)))
         self.nodes.append(Node(self.path, span, None, column))
 
-    def _value(self, at: int, start: int, end: int, column: int) -> None:
-        while at < end and self.text[at] in " \t":
-            at += 1
-        first = self.text[at : min(at + 1, end)]
+    def _value(self, index: int, start: int, end: int, column: int) -> None:
+        while index < end and self.text[index] in " \t":
+            index += 1
+        first = self.text[index : min(index + 1, end)]
         if first in ("|", ">"):
             self.block = int(self.stack[-1].column) if self.stack else column
         elif first in ("[", "{"):
-            flow = scan_flow(self.text, at, self.end, self.path, column)
+            flow = scan_flow(self.text, index, self.end, self.path, column)
             self.is_too_deep = self.is_too_deep or flow.is_too_deep
             self.nodes += flow.nodes
-            self.flow = at, self.path
+            self.flow = index, self.path
             self.skip = flow.end
         elif first not in ("", "#", "&", "*", "!"):
-            span, _ = _scalar_span(self.text, at, end)
+            span, _ = _scalar_span(self.text, index, end)
             last = self.nodes[-1]
             self.nodes[-1] = Node(last.path, last.key, span, last.depth)
 
@@ -258,36 +260,36 @@ class _TomlScanner:
         self.base = path
         self.nodes.append(Node(path, span, None, 0))
 
-    def _value(self, at: int, end: int, path: KeyPath) -> None:
-        first = self.text[at : min(at + 1, end)]
-        if self.text.startswith(('"""', "'''"), at):
-            closing = self.text.find(self.text[at : at + 3], at + 3)
+    def _value(self, index: int, end: int, path: KeyPath) -> None:
+        first = self.text[index : min(index + 1, end)]
+        if self.text.startswith(('"""', "'''"), index):
+            closing = self.text.find(self.text[index : index + 3], index + 3)
             self.skip = closing if closing >= 0 else self.end
         elif first in ("[", "{"):
-            flow = scan_flow(self.text, at, self.end, path)
+            flow = scan_flow(self.text, index, self.end, path)
             self.is_too_deep = self.is_too_deep or flow.is_too_deep
             self.nodes += flow.nodes
-            self.flow = at, path
+            self.flow = index, path
             self.skip = 0 if flow.open else flow.end
         elif first:
             last = self.nodes[-1]
-            self.nodes[-1] = Node(last.path, last.key, _scalar_span(self.text, at, end)[0], last.depth)
+            self.nodes[-1] = Node(last.path, last.key, _scalar_span(self.text, index, end)[0], last.depth)
 
 
 def _toml_names(text: str) -> list[str]:
     return [part.strip(" \t\"'") for part in re.findall(r"\"[^\"]*\"|'[^']*'|[^.]+", text)]
 
 
-def _scalar_span(text: str, at: int, end: int) -> tuple[Span, str]:
+def _scalar_span(text: str, index: int, end: int) -> tuple[Span, str]:
     """Return the span of a scalar, excluding any quotes, and its quote character ("" if unquoted)."""
-    quote = text[at] if text[at] in "\"'" else ""
+    quote = text[index] if text[index] in "\"'" else ""
     if quote:
         pattern = r'"((?:\\.|[^"\\])*)' if quote == '"' else r"'((?:''|[^'])*)"
-        found = re.compile(pattern).match(text, at, end)
-        return ((found.start(1), found.end(1)) if found else (at, end)), quote
-    comment = re.compile(r"\s#").search(text, at, end)
+        found = re.compile(pattern).match(text, index, end)
+        return ((found.start(1), found.end(1)) if found else (index, end)), quote
+    comment = re.compile(r"\s#").search(text, index, end)
     stop = comment.start() if comment else end
-    return (at, at + len(text[at:stop].rstrip())), ""
+    return (index, index + len(text[index:stop].rstrip())), ""
 
 
 # --- cursor ---------------------------------------------------------------------------------------

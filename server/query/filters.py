@@ -73,26 +73,28 @@ class _FilterParser:
             return self.scalar(type_.position[key], attribute, value, (*path, key), negated)
         return self.filter_related(type_.position[key], attribute, value, (*path, key), negated)
 
-    def scalar(self, at: int, attribute: Attribute, value: Any, path: AttributePath, negated: bool) -> Filter:
+    def scalar(
+        self, column: int, attribute: Attribute, value: Any, path: AttributePath, negated: bool
+    ) -> Filter:
         """Parse the condition on a scalar attribute: a value, a list, or an object with operators."""
         if qs.is_list(value):
             items = qs.items(value)
             if len(items) == 1 and isinstance(items[0], dict):
-                return self.scalar(at, attribute, items[0], path, negated)
-            return self.compare(attribute, at, "$in", value, path, negated)
+                return self.scalar(column, attribute, items[0], path, negated)
+            return self.compare(attribute, column, "$in", value, path, negated)
         if not isinstance(value, dict):
-            return self.compare(attribute, at, "$eq", value, path, negated)
+            return self.compare(attribute, column, "$eq", value, path, negated)
         return _combine(
-            [self.operator(at, attribute, k, v, path, negated) for k, v in value.items()], negated
+            [self.operator(column, attribute, k, v, path, negated) for k, v in value.items()], negated
         )
 
     def operator(
-        self, at: int, attribute: Attribute, key: str, value: Any, path: AttributePath, negated: bool
+        self, column: int, attribute: Attribute, key: str, value: Any, path: AttributePath, negated: bool
     ) -> Filter:
         if key == "$not":
-            return self.scalar(at, attribute, value, path, not negated)
+            return self.scalar(column, attribute, value, path, not negated)
         if key in LOGIC:
-            parts = [self.scalar(at, attribute, v, path, negated) for v in _conditions(value, key)]
+            parts = [self.scalar(column, attribute, v, path, negated) for v in _conditions(value, key)]
             return _combine(parts, negated != (key == "$or"))
         if key not in OPERATORS:
             # `id` and `documentId` are not attributes, so they are not part of the path in the error.
@@ -102,18 +104,18 @@ class _FilterParser:
             if near := Suggestions().nearest(operator, OPERATORS, _MIN_SIMILARITY):
                 error.details[SUGGESTION] = near
             raise error
-        return self.compare(attribute, at, key, value, path, negated)
+        return self.compare(attribute, column, key, value, path, negated)
 
     def compare(
-        self, attribute: Attribute, at: int, name: str, value: Any, path: AttributePath, negated: bool
+        self, attribute: Attribute, column: int, name: str, value: Any, path: AttributePath, negated: bool
     ) -> Filter:
         # Errors about keys take priority, so an error about the operand is deferred.
         with self.deferred_errors:
-            return _compare(attribute, at, name, value, path, negated)
+            return _compare(attribute, column, name, value, path, negated)
         return NO_FILTER
 
     def filter_related(
-        self, at: int, attribute: Attribute, value: Any, path: AttributePath, negated: bool
+        self, column: int, attribute: Attribute, value: Any, path: AttributePath, negated: bool
     ) -> Filter:
         target = target_of(self.schema, attribute)
         if target is None:
@@ -130,13 +132,13 @@ class _FilterParser:
             with self.deferred_errors:
                 if key in ("$null", "$notNull"):
                     null = _flag(item, key, dotted) == (key == "$null")
-                    parts.append(EmptyAttribute(attribute, at, dotted, target, null != negated))
+                    parts.append(EmptyAttribute(attribute, column, dotted, target, null != negated))
                 else:
                     inner = _compare_ids(target, key, item, path, negated)
-                    parts.append(RelatedMatch(attribute, at, target, inner, dotted))
+                    parts.append(RelatedMatch(attribute, column, target, inner, dotted))
         if rest:
             inner = self.group(target, rest, path, negated)
-            parts.append(RelatedMatch(attribute, at, target, inner, dotted))
+            parts.append(RelatedMatch(attribute, column, target, inner, dotted))
         return _combine(parts, negated)
 
 
@@ -200,36 +202,40 @@ def _combine(parts: list[Filter], negated: bool) -> Filter:
 
 
 def _compare(
-    attribute: Attribute, at: int, name: str, value: Any, path: AttributePath, negated: bool
+    attribute: Attribute, column: int, name: str, value: Any, path: AttributePath, negated: bool
 ) -> Filter:
     operator, dotted = OPERATORS[name], ".".join(path)
     if operator.operand_kind == "flag":
-        return Compare(attribute, at, operator, _flag(value, name, dotted), negated)
+        return Compare(attribute, column, operator, _flag(value, name, dotted), negated)
     values = qs.items(value) if qs.is_list(value) else [value]
     if operator.operand_kind == "list":
-        return Compare(attribute, at, operator, [_cast(attribute, v, dotted) for v in values], negated)
+        return Compare(attribute, column, operator, [_cast(attribute, v, dotted) for v in values], negated)
     if operator.operand_kind == "pair":
         if len(values) != 2:
             raise _bad_value(value, dotted, "two values")
-        return Compare(attribute, at, operator, tuple(_cast(attribute, v, dotted) for v in values), negated)
+        return Compare(
+            attribute, column, operator, tuple(_cast(attribute, v, dotted) for v in values), negated
+        )
     if len(values) != 1:
-        return _compare_many(attribute, at, name, values, path, negated)
+        return _compare_many(attribute, column, name, values, path, negated)
     if values[0] is None and name in ("$eq", "$ne"):
-        return Compare(attribute, at, OPERATORS["$null"], name == "$eq", negated)
+        return Compare(attribute, column, OPERATORS["$null"], name == "$eq", negated)
     if operator.operand_kind == "text":
         text = _text(values[0], dotted)
-        return Compare(attribute, at, operator, text.casefold() if operator.ignores_case else text, negated)
-    return Compare(attribute, at, operator, _cast(attribute, values[0], dotted), negated)
+        return Compare(
+            attribute, column, operator, text.casefold() if operator.ignores_case else text, negated
+        )
+    return Compare(attribute, column, operator, _cast(attribute, values[0], dotted), negated)
 
 
 def _compare_many(
-    attribute: Attribute, at: int, name: str, values: list[Any], path: AttributePath, negated: bool
+    attribute: Attribute, column: int, name: str, values: list[Any], path: AttributePath, negated: bool
 ) -> Filter:
     """Parse a comparison with a list, which only `$eq` and `$ne` allow. Raises ValidationError."""
     list_operator = {"$eq": "$in", "$ne": "$notIn"}.get(name)
     if list_operator is None:
         raise _bad_value(values, ".".join(path), f"one value for {name}")
-    return _compare(attribute, at, list_operator, values, path, negated)
+    return _compare(attribute, column, list_operator, values, path, negated)
 
 
 def _cast(attribute: Attribute, value: Any, dotted: str) -> Any:

@@ -82,15 +82,17 @@ def _check_attribute(file: ConfigFile, type_: Type, attribute: Attribute, types:
             raise file.refuse(what, "write a valid regular expression", *at, "regex")
 
 
-def _check_component(file: ConfigFile, uid: str | None, types: Mapping[str, Type], *at: str) -> None:
+def _check_component(file: ConfigFile, uid: str | None, types: Mapping[str, Type], *key_path: str) -> None:
     if uid is None:
-        raise file.refuse(f'attribute "{at[1]}" has no component', 'add "component": "category.name"', *at)
+        raise file.refuse(
+            f'attribute "{key_path[1]}" has no component', 'add "component": "category.name"', *key_path
+        )
     if uid not in types or types[uid].kind != "component":
         known = [t.uid for t in types.values() if t.kind == "component"]
         raise file.refuse(
             f'unknown component "{uid}"',
             suggestion(uid, known) or f"add content-types/components/{uid.replace('.', '/', 1)}.json",
-            *at,
+            *key_path,
         )
 
 

@@ -195,12 +195,12 @@ def _read_content_type(file: ConfigFile, attributes: Mapping[str, Attribute], lo
     )
 
 
-def _section(file: ConfigFile, *at: str) -> Mapping[str, Any]:
-    value = file.get(*at)
+def _section(file: ConfigFile, *key_path: str) -> Mapping[str, Any]:
+    value = file.get(*key_path)
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise file.refuse_value("be an object", "write it as { … }", *at)
+        raise file.refuse_value("be an object", "write it as { … }", *key_path)
     return value
 
 

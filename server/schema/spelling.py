@@ -243,8 +243,8 @@ def unknown_words(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], It
                 yield ("attributes", name, key), known
 
 
-def _mapping(data: Mapping[str, Any], *at: str) -> Mapping[str, Any]:
+def _mapping(data: Mapping[str, Any], *key_path: str) -> Mapping[str, Any]:
     value: Any = data
-    for key in at:
+    for key in key_path:
         value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}

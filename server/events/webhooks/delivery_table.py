@@ -84,9 +84,9 @@ class Exchange:
 
 
 def put(
-    connection: Connection, name: str, document: str, event: Event, state: str, at: float, due: float
+    connection: Connection, name: str, document: str, event: Event, state: str, now: float, due: float
 ) -> None:
-    row = (name, new_id(), document, pack(event), event.seq, event.seq, state, at, due, due - at)
+    row = (name, new_id(), document, pack(event), event.seq, event.seq, state, now, due, due - now)
     connection.execute(
         "INSERT INTO deliveries (webhook, id, document, event, first, last, state, made, due, wait)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -100,7 +100,7 @@ def has_open(connection: Connection, name: str, document: str) -> bool:
 
 
 def next_due(
-    connection: Connection, name: str, at: float, limit: int, in_progress: Iterable[int]
+    connection: Connection, name: str, now: float, limit: int, in_progress: Iterable[int]
 ) -> list[Delivery]:
     """Return up to `limit` of a webhook's deliveries that are due, except those with a number in
     `in_progress`.
@@ -109,7 +109,7 @@ def next_due(
         f"{_SELECT} WHERE webhook = ? AND {TIMED} AND due <= ? AND number NOT IN ({_sql_list(in_progress)})"
         " ORDER BY due, number LIMIT ?"
     )
-    return [delivery_of(row) for row in connection.execute(statement, (name, at, limit))]
+    return [delivery_of(row) for row in connection.execute(statement, (name, now, limit))]
 
 
 def first_due(connection: Connection, name: str, in_progress: Iterable[int]) -> float | None:
@@ -192,15 +192,15 @@ def oldest_excess(connection: Connection, name: str, limit: int) -> list[Deliver
     return [delivery_of(row) for row in connection.execute(statement, (name, count))]
 
 
-def correct_due_times(connection: Connection, at: float) -> None:
+def correct_due_times(connection: Connection, now: float) -> None:
     """Move due times that lie too far in the future, which happens after the system clock is set back."""
     statement = f"UPDATE deliveries SET due = ? + wait WHERE {OPEN} AND due > ? + wait"
-    connection.execute(statement, (at, at))
+    connection.execute(statement, (now, now))
 
 
-def forget(connection: Connection, at: float) -> None:
+def forget(connection: Connection, now: float) -> None:
     """Delete completed deliveries that are older than RETENTION_S or exceed MAX_DONE_DELIVERIES."""
-    connection.execute(f"DELETE FROM deliveries WHERE {DONE} AND made < ?", (at - RETENTION_S,))
+    connection.execute(f"DELETE FROM deliveries WHERE {DONE} AND made < ?", (now - RETENTION_S,))
     newest = (
         f"SELECT number FROM deliveries WHERE webhook = ? AND {DONE} ORDER BY number DESC LIMIT 1 OFFSET ?"
     )

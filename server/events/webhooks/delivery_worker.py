@@ -189,9 +189,9 @@ class Deliverer(Job):
         self._find_next_due(webhooks)
         self._last_state = () if more else state
 
-    def _clock_was_set(self, at: float) -> bool:
+    def _clock_was_set(self, now: float) -> bool:
         # If the offset has changed, the clock was set, or another machine computed the stored due times.
-        return abs(at - self._clock.monotonic() - self._offset) > _MIN_CLOCK_JUMP_S
+        return abs(now - self._clock.monotonic() - self._offset) > _MIN_CLOCK_JUMP_S
 
     def _configured_webhooks(self, settings: Settings) -> Iterator[Webhook]:
         for webhook in settings.webhooks:
@@ -207,26 +207,26 @@ class Deliverer(Job):
             yield transaction.connection
 
     def _queue_events(
-        self, settings: Settings, webhooks: Mapping[str, Webhook], at: float, *, jumped: bool
+        self, settings: Settings, webhooks: Mapping[str, Webhook], now: float, *, jumped: bool
     ) -> bool:
         # Returns whether more events remain.
         with self._writing() as connection:
             self._store_outcomes(connection)
-            update_webhooks(connection, settings.webhooks, lambda: _last_before(connection, self._root, at))
-            known = {name: at for name, at in cursors(connection).items() if name in webhooks}
+            update_webhooks(connection, settings.webhooks, lambda: _last_before(connection, self._root, now))
+            known = {name: position for name, position in cursors(connection).items() if name in webhooks}
             if jumped:
-                correct_due_times(connection, at)
-            if abs(at - self._swept_at) > SWEEP_INTERVAL_S:
-                forget(connection, at)
+                correct_due_times(connection, now)
+            if abs(now - self._swept_at) > SWEEP_INTERVAL_S:
+                forget(connection, now)
         self._outcomes.clear()
-        self._swept_at = at if abs(at - self._swept_at) > SWEEP_INTERVAL_S else self._swept_at
+        self._swept_at = now if abs(now - self._swept_at) > SWEEP_INTERVAL_S else self._swept_at
         events = self._database.read(min(known.values()), BATCH_EVENTS) if known else []
         if not events:
             return False
         with self._writing() as connection:
             for name in cursors(connection).keys() & known.keys():
                 new = [event for event in events if event.seq > known[name]]
-                surplus = enqueue(connection, webhooks[name], new, at)
+                surplus = enqueue(connection, webhooks[name], new, now)
                 if surplus:
                     log.warning(
                         "webhook %s: too many deliveries are queued; the %d oldest were discarded",
@@ -285,12 +285,12 @@ class Deliverer(Job):
     def _failing_in(self, tries: Counter[str]) -> int:
         return sum(tries[name] for name in self._failing)
 
-    def _choose(self, webhooks: Mapping[str, Webhook], at: float) -> list[Delivery]:
+    def _choose(self, webhooks: Mapping[str, Webhook], now: float) -> list[Delivery]:
         # Webhooks with the fewest running attempts come first.
         rooms = {name: self._room(name) for name in webhooks}
         waiting = self._database.query(
             lambda c: {
-                n: next_due(c, n, at, room, self._in_progress) for n, room in rooms.items() if room > 0
+                n: next_due(c, n, now, room, self._in_progress) for n, room in rooms.items() if room > 0
             }
         )
         tries = Counter(one.delivery.webhook for one in self._in_progress.values())
@@ -306,20 +306,20 @@ class Deliverer(Job):
         return chosen
 
     def _send(
-        self, chosen: Sequence[Delivery], webhooks: Mapping[str, Webhook], settings: Settings, at: float
+        self, chosen: Sequence[Delivery], webhooks: Mapping[str, Webhook], settings: Settings, now: float
     ) -> None:
         # A delivery that must wait for a commit is postponed.
         if not chosen:
             return
         bodies = [
-            (attempt, self._body(attempt, webhooks[attempt.webhook], settings, at)) for attempt in chosen
+            (attempt, self._body(attempt, webhooks[attempt.webhook], settings, now)) for attempt in chosen
         ]
         with self._writing() as connection:
             for delivery, body in bodies:
                 if body:
-                    begin(connection, delivery, body, at)
+                    begin(connection, delivery, body, now)
                 elif body is None:
-                    try_again(connection, delivery, at, self._timing.deliver_s, delivery.backoff_step)
+                    try_again(connection, delivery, now, self._timing.deliver_s, delivery.backoff_step)
                 else:
                     note(connection, delivery, 0, "the body could not be created; see the server's log")
                     finish(connection, delivery, FAILED)
@@ -330,12 +330,12 @@ class Deliverer(Job):
                 work = (attempt, body, settings.webhooks_allow)
                 threading.Thread(target=self._post, args=work, name="webhook", daemon=True).start()
 
-    def _body(self, delivery: Delivery, webhook: Webhook, settings: Settings, at: float) -> bytes | None:
+    def _body(self, delivery: Delivery, webhook: Webhook, settings: Settings, now: float) -> bytes | None:
         # Returns None if the delivery must wait for a commit, or b"" if the body can't be rendered.
         if delivery.body:
             return delivery.body
         event = self._newest(delivery)
-        if _awaits_commit(delivery, event, settings, at):
+        if _awaits_commit(delivery, event, settings, now):
             return None
         try:
             return self._render(event, not webhook.status or DRAFT in webhook.status)
@@ -375,17 +375,17 @@ class Deliverer(Job):
         self._next_due = min((at for at in due if at is not None), default=None)
 
 
-def _awaits_commit(delivery: Delivery, event: Event, settings: Settings, at: float) -> bool:
+def _awaits_commit(delivery: Delivery, event: Event, settings: Settings, now: float) -> bool:
     # Once the write is committed, the body can contain the commit's id.
     uncommitted = settings.git.commit == timedelta() and event.write != "" and event.commit == ""
-    return uncommitted and 0 <= at - delivery.created_at < COMMIT_TIMEOUT_S
+    return uncommitted and 0 <= now - delivery.created_at < COMMIT_TIMEOUT_S
 
 
-def _last_before(connection: Connection, root: Path, at: float) -> int:
+def _last_before(connection: Connection, root: Path, now: float) -> int:
     # New webhooks start after the last event before site.yaml was saved.
     number: int = connection.execute("SELECT last FROM log").fetchone()[0]
     with suppress(OSError):
-        written = max(os.stat(root / SETTINGS).st_mtime, at - SAME_MOMENT_S)
+        written = max(os.stat(root / SETTINGS).st_mtime, now - SAME_MOMENT_S)
         since = datetime.fromtimestamp(written, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         latest = "SELECT seq, at FROM events ORDER BY seq DESC LIMIT ?"
         for seq, created in connection.execute(latest, (MAX_EVENTS_OF_A_MOMENT,)).fetchall():

@@ -352,20 +352,20 @@ def post(
     webhook_id: str,
     event: str,
     body: bytes,
-    at: float,
+    signed_at: float,
     allowed: Collection[str],
     timeout: float = TIMEOUT_S,
 ) -> Outcome:
     """Send a signed delivery. `webhook` must come from `config.webhooks.resolve_environment`.
 
-    `event` is sent in the `X-Strapi-Event` header. `at` is the time in seconds since 1970 that is signed.
+    `event` is sent in the `X-Strapi-Event` header. `signed_at` is the signed time, in seconds since 1970.
     """
     headers = {
         **webhook.headers,
         "Content-Type": "application/json",
         "User-Agent": f"Bifolio/{__version__}",
         "X-Strapi-Event": event,
-        **sign(secrets, webhook_id, int(at), body),
+        **sign(secrets, webhook_id, int(signed_at), body),
     }
     hidden = _secrets_in(webhook, secrets)
     return send(webhook.url, headers, body, allowed, timeout, lambda text: _masked(text, hidden))

@@ -60,8 +60,8 @@ def enable(connection: Connection, name: str, last_event: int) -> bool:
     return connection.execute(statement, (last_event, name)).rowcount > 0
 
 
-def disable(connection: Connection, name: str, at: float, reason: str) -> None:
-    connection.execute("UPDATE webhooks SET disabled = ? WHERE name = ?", (at, name))
+def disable(connection: Connection, name: str, now: float, reason: str) -> None:
+    connection.execute("UPDATE webhooks SET disabled = ? WHERE name = ?", (now, name))
     give_up_all(connection, name, reason)
 
 
@@ -70,7 +70,7 @@ def cursors(connection: Connection) -> dict[str, int]:
     return dict(connection.execute("SELECT name, cursor FROM webhooks WHERE disabled IS NULL").fetchall())
 
 
-def enqueue(connection: Connection, webhook: Webhook, events: Sequence[Event], at: float) -> int:
+def enqueue(connection: Connection, webhook: Webhook, events: Sequence[Event], now: float) -> int:
     """Queue deliveries of the events that the webhook receives.
 
     `events` must start right after the webhook's cursor. Return the number of old deliveries that were
@@ -80,7 +80,7 @@ def enqueue(connection: Connection, webhook: Webhook, events: Sequence[Event], a
         return 0
     for event in events:
         if receives(webhook, event):
-            _add(connection, webhook, event, at)
+            _add(connection, webhook, event, now)
     statement = "UPDATE webhooks SET cursor = ? WHERE name = ?"
     connection.execute(statement, (events[-1].seq, webhook.name))
     surplus = oldest_excess(connection, webhook.name, MAX_QUEUED_DELIVERIES)
@@ -95,27 +95,27 @@ def enqueue(connection: Connection, webhook: Webhook, events: Sequence[Event], a
     return len(surplus)
 
 
-def _add(connection: Connection, webhook: Webhook, event: Event, at: float) -> None:
+def _add(connection: Connection, webhook: Webhook, event: Event, now: float) -> None:
     if webhook.debounce:
-        _gather(connection, webhook, event, at)
+        _gather(connection, webhook, event, now)
         return
     document = f"{event.uid} {event.document_id}" if event.document_id else ""
     state = BEHIND if document and has_open(connection, webhook.name, document) else WAITING
-    put(connection, webhook.name, document, event, state, at, at)
+    put(connection, webhook.name, document, event, state, now, now)
 
 
-def _gather(connection: Connection, webhook: Webhook, event: Event, at: float) -> None:
+def _gather(connection: Connection, webhook: Webhook, event: Event, now: float) -> None:
     pause = webhook.debounce.total_seconds()
     statement = "SELECT number, made, event FROM deliveries WHERE webhook = ? AND state = ?"
     found = connection.execute(statement, (webhook.name, GATHERING)).fetchone()
     if found is None:
-        put(connection, webhook.name, "", add_to_burst(None, event), GATHERING, at, at + pause)
+        put(connection, webhook.name, "", add_to_burst(None, event), GATHERING, now, now + pause)
         return
     number, made, text = found
-    due = max(at, min(at + pause, made + MAX_BURST_DEBOUNCES * pause))
+    due = max(now, min(now + pause, made + MAX_BURST_DEBOUNCES * pause))
     statement = "UPDATE deliveries SET event = ?, last = ?, due = ?, wait = ? WHERE number = ?"
     extended = pack(add_to_burst(unpack(text), event))
-    connection.execute(statement, (extended, event.seq, due, due - at, number))
+    connection.execute(statement, (extended, event.seq, due, due - now, number))
 
 
 def add_to_burst(burst: Event | None, event: Event) -> Event:
@@ -149,7 +149,7 @@ def add_to_burst(burst: Event | None, event: Event) -> Event:
 
 
 def requeue_since(
-    connection: Connection, webhook: Webhook, events: Iterable[Event], since: int, at: float
+    connection: Connection, webhook: Webhook, events: Iterable[Event], since: int, now: float
 ) -> int:
     """Queue deliveries of all events after number `since`, including events that were already delivered.
 
@@ -157,22 +157,22 @@ def requeue_since(
     """
     found = deliveries_after(connection, webhook.name, since)
     delivered = {seq for delivery in found for seq in range(delivery.first_event, delivery.last_event + 1)}
-    again = [delivery for delivery in found if _queue_again(connection, delivery, at)]
+    again = [delivery for delivery in found if _queue_again(connection, delivery, now)]
     missing = [event for event in events if event.seq not in delivered and receives(webhook, event)]
     for event in missing:
-        _add(connection, webhook, event, at)
+        _add(connection, webhook, event, now)
     return len(again) + (min(1, len(missing)) if webhook.debounce else len(missing))
 
 
-def replay_one(connection: Connection, name: str, webhook_id: str, at: float) -> Delivery | None:
+def replay_one(connection: Connection, name: str, webhook_id: str, now: float) -> Delivery | None:
     """Queue a delivery again, unless it is still open. Return None if there is no delivery with this id."""
     delivery = by_id(connection, name, webhook_id)
     if delivery:
-        _queue_again(connection, delivery, at)
+        _queue_again(connection, delivery, now)
     return delivery
 
 
-def _queue_again(connection: Connection, delivery: Delivery, at: float) -> bool:
+def _queue_again(connection: Connection, delivery: Delivery, now: float) -> bool:
     # Returns False if the delivery is still open.
     if delivery.state in (GATHERING, BEHIND, WAITING):
         return False
@@ -181,5 +181,5 @@ def _queue_again(connection: Connection, delivery: Delivery, at: float) -> bool:
     statement = (
         "UPDATE deliveries SET state = ?, made = ?, due = ?, wait = 0, tries = 0, step = 0 WHERE number = ?"
     )
-    connection.execute(statement, (state, at, at, delivery.number))
+    connection.execute(statement, (state, now, now, delivery.number))
     return True

@@ -139,12 +139,12 @@ class _TomlEditor:
         else:
             self.insert(len(self.text), lines)
 
-    def insert(self, at: int, lines: str) -> None:
+    def insert(self, index: int, lines: str) -> None:
         # If the text had no final newline, none is added.
         lines = lines.replace("\n", self.newline)
-        if at == len(self.text) and self.text and not self.text.endswith("\n"):
+        if index == len(self.text) and self.text and not self.text.endswith("\n"):
             lines = self.newline + lines.removesuffix(self.newline)
-        self.replacements.append(Replacement(at, at, lines))
+        self.replacements.append(Replacement(index, index, lines))
 
     def tables(self, path: KeyPath, old: list[Tree], new: list[Any]) -> None:
         names = [str(part) for part in path if isinstance(part, str)]

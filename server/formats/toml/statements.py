@@ -97,30 +97,30 @@ def _table(keys: KeyPath, lengths: dict[KeyPath, int], *, listed: bool) -> KeyPa
     return path
 
 
-def _keys(text: str, at: int) -> tuple[KeyPath, int]:
-    """Parse the dotted key at index `at`. Return its parts, and the index after the key."""
+def _keys(text: str, index: int) -> tuple[KeyPath, int]:
+    """Parse the dotted key at `index`. Return its parts, and the index after the key."""
     parts = []
-    while part := _PART.match(text, at):
+    while part := _PART.match(text, index):
         parts.append(_key(part[0]))
-        at = part.end()
-        dot = _DOT.match(text, at)
+        index = part.end()
+        dot = _DOT.match(text, index)
         if not dot:
             break
-        at = dot.end()
-    return tuple(parts), at
+        index = dot.end()
+    return tuple(parts), index
 
 
-def key_spans(text: str, at: int) -> list[tuple[int, int]]:
-    """Return the start and end index of each part of the dotted key at index `at`."""
-    while text[at] in "[ \t":  # a table header
-        at += 1
+def key_spans(text: str, index: int) -> list[tuple[int, int]]:
+    """Return the start and end index of each part of the dotted key at `index`."""
+    while text[index] in "[ \t":  # a table header
+        index += 1
     spans = []
-    while part := _PART.match(text, at):
+    while part := _PART.match(text, index):
         spans.append(part.span())
         dot = _DOT.match(text, part.end())
         if not dot:
             break
-        at = dot.end()
+        index = dot.end()
     return spans
 
 
@@ -128,50 +128,50 @@ def _key(written: str) -> str:
     return written if written[0] not in "\"'" else next(iter(tomllib.loads(f"{written} = 0")))
 
 
-def _value(text: str, at: int) -> Value:
-    if text[at] == "[":
-        return _array(text, at)
-    if text[at] == "{":
-        return _inline_table(text, at)
-    return Value("scalar", at, _after(_SCALAR, text, at))
+def _value(text: str, index: int) -> Value:
+    if text[index] == "[":
+        return _array(text, index)
+    if text[index] == "{":
+        return _inline_table(text, index)
+    return Value("scalar", index, _after(_SCALAR, text, index))
 
 
-def _array(text: str, at: int) -> Value:
-    made = Value("array", at, at)
-    at = _skip(text, at + 1)
-    while text[at] != "]":
-        item = _value(text, at)
-        made.entries.append(Entry((len(made.entries),), at, item))
-        at = _skip(text, item.end)
-        if text[at] == ",":
-            at = _skip(text, at + 1)
-    made.end = at + 1
+def _array(text: str, index: int) -> Value:
+    made = Value("array", index, index)
+    index = _skip(text, index + 1)
+    while text[index] != "]":
+        item = _value(text, index)
+        made.entries.append(Entry((len(made.entries),), index, item))
+        index = _skip(text, item.end)
+        if text[index] == ",":
+            index = _skip(text, index + 1)
+    made.end = index + 1
     return made
 
 
-def _inline_table(text: str, at: int) -> Value:
-    made = Value("table", at, at)
-    at = _skip(text, at + 1)
-    while text[at] != "}":
-        start = at
-        keys, at = _keys(text, at)
-        item = _value(text, _after(_EQUALS, text, at))
+def _inline_table(text: str, index: int) -> Value:
+    made = Value("table", index, index)
+    index = _skip(text, index + 1)
+    while text[index] != "}":
+        start = index
+        keys, index = _keys(text, index)
+        item = _value(text, _after(_EQUALS, text, index))
         made.entries.append(Entry(keys, start, item))
-        at = _skip(text, item.end)
-        if text[at] == ",":
-            at = _skip(text, at + 1)
-    made.end = at + 1
+        index = _skip(text, item.end)
+        if text[index] == ",":
+            index = _skip(text, index + 1)
+    made.end = index + 1
     return made
 
 
-def _skip(text: str, at: int) -> int:
+def _skip(text: str, index: int) -> int:
     # skips white space and comments
-    return _after(_BLANK, text, at)
+    return _after(_BLANK, text, index)
 
 
-def _after(pattern: re.Pattern[str], text: str, at: int) -> int:
-    found = pattern.match(text, at)
-    return found.end() if found else at
+def _after(pattern: re.Pattern[str], text: str, index: int) -> int:
+    found = pattern.match(text, index)
+    return found.end() if found else index
 
 
 def first_duplicate_of_last(text: str) -> Statement | None:

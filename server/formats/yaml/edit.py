@@ -327,9 +327,9 @@ class _YamlEditor:
         kept = {k: v for k, v in value.items() if v is not REMOVE}
         self.replacements.append(Replacement(node.start, node.end, _value_lines(kept, flow=True)[0].strip()))
 
-    def margin(self, at: int) -> str:
+    def margin(self, index: int) -> str:
         # If the key is written as `? key`, its indentation ends before the question mark.
-        before = self.text[line_start(self.text, at) : at]
+        before = self.text[line_start(self.text, index) : index]
         return " " * (before.index("?") if before.endswith("? ") else len(before))
 
     def trimmed_end(self, node: Node) -> int:
@@ -340,8 +340,8 @@ class _YamlEditor:
             end -= 1
         return end
 
-    def column(self, at: int) -> int:
-        return at - line_start(self.text, at)
+    def column(self, index: int) -> int:
+        return index - line_start(self.text, index)
 
     def offset(self, node: Node) -> int:
         """Return how many columns a mapping indents the lists below its keys. The default is 2."""

@@ -211,6 +211,7 @@ def survey(
 
 
 def with_key_fixes(root: Path, survey: Survey) -> Survey:
+    """Return the survey with the fixes for mistyped keys in site.yaml and schemas."""
     fixes = find_key_fixes(root, survey.problems)
     problems = (
         replace(problem, fix=next((_change_of(f) for f in fixes if f.is_of(problem)), problem.fix))

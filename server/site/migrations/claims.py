@@ -19,7 +19,7 @@ def require_same_documents(draft: Draft, before: Configuration) -> None:
     `before` is the configuration before the migration.
     """
     after = draft.configuration()
-    draft.refusals += find_reclaimed(draft, before, after, draft.before, may_adopt=draft.may_adopt)
+    draft.refusals += find_reclaimed(draft, before, after, draft.original_texts, may_adopt=draft.may_adopt)
     draft.require_possible()
 
 
