@@ -20,14 +20,16 @@ def test_a_list_is_in_the_language_of_the_browser_or_the_chosen_one(
     is_shown(page)
     assert [url.rpartition("/")[2] for url in asked if "/messages/" in url] == ["de.json"]
     expect(page.locator("html")).to_have_attribute("lang", "de")
-    expect(page.get_by_role("status").filter(has_text="Dokumente in")).to_have_text(
-        re.compile(r"^\d+ Dokumente in")
+    expect(page.get_by_role("status").filter(has_text="Dokumente auf")).to_have_text(
+        re.compile(r"^\d+ Dokumente auf Französisch \(fr\)")
     )
     expect(page.get_by_role("columnheader", name="Geändert")).to_be_visible()
     expect(page.get_by_role("cell", name="Veröffentlicht").first).to_be_visible()
     expect(page.get_by_role("cell").locator("time").first).to_have_text(GERMAN_DATE)
     page.goto(f"{studio.url}/article?q=goemon")
-    expect(page.get_by_role("status").filter(has_text="Dokument")).to_have_text(re.compile("^1 Dokument in"))
+    expect(page.get_by_role("status").filter(has_text="Dokument")).to_have_text(
+        re.compile("^1 Dokument auf Englisch")
+    )
     page.get_by_role("button", name="Farben und Sprache").click()
     check_access(page)
     expect(page.get_by_role("dialog").get_by_label("Sprache")).to_have_value("de")

@@ -137,7 +137,7 @@ def test_files_are_found_by_folder_name_text_type_size_and_use(enter: Callable[.
     total(page, "15 files")
     choose(page, "Type", "PDF")
     total(page, "1 file")
-    choose(page, "Type", "Any type")
+    choose(page, "Type", "All types")
     choose(page, "Show", "All files")
     choose(page, "Size", "Over 0.5 MB")
     page.get_by_role("button", name="Show all").click()

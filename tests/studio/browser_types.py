@@ -293,7 +293,7 @@ def test_the_page_and_its_dialogs_are_accessible_at_every_size(
 ) -> None:
     page = enter("chief", color_scheme=scheme)
     connections = page.get_by_role("group", name="Connections of Paper")
-    expect(connections.get_by_role("link", name="Place: place, manyToOne")).to_have_count(1)
+    expect(connections.get_by_role("link", name="Place: place, many to one")).to_have_count(1)
     for size, (width, height) in SIZES.items():
         page.set_viewport_size({"width": width, "height": height})
         check_access(page)
@@ -309,6 +309,6 @@ def test_the_page_and_its_dialogs_are_accessible_at_every_size(
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (size, button)
             page.keyboard.press("Escape")
             expect(dialog).to_have_count(0)
-    connections.get_by_role("link", name="Place: place, manyToOne").focus()
+    connections.get_by_role("link", name="Place: place, many to one").focus()
     page.keyboard.press("Enter")
     page.get_by_role("heading", level=2, name="Place").wait_for()

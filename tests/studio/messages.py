@@ -17,13 +17,13 @@ HIDDEN_ATTRIBUTES = re.compile(
 VISIBLE_ATTRIBUTES = re.compile(
     r"aria-(?:description|label|roledescription|valuetext)|alt|label|placeholder|title"
 )
-VISIBLE_PROPERTIES = "done|emptyText|heading|hint|label|legend|many|note|one|placeholder"
+VISIBLE_PROPERTIES = "done|emptyText|heading|hint|label|legend|many|note|one|placeholder|title"
 CODE_ELEMENTS = ("code", "kbd", "pre", "samp")
 # Not words: names of keys, of headers and of components. "" in a table of names is not shown either.
 NOT_WORDS = re.compile(
     r"(?:Mod|Alt|Shift|Ctrl|Control|Meta|Escape|Tab|Enter)(?:[-+]\S*)*|[A-Z][a-z]+(?:-[A-Z][a-z]+)+|(?:[A-Z][a-z]+){2,}"
-    r"|noopener noreferrer| ?and ?|allow-scripts .*|Desktop|null|JSON|Markdown|PDF|English|Deutsch|site\.yaml"
-    r"|bifolio\b.*|[a-z]+(?:, [a-z]+|\[\S+\]|, \[.+\])+"
+    r"|noopener noreferrer| ?and ?|allow-scripts .*|Desktop|null|API|JSON|Markdown|PDF|English|Deutsch"
+    r"|site\.yaml|bifolio\b.*|[a-z]+(?:, [a-z]+|\[\S+\]|, \[.+\])+"
 )
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 _CAPITAL = re.compile(r"[A-Z][a-z]")
@@ -153,10 +153,12 @@ def _is_shown(literal: Literal, place: str) -> bool:
     text = " ".join(literal.texts)
     if not _LETTERS.search(text) or NOT_WORDS.fullmatch(text.strip()):
         return False
-    if place == "hidden" or _COMPARED.search(literal.before):
+    if _COMPARED.search(literal.before):
         return False
     if _VISIBLE_PROPERTY.search(literal.before):
         return True
+    if place == "hidden":
+        return False
     if _NOT_SHOWN_BEFORE.search(literal.before) or literal.code.startswith(".split(", literal.end):
         return False
     if place == "shown" and re.search(r"(?:[?:&|]|\$\{)\s*$", literal.before):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from server.api.studio.routes import compressed
+from server.config.model import ACTIONS, KEYS
 from tests.studio.messages import Message, messages_in, unwrapped_in
 from tests.studio.test_page import MODULES, PAGE
 
@@ -33,6 +34,7 @@ def test_the_lint_finds_text_wherever_a_user_sees_it() -> None:
           ${"more"} ${t`fine ${"x"}`}</p>
         <${Empty} title="No results" to="list" name="media" />
         <b aria-label=${is ? "yes" : t`no`}>${count}</b>
+        <button onClick=${() => ask({ title: "Really?" })} />
         ${plural(2, { one: "One file", other: "{0} files" })}
         ${rows.map((row) => html`<i key="a b">Deep</i>`)}`;
     """
@@ -45,6 +47,7 @@ def test_the_lint_finds_text_wherever_a_user_sees_it() -> None:
         '"more"',
         "No results",
         '"yes"',
+        '"Really?"',
         "Deep",
     ]
 
@@ -70,8 +73,9 @@ def test_a_translation_has_every_message_and_no_other(language: str) -> None:
     text = messages_file(language).read_text()
     translations = json.loads(text)
     used = used_messages()
-    assert sorted(set(used) - set(translations)) == [], "messages without a translation"
-    assert sorted(set(translations) - set(used)) == [], "translations of messages that no module has"
+    known = {*used, *settings_messages()}
+    assert sorted(known - set(translations)) == [], "messages without a translation"
+    assert sorted(set(translations) - known) == [], "translations of messages that no module has"
     assert text == json.dumps(dict(sorted(translations.items())), ensure_ascii=False, indent=1) + "\n"
     for id_, message in used.items():
         forms = translations[id_]
@@ -97,6 +101,24 @@ def test_a_message_is_either_a_text_or_has_plural_forms() -> None:
     for message in all_messages():
         kinds.setdefault(message.id, set()).add("" in message.forms)
     assert [id_ for id_, both in kinds.items() if len(both) > 1] == []
+
+
+def test_every_action_and_subject_of_permissions_has_a_name() -> None:
+    code = (PAGE / "admin/requests.js").read_text()
+    named = set(re.findall(r"^  \"?([\w-]+)\"?: t`", code, re.MULTILINE))
+    actions = {action for actions in ACTIONS.values() for action in actions}
+    assert sorted(({*ACTIONS} - {""}) - named) == []
+    assert sorted(actions - named) == []
+
+
+def test_numbers_are_written_in_the_language_of_the_studio() -> None:
+    assert [name for name in MODULES if ".toFixed(" in (PAGE / name).read_text()] == []
+
+
+def settings_messages() -> set[str]:
+    """Return the ids of the labels and descriptions of the settings that the studio can change."""
+    editable = [key.name for key in KEYS.values() if key.editable]
+    return {f"{kind}:{name}" for name in editable for kind in ("setting", "help")}
 
 
 def all_messages() -> list[Message]:

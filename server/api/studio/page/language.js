@@ -63,6 +63,16 @@ export function plural(count, forms, ...values) {
   return fill(known[rules.select(count)] ?? known.other, [counted(count), ...values]);
 }
 
+/**
+ * Return the translation of a text that comes from the server, or the text itself if there is none.
+ * @param {string} id
+ * @param {string} text
+ */
+export function translated(id, text) {
+  const message = messages?.[id];
+  return typeof message === "string" ? message : text;
+}
+
 /** @param {number} count */
 export const counted = (count) => numbers.format(count);
 

@@ -1,6 +1,7 @@
 /** The site as its caller may see it: the response of GET /access, with functions that pages need. */
 
 import { ask } from "./api.js";
+import { LANGUAGE } from "./language.js";
 import { enableTransformations } from "./pictures.js";
 import { currentVersion } from "./router.js";
 
@@ -65,7 +66,7 @@ export class Model {
     /** @type {string} */
     this.siteName = access.site.name;
     /** @type {Locale[]} */
-    this.locales = access.site.locales;
+    this.locales = access.site.locales.map(localeOf);
     /** @type {{default: number, max: number}} */
     this.pageSize = access.site.pageSize;
     /** @type {{commit: string, date: string} | null} */
@@ -222,6 +223,18 @@ function earlyResponse(url, init) {
   const { response } = script;
   delete script.response;
   return response ?? fetch(url, init);
+}
+
+/** Return a locale with its name in the language of the studio. @param {Locale} locale @returns {Locale} */
+function localeOf(locale) {
+  const { code, name } = locale;
+  if (LANGUAGE === "en") return locale;
+  try {
+    const translated = new Intl.DisplayNames([LANGUAGE], { type: "language", fallback: "none" }).of(code);
+    return { ...locale, name: translated ? `${translated} (${code})` : name };
+  } catch {
+    return locale; // The code is not a language tag.
+  }
 }
 
 /** @param {any} described @returns {Type} */

@@ -34,10 +34,15 @@ export function ago(iso) {
 }
 
 /**
- * Return a name as it is written within a sentence: "New article", but in German "Neu: Artikel".
+ * Return a name as it is written within a sentence: "New article", but in German "Artikel anlegen".
  * @param {string} name
  */
 export const inSentence = (name) => (CAPITALISED.includes(LANGUAGE) ? name : name.toLowerCase());
+
+/** Return a number of seconds with two decimals. @param {number} seconds */
+export const secondsText = (seconds) => {
+  return seconds.toLocaleString(LOCALE, { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+};
 
 /** @param {string} iso */
 export const timestamp = (iso) => timestamps.format(new Date(iso));

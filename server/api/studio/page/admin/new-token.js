@@ -4,9 +4,8 @@ import { useStudio } from "../context.js";
 import { Dialog } from "../dialog.js";
 import { t } from "../language.js";
 import { clearMessage, showError, useMessage } from "../store/messages.js";
-import { labelOf } from "../text.js";
 import { html, useState } from "../vendor/preact.js";
-import { actionLabel, send, sentence } from "./requests.js";
+import { actionLabel, send, sentence, subjectLabel } from "./requests.js";
 import { Secret } from "./secret.js";
 
 const DIALOG = "new-token"; // the place of messages
@@ -74,7 +73,7 @@ export function NewToken({ close, changed }) {
       ${values.type === "custom" && html`<div class="permission-groups">
         ${Object.entries(model.permissions).map(([subject, actions]) => html`<fieldset key=${subject}
           class="permission-group">
-          <legend>${model.types.find(({ name }) => name === subject)?.plural ?? labelOf(subject)}</legend>
+          <legend>${subjectLabel(model, subject)}</legend>
           ${actions.map((action) => html`<label key=${action} class="permission-choice">
             <input type="checkbox" checked=${permissions.includes(`${subject}.${action}`)}
               onChange=${(/** @type {any} */ event) => toggle(`${subject}.${action}`, event.currentTarget.checked)} />

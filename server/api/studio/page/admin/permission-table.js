@@ -2,37 +2,18 @@
 
 import { useStudio } from "../context.js";
 import { t } from "../language.js";
-import { labelOf } from "../text.js";
 import { html } from "../vendor/preact.js";
-import { actionLabel, isGranted } from "./requests.js";
+import { SUBJECTS, actionLabel, isGranted, subjectLabel } from "./requests.js";
 
 const ACTIONS = ["find", "findOne", "create", "update", "delete", "readDraft", "updateDraft"];
-/** Subjects that are not content types, with a sentence about each. */
-const OTHERS = /** @type {Record<string, string>} */ ({
-  upload: t`Media`,
-  user: t`Users`,
-  auth: t`Sign-in`,
-  role: t`Roles`,
-  token: t`API tokens`,
-  settings: t`Settings`,
-  branch: t`Branches`,
-  history: t`History`,
-  source: t`Source files`,
-  problems: t`Problems`,
-  redirects: t`Redirects`,
-  locale: t`Locales`,
-  "content-type": t`Schemas`,
-  metrics: t`Metrics`,
-});
-
 /**
  * @param {{role: import("./requests.js").Role, actions: Record<string, string[]>, mayUpdate: boolean,
  *   edits: import("./requests.js").Edits, toggle: (key: string, granted: boolean) => void}} props
  */
 export function PermissionTable({ role, actions, mayUpdate, edits, toggle }) {
   const { model } = useStudio();
-  const types = Object.keys(actions).filter((subject) => !(subject in OTHERS) || isType(model, subject));
-  const others = Object.keys(OTHERS).filter((subject) => subject in actions && !isType(model, subject));
+  const types = Object.keys(actions).filter((subject) => !(subject in SUBJECTS) || isType(model, subject));
+  const others = Object.keys(SUBJECTS).filter((subject) => subject in actions && !isType(model, subject));
   const box = { role, mayUpdate, edits, toggle };
   return html`<div class="permissions-scroll" tabindex="0" role="region" aria-label=${t`Permissions for content`}>
     <table class="permissions">
@@ -43,11 +24,11 @@ export function PermissionTable({ role, actions, mayUpdate, edits, toggle }) {
       </tr></thead>
       <tbody>
         ${types.map((subject) => html`<tr key=${subject}>
-          <th scope="row">${nameOf(model, subject)}</th>
+          <th scope="row">${subjectLabel(model, subject)}</th>
           ${ACTIONS.map((action) => html`<td key=${action}>
             ${actions[subject].includes(action) && hasDrafts(model, subject, action)
               ? html`<${Box} ...${box} subject=${subject} action=${action}
-                  label=${`${actionLabel(action)}: ${nameOf(model, subject)}`} />`
+                  label=${`${actionLabel(action)}: ${subjectLabel(model, subject)}`} />`
               : html`<span class="permissions-none" aria-label=${t`Does not apply`}>–</span>`}
           </td>`)}
         </tr>`)}
@@ -56,7 +37,7 @@ export function PermissionTable({ role, actions, mayUpdate, edits, toggle }) {
   </div>
   <div class="permission-groups">
     ${others.map((subject) => html`<fieldset key=${subject} class="permission-group">
-      <legend>${OTHERS[subject]}</legend>
+      <legend>${SUBJECTS[subject]}</legend>
       ${actions[subject].map((action) => html`<label key=${action} class="permission-choice">
         <${Box} ...${box} subject=${subject} action=${action} /> ${actionLabel(action)}</label>`)}
     </fieldset>`)}
@@ -80,9 +61,6 @@ function Box({ role, subject, action, label, mayUpdate, edits, toggle }) {
 
 /** @param {import("../model.js").Model} model @param {string} subject */
 const isType = (model, subject) => model.types.some(({ name }) => name === subject);
-
-/** @param {import("../model.js").Model} model @param {string} subject */
-const nameOf = (model, subject) => model.types.find(({ name }) => name === subject)?.plural ?? labelOf(subject);
 
 /** @param {import("../model.js").Model} model @param {string} subject @param {string} action */
 function hasDrafts(model, subject, action) {

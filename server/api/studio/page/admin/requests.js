@@ -57,12 +57,34 @@ export const userPath = (id) => `users/${id}`;
 /** Return when a user was last active. @param {string | null} time */
 export const lastSeen = (time) => (time ? t`Last seen ${ago(time)}` : t`Never seen`);
 
-/** The names of actions. Other actions are named by their words. */
+/** The names of actions. */
 const ACTION_LABELS = /** @type {Record<string, string>} */ ({
   find: t`List`,
   findOne: t`Open`,
+  create: t`Create`,
   update: t`Change`,
+  delete: t`Delete`,
   destroy: t`Delete`,
+  upload: t`Upload`,
+  count: t`Count`,
+  read: t`Read`,
+  write: t`Write`,
+  restore: t`Restore`,
+  commit: t`Commit`,
+  merge: t`Merge`,
+  fix: t`Fix`,
+  revoke: t`Revoke`,
+  send: t`Send`,
+  rotate: t`Replace the secret`,
+  register: t`Register`,
+  changePassword: t`Change password`,
+  forgotPassword: t`Request a new password`,
+  resetPassword: t`Reset password`,
+  sendEmailConfirmation: t`Request a confirmation e-mail`,
+  emailConfirmation: t`Confirm e-mail address`,
+  connect: t`Sign in through another service`,
+  refresh: t`Renew the session`,
+  logout: t`Sign out`,
   readDraft: t`See drafts`,
   updateDraft: t`Change drafts`,
   me: t`See own account`,
@@ -71,6 +93,33 @@ const ACTION_LABELS = /** @type {Record<string, string>} */ ({
   getSessions: t`See own sessions`,
   revokeSession: t`End own sessions`,
 });
+
+/** The names of the subjects of permissions that are not content types. */
+export const SUBJECTS = /** @type {Record<string, string>} */ ({
+  upload: t`Media`,
+  user: t`Users`,
+  auth: t`Sign-in`,
+  role: t`Roles`,
+  token: t`API tokens`,
+  settings: t`Settings`,
+  branch: t`Branches`,
+  history: t`History`,
+  source: t`Source files`,
+  problems: t`Problems`,
+  redirects: t`Redirects`,
+  locale: t`Locales`,
+  "content-type": t`Schemas`,
+  metrics: t`Metrics`,
+  webhook: t`Webhooks`,
+});
+
+/**
+ * @param {import("../model.js").Model} model
+ * @param {string} subject
+ */
+export const subjectLabel = (model, subject) => {
+  return model.types.find(({ name }) => name === subject)?.plural ?? SUBJECTS[subject] ?? labelOf(subject);
+};
 
 /** @param {string} action */
 export const actionLabel = (action) => ACTION_LABELS[action] ?? labelOf(action);

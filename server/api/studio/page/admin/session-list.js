@@ -28,16 +28,22 @@ export function SessionList({ path, name, changed }) {
     ${sessions?.length === 0 && html`<p class="hint">${t`No sessions are open in a browser.`}</p>`}
     ${sessions && sessions.length > 0 && html`<ul class="sessions-list">
       ${sessions.map((session) => html`<li key=${session.id} class="session">
-        <span>${session.deviceName ?? t`Unknown device`}</span>
+        <span>${deviceText(session.deviceName) || t`Unknown device`}</span>
         <span class="account-note">
           ${t`Signed in ${html`<time datetime=${session.loginAt} title=${timestamp(session.loginAt)}>
             ${ago(session.loginAt)}</time>`}`}</span>
         <button class="button" type="button" onClick=${() => end(`${path}/${session.id}`)}>
           ${t`End`}<span class="unseen">
-            ${" "}${t`the session on ${session.deviceName ?? t`an unknown device`}`}</span></button>
+            ${" "}${t`the session on ${deviceText(session.deviceName) || t`an unknown device`}`}</span></button>
       </li>`)}
     </ul>`}
     <button class="button" type="button" onClick=${() => end(path)}>
       ${t`Sign out everywhere`}<span class="unseen">: ${name}</span></button>
   </section>`;
+}
+
+/** Return the name of a device, such as "Safari on Linux". @param {string | null} name */
+function deviceText(name) {
+  const [browser, system] = (name ?? "").split(" on ");
+  return system ? t`${browser} on ${system}` : browser;
 }

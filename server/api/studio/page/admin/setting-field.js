@@ -12,7 +12,7 @@ export function SettingField({ field, text, wrong, disabled, change }) {
   const id = `setting-${key}`;
   const described = `${id}-hint${wrong ? ` ${id}-error` : ""}`;
   const common = { id, value: text, disabled: disabled || isFixed, "aria-describedby": described };
-  const otherwise = setting.default || "none";
+  const otherwise = setting.default || t`none`;
   return html`<p class="field setting">
     <label class="field-label" for=${id}>${label}</label>
     ${choices.length

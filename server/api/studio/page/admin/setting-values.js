@@ -1,6 +1,6 @@
 /** Settings as texts in a form, and the values that these texts stand for. */
 
-import { t } from "../language.js";
+import { t, translated } from "../language.js";
 import { inSentence, labelOf } from "../text.js";
 
 /** The values of settings that are chosen from a list. */
@@ -36,11 +36,13 @@ export function fieldsOf(settings) {
  */
 function fieldOf(setting) {
   const { key, value, type } = setting;
-  const hint = `${setting.description}${setting.restart ? ` ${t`A change requires a restart of the server.`}` : ""}`;
+  const help = translated(`help:${key}`, setting.description);
+  const hint = `${help}${setting.restart ? ` ${t`A change requires a restart of the server.`}` : ""}`;
   const isList = Array.isArray(value);
   const isFixed = value !== null && typeof value === "object" && !isList;
   const text = value === null || isFixed ? "" : isList ? value.join(", ") : String(value);
-  return { key, label: labelFor(key), setting, text, hint, choices: CHOICES[type] ?? [], isFixed };
+  const label = translated(`setting:${key}`, labelFor(key));
+  return { key, label, setting, text, hint, choices: CHOICES[type] ?? [], isFixed };
 }
 
 /**

@@ -98,7 +98,7 @@ function choicesOf(model, type) {
     choices.push({ name: "locale", label: t`Language`, usual: model.defaultLocale, options });
   }
   if (model.seesDrafts(type)) {
-    const options = [{ value: "", label: t`Any status` }, ...STATUS_OPTIONS];
+    const options = [{ value: "", label: t`All statuses` }, ...STATUS_OPTIONS];
     choices.push({ name: "status", label: t`Status`, usual: "", options, narrows: true });
   }
   return choices;

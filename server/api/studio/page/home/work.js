@@ -73,7 +73,8 @@ function Changes({ list }) {
       return html`<li class="session" key=${`${name} ${id} ${locale}`}>
         <span class="account-name">
           ${href ? html`<${Link} to=${addressTo("document", { type: name, id }, params)}>${text}<//>` : text}</span>
-        <span class="account-state">${[type?.label ?? name, event === "entry.delete" && t`deleted`, by]
+        <span class="account-state">${[type?.label ?? name, event === "entry.delete" && t`deleted`,
+          by === "owner" ? t`owner` : by]
           .filter(Boolean).join(", ")}, <time datetime=${at} title=${timestamp(at)}>${ago(at)}</time></span>
       </li>`;
     })}

@@ -1,5 +1,7 @@
 /** A file of the media library, as lists and forms store it. */
 
+import { counted } from "../language.js";
+
 /**
  * @typedef {{documentId: string, __id: number, __title: string, __alt: string, __preview: string,
  *   __url: string}} Media
@@ -44,5 +46,5 @@ export const fileNameOf = ({ url }) => decodeURIComponent(new URL(url, "http://s
 export function sizeText(kilobytes) {
   if (kilobytes < 1) return `${Math.max(1, Math.round(kilobytes * 1000))} B`;
   const [value, unit] = kilobytes < 1000 ? [kilobytes, "kB"] : [kilobytes / 1000, "MB"];
-  return `${value >= 10 ? Math.round(value) : Math.round(value * 10) / 10} ${unit}`;
+  return `${counted(value >= 10 ? Math.round(value) : Math.round(value * 10) / 10)} ${unit}`;
 }

@@ -96,11 +96,12 @@ function choicesOf(model) {
   return [
     { name: "folder", label: t`Folder`, usual: "", narrows: true, options: [], useOptions: useFolders },
     { name: "type", label: t`Type`, usual: "", narrows: true, options: [
-      { value: "", label: t`Any type` }, { value: "image", label: t`Pictures` }, { value: "video", label: t`Videos` },
+      { value: "", label: t`All types` }, { value: "image", label: t`Pictures` }, { value: "video", label: t`Videos` },
       { value: "audio", label: t`Audio` }, { value: "pdf", label: "PDF" }, { value: "other", label: t`Other files` },
     ] },
     { name: "size", label: t`Size`, usual: "", narrows: true, options: [
-      { value: "", label: t`Any size` }, ...[0.5, 1, 5, 20].map((mb) => ({ value: `${mb}`, label: t`Over ${mb} MB` })),
+      { value: "", label: t`All sizes` },
+      ...[0.5, 1, 5, 20].map((mb) => ({ value: `${mb}`, label: t`Over ${counted(mb)} MB` })),
     ] },
     { name: "show", label: t`Show`, usual: "", narrows: true, options: [
       { value: "", label: t`All files` }, ...unused, { value: "no-text", label: t`No alternative text` },

@@ -7,7 +7,7 @@ import {
   RELATIONS, SCALARS, addition, changesOf, defaultInputOf, namingAttributesOf, optionNamesOf, typeOf, valuesOf, wordOf,
 } from "./attribute-changes.js";
 import { Choice, Flag, Input } from "./inputs.js";
-import { shortName } from "./schemas.js";
+import { RELATION_WORDS, shortName } from "./schemas.js";
 
 const TYPES = [...SCALARS, "relation", "component", "dynamiczone", "media"];
 
@@ -60,7 +60,8 @@ function Retype({ schema, old, values, set }) {
   // A type from a plugin or an old schema is not in the list.
   const all = [...new Set([wordOf(old), ...choices])];
   const fixed = fixedParts(schema, old);
-  return html`${!isFixed && html`<${Choice} values=${values} set=${set} name="word" label=${t`Type`} choices=${all} />`}
+  return html`${!isFixed && html`<${Choice} values=${values} set=${set} name="word" label=${t`Type`} choices=${all}
+    labels=${RELATION_WORDS} />`}
     ${fixed.length > 0 && html`<div class="types-fixed">
       ${fixed.map((text) => html`<p class="hint" key=${text}>${text}</p>`)}</div>`}`;
 }
@@ -100,7 +101,8 @@ function Links({ schemas, values, set }) {
   const types = schemas.filter(({ kind }) => kind !== "component").map(({ uid }) => uid);
   const components = schemas.filter(({ kind }) => kind === "component").map(({ uid }) => uid);
   if (values.type === "relation") {
-    return html`<${Choice} ...${input} name="relation" label=${t`Kind of relation`} choices=${RELATIONS} />
+    return html`<${Choice} ...${input} name="relation" label=${t`Kind of relation`} choices=${RELATIONS}
+        labels=${RELATION_WORDS} />
       <${Choice} ...${input} name="target" label=${t`Target`} choices=${types} />
       <${Input} ...${input} name="inversedBy" label=${t`Attribute on the other side`}
         hint=${t`Leave this empty if the target should not show the relation.`} />`;
@@ -128,6 +130,7 @@ function Options({ schema, schemas, old, values, set }) {
     enum: html`<${Input} ...${input} name="enum" label=${t`Values, one a line`} lines required=${!isConverted}
       hint=${isConverted ? t`If this is empty, the values of all documents are used.` : ""} />`,
     targetField: html`<${Choice} ...${input} name="targetField" label=${t`Derived from`}
+      labels=${{ "": t`No attribute` }}
       choices=${[...new Set(["", values.targetField ?? "", ...namingAttributesOf(schema)])]} />`,
     minLength: html`<${Input} ...${input} name="minLength" label=${t`Minimum length`} type="number" min="1" />`,
     maxLength: html`<${Input} ...${input} name="maxLength" label=${t`Maximum length`} type="number"

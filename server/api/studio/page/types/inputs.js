@@ -28,8 +28,11 @@ export function Input({ values, set, name, label, hint = "", lines = false, ...m
   </p>`;
 }
 
-/** @param {Props & {choices: string[]}} props */
-export function Choice({ values, set, name, label, choices }) {
+/**
+ * `labels` are the texts of the choices.
+ * @param {Props & {choices: string[], labels?: Record<string, string>}} props
+ */
+export function Choice({ values, set, name, label, choices, labels = {} }) {
   const id = `types-${name}`;
   const value = values[name] ?? choices[0];
   useEffect(() => {
@@ -39,7 +42,8 @@ export function Choice({ values, set, name, label, choices }) {
     <label class="field-label" for=${id}>${label}</label>
     <select class="select" id=${id} value=${value} required=${!choices.includes("")}
       onChange=${(/** @type {any} */ event) => set({ [name]: event.currentTarget.value })}>
-      ${choices.map((choice) => html`<option key=${choice} value=${choice}>${choice || t`None`}</option>`)}
+      ${choices.map((choice) => html`<option key=${choice} value=${choice}>
+        ${labels[choice] || choice || t`None`}</option>`)}
     </select>
   </p>`;
 }

@@ -4,9 +4,9 @@ import { addressTo } from "../addresses.js";
 import { t } from "../language.js";
 import { Link } from "../router.js";
 import { html } from "../vendor/preact.js";
-import { shortName } from "./schemas.js";
+import { relationText, shortName } from "./schemas.js";
 
-const [ROW, BOX, WIDTH] = [44, 112, 400];
+const [ROW, BOX, WIDTH] = [44, 112, 440];
 
 /**
  * @typedef {import("./schemas.js").Schema} Schema
@@ -22,7 +22,7 @@ function connectionsOf(schema, schemas) {
   /** @type {Connection[]} */
   const found = [];
   for (const [name, { type, target, relation, component, components }] of Object.entries(schema.attributes)) {
-    if (type === "relation" && target) found.push({ uid: target, text: `${name}, ${relation}` });
+    if (type === "relation" && target) found.push({ uid: target, text: `${name}, ${relationText(relation)}` });
     for (const uid of component ? [component] : components ?? []) found.push({ uid, text: name });
   }
   for (const other of schemas) {

@@ -4,6 +4,7 @@ import { Dialog } from "../dialog.js";
 import { t } from "../language.js";
 import { html, useState } from "../vendor/preact.js";
 import { Choice, Flag, Input } from "./inputs.js";
+import { KINDS } from "./schemas.js";
 
 const ID = "[A-Za-z][A-Za-z0-9]*([\\-_][A-Za-z0-9]+)*";
 const UID = `${ID}\\.${ID}`;
@@ -26,7 +27,8 @@ export function NewType({ close, review }) {
     <${Input} ...${input} name="plural" label=${t`Name of several documents`} pattern=${ID}
       hint=${`${type || "article"}s`} />
     <${Input} ...${input} name="display" label=${t`Display name`} />
-    <${Choice} ...${input} name="kind" label=${t`Kind`} choices=${["collectionType", "singleType"]} />
+    <${Choice} ...${input} name="kind" label=${t`Kind`} choices=${["collectionType", "singleType"]}
+      labels=${KINDS} />
     <${Flag} ...${input} name="drafts" label=${t`Documents can have drafts`} />
     <${Flag} ...${input} name="localized" label=${t`Documents can be translated`} />
   <//>`;

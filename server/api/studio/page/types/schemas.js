@@ -108,6 +108,19 @@ export function deletionOf(schema, schemas) {
   ];
 }
 
+export const KINDS = { collectionType: t`collection`, singleType: t`single document`, component: t`component` };
+
+/** @type {Record<string, string>} */
+export const RELATION_WORDS = {
+  manyToOne: t`many to one`,
+  oneToMany: t`one to many`,
+  oneToOne: t`one to one`,
+  manyToMany: t`many to many`,
+};
+
+/** @param {string} [relation] */
+export const relationText = (relation = "") => RELATION_WORDS[relation] ?? relation;
+
 /** @param {import("../model.js").Model} model */
 export function mayChangeTypes(model) {
   const may = model.mayServed("content-type", "write") && model.maySite("source", "read");
@@ -118,7 +131,8 @@ export function mayChangeTypes(model) {
 export function describe(attribute) {
   const { type, relation, target, component, components, multiple, repeatable, maxLength, pluginOptions } = attribute;
   const kind = {
-    relation: target ? t`relation, ${relation} to ${shortName(target)}` : t`relation, ${relation}`,
+    relation: target ? t`relation to ${shortName(target)} (${relationText(relation)})`
+      : t`relation (${relationText(relation)})`,
     component: repeatable ? t`list of components ${component}` : t`component ${component}`,
     dynamiczone: t`dynamic zone of ${components?.join(", ")}`,
     media: multiple ? t`media files` : t`media file`,

@@ -14,14 +14,12 @@ import { AttributeDialog } from "./attribute-dialog.js";
 import { PlanDialog } from "./plan-dialog.js";
 import { Relations } from "./relations.js";
 import { NewComponent, NewType, RenameSchema, SchemaOptions } from "./schema-dialogs.js";
-import { deletionOf, describe, loadSchemas, mayChangeTypes } from "./schemas.js";
+import { KINDS, deletionOf, describe, loadSchemas, mayChangeTypes } from "./schemas.js";
 
 /**
  * @typedef {import("./schemas.js").Schema} Schema
  * @typedef {{title: string, changes: import("./schemas.js").Change[]}} Review
  */
-
-const KINDS = { collectionType: t`collection`, singleType: t`single document`, component: t`component` };
 
 /** @param {{params: URLSearchParams}} props */
 export function TypesPage({ params }) {
@@ -120,7 +118,7 @@ function SchemaView({ schema, schemas, mayChange, start }) {
         <button class="button" type="button" onClick=${() => setDialog("rename")}>
           ${t`Rename ${schema.label}`}</button>
         <button class="button" type="button"
-          onClick=${() => start({ title: `Delete ${schema.label}?`, changes: deletionOf(schema, schemas) })}>
+          onClick=${() => start({ title: t`Delete ${schema.label}?`, changes: deletionOf(schema, schemas) })}>
           ${t`Delete ${schema.label}`}</button>`}
     </div>
     <p class="hint"><code>${schema.uid}</code>, ${facts.join(", ")}</p>
@@ -136,7 +134,7 @@ function SchemaView({ schema, schemas, mayChange, start }) {
     ${mayChange && html`<div class="account-actions">
       <button class="button primary" type="button" onClick=${() => setEditing("")}>${t`Add attribute`}</button>
       ${isMoved && html`<button class="button" type="button" onClick=${() => start({
-        title: "Change the order?",
+        title: t`Change the order?`,
         changes: [{ operation: "reorder", type: schema.name, attributes: names }],
       })}>${t`Save the order`}</button>`}
     </div>`}

@@ -8,7 +8,7 @@ import { plural, t } from "../language.js";
 import { Empty, Failure, Loading } from "../states.js";
 import { PAGE, showError, showNotice } from "../store/messages.js";
 import { keyOf, useRequest } from "../store/requests.js";
-import { ago, counted, timestamp } from "../text.js";
+import { ago, counted, secondsText, timestamp } from "../text.js";
 import { html, useState } from "../vendor/preact.js";
 import { resultOf, webhookPath } from "./requests.js";
 
@@ -92,7 +92,7 @@ function One({ path, close, changed }) {
             <pre class="code" tabindex="0" aria-label=${t`Request`}>${requestText(delivery.request)}</pre>
             <h3>${t`Response`}</h3>
             <pre class="code" tabindex="0" aria-label=${t`Response`}>${delivery.response?.body || t`(empty)`}</pre>
-            <p class="hint">${t`After ${delivery.response?.seconds.toFixed(2)} s`}</p>`
+            <p class="hint">${t`After ${secondsText(delivery.response?.seconds ?? 0)} s`}</p>`
         : html`<p class="hint">${t`Nothing was sent yet.`}</p>`}`}
     <div class="dialog-actions">
       <button class="button" type="button" onClick=${close}>${t`Close`}</button>

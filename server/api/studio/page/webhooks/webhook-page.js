@@ -12,7 +12,7 @@ import { useHeading } from "../site/heading.js";
 import { Empty, Failure, Loading } from "../states.js";
 import { PAGE, showError, showNotice, useMessage } from "../store/messages.js";
 import { useRequest } from "../store/requests.js";
-import { timestamp } from "../text.js";
+import { secondsText, timestamp } from "../text.js";
 import { html, useState } from "../vendor/preact.js";
 import { Deliveries } from "./deliveries.js";
 import { stateOf, webhookPath } from "./requests.js";
@@ -73,7 +73,7 @@ function Actions({ webhook, changed }) {
     setTesting(false);
     if (!answer) return;
     const { succeeded, status, error, seconds } = answer.data;
-    if (succeeded) showNotice(PAGE, t`The receiver responded with ${status} in ${seconds.toFixed(2)} s.`);
+    if (succeeded) showNotice(PAGE, t`The receiver responded with ${status} in ${secondsText(seconds)} s.`);
     else showError(PAGE, t`The test failed: ${error}`);
   };
   const enable = async () => {
