@@ -3,13 +3,14 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 
-from server.auth.draft_visibility import may_read_source_of, require_source_of
+from server.auth.draft_visibility import may_read_source_of
 from server.auth.permissions import CONTENT_TYPE, SETTINGS, Actor, may_of_site, require_schema_write
 from server.config.model import FILE
 from server.config.settings_file import mask_settings_text
-from server.errors import PreconditionError, ValidationError
+from server.errors import ForbiddenError, PreconditionError, ValidationError
 from server.history.differences import diff_lines
 from server.paths import TYPES
 from server.service.dry_run import FileChange, action_of, file_changes, split_lines
@@ -63,21 +64,24 @@ def change_request(caller: Caller, data: object) -> ChangeRequest:
     return ChangeRequest(caller.actor, read_schema_changes(data.get("changes")), lossy)
 
 
-def _require_readable(actor: Actor, context: Context) -> None:
-    """Raise ForbiddenError if the site has documents that the actor may not read.
+def _require_readable(request: ChangeRequest, context: Context, path: str) -> None:
+    """Raise ForbiddenError if the caller may not read the document in a file.
 
-    A plan and its errors show values of documents, so nothing in documents may be hidden from the caller.
+    A plan and its errors show values of the documents that it reads or changes.
     """
     layout = context.layout
-    hidden = {
-        type_.uid
-        for type_ in layout.schema.content_types
-        if not may_read_source_of(actor, type_, layout.schema, draft=True)
-    }
-    for path in context.changeset.listed(layout.roots) if hidden else ():
-        claim = layout.claim(path)
-        if claim and claim.type.uid in hidden:
-            require_source_of(actor, claim.type, layout.schema, draft=True)
+    claim, actor = layout.claim(path), request.actor
+    if claim is None or may_read_source_of(actor, claim.type, layout.schema, draft=True):
+        return
+    type_ = claim.type
+    read = "find" if type_.kind == "singleType" else "findOne"
+    missing = f"{type_.singular}.{'readDraft' if actor.may(type_.singular, read) else read}"
+    raise ForbiddenError(
+        f"This change reads documents of {type_.uid}, so it needs the permission {missing}",
+        actor=actor.name,
+        permission=missing,
+        details={"permission": missing},
+    )
 
 
 def plan_change(writes: Writes, caller: Caller, request: ChangeRequest) -> SchemaPlan:
@@ -114,9 +118,11 @@ def describe_change(changes: Iterable[SchemaChange]) -> str:
 
 
 def _planned(request: ChangeRequest, context: Context) -> tuple[Plan, str]:
-    _require_readable(request.actor, context)
-    plan = plan_schema_changes(request.changes, context)
-    return plan, _version(context.changeset.writes())
+    permit = partial(_require_readable, request, context)
+    plan, writes = plan_schema_changes(request.changes, context, permit), context.changeset.writes()
+    for write in writes:
+        permit(write.path)
+    return plan, _version(writes)
 
 
 def _accepted(request: ChangeRequest, context: Context) -> Plan:

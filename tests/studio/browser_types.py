@@ -114,10 +114,10 @@ def test_only_those_who_may_change_types_find_the_page(enter: Callable[..., Page
             int(name in ("chief", "partly"))
         )
         page.context.close()
-    # This role may not read places, so the plan is refused.
+    # This role may not read drafts, so the plan is refused.
     page = enter("partly")
     page.get_by_role("button", name="Remove title").click()
-    page.get_by_role("dialog").get_by_text("Forbidden").wait_for()
+    page.get_by_role("dialog").get_by_text("so it needs the permission paper.readDraft").wait_for()
     expect(page.get_by_role("button", name="Apply")).to_have_count(0)
 
 

@@ -45,6 +45,7 @@ def find_reclaimed(
         if old is None and new is not None and may_adopt:
             continue
         if found := _difference(draft, path, old, new, _renamed_types(before, after)):
+            draft.permit(path)
             yield Finding(path, (), *found)
 
 

@@ -30,8 +30,14 @@ MAX_SHOWN = 20  # limit on the documents in one error message
 _CONFIGURATION = (FILE, f"{TYPES}/")
 # Errors if the file system does not accept the name of a file.
 _NAME_ERRORS = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL)
+# Raises ForbiddenError if a document's file must not be shown.
+PermitFile = Callable[[str], None]
 # Returns the edits to one mapping of attributes. Their paths begin at the mapping.
 Editor = Callable[["AttributeMapping"], Edits]
+
+
+def permit_all(path: str) -> None:
+    """Permit every file, for callers with full access."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +97,8 @@ class Draft:
     may_adopt: bool = False
     # the definitions of enumerations that a retype must not derive from documents, by `TYPE.attribute`
     enums: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    # called before a document is read, because a migration's findings contain values
+    permit: PermitFile = permit_all
 
     def __post_init__(self) -> None:
         changeset, roots = self.context.changeset, (TYPES, MIGRATIONS, *self.context.layout.roots)
@@ -102,6 +110,10 @@ class Draft:
             if (self.allowed_paths is None or path in self.allowed_paths or path.startswith(own))
             and (changeset.exists(path) or not changeset.changes(path))
         )
+
+    def probe(self) -> "Draft":
+        """Return another draft of the same files, for reading documents only."""
+        return Draft(self.context, permit=self.permit)
 
     # --- files ---------------------------------------------------------------------------------
 
@@ -118,6 +130,7 @@ class Draft:
 
     def move(self, path: str, new: str) -> None:
         """Move a file. Refuse the migration if the new path is taken or the file is not text."""
+        self.permit(path)
         if self.exists(new):
             self.refuse(new, "this file already exists", f"rename it; {path} must be moved here")
             return
@@ -213,6 +226,7 @@ class Draft:
         for path in list(self.paths):
             claim = layout.claim(path) if path.endswith(ENDINGS) else None
             if claim and claim.type.uid in wanted and self.context.store.owner(path, self.exists) == path:
+                self.permit(path)
                 yield path, claim
 
     def edit_documents(

@@ -22,7 +22,7 @@ from server.site.migrations.arguments import (
     Arguments,
 )
 from server.site.migrations.claims import require_same_documents
-from server.site.migrations.draft import MAX_SHOWN, MIGRATIONS, Draft
+from server.site.migrations.draft import MAX_SHOWN, MIGRATIONS, Draft, PermitFile, permit_all
 from server.site.migrations.migration import (
     Migration,
     migration_paths,
@@ -146,14 +146,17 @@ class Plan:
         return sorted({path for step in self.steps for path in (*step.documents, *step.files)})
 
 
-def plan_new_migration(request: NewMigration, context: Context) -> Plan:
-    """Prepare a new migration. Raises ValidationError if it is impossible or would lose values."""
+def plan_new_migration(request: NewMigration, context: Context, permit: PermitFile = permit_all) -> Plan:
+    """Prepare a new migration. Raises ValidationError if it is impossible or would lose values.
+
+    `permit` is called with the path of each document that the migration reads.
+    """
     migration, operation = request.migration, OPERATIONS[request.migration.operation]
     try:
         operation.arguments.check(migration.arguments)
     except ValueError as error:
         raise ValidationError(str(error)) from error
-    draft = Draft(context, request.lossy)
+    draft = Draft(context, request.lossy, permit=permit)
     before = draft.configuration()
     operation.plan(draft, migration, is_new=True)
     draft.require_possible()

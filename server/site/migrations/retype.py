@@ -232,6 +232,7 @@ def _refuse_shared_targets(draft: Draft, type_: Type, name: str, new: Attribute)
     snapshot, owners = draft.context.snapshot, dict[Any, str]()
     for (uid, document_id, *_), versions in sorted(snapshot.claims.items()):
         for document in versions if uid == type_.uid else ():
+            draft.permit(document.path)
             for target in document.get(name) or ():
                 if owners.setdefault(target, document_id) != document_id:
                     what = f'"{name}" refers to {target}, as {owners[target]} does'

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from server.errors import ApiError, ValidationError
+from server.errors import ApiError, ForbiddenError, ValidationError
 from server.schema.spelling import suggestion
 from server.site.migrations.claims import require_same_documents
-from server.site.migrations.draft import Draft
+from server.site.migrations.draft import Draft, PermitFile
 from server.site.migrations.migration import HIDDEN_ARGUMENTS, Migration
 from server.site.migrations.plan import (
     OPERATIONS,
@@ -67,29 +67,32 @@ def _read(data: object) -> SchemaChange:
     return SchemaChange(name, given)
 
 
-def plan_schema_changes(changes: Sequence[SchemaChange], context: Context) -> Plan:
+def plan_schema_changes(changes: Sequence[SchemaChange], context: Context, permit: PermitFile) -> Plan:
     """Prepare changes, each on top of the ones before it. Values may be lost; the plan lists them.
 
+    `permit` is called with the path of each document that the changes read, before they have moved it.
     Raises ValidationError if a change is impossible. Its details contain the number of the change.
     """
     steps: list[Step] = []
     for number, change in enumerate(changes):
         try:
             with unexpected_errors_refused():
-                steps += _plan(change, context)
+                steps += _plan(change, context, permit)
+        except ForbiddenError:
+            raise
         except ApiError as error:
             error.details["change"] = number
             raise
     return Plan(tuple(steps))
 
 
-def _plan(change: SchemaChange, context: Context) -> Sequence[Step]:
+def _plan(change: SchemaChange, context: Context, permit: PermitFile) -> Sequence[Step]:
     if change.operation not in SCHEMA_EDITS:
         if change.operation == "rename-type":
             require_free_name(str(change.arguments["to"]))
         migration = Migration(change.operation, change.arguments)
-        return plan_new_migration(NewMigration(migration, lossy=True), context).steps
-    edit, draft = SCHEMA_EDITS[change.operation], Draft(context, lossy=True)
+        return plan_new_migration(NewMigration(migration, lossy=True), context, permit).steps
+    edit, draft = SCHEMA_EDITS[change.operation], Draft(context, lossy=True, permit=permit)
     before = draft.configuration()
     edit.plan(draft, change.arguments)
     draft.require_possible()

@@ -55,7 +55,7 @@ def describe_invalid_values(
         return wrong
 
     # Files that can't be parsed are not part of this change, so they don't prevent it.
-    probe = Draft(draft.context)
+    probe = draft.probe()
     keywords = () if attribute.required else (name,)
     probe.edit_documents(before, after, uid, check, keywords)
     return _lines(probe, found)
@@ -74,7 +74,7 @@ def describe_differing_values(draft: Draft, before: Configuration, uid: str, nam
             found.append(Finding(mapping.path, at, f'"{name}" differs from the value in {path}'))
         return Edits()
 
-    probe = Draft(draft.context)
+    probe = draft.probe()
     probe.edit_documents(before, before, uid, check, ())
     return _lines(probe, found)
 
