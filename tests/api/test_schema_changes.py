@@ -177,7 +177,9 @@ def test_a_write_needs_the_version_of_a_plan(api: Api) -> None:
 def test_lost_values_are_listed_and_must_be_allowed(api: Api) -> None:
     [step] = plan(api, RETYPE).data["changes"]
     assert step["lost"] == 1
-    assert step["losses"] == ['content/notes/b.yaml:2:8: the value of "count" can\'t be converted to integer']
+    assert step["losses"] == [
+        'content/notes/b.yaml:2:8: the value of "count" can\'t be converted to integer (found "many", in "B")'
+    ]
     before = files_of(api)
     refused = change(api, RETYPE)
     assert refused.status == 400
@@ -269,6 +271,10 @@ def test_options_of_a_type_and_its_attributes_change(tmp_path: Path) -> None:
     answer = change(api, options)
     [step] = answer.data["changes"]
     assert step["warnings"] == []
+    assert step["notes"] == [
+        "all locales of a document share the values of these attributes until they are localized, too: "
+        "text, zone"
+    ]
     write(api.root, {"content/pages/p.fr.yaml": "text: B\n"})
     api.site.refresh()
     schema = json.loads(api.read("content-types/page.json"))
@@ -390,11 +396,12 @@ def test_a_type_is_deleted_with_its_documents_and_undone(api: Api) -> None:
     commit_all(api.root)
     api.site.refresh()
     before = files_of(api)
-    step = plan(api, *DELETE).data["changes"][1]
+    dropped, step = plan(api, *DELETE).data["changes"]
+    assert dropped["notes"] == ["api::tag.tag loses its relation notes to api::note.note"]
     assert (step["documents"], step["lost"]) == (3, 3)
     assert step["losses"] == [
-        f"content/notes/{name}: this document would be deleted"
-        for name in ("a.yaml", "b.yaml", "c.draft.yaml")
+        f"content/notes/{name}: this document would be deleted{title}"
+        for name, title in (("a.yaml", ' ("A")'), ("b.yaml", ' ("B")'), ("c.draft.yaml", ""))
     ]
     assert step["notes"] == ["the role public loses its permissions for the type"]
     assert change(api, *DELETE).status == 400
@@ -626,3 +633,5 @@ def test_passwords_are_not_shown(tmp_path: Path) -> None:
         answer = plan(api, wanted, who="full")
         assert answer.status == 200, answer.text
         assert "hunter2" not in answer.text
+    moved = {"operation": "drop", "attribute": "member.age"}
+    assert 'has a value (found 3, in "A")' in plan(api, moved, who="full").text.replace("\\", "")

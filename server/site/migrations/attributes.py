@@ -90,6 +90,8 @@ def drop(draft: Draft, migration: Migration, *, is_new: bool) -> None:
         require_attribute(type_, name)
         derived = type_.attributes[name].derived
         _release(draft, before.schema, type_, name)
+        if target := type_.attributes[name].target:
+            draft.notes.append(f"{type_.uid} loses its relation {name} to {target}")
         draft.require_possible()
         draft.edit_configuration(type_.path, Edits(values={("attributes", name): REMOVE}))
         after = configure_after(draft, before)

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from server.errors import ConflictError, SetupError, ValidationError
+from server.site.configure import Configuration
 from server.site.migrations import attributes, scripts, types, wrap
 from server.site.migrations.arguments import (
     ATTRIBUTE,
@@ -22,7 +23,8 @@ from server.site.migrations.arguments import (
     Arguments,
 )
 from server.site.migrations.claims import require_same_documents
-from server.site.migrations.draft import MAX_SHOWN, MIGRATIONS, Draft, PermitFile, permit_all
+from server.site.migrations.draft import MIGRATIONS, Draft, PermitFile, permit_all
+from server.site.migrations.loss_details import describe_losses
 from server.site.migrations.migration import (
     Migration,
     migration_paths,
@@ -164,17 +166,17 @@ def plan_new_migration(request: NewMigration, context: Context, permit: PermitFi
     path = new_migration_path(draft.paths, migration, str(migration.arguments[operation.names_file]))
     kept = replace(migration, arguments={**migration.arguments, **draft.more_arguments})
     draft.put(path, migration_text(kept))
-    return Plan((step_of(draft, migration),))
+    return Plan((step_of(draft, migration, before),))
 
 
-def step_of(draft: Draft, migration: Migration) -> Step:
-    """Return the step that a complete draft stands for."""
+def step_of(draft: Draft, migration: Migration, before: Configuration) -> Step:
+    """Return the step that a complete draft stands for. `before` is the configuration before it."""
     return Step(
         migration,
         documents=tuple(sorted(draft.documents)),
         files=tuple(each for each in draft.changed_paths if each not in draft.documents),
         notes=tuple(draft.notes),
-        losses=tuple(draft.describe_findings(draft.losses[:MAX_SHOWN])),
+        losses=tuple(describe_losses(draft, before)),
         loss_count=len(draft.losses),
         warnings=tuple(draft.warnings),
     )

@@ -98,4 +98,4 @@ def _plan(change: SchemaChange, context: Context, permit: PermitFile) -> Sequenc
     draft.require_possible()
     require_same_documents(draft, before)
     name = edit.named_by
-    return [step_of(draft, Migration(change.operation, {name: change.arguments[name]}))]
+    return [step_of(draft, Migration(change.operation, {name: change.arguments[name]}), before)]

@@ -252,8 +252,19 @@ def _change_type(draft: Draft, given: Values) -> None:
         if name in given:
             values |= _value_at(type_.raw, at, given[name])
     draft.edit_configuration(type_.path, Edits(values=values))
-    configure_after(draft, before)
+    after = configure_after(draft, before)
     draft.require_possible()
+    if given.get("localized") and not type_.localized:
+        _note_shared_values(draft, after.schema.types[type_.uid])
+
+
+def _note_shared_values(draft: Draft, type_: Type) -> None:
+    shared = [a.name for a in type_.attributes.values() if not a.localized]
+    if shared:
+        draft.notes.append(
+            "all locales of a document share the values of these attributes until they are localized, too: "
+            + ", ".join(shared)
+        )
 
 
 def require_free_name(name: str) -> None:
