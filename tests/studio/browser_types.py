@@ -97,7 +97,8 @@ def plan_of(page: Page) -> Any:
 
 def apply(page: Page) -> None:
     page.get_by_role("dialog").get_by_role("button", name="Apply").click()
-    page.get_by_text("The change was made.").wait_for()
+    done = page.get_by_role("region", name="Undo").get_by_role("status")
+    expect(done).to_have_text(re.compile("was (created|changed|renamed to .+|deleted)\\.$"))
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
@@ -153,6 +154,24 @@ def test_attributes_are_added_renamed_and_reordered_with_the_keyboard(
     page.get_by_role("textbox", name="Subtitle").wait_for()
 
 
+def test_a_refused_plan_leads_back_to_the_filled_form(enter: Callable[..., Page], site: Studio) -> None:
+    page = enter("chief", "?type=place")
+    page.get_by_role("button", name="Add attribute").click()
+    page.get_by_label("Name", exact=True).fill("name")
+    page.get_by_label("Regular expression").fill("^[A-Z]")
+    page.get_by_role("button", name="Show the plan").click()
+    page.get_by_role("dialog").get_by_role("alert").filter(has_text="name").wait_for()
+    page.get_by_role("button", name="Back").click()
+    expect(page.get_by_label("Regular expression")).to_have_value("^[A-Z]")
+    page.keyboard.press("Escape")
+    # An order that is not saved is not lost without a question.
+    page.goto(f"{site.url}/site/-/types?type=paper")
+    page.get_by_role("button", name=re.compile("^Move (title|headline),")).press("ArrowDown")
+    page.get_by_role("navigation", name="Content").get_by_role("link", name=re.compile("^Places")).click()
+    page.get_by_role("dialog", name="Leave the page?").get_by_role("button", name="Cancel").click()
+    page.get_by_role("button", name="Save the order").wait_for()
+
+
 def test_two_people_at_the_same_type_see_each_others_change(enter: Callable[..., Page], site: Studio) -> None:
     pages = [enter(name) for name in ("chief", "second")]
     for page in pages:
@@ -193,11 +212,15 @@ def test_a_type_is_deleted_with_its_documents_and_undone(enter: Callable[..., Pa
     apply(page)
     assert not list(site.root.glob("content*/place*/**/*"))
     assert "place" not in schema_of(site)
+    # The page shows all types, and not another one with the same buttons.
+    expect(page.get_by_role("main").get_by_role("link", name="Paper")).to_have_count(1)
+    expect(page.get_by_role("button", name=re.compile("^Delete "))).to_have_count(0)
     places = page.get_by_role("navigation", name="Content").get_by_role("link", name="Places")
     expect(places).to_have_count(0)
     page.get_by_role("region", name="Undo").get_by_role("button", name="Undo").press("Enter")
     page.get_by_text("Undone").wait_for()
     places.wait_for()
+    page.get_by_role("main").get_by_role("link", name="Place").click()
     page.get_by_role("heading", level=2, name="Place").wait_for()
     assert {path: path.read_bytes() for path in site.root.glob("content*/**/*") if path.is_file()} == before
     # A default that the attribute does not allow is an error of its field.
@@ -305,6 +328,8 @@ def test_the_page_and_its_dialogs_are_accessible_at_every_size(
             dialog = page.get_by_role("dialog")
             if button.startswith("Remove"):
                 plan_of(page)
+                expect(dialog.get_by_role("heading", level=2)).to_be_focused()
+                assert dialog.evaluate("(dialog) => dialog.scrollWidth <= dialog.clientWidth"), size
             check_access(page)
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (size, button)
             page.keyboard.press("Escape")

@@ -18,13 +18,13 @@ const TYPES = [...SCALARS, "relation", "component", "dynamiczone", "media"];
  */
 
 /**
- * @param {{schema: Schema, schemas: Schema[], name: string, close: () => void,
- *   review: (changes: import("./schemas.js").Change[]) => void}} props  `name` is "" for a new attribute.
+ * @param {{schema: Schema, schemas: Schema[], name: string, typed?: Values, close: () => void,
+ *   review: import("./schema-dialogs.js").Review}} props  `name` is "" for a new attribute.
  */
-export function AttributeDialog({ schema, schemas, name, close, review }) {
+export function AttributeDialog({ schema, schemas, name, typed, close, review }) {
   const old = schema.attributes[name];
   const first = old ? valuesOf(old, name) : { name: "", type: "string" };
-  const [values, setValues] = useState(/** @type {Values} */ (first));
+  const [values, setValues] = useState(/** @type {Values} */ (typed ?? first));
   const set = (/** @type {Values} */ part) => setValues({ ...values, ...part });
   const title = old ? t`Change ${name}` : t`Add an attribute to ${schema.label}`;
   const changes = old ? changesOf(schema, name, old, values) : [addition(schema, values)];
@@ -32,7 +32,7 @@ export function AttributeDialog({ schema, schemas, name, close, review }) {
   return html`<${Dialog} label=${title} close=${close}>
     <form class="stack" onSubmit=${(/** @type {Event} */ event) => {
       event.preventDefault();
-      if (changes.length) review(changes);
+      if (changes.length) review(changes, values);
     }}>
       <h2 class="dialog-title">${title}</h2>
       <${Input} ...${input} name="name" label=${t`Name`} required pattern="[A-Za-z_][A-Za-z0-9_\\-]*" autofocus />

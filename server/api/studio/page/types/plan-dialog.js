@@ -19,10 +19,10 @@ const CHANGED = t`Content types or documents have changed meanwhile. This is the
 const LOST_ANSWER = t`The server did not answer, so the change may have been made or not. Check again.`;
 
 /**
- * @param {{title: string, changes: import("./schemas.js").Change[], close: () => void,
+ * @param {{title: string, changes: import("./schemas.js").Change[], back?: () => void, close: () => void,
  *   done: (undo: string) => Promise<void>, reload: () => Promise<void>}} props
  */
-export function PlanDialog({ title, changes, close, done, reload }) {
+export function PlanDialog({ title, changes, back, close, done, reload }) {
   const { model } = useStudio();
   const [plan, setPlan] = useState(/** @type {import("./schemas.js").Plan | null} */ (null));
   const [problem, setProblem] = useState("");
@@ -65,10 +65,11 @@ export function PlanDialog({ title, changes, close, done, reload }) {
   useEffect(() => void load(""), []);
   const { branch } = model.version;
   return html`<${Dialog} label=${title} close=${close} class="is-wide">
-    <h2 class="dialog-title">${title}</h2>
+    <h2 class="dialog-title" tabindex="-1" autofocus aria-describedby="plan-summary">${title}</h2>
     <p class="hint">${branch ? t`This changes the branch ${branch}.` : t`This changes the live site.`}</p>
     ${busy && !plan && html`<${Loading} label=${t`Planning`} />`}
     <p class="field-error types-problem" role="alert">${problem}</p>
+    <div id="plan-summary" role="status">${plan && html`<${Summary} plan=${plan} />`}</div>
     ${plan && html`<${Effects} plan=${plan} />
       <div class="review" tabindex="0" role="region" aria-label=${t`Changed lines`}>
         <${Differences} files=${plan.files} /></div>
@@ -83,6 +84,10 @@ export function PlanDialog({ title, changes, close, done, reload }) {
           one: "To delete {0} document file, type {1}", other: "To delete {0} document files, type {1}",
         }, deleted)} />`}`}
     <div class="dialog-actions">
+      ${back && html`<button class="button" type="button" onClick=${() => {
+        close();
+        back();
+      }}>${t`Back`}</button>`}
       <button class="button" type="button" onClick=${close}>${t`Cancel`}</button>
       ${!plan && !busy
         ? html`<button class="button primary" type="button" onClick=${again}>${t`Check again`}</button>`
@@ -103,9 +108,17 @@ function deletedBy(changes, plan) {
   }, 0);
 }
 
+/** The numbers of changed files and lost values. @param {{plan: import("./schemas.js").Plan}} props */
+function Summary({ plan }) {
+  const documents = plan.changes.reduce((sum, step) => sum + step.documents, 0);
+  const lost = plan.changes.reduce((sum, step) => sum + step.lost, 0);
+  return html`<p>${plural(documents, {
+      one: "{0} document file changes.", other: "{0} document files change.",
+    })} ${lost > 0 && plural(lost, { one: "{0} loss.", other: "{0} losses." })}</p>`;
+}
+
 /** @param {{plan: import("./schemas.js").Plan}} props */
 function Effects({ plan }) {
-  const documents = plan.changes.reduce((sum, step) => sum + step.documents, 0);
   /** @type {[string, string[]][]} */
   const groups = [
     [t`Also`, plan.changes.flatMap(({ notes }) => notes)],
@@ -115,10 +128,7 @@ function Effects({ plan }) {
       return more ? [...losses, t`And ${counted(more)} more`] : losses;
     })],
   ];
-  return html`<p>${plural(documents, {
-      one: "{0} document file changes.", other: "{0} document files change.",
-    })}</p>
-    ${groups.filter(([, lines]) => lines.length).map(([label, lines]) => html`<div key=${label}
+  return html`${groups.filter(([, lines]) => lines.length).map(([label, lines]) => html`<div key=${label}
       class="notice types-effects">
       <h3 class="field-label">${label}</h3>
       <ul>${lines.map((line, index) => html`<li key=${index}>${line}</li>`)}</ul>

@@ -10,18 +10,19 @@ const ID = "[A-Za-z][A-Za-z0-9]*([\\-_][A-Za-z0-9]+)*";
 const UID = `${ID}\\.${ID}`;
 
 /**
- * @typedef {(changes: import("./schemas.js").Change[]) => void} Review
+ * @typedef {(changes: import("./schemas.js").Change[], values: Values) => void} Review  Also gets the filled form, to
+ *   which the user can return.
  * @typedef {Record<string, any>} Values
  */
 
-/** @param {{close: () => void, review: Review}} props */
-export function NewType({ close, review }) {
-  const [values, setValues] = useState(/** @type {Values} */ ({ kind: "collectionType" }));
+/** @param {{typed?: Values, close: () => void, review: Review}} props */
+export function NewType({ typed, close, review }) {
+  const [values, setValues] = useState(/** @type {Values} */ (typed ?? { kind: "collectionType" }));
   const input = { values, set: (/** @type {Values} */ part) => setValues({ ...values, ...part }) };
   const { type, plural, kind, display, drafts = false, localized = false } = values;
   const change = { operation: "add-type", type, plural: plural || `${type}s`, kind, drafts, localized };
   return html`<${Form} title=${t`New content type`} close=${close}
-    submit=${() => review([display ? { ...change, display } : change])}>
+    submit=${() => review([display ? { ...change, display } : change], values)}>
     <${Input} ...${input} name="type" label=${t`Name of one document`} required pattern=${ID} autofocus
       hint=${t`In URLs and schemas, such as article`} />
     <${Input} ...${input} name="plural" label=${t`Name of several documents`} pattern=${ID}
@@ -34,15 +35,15 @@ export function NewType({ close, review }) {
   <//>`;
 }
 
-/** @param {{schemas: import("./schemas.js").Schema[], close: () => void, review: Review}} props */
-export function NewComponent({ schemas, close, review }) {
-  const [values, setValues] = useState(/** @type {Values} */ ({}));
+/** @param {{schemas: import("./schemas.js").Schema[], typed?: Values, close: () => void, review: Review}} props */
+export function NewComponent({ schemas, typed, close, review }) {
+  const [values, setValues] = useState(/** @type {Values} */ (typed ?? {}));
   const input = { values, set: (/** @type {Values} */ part) => setValues({ ...values, ...part }) };
   const { category, component, display } = values;
   const change = { operation: "add-component", component: `${category}.${component}` };
   const known = schemas.filter(({ kind }) => kind === "component").map(({ name }) => name.split(".")[0]);
   return html`<${Form} title=${t`New component`} close=${close}
-    submit=${() => review([display ? { ...change, display } : change])}>
+    submit=${() => review([display ? { ...change, display } : change], values)}>
     <${Input} ...${input} name="category" label=${t`Category`} required pattern=${ID} autofocus list="types-categories"
       hint=${t`The folder of the component, such as shared`} />
     <datalist id="types-categories">${[...new Set(known)].map((name) => html`<option key=${name} value=${name} />`)}
@@ -53,16 +54,16 @@ export function NewComponent({ schemas, close, review }) {
   <//>`;
 }
 
-/** @param {{schema: import("./schemas.js").Schema, close: () => void, review: Review}} props */
-export function SchemaOptions({ schema, close, review }) {
+/** @param {{schema: import("./schemas.js").Schema, typed?: Values, close: () => void, review: Review}} props */
+export function SchemaOptions({ schema, typed, close, review }) {
   const { name, label, drafts, localized, kind } = schema;
   const first = { display: label, drafts, localized };
-  const [values, setValues] = useState(/** @type {Values} */ (first));
+  const [values, setValues] = useState(/** @type {Values} */ (typed ?? first));
   const input = { values, set: (/** @type {Values} */ part) => setValues({ ...values, ...part }) };
   const changed = Object.entries(values).filter(([key, value]) => value !== first[/** @type {"display"} */ (key)]);
   const change = { operation: "type-options", type: name, ...Object.fromEntries(changed) };
   return html`<${Form} title=${t`Options of ${label}`} close=${close} disabled=${!changed.length}
-    submit=${() => review([change])}>
+    submit=${() => review([change], values)}>
     <${Input} ...${input} name="display" label=${t`Display name`} required autofocus />
     ${kind !== "component" && html`
       <${Flag} ...${input} name="drafts" label=${t`Documents can have drafts`} />
@@ -73,15 +74,16 @@ export function SchemaOptions({ schema, close, review }) {
   <//>`;
 }
 
-/** @param {{schema: import("./schemas.js").Schema, close: () => void, review: Review}} props */
-export function RenameSchema({ schema, close, review }) {
-  const [values, setValues] = useState(/** @type {Values} */ ({ to: schema.name, plural: schema.plural }));
+/** @param {{schema: import("./schemas.js").Schema, typed?: Values, close: () => void, review: Review}} props */
+export function RenameSchema({ schema, typed, close, review }) {
+  const first = { to: schema.name, plural: schema.plural };
+  const [values, setValues] = useState(/** @type {Values} */ (typed ?? first));
   const input = { values, set: (/** @type {Values} */ part) => setValues({ ...values, ...part }) };
   const isComponent = schema.kind === "component";
   const change = isComponent
     ? { operation: "rename-component", component: schema.name, to: values.to }
     : { operation: "rename-type", type: schema.name, to: values.to, plural: values.plural };
-  return html`<${Form} title=${t`Rename ${schema.label}`} close=${close} submit=${() => review([change])}>
+  return html`<${Form} title=${t`Rename ${schema.label}`} close=${close} submit=${() => review([change], values)}>
     <${Input} ...${input} name="to" label=${isComponent ? t`Category and name` : t`Name of one document`} required
       pattern=${isComponent ? UID : ID} autofocus />
     ${!isComponent && html`<${Input} ...${input} name="plural" label=${t`Name of several documents`} required

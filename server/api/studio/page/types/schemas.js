@@ -88,6 +88,16 @@ export async function makeChanges(changes, plan, lossy) {
   return (await ask(CHANGES, { method: "POST", headers, body: { data: { changes, lossy } } })).undo;
 }
 
+/** Return what the last one of several changes has done. @param {Change[]} changes */
+export function doneText(changes) {
+  const { operation, attribute, type, component, to } = changes[changes.length - 1];
+  const name = attribute ?? type ?? component;
+  if (operation === "reorder") return t`The order of ${name} was changed.`;
+  if (operation.startsWith("add")) return t`${name} was created.`;
+  if (operation.startsWith("delete") || operation === "drop") return t`${name} was deleted.`;
+  return operation.startsWith("rename") ? t`${name} was renamed to ${to}.` : t`${name} was changed.`;
+}
+
 /**
  * Return the changes that delete a content type or component. The relations that lead to a type are deleted first.
  * @param {Schema} schema

@@ -2,9 +2,11 @@
 
 import { addressTo } from "../addresses.js";
 import { useStudio } from "../context.js";
+import { Question } from "../dialog.js";
+import { useGuard } from "../form/page.js";
 import { Sortable } from "../form/sortable.js";
 import { t } from "../language.js";
-import { navigate } from "../router.js";
+import { Link, navigate } from "../router.js";
 import { useHeading } from "../site/heading.js";
 import { Empty, Failure, Loading } from "../states.js";
 import { UNDO, clearMessage, offerUndo } from "../store/messages.js";
@@ -14,11 +16,14 @@ import { AttributeDialog } from "./attribute-dialog.js";
 import { PlanDialog } from "./plan-dialog.js";
 import { Relations } from "./relations.js";
 import { NewComponent, NewType, RenameSchema, SchemaOptions } from "./schema-dialogs.js";
-import { KINDS, deletionOf, describe, loadSchemas, mayChangeTypes } from "./schemas.js";
+import { KINDS, deletionOf, describe, doneText, loadSchemas, mayChangeTypes } from "./schemas.js";
 
 /**
  * @typedef {import("./schemas.js").Schema} Schema
- * @typedef {{title: string, changes: import("./schemas.js").Change[]}} Review
+ * @typedef {import("./schemas.js").Change} Change
+ * @typedef {Record<string, any>} Values
+ * @typedef {{kind: "type" | "component", typed?: Values}} Creating  An open form for a new schema.
+ * @typedef {{title: string, changes: Change[], back?: () => void}} Review  `back` opens the filled form again.
  */
 
 /** @param {{params: URLSearchParams}} props */
@@ -28,14 +33,14 @@ export function TypesPage({ params }) {
   const may = model.mayServed("content-type", "find");
   const { at, branch } = model.version;
   const { value, error, retry, reload } = useRequest(may ? `schemas ${at || branch}` : "", loadSchemas);
-  const [creating, setCreating] = useState(/** @type {"" | "type" | "component"} */ (""));
+  const [creating, setCreating] = useState(/** @type {Creating | null} */ (null));
   const [review, setReview] = useState(/** @type {Review | null} */ (null));
   const schemas = value ?? [];
-  const schema = schemas.find(({ name }) => name === params.get("type")) ?? schemas[0];
+  const schema = schemas.find(({ name }) => name === params.get("type"));
   const mayChange = mayChangeTypes(model);
   const start = (/** @type {Review} */ wanted) => {
     clearMessage(UNDO);
-    setCreating("");
+    setCreating(null);
     setReview(wanted);
   };
   const refresh = async () => {
@@ -44,35 +49,49 @@ export function TypesPage({ params }) {
   };
   const done = async (/** @type {string} */ undo) => {
     await refresh();
-    const [change] = review?.changes ?? [];
+    const changes = review?.changes ?? [];
+    const change = changes[changes.length - 1];
     const named = change?.operation.startsWith("rename-") ? change.to
       : change?.operation.startsWith("add-") ? change.type ?? change.component : "";
+    const isGone = change?.operation.startsWith("delete-");
     setReview(null);
-    offerUndo(t`The change was made.`, undo ? [undo] : [], () => void refresh());
-    if (named) navigate(addressTo("types", {}, { type: named }));
+    offerUndo(doneText(changes), undo ? [undo] : [], () => void refresh());
+    if (named || isGone) navigate(addressTo("types", {}, named ? { type: named } : {}), { unguarded: true });
   };
   return html`<div class="page site-page types-page">
     <header class="page-head">
       <h1 tabindex="-1">${t`Content types`}</h1>
       ${mayChange && value && html`<button class="button" type="button"
-          onClick=${() => setCreating("type")}>${t`New type`}</button>
-        <button class="button" type="button" onClick=${() => setCreating("component")}>${t`New component`}</button>`}
+          onClick=${() => setCreating({ kind: "type" })}>${t`New type`}</button>
+        <button class="button" type="button"
+          onClick=${() => setCreating({ kind: "component" })}>${t`New component`}</button>`}
     </header>
     ${!may && html`<${Empty} title=${t`Your role can't see content types`}>
       ${t`An administrator can grant it with content-type: [find, write] and source: [read].`}<//>`}
     ${may && !value && error && html`<${Failure} error=${error} again=${retry} />`}
     ${may && !value && !error && html`<${Loading} />`}
-    ${schema && html`<${Chooser} schemas=${schemas} schema=${schema} />
-      <${SchemaView} key=${schema.uid} schema=${schema} schemas=${schemas} mayChange=${mayChange} start=${start} />`}
-    ${creating === "type" && html`<${NewType} close=${() => setCreating("")}
-      review=${(/** @type {any} */ changes) => start({ title: t`Create the content type?`, changes })} />`}
-    ${creating === "component" && html`<${NewComponent} schemas=${schemas} close=${() => setCreating("")}
-      review=${(/** @type {any} */ changes) => start({ title: t`Create the component?`, changes })} />`}
+    ${value && html`<${Chooser} schemas=${schemas} schema=${schema} />`}
+    ${value && !schema && html`<${Overview} schemas=${schemas} />`}
+    ${schema && html`<${SchemaView} key=${schema.uid} ...${{ schema, schemas, mayChange, start }} />`}
+    ${creating && html`<${creating.kind === "type" ? NewType : NewComponent} schemas=${schemas}
+      typed=${creating.typed} close=${() => setCreating(null)}
+      review=${(/** @type {Change[]} */ changes, /** @type {Values} */ typed) => start({
+        title: creating.kind === "type" ? t`Create the content type?` : t`Create the component?`,
+        changes,
+        back: () => setCreating({ ...creating, typed }),
+      })} />`}
     ${review && html`<${PlanDialog} ...${review} close=${() => setReview(null)} done=${done} reload=${reload} />`}
   </div>`;
 }
 
-/** @param {{schemas: Schema[], schema: Schema}} props */
+/** All content types and components, each as a link. @param {{schemas: Schema[]}} props */
+function Overview({ schemas }) {
+  return html`<ul class="types-list">${schemas.map(({ name, label, kind }) => html`<li key=${name}>
+    <${Link} to=${addressTo("types", {}, { type: name })}>${label}<//> <span class="hint">${KINDS[kind]}</span>
+  </li>`)}</ul>`;
+}
+
+/** @param {{schemas: Schema[], schema?: Schema}} props */
 function Chooser({ schemas, schema }) {
   const groups = [
     { label: t`Content types`, shown: schemas.filter(({ kind }) => kind !== "component") },
@@ -80,8 +99,9 @@ function Chooser({ schemas, schema }) {
   ];
   return html`<p class="field">
     <label class="field-label" for="types-shown">${t`Content type or component`}</label>
-    <select class="select" id="types-shown" value=${schema.name}
+    <select class="select" id="types-shown" value=${schema?.name ?? ""}
       onChange=${(/** @type {any} */ event) => navigate(addressTo("types", {}, { type: event.currentTarget.value }))}>
+      <option value="">${t`All types`}</option>
       ${groups.filter(({ shown }) => shown.length).map(({ label, shown }) => html`<optgroup key=${label} label=${label}>
         ${shown.map(({ name, label: text }) => html`<option key=${name} value=${name}>${text} (${name})</option>`)}
       </optgroup>`)}
@@ -89,15 +109,28 @@ function Chooser({ schemas, schema }) {
   </p>`;
 }
 
+/** @typedef {{dialog: "attribute" | "options" | "rename", name: string, typed?: Values}} Open  An open form. */
+
 /** @param {{schema: Schema, schemas: Schema[], mayChange: boolean, start: (review: Review) => void}} props */
 function SchemaView({ schema, schemas, mayChange, start }) {
   const written = Object.keys(schema.attributes);
   const [names, setNames] = useState(written);
-  const [editing, setEditing] = useState(/** @type {string | null} */ (null));
-  const [dialog, setDialog] = useState(/** @type {"" | "options" | "rename"} */ (""));
+  const [open, setOpen] = useState(/** @type {Open | null} */ (null));
   useEffect(() => setNames(written), [written.join()]);
   const isComponent = schema.kind === "component";
   const isMoved = names.join() !== written.join();
+  const [leave, stay] = useGuard(isMoved);
+  const form = (/** @type {Open} */ { name, typed }, /** @type {string} */ title) => ({
+    schema,
+    schemas,
+    name,
+    typed,
+    close: () => setOpen(null),
+    review: (/** @type {Change[]} */ changes, /** @type {Values} */ values) => {
+      setOpen(null);
+      start({ title, changes, back: () => setOpen(open && { ...open, typed: values }) });
+    },
+  });
   /** @param {string[]} next */
   const arrange = (next) => {
     const removed = names.find((name) => !next.includes(name));
@@ -113,9 +146,10 @@ function SchemaView({ schema, schemas, mayChange, start }) {
   return html`<section aria-labelledby="types-heading" class="types-schema">
     <div class="types-head">
       <h2 id="types-heading">${schema.label}</h2>
-      ${mayChange && html`<button class="button" type="button" onClick=${() => setDialog("options")}>
+      ${mayChange && html`<button class="button" type="button"
+          onClick=${() => setOpen({ dialog: "options", name: "" })}>
           ${t`Options of ${schema.label}`}</button>
-        <button class="button" type="button" onClick=${() => setDialog("rename")}>
+        <button class="button" type="button" onClick=${() => setOpen({ dialog: "rename", name: "" })}>
           ${t`Rename ${schema.label}`}</button>
         <button class="button" type="button"
           onClick=${() => start({ title: t`Delete ${schema.label}?`, changes: deletionOf(schema, schemas) })}>
@@ -127,12 +161,13 @@ function SchemaView({ schema, schemas, mayChange, start }) {
       ? html`<${Sortable} id="types-attributes" items=${names} keyOf=${(/** @type {string} */ name) => name}
           nameOf=${(/** @type {string} */ name) => name} change=${arrange}>
           ${(/** @type {string} */ name) => html`<${AttributeRow} name=${name} schema=${schema}
-            edit=${() => setEditing(name)} />`}<//>`
+            edit=${() => setOpen({ dialog: "attribute", name })} />`}<//>`
       : html`<ul class="types-list">${written.map((name) => html`<li key=${name}>
           <${AttributeRow} name=${name} schema=${schema} /></li>`)}</ul>`}
     ${!written.length && html`<p class="hint">${t`No attributes yet.`}</p>`}
     ${mayChange && html`<div class="account-actions">
-      <button class="button primary" type="button" onClick=${() => setEditing("")}>${t`Add attribute`}</button>
+      <button class="button primary" type="button"
+        onClick=${() => setOpen({ dialog: "attribute", name: "" })}>${t`Add attribute`}</button>
       ${isMoved && html`<button class="button" type="button" onClick=${() => start({
         title: t`Change the order?`,
         changes: [{ operation: "reorder", type: schema.name, attributes: names }],
@@ -140,21 +175,12 @@ function SchemaView({ schema, schemas, mayChange, start }) {
     </div>`}
     <h3>${t`Connections`}</h3>
     <${Relations} schema=${schema} schemas=${schemas} />
-    ${editing !== null && html`<${AttributeDialog} schema=${schema} schemas=${schemas} name=${editing}
-      close=${() => setEditing(null)} review=${(/** @type {any} */ changes) => {
-        setEditing(null);
-        start({ title: editing ? t`Change ${editing}?` : t`Add the attribute?`, changes });
-      }} />`}
-    ${dialog === "options" && html`<${SchemaOptions} schema=${schema} close=${() => setDialog("")}
-      review=${(/** @type {any} */ changes) => {
-        setDialog("");
-        start({ title: t`Change ${schema.label}?`, changes });
-      }} />`}
-    ${dialog === "rename" && html`<${RenameSchema} schema=${schema} close=${() => setDialog("")}
-      review=${(/** @type {any} */ changes) => {
-        setDialog("");
-        start({ title: t`Rename ${schema.label}?`, changes });
-      }} />`}
+    ${open?.dialog === "attribute" && html`<${AttributeDialog}
+      ...${form(open, open.name ? t`Change ${open.name}?` : t`Add the attribute?`)} />`}
+    ${open?.dialog === "options" && html`<${SchemaOptions} ...${form(open, t`Change ${schema.label}?`)} />`}
+    ${open?.dialog === "rename" && html`<${RenameSchema} ...${form(open, t`Rename ${schema.label}?`)} />`}
+    ${leave && html`<${Question} title=${t`Leave the page?`} text=${t`The order is not saved.`} label=${t`Leave`}
+      confirm=${leave} close=${stay} />`}
   </section>`;
 }
 
