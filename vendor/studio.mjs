@@ -83,9 +83,17 @@ for (const [name, text] of [...filesOf(built), ...sheets.outputFiles.map(({ text
   mkdirSync(dirname(join(target, name)), { recursive: true });
   writeFileSync(join(target, name), text);
 }
-for (const name of [...COPIED, ...MESSAGES]) {
+for (const name of COPIED) {
   mkdirSync(dirname(join(target, name)), { recursive: true });
   copyFileSync(join(page, name), join(target, name));
+}
+const { shortId } = await import(`data:text/javascript,${encodeURIComponent(textOf("message-id.js"))}`);
+for (const name of MESSAGES) {
+  const messages = Object.entries(JSON.parse(textOf(name))).map(([text, message]) => [shortId(text), message]);
+  const shorter = Object.fromEntries(messages);
+  if (Object.keys(shorter).length < messages.length) throw new Error(`${name}: two messages have the same id`);
+  mkdirSync(dirname(join(target, name)), { recursive: true });
+  writeFileSync(join(target, name), JSON.stringify(shorter));
 }
 // What browsers are sent, so that no server has to compress it: the best quality takes half a second for the editors.
 for (const name of readdirSync(target, { recursive: true }).filter((one) => /\.(js|css|json|txt)$/.test(one))) {

@@ -1,5 +1,6 @@
 """The bundled studio that packages contain (`make dist`): it is complete and loads with few requests."""
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from tests.servers import stop
 from tests.studio.browser_form import open_form
 from tests.studio.conftest import USE_PAGE, Page, Studio, expect
+from tests.studio.test_page import PAGE
 from tests.vendor.studio import bundle
 
 # All requests of a first visit, including data and the files for lists and forms
@@ -71,6 +73,10 @@ def test_every_part_that_is_loaded_late_is_there(owner: Page, site: Studio) -> N
 
 def test_the_whole_page_stays_within_its_limit(site: Studio) -> None:
     files = list(Path(site.root.parent / "page").rglob("*.br"))
+    sources = json.loads((PAGE / "messages/de.json").read_text())
+    packaged = json.loads((site.root.parent / "page/messages/de.json").read_text())
+    assert {*map(str, packaged.values())} == {*map(str, sources.values())}
+    assert "Save" not in packaged
     assert 200_000 < sum(path.stat().st_size for path in files) < MOST_BYTES
 
 

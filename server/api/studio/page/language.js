@@ -10,6 +10,7 @@
  */
 
 import { FILES } from "./base.js";
+import { shortId } from "./message-id.js";
 
 /** The languages by their codes, each with its own name. @type {Record<string, string>} */
 export const LANGUAGES = { en: "English", de: "Deutsch" };
@@ -30,8 +31,8 @@ export const LOCALE = navigator.languages.find((tag) => languageOf(tag) === LANG
 const numbers = new Intl.NumberFormat(LOCALE);
 const pluralRules = new Intl.PluralRules(LANGUAGE);
 const sourceRules = new Intl.PluralRules(SOURCE);
-/** The messages of the templates that were used, because most of them are used many times. */
-const ids = new WeakMap();
+/** The texts of the templates that were used, because most of them are used many times. */
+const texts = new WeakMap();
 
 /**
  * Translate a text, used as a tag: t`Sends ${what} to ${url}`. If all values are simple, returns a string. If some are
@@ -41,11 +42,14 @@ const ids = new WeakMap();
  * @returns {any}
  */
 export function t(strings, ...values) {
-  const id = ids.get(strings) ?? idOf(strings);
-  ids.set(strings, id);
-  const message = messages?.[id];
-  return fill(typeof message === "string" ? message : id, values);
+  const id = texts.has(strings) ? "" : idOf(strings);
+  const text = texts.get(strings) ?? translated(id, id);
+  texts.set(strings, text);
+  return fill(text, values);
 }
+
+/** Return the translation of a message, if there is one. @param {string} id */
+const messageOf = (id) => messages?.[id] ?? messages?.[shortId(id)];
 
 /**
  * Return the text for a number: plural(3, {one: "{0} document", other: "{0} documents"}). {0} is the number, and {1} is
@@ -56,9 +60,9 @@ export function t(strings, ...values) {
  * @returns {any}
  */
 export function plural(count, forms, ...values) {
-  const translated = messages?.[forms.other];
-  const isTranslated = typeof translated === "object";
-  const known = isTranslated ? translated : forms;
+  const message = messageOf(forms.other);
+  const isTranslated = typeof message === "object";
+  const known = isTranslated ? message : forms;
   const rules = isTranslated ? pluralRules : sourceRules;
   return fill(known[rules.select(count)] ?? known.other, [counted(count), ...values]);
 }
@@ -69,7 +73,7 @@ export function plural(count, forms, ...values) {
  * @param {string} text
  */
 export function translated(id, text) {
-  const message = messages?.[id];
+  const message = messageOf(id);
   return typeof message === "string" ? message : text;
 }
 
