@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp_types import JSONRPCError
 
 from server.api.mcp.json_rpc import (
     HEADER_MISMATCH,
@@ -195,6 +196,8 @@ def test_a_bad_token_is_refused_before_any_message_is_read(api: Api) -> None:
     refused = Agent(api, "nonsense").post("tools/list")
     assert refused.status == 401
     assert "does not contain a valid token of this site" in refused.error["message"]
+    error = JSONRPCError.model_validate_json(refused.raw)  # as clients read it
+    assert (error.id, error.error.code) == (None, INVALID_REQUEST)
 
 
 @pytest.mark.parametrize("header", ["Bearer ", "Bearer", "", "token"])

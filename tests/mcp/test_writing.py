@@ -421,6 +421,20 @@ def test_a_wrong_operation_is_told_what_is_allowed(
     assert says in called.line
 
 
+def test_unchanged_lines_in_diffs_are_cut(agent: Agent, api: Api) -> None:
+    before, after = "The harbour. " * 50, "The bay. " * 50
+    fog = {"title": "Fog", "body": before, "updatedAt": "2024-01-01T00:00:00Z"}
+    (api.root / "content/articles/fog.json").write_text(json.dumps(fog, indent=2))
+    commit_all(api.root)
+    api.site.refresh()
+    for called in (write(agent, retitle("Mist")), write(agent, retitle("Haze"), dryRun=True)):
+        lines = called.content["files"][0]["lines"]
+        assert max(map(len, lines)) < 200
+        assert any("harbour" in line and line.endswith("…") for line in lines)
+    changed = {"action": "update", "type": "article", "documentId": "fog", "data": {"body": after}}
+    assert any(len(line) > 400 for line in write(agent, changed).content["files"][0]["lines"])
+
+
 def test_many_changed_files_are_cut(make_site: Make) -> None:
     agent = Agent(make_site(", max_bytes: 16 kB"))
     created = [{"action": "create", "type": "tag", "data": {"name": "x" * 200}} for _ in range(100)]

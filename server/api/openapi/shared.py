@@ -40,22 +40,18 @@ def _object(properties: Mapping[str, Any], *, closed: bool = True, required: boo
     return found
 
 
-_ERROR = _object(
+_OF_AGENTS = "Only in responses of POST /mcp, whose errors are JSON-RPC errors, too."
+_DETAILED_ERROR = _object(
     {
-        "data": {"type": "null"},
-        "error": _object(
-            {
-                "status": {"type": "integer", "description": "The HTTP status of the response."},
-                "name": {"type": "string", "description": "The kind of error."},
-                "message": {"type": "string", "description": "What is wrong, for people."},
-                "details": {
-                    "type": "object",
-                    "description": "More about the error, for programs; may be empty.",
-                },
-            }
-        ),
+        "status": {"type": "integer", "description": "The HTTP status of the response."},
+        "name": {"type": "string", "description": "The kind of error."},
+        "message": {"type": "string", "description": "What is wrong, for people."},
+        "details": {"type": "object", "description": "More about the error, for programs; may be empty."},
     }
 )
+_DETAILED_ERROR["properties"]["code"] = {"type": "integer", "description": _OF_AGENTS}
+_ERROR = _object({"data": {"type": "null"}, "error": _DETAILED_ERROR})
+_ERROR["properties"] |= {"jsonrpc": {"const": "2.0", "description": _OF_AGENTS}, "id": {"type": "null"}}
 _CHANGED_FILE = object_of(
     {
         "path": TEXT,

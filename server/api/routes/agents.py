@@ -1,5 +1,6 @@
 """Handler for POST /mcp, through which agents connect (docs/agents.md)."""
 
+import json
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
@@ -7,16 +8,18 @@ from typing import Any
 from flask import Response, request
 
 from server.api.environ import ENTRANCE
+from server.api.error_response import failure
 from server.api.request import actor_of, state_of
 from server.api.response import JSON
 from server.api.routes.event_stream import stream
 from server.api.routes.handlers import Handlers
 from server.api.serving.bodies import SMALL_BODY_BYTES
-from server.errors import NotFoundError, PayloadTooLargeError, UnauthorizedError
+from server.errors import ApiError, NotFoundError, PayloadTooLargeError, UnauthorizedError
 from server.events.database import EventDatabase
 
 OFF_MESSAGE = "Agents are turned off; to let them connect, set mcp: {enabled: true} in site.yaml"
 
+INVALID_REQUEST = -32600  # the code of a JSON-RPC error
 NO_TOKEN_MESSAGE = (
     "The header Authorization contains no token: send Authorization: Bearer bifolio_…, or leave the header "
     "out to be the role public"
@@ -32,6 +35,12 @@ def bind(handles: Handlers, database: EventDatabase) -> None:
 
     @handles("mcp")
     def answer() -> Response:
+        try:
+            return answer_message()
+        except ApiError as error:
+            return _as_json_rpc(error)
+
+    def answer_message() -> Response:
         settings, environ = state_of(request).settings, request.environ
         if not settings.mcp.enabled:
             raise NotFoundError(OFF_MESSAGE)
@@ -47,6 +56,15 @@ def bind(handles: Handlers, database: EventDatabase) -> None:
         if not isinstance(body, bytes):
             return stream(request, database, actor_of(request), body.selection, frames=body)
         return Response(body, status, content_type=JSON if body else None)
+
+
+def _as_json_rpc(error: ApiError) -> Response:
+    """Return an error of the REST API that is also a JSON-RPC error, because clients show no other."""
+    shown = failure(error)
+    assert isinstance(shown.body, bytes)
+    body = {"jsonrpc": "2.0", "id": None, **json.loads(shown.body)}
+    body["error"]["code"] = INVALID_REQUEST
+    return Response(json.dumps(body), shown.status, dict(shown.headers), content_type=JSON)
 
 
 def _require_credentials(environ: Mapping[str, Any]) -> None:

@@ -24,7 +24,16 @@ from server.api.mcp.tools.schemas import (
     TEXT,
     WRITTEN,
 )
-from server.api.mcp.tools.tool import Call, Result, Tool, body_of, count_that_fits, cut_lists, plural
+from server.api.mcp.tools.tool import (
+    Call,
+    Result,
+    Tool,
+    body_of,
+    count_that_fits,
+    cut_lists,
+    plural,
+    with_short_context,
+)
 from server.errors import NotFoundError, ValidationError
 
 
@@ -88,7 +97,7 @@ def write_file(call: Call) -> Result:
     if checked.status == HTTPStatus.NOT_FOUND and checked.body["error"]["message"] == NotFoundError.default:
         missing = missing_path(call, address, destination.branch if destination.exists else "")
         raise NotFoundError(f"{missing.message}. write_file replaces existing files; write creates documents")
-    changed = body_of_write(checked, destination)["data"]["files"]
+    changed = with_short_context(body_of_write(checked, destination)["data"]["files"])
     if dry_run:
         return Result(
             f"Dry run: {plural(len(changed), 'file')} would change.", cut_lists({"files": changed}, call)

@@ -16,6 +16,7 @@ RESPONSE_BYTES = 400  # room for everything in a response but its result
 # Room for sentences that say what is left out.
 _NOTE_BYTES = 200
 _MAX_NAME_CHARS = 100
+_MAX_CONTEXT_CHARS = 120  # of an unchanged line in a diff
 MEDIA = "upload"  # the `type` of media files
 
 
@@ -193,6 +194,16 @@ def count_that_fits(items: Sequence[Any], max_bytes: int) -> int:
                 raise too_large(size)
             return number
     return len(items)
+
+
+def with_short_context(files: Sequence[Json]) -> list[Json]:
+    """Return changed files whose unchanged lines are cut, because a paragraph is often one long line."""
+    return [{**file, "lines": [_short_context(line) for line in file["lines"]]} for file in files]
+
+
+def _short_context(line: str) -> str:
+    is_long = line.startswith(" ") and len(line) > _MAX_CONTEXT_CHARS
+    return f"{line[:_MAX_CONTEXT_CHARS]}…" if is_long else line
 
 
 def cut_lists(content: Json, call: Call) -> Json:

@@ -47,6 +47,7 @@ from server.api.mcp.tools.tool import (
     reject_locale,
     required_id,
     type_of,
+    with_short_context,
 )
 from server.api.operations.batch import DIFF, MAX_OPERATIONS
 from server.config.mcp import WriteMode
@@ -74,7 +75,7 @@ def write(call: Call) -> Result:
 
     if call.arguments.get("dryRun"):
         with _explaining_not_found(call, destination):
-            files = body_of(dry_run())["data"]["files"]
+            files = with_short_context(body_of(dry_run())["data"]["files"])
         return Result(_line_of_dry_run(files), cut_lists({"documents": [], "files": files}, call))
     before, drafts = problems_before(call, destination), documents_whose_draft_is_published(call, destination)
     query = write_query(destination, dry_run=False) | ({DIFF: "true"} if may_read_sources(call) else {})
@@ -83,7 +84,7 @@ def write(call: Call) -> Result:
         done = body_of_write(reply, destination)
     content = {
         "documents": [_document(result) for result in done["data"]],
-        "files": done.get("files"),
+        "files": None if done.get("files") is None else with_short_context(done["files"]),
         "problems": new_problems(call, destination, before),
         **about_write(call, destination, reply.headers.get("bifolio-commit", "")),
         **({"note": note} if (note := _note(call, drafts, done)) else {}),
@@ -220,7 +221,8 @@ def restore(call: Call) -> Result:
 
     files = None
     if dry_run or may_read_sources(call):
-        files = history_body(call, type_, send(dry_run=True), read_query(destination))["data"]["files"]
+        tried = history_body(call, type_, send(dry_run=True), read_query(destination))
+        files = with_short_context(tried["data"]["files"])
     if dry_run:
         return Result(_line_of_dry_run(files or []), cut_lists({"files": files}, call))
     before = problems_before(call, destination)
