@@ -12,9 +12,11 @@ from pathlib import Path
 
 from server.config.model import FILE
 from server.config.webhooks import check_environment
+from server.documents.path_rules import Layout, PathClaim
 from server.errors import GitError, SetupError, with_fix
 from server.formats.tree import SyntaxProblem
 from server.problems import Problem
+from server.schema.model import Type
 from server.site.changed_files import (
     find_changed_files,
     find_unsettled,
@@ -90,6 +92,40 @@ def read_new_configuration(contents: Contents) -> Configuration | None:
     configuration, _, _ = _configuration(contents)
     same = configuration is None or configuration.parse_key == contents.configuration.parse_key
     return None if same else configuration
+
+
+def require_same_meaning(contents: Contents, paths: Iterable[str]) -> None:
+    """Raise SchemaPending if a schema that has not been read yet would lose values in the files at `paths`.
+
+    That is the case if it has no equal attribute for each attribute of a file's content type, or if a file
+    would be another document. A new attribute loses nothing.
+    """
+    if len(contents.entries) < MAX_LOCKED_FILES:  # Such a site reads a new schema while it is written.
+        return
+    new, old = read_new_configuration(contents), contents.configuration
+    if new is None:
+        return
+    before, after = (Layout(each.schema, each.settings) for each in (old, new))
+    types, new_types = old.schema.types, new.schema.types
+    changed = {uid for uid, type_ in types.items() if not _has_all(new_types.get(uid), type_)}
+    has_changed_component = any(types[uid].kind == "component" for uid in changed)
+    for path in paths:
+        claim = before.claim(path)
+        is_of_changed_type = claim is not None and (has_changed_component or claim.type.uid in changed)
+        if is_of_changed_type or _place_of(claim) != _place_of(after.claim(path)):
+            raise SchemaPending()
+
+
+def _has_all(new: Type | None, old: Type) -> bool:
+    """Return whether a new schema has an equal attribute for each attribute of the old one."""
+    if new is None:
+        return False
+    attributes, others = old.raw.get("attributes", {}), new.raw.get("attributes", {})
+    return all(others.get(name) == attribute for name, attribute in attributes.items())
+
+
+def _place_of(claim: PathClaim | None) -> tuple[str, str, str, bool] | None:
+    return None if claim is None else (claim.type.uid, claim.name, claim.locale, claim.draft)
 
 
 def reload_files(contents: Contents, configuration: Configuration) -> ReloadedSite:

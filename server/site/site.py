@@ -43,6 +43,7 @@ from server.site.rescan import (
     read_new_configuration,
     reload_files,
     reload_files_if_needed,
+    require_same_meaning,
     rescan_all,
     rescan_paths,
     rescan_written,
@@ -81,7 +82,7 @@ POLL_INTERVAL_S = 0.01
 MAX_LOCAL_FILES = 5000  # If a site has more files, new workers read them all again.
 _READ_ONLY_PARTS = SiteConnections()
 _OVERTAKEN_MESSAGE = "The site changed repeatedly while this write was being prepared; try again"
-_SCHEMA_MESSAGE = "All documents are being read under a new schema, together with a checkout; try again"
+_SCHEMA_MESSAGE = "All documents are being read under a new schema; try again"
 
 
 class Site:
@@ -218,9 +219,9 @@ class Site:
 
     def _wait_for_schema(self, deadline: float) -> None:
         """Refresh a small site, or wait briefly for new workers. Raises BusyError after the deadline."""
-        if len(self._contents.entries) < MAX_LOCAL_FILES:
+        if len(self._contents.entries) < MAX_LOCAL_FILES or not self._replica.is_shared:
             self.refresh()
-        elif time.monotonic() > deadline:
+        elif self._replica.is_replaced or time.monotonic() > deadline:
             raise BusyError(_SCHEMA_MESSAGE)
         else:
             time.sleep(POLL_INTERVAL_S)
@@ -327,6 +328,7 @@ class Site:
                         raise StateChangedError()
                     changeset.clear()
                     prepared = self._prepare((prepare, request), changeset)
+                require_same_meaning(self._contents, prepared.changeset.paths)
                 return self._commit(prepared, authorship), self.state, prepared.result
 
         (change, pending, writes), state, result = self._try(attempt)

@@ -152,6 +152,36 @@ def test_a_large_site_rejects_a_write_to_a_file_of_a_checkout_that_is_still_bein
         assert "title: Other 3" in (site.root / "content/notes/3.md").read_text()
 
 
+@pytest.mark.parametrize(
+    ("new", "waits"),
+    [
+        (schema("note", {**NOTE, "extra": "integer"}), False),
+        (schema("note", {"name": "string"}), True),
+        (schema("note", {"title": {"type": "string", "maxLength": 5}}), True),
+        (schema("memo", NOTE), True),
+    ],
+)
+def test_a_write_waits_for_a_schema_that_would_lose_its_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new: str, waits: bool
+) -> None:
+    for limit in ("server.site.site.MAX_LOCAL_FILES", "server.site.rescan.MAX_LOCKED_FILES"):
+        monkeypatch.setattr(limit, COUNT)
+    monkeypatch.setattr("server.site.site.WRITE_GIT_TIMEOUT_S", 0.1)
+    root = tmp_path / "site"
+    write(root, FILES)
+    with closing(ChangeLog()) as log:
+        writer = opened(root)
+        writer.share(log)
+        write(root, {"content-types/note.json": new})
+        if waits:
+            with pytest.raises(BusyError, match="read under a new schema"):
+                write_to(writer, put_title, 3)
+            assert "title: Note 3" in (root / "content/notes/3.md").read_text()
+        else:
+            write_to(writer, put_title, 3)
+            assert "title: By API 3" in (root / "content/notes/3.md").read_text()
+
+
 def test_all_workers_take_over_a_schema_and_answer_meanwhile(tmp_path: Path) -> None:
     root, log, port = tmp_path / "site", tmp_path / "log", free_port()
     write(root, FILES)
