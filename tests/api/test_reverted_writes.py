@@ -21,7 +21,7 @@ from server.storage.git.written import Basis
 from tests.conftest import MakeApi
 from tests.git import commit_all, git
 from tests.git_programs import GIT, fake_git
-from tests.sites import Api, collection, documents, write
+from tests.sites import Api, collection, documents, opened, write
 
 EACH = "git:\n  commit: each\n  committer: Site <site@example.org>\n"
 WALK = "content/articles/walk.json"
@@ -236,6 +236,52 @@ def test_what_others_have_committed_is_not_undone(made: Make) -> None:
 def unsaved(api: Api) -> list[str]:
     files = (api.root / ".bifolio/unsaved").rglob("*")
     return [json.loads(one.read_text())["title"] for one in files if one.is_file()]
+
+
+def test_a_write_that_somebody_has_committed_and_reverted_stays_reverted(made: Make) -> None:
+    api = made(EACH.replace("each", "1h"))
+    put(api, title="New")
+    git(api.root, "commit", "-qam", "by hand")
+    git(api.root, "revert", "--no-edit", "HEAD")
+    api.site.refresh()
+    api.site.committer.flush()
+    assert (file(api)["title"], committed(api)["title"], status(api)) == ("Old", "Old", "")
+    assert (api.site.committer.queue.pending(), unsaved(api)) == ([], [])
+
+
+def test_a_write_whose_commit_was_not_noted_and_then_reverted_stays_reverted(
+    made: Make, tmp_path: Path
+) -> None:
+    """The server is killed between the commit and its note in the queue."""
+    api = made(EACH.replace("each", "1h"))
+    put(api, title="New")
+    queue, copy = api.root / ".bifolio/commits", tmp_path.with_name(f"{tmp_path.name}-queue")
+    shutil.copytree(queue, copy)
+    api.site.committer.flush()
+    shutil.rmtree(queue)
+    shutil.copytree(copy, queue)
+    git(api.root, "revert", "--no-edit", "HEAD")
+    site = opened(api.root)
+    assert site.committer.queue.pending()
+    site.refresh()
+    site.committer.flush()
+    assert (file(api)["title"], committed(api)["title"], status(api)) == ("Old", "Old", "")
+    assert site.committer.queue.pending() == []
+
+
+def test_all_files_of_a_write_that_is_stashed_are_written_again(made: Make) -> None:
+    api = made(EACH.replace("each", "1h"))
+    created = {"method": "POST", "path": "/api/articles", "body": {"data": {"title": "Moved"}}}
+    sent = {"operations": [{"method": "DELETE", "path": "/api/articles/walk"}, created]}
+    assert api.ask("POST", "/batch", json=sent).status == 200
+    [new] = [path for path in (api.root / "content/articles").iterdir() if "Moved" in path.read_text()]
+    git(api.root, "stash", "-qu")
+    assert (new.exists(), (api.root / WALK).exists()) == (False, True)
+    api.site.refresh()
+    assert (new.exists(), (api.root / WALK).exists()) == (True, False)
+    assert {one["title"] for one in api.get("/api/articles").data} == {"Moved", "Other"}
+    api.site.committer.flush()
+    assert status(api) == ""
 
 
 def test_a_write_just_after_somebodys_commit_is_written_again(made: Make) -> None:

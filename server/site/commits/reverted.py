@@ -1,5 +1,6 @@
 """Detects uncommitted writes that a git command such as `git reset --hard` has overwritten."""
 
+import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,7 +76,26 @@ def reverted_writes(repository: Repository, overwritten: Mapping[str, Overwritte
             continue
         if newer is OthersCommits.NOTHING_NEWER:
             writes.append(_write(root, path, content))
-    return writes
+    return [*writes, *_vanished_with(root, writes, overwritten)]
+
+
+def _vanished_with(
+    root: Path, reverted: Collection[Write], overwritten: Mapping[str, OverwrittenWrite]
+) -> list[Write]:
+    """Return writes that create the missing new files of the reverted writes, as after `git stash -u`.
+
+    Otherwise, only the deletions of a rename would be repeated.
+    """
+    names = {overwritten[write.path].basis.write for write in reverted}
+    paths = {write.path for write in reverted}
+    return [
+        _write(root, path, one.content)
+        for path, one in overwritten.items()
+        if path not in paths
+        and one.basis.write in names
+        and one.content is not None
+        and not os.path.lexists(root / path)
+    ]
 
 
 def _write(root: Path, path: str, content: bytes | Path | None) -> Write:

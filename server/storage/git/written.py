@@ -64,6 +64,7 @@ def committed_by_others(
     if not is_ancestor(root, basis.commit, head):
         # History was rewritten, for example by `git commit --amend`. New commits may contain old versions.
         earlier_blobs.add(_blob(repository.versions(basis.commit, [path])[path]))
+    is_earlier = False
     for commit in commits[:MAX_COMPARED_COMMITS]:  # newest first
         version = repository.versions(commit, [path])[path]
         write = own_commits.get(commit)
@@ -71,12 +72,13 @@ def committed_by_others(
             return result
         if write == basis.write or _blob(version) == written:
             return OthersCommits.THE_WRITE
-        if _blob(version) in earlier_blobs:
-            return result
+        # An earlier version may be a revert of the write, so older commits are searched for the write.
+        if is_earlier or _blob(version) in earlier_blobs:
+            is_earlier = True
+            continue
         digests = _digests(repository, commit, path, version)
-        if not digests.isdisjoint(basis.digests):
-            return result
-        if digests.isdisjoint(basis.later):
+        is_earlier = not digests.isdisjoint(basis.digests)
+        if not is_earlier and digests.isdisjoint(basis.later):
             result = OthersCommits.ANOTHER_VERSION
     return result
 
