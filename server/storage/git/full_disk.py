@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from shutil import disk_usage
 from tempfile import TemporaryDirectory
 
 from server.errors import CommitError, GitError, StorageError
@@ -12,6 +13,7 @@ from server.storage.git.command import git, git_as_owner, is_full, last_process_
 from server.storage.git.repository import location
 
 FULL_MESSAGE = "The branch can't be written, because the disk is full; free space and try again"
+MIN_FREE_BYTES = 200_000_000
 # If the process is killed, its folder is left behind. `git gc` deletes old folders with such a name.
 _PREFIX = "tmp_objdir-bifolio-"
 
@@ -54,14 +56,15 @@ def write_objects(root: Path, *arguments: str, stdin: str = "") -> str | None:
 def write_objects_as_owner(
     root: Path, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] | None = None
 ) -> bytes:
-    """Run a git command that writes objects like `write_objects`, with the owner's hooks and filters.
+    """Run a git command that writes objects, with the owner's hooks and filters.
 
-    Raises CommitError.
+    If the disk is nearly full, the command writes like `write_objects`. Otherwise, that would only cost time:
+    a commit of 300 files would take 70% longer. Raises CommitError.
     """
-    place = location(root)
-    if place is None:
-        return git_as_owner(root, *arguments, stdin=stdin, environment=environment)
     try:
+        place = location(root)
+        if place is None or disk_usage(place.common).free > MIN_FREE_BYTES:
+            return git_as_owner(root, *arguments, stdin=stdin, environment=environment)
         with object_folder(place.common) as folder:
             variables = {**(environment or {}), **object_environment(folder)}
             return git_as_owner(root, *arguments, stdin=stdin, environment=variables)
