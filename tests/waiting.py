@@ -2,11 +2,13 @@
 
 import gc
 import select
+import shutil
 import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from http.client import HTTPException
+from pathlib import Path
 
 LONGEST_S = 30.0
 YARD_S = 0.01
@@ -24,6 +26,11 @@ def until(met: Callable[[], bool], seconds: float = LONGEST_S) -> None:
                 raise
         assert time.monotonic() < deadline, f"not so after {seconds:.0f} s"
         time.sleep(0.01)
+
+
+def delete_folder(folder: Path) -> None:
+    """Delete a folder in which other processes may create files meanwhile."""
+    until(lambda: not folder.exists() or shutil.rmtree(folder) is None)
 
 
 def are_heard(sockets: Iterable[socket.socket]) -> bool:

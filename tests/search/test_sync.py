@@ -29,7 +29,7 @@ from server.search.texts import Task, Text
 from server.search.writer_process import WriterProcess
 from server.site.site import Site
 from tests.sites import STRING, Files, collection, documents, load, write
-from tests.waiting import until
+from tests.waiting import delete_folder, until
 
 FILES: Files = {
     "site.yaml": "name: Search\n",
@@ -229,7 +229,7 @@ def test_a_folder_that_is_deleted_is_told_of_in_one_line(
 ) -> None:
     site, search = load(tmp_path, FILES), Search(tmp_path)
     with fed(site):
-        shutil.rmtree(site.root / ".bifolio")
+        delete_folder(site.root / ".bifolio")
         (site.root / left).mkdir(parents=True, exist_ok=True)
         edit(site, "content/notes/three.json", title="Third note", body="gauge")
         until(indexed(search, site, "gauge", ["three", "two"]), WAIT_S)

@@ -16,6 +16,7 @@ from server.paths import state_folder
 from server.storage.write_lock import WriteLock
 from tests.servers import free_port, start, stop, wait
 from tests.sites import schema, write
+from tests.waiting import delete_folder
 
 FILES: dict[str, str | bytes] = {
     "content-types/note.json": schema("note", {"title": "string"}),
@@ -75,7 +76,7 @@ def test_the_folder_is_made_anew_and_the_workers_stay_in_step(server: Server) ->
     server.begin()
     assert {server.ask("GET", "/api/notes", token=server.token)[0] for _ in range(10)} == {200}
     assert server.register("before") == 200
-    shutil.rmtree(server.root / ".bifolio")
+    delete_folder(server.root / ".bifolio")
     for i in range(10):
         assert server.put(f"title {i}") == 200
         assert server.titles == {f"title {i}"}
