@@ -21,6 +21,7 @@ from server.errors import (
     ConflictError,
     NotFoundError,
     PreconditionError,
+    StorageError,
     ValidationError,
 )
 from server.formats.normal_form import normalize
@@ -29,11 +30,12 @@ from server.history.differences import Difference, Values, differences
 from server.history.past import PastState, PastStates
 from server.history.titles import title_for
 from server.history.viewer import Viewer
-from server.paths import UPLOADS
+from server.paths import UPLOADS, state_folder
 from server.schema.model import UPLOAD, Schema, Type
 from server.site.commits.message import Authorship, message_of, with_trailers, written_documents
 from server.site.site import State
 from server.storage.changeset import Changeset
+from server.storage.file_lock import FileLock
 from server.storage.files import Signature, size_signature
 from server.storage.git.branch_commit import Signed, make_commit
 from server.storage.git.branches import (
@@ -61,6 +63,8 @@ from server.storage.read import MAX_FILE_BYTES
 from server.storage.store import Store
 from server.write.context import Context
 from server.write.precondition import MAX_IF_MATCH_CHARS
+
+CREATION_TIMEOUT_S = 5.0  # Maximum wait while other processes create branches.
 
 # --- branches -------------------------------------------------------------------------------------
 
@@ -108,8 +112,18 @@ class Branches:
         """Create a branch that points to a commit.
 
         Raises ValidationError if the name is invalid, and ConflictError if the name is taken or there are too
-        many branches.
+        many branches. Raises BusyError or StorageError if the lock for creating branches can't be acquired.
         """
+        try:
+            lock = FileLock(state_folder(self.root) / "branch-lock")
+            with lock.held(CREATION_TIMEOUT_S) as is_held:
+                if not is_held:
+                    raise BusyError
+                return self._create(name, commit)
+        except OSError as error:
+            raise StorageError(f"The branch can't be created: {error.strerror}") from error
+
+    def _create(self, name: str, commit: str) -> Branch:
         if not is_branch_name(self.root, name):
             raise ValidationError(f'"{name[:100]}" is not a valid branch name')
         if branch_commit(self.root, name):

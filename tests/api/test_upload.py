@@ -179,6 +179,23 @@ def test_a_folder_has_a_name_that_every_system_allows(api: Api, folder: str) -> 
     assert (answer.status, "must be the path of a folder" in answer.error["message"]) == (400, True)
 
 
+def test_a_file_is_not_moved_to_a_folder_that_differs_only_in_case(api: Api) -> None:
+    nfc, nfd = "Caf\u00e9", "Cafe\u0301"
+    ids = [upload(api, (b"text", name)).body[0]["documentId"] for name in ("a.txt", "b.txt")]
+
+    def move(id_: str, folder: str) -> Any:
+        return api.ask("POST", f"/api/upload/files/{id_}/move", json={"folder": folder})
+
+    assert move(ids[0], f"Shelf/{nfc}").status == 200
+    refused = move(ids[1], "shelf")
+    assert (refused.status, 'use "Shelf"' in refused.error["message"]) == (409, True)
+    moved = move(ids[1], f"Shelf/{nfd}")
+    assert moved.status == 200, moved.body
+    assert len([folder for folder in (api.root / "content/uploads/Shelf").iterdir() if folder.is_dir()]) == 1
+    assert move(ids[1], "").status == 200
+    assert move(ids[0], f"shelf/{nfc}").status == 200  # No other file is in the old folder.
+
+
 def test_folders_differ_in_more_than_case(api: Api) -> None:
     """On file systems that ignore case, or that store names in another Unicode form, they would be one."""
     nfc, nfd = "Caf\u00e9", "Cafe\u0301"

@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from subprocess import run
 from urllib.parse import quote
@@ -242,6 +243,13 @@ def test_a_branch_that_has_changed_is_neither_merged_nor_deleted(method: str, pa
     assert (refused.status, refused.error["details"]) == (412, {"commit": last})
     assert api.get("/api/notes/one").data["title"] == "One"
     assert api.ask(method, path, headers={"If-Match": f'"{last}"'}).status in (200, 204)
+
+
+def test_branches_that_differ_only_in_case_are_not_created_at_once(api: Api) -> None:
+    for number in range(5):
+        with ThreadPoolExecutor(2) as pool:
+            statuses = list(pool.map(lambda name: new(api, name), (f"Br{number}", f"bR{number}")))
+        assert sorted(statuses) == [201, 409]
 
 
 def test_a_commit_that_arrives_during_a_deletion_is_kept(api: Api) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import PurePosixPath
+from posixpath import basename, dirname
 
 from server.documents.document import Document
 from server.documents.ids import id_of_name
@@ -19,6 +20,7 @@ from server.storage.files import walk
 from server.storage.media import SIDECAR_SUFFIX, is_media_name, media_key, mime_type, upload_path
 from server.write.context import Context
 from server.write.renaming.references import Link, ReferenceEditor, documents_of, links_to
+from server.write.uploads.folders import existing_folder, folders_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,9 @@ def _rename_media(request: RenameRequest, context: Context) -> RenameResult:
             f"The file type must stay the same, but {new} would be {mime_type(new)}, and {old} is "
             f"{mime_type(old)}"
         )
+    others = (file for file in media.values() if file.path != old)
+    folder = existing_folder(dirname(after), folders_of(others))
+    new = "/".join(filter(None, (UPLOADS, folder, basename(after))))
     # A file whose content is in a bucket does not exist on disk.
     files = {old: new} if context.changeset.exists(old) else {}
     if context.changeset.exists(new):

@@ -5,7 +5,6 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from posixpath import dirname
 from typing import Any
 
 from slugify import slugify
@@ -27,11 +26,11 @@ from server.storage.media import (
     media_key,
     mime_type,
     true_ending,
-    upload_path,
 )
 from server.write.context import Context, syntax_errors_as_conflicts
 from server.write.uploads.attach import Attachment, attach
 from server.write.uploads.file_info import INFO_READERS, MAX_NAME_CHARS, NAME_CONTROL_CHARS
+from server.write.uploads.folders import existing_folder, folders_of
 from server.write.write_timestamps import new_timestamps, updated_timestamp
 
 ENDING = re.compile(r"\.[A-Za-z0-9]{1,12}")
@@ -96,7 +95,8 @@ def upload(request: Upload, context: Context) -> tuple[str, ...]:
     folder only in case.
     """
     _refuse_used_ids(request, context)
-    folders = _folders(context.snapshot) if any(file.info.get("folder") for file in request.files) else {}
+    names_folder = any(file.info.get("folder") for file in request.files)
+    folders = folders_of(context.snapshot.media.values()) if names_folder else {}
     paths = tuple(_add(context, file, folders) for file in request.files)
     if request.attachment:
         media_keys = [media_key(path) or path for path in paths]
@@ -136,36 +136,9 @@ def remove(key: str, context: Context) -> str:
     return path
 
 
-def _folders(snapshot: Snapshot) -> dict[str, str]:
-    """Return the folders in content/uploads/, by their name in lower case and Unicode NFC."""
-    found: dict[str, str] = {}
-    for path in {dirname(file.path) for file in snapshot.media.values()}:
-        folder = upload_path(path) or ""
-        while folder and found.get(_folded(folder)) != folder:
-            found[_folded(folder)] = folder
-            folder = dirname(folder)
-    return found
-
-
-def _folded(name: str) -> str:
-    return to_nfc(to_nfc(name).casefold())
-
-
-def _existing_folder(requested: str, folders: dict[str, str]) -> str:
-    """Return the folder as it is written on the disk. A new folder is added to `folders`."""
-    # Some file systems ignore case, and some store names in Unicode NFD.
-    folder = ""
-    for part in filter(None, requested.split("/")):
-        wanted = f"{folder}/{part}".lstrip("/")
-        folder = folders.setdefault(_folded(wanted), wanted)
-        if to_nfc(folder) != to_nfc(wanted):
-            raise ConflictError(f'The folder "{wanted}" differs from "{folder}" only in case; use "{folder}"')
-    return folder
-
-
 def _add(context: Context, incoming: ReceivedFile, folders: dict[str, str]) -> str:
     name = _name(incoming)
-    folder = f"{UPLOADS}/{_existing_folder(incoming.info.get('folder') or '', folders)}".rstrip("/")
+    folder = f"{UPLOADS}/{existing_folder(incoming.info.get('folder') or '', folders)}".rstrip("/")
     path = f"{folder}/{_file_name(context, incoming, name, folder)}"
     described = {key: incoming.info[key] for key in INFO_READERS if incoming.info.get(key) is not None}
     document_id = incoming.info.get("documentId") or new_document_id()
