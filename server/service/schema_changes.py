@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
+from pathlib import Path
 
 from server.auth.draft_visibility import may_read_source_of
 from server.auth.permissions import CONTENT_TYPE, SETTINGS, Actor, may_of_site, require_schema_write
@@ -19,8 +20,9 @@ from server.service.write import Outcome, Writes
 from server.site.migrations.draft import MIGRATIONS
 from server.site.migrations.plan import Plan
 from server.site.migrations.schema_changes import SchemaChange, plan_schema_changes, read_schema_changes
+from server.storage.git.uncommitted import paths_not_in_commit
 from server.storage.intent import Write
-from server.storage.undo import Permit
+from server.storage.undo import MAX_WRITE_BYTES, Permit
 from server.write.context import Context
 from server.write.precondition import matches_version, version_of_text
 
@@ -87,8 +89,26 @@ def _require_readable(request: ChangeRequest, context: Context, path: str) -> No
 def plan_change(writes: Writes, caller: Caller, request: ChangeRequest) -> SchemaPlan:
     """Return what a request would change. Raises the same errors as `make_change`, except for losses."""
     found, (plan, version) = writes.files_of(caller, _planned, request)
+    if not caller.branch:
+        plan = _with_uncommitted(writes.site.root, plan, found)
     ordered = sorted(found, key=lambda write: (not write.path.startswith(f"{TYPES}/"), write.path))
     return SchemaPlan(plan, version, list(_shown(ordered[:MAX_DIFFS], caller)), len(ordered))
+
+
+def _with_uncommitted(root: Path, plan: Plan, writes: Iterable[Write]) -> Plan:
+    """Note how many documents of deleted types git does not have."""
+    is_large = sum(len(write.read or b"") for write in writes) > MAX_WRITE_BYTES
+    fate = "nothing can restore it" if is_large else "only an undo can restore it, for an hour"
+    steps = []
+    for step in plan.steps:
+        notes = step.notes
+        if step.migration.operation == "delete-type" and step.documents:
+            total, missing = len(step.documents), len(paths_not_in_commit(root, step.documents))
+            which = f"{missing:,} of these {total:,} files" if total > 1 else "this file"
+            if missing:
+                notes = (f"git does not have the content of {which}; {fate}", *notes)
+        steps.append(replace(step, notes=notes))
+    return replace(plan, steps=tuple(steps))
 
 
 def make_change(

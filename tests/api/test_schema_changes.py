@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from server.site.migrations.schema_changes import CHANGES, MAX_CHANGES
+from server.storage.undo import MAX_WRITE_BYTES
 from tests.git import commit_all, git
 from tests.sites import INTEGER, STRING, Answer, Api, collection, component, documents, make, relation, write
 
@@ -432,6 +433,36 @@ def test_a_schema_change_is_undone_with_all_documents(api: Api, changes: list[di
     assert files_of(api) == before
     assert api.get("/api/notes/a", "full").data["title"] == "A"
     assert undo(api, answer).status == 404
+
+
+def test_a_deletion_says_how_many_documents_git_does_not_have(api: Api) -> None:
+    (api.root / ".gitignore").write_text(".bifolio/\n")
+    delete = {"operation": "delete-type", "type": "note"}
+    drop = {"operation": "drop", "attribute": "tag.notes"}
+
+    def notes() -> list[str]:
+        kept: list[str] = plan(api, drop, delete).data["changes"][1]["notes"]
+        return [note for note in kept if note.startswith("git ")]
+
+    undo_only = "only an undo can restore it, for an hour"
+    assert notes() == [f"git does not have the content of 3 of these 3 files; {undo_only}"]
+    commit_all(api.root)
+    assert notes() == []
+    # One is new, and one has changed.
+    write(api.root, {"content/notes/a.yaml": "title: Changed\n", "content/notes/d.yaml": "title: New\n"})
+    api.site.refresh()
+    assert notes() == [f"git does not have the content of 2 of these 4 files; {undo_only}"]
+    # The id works after any time within the hour, in another session too.
+    before = files_of(api)
+    answer = undoable_change(api, drop, delete)
+    assert not (api.root / "content/notes/d.yaml").exists()
+    assert undo(api, answer).status == 200
+    assert files_of(api) == before
+    # Too large for an undo. The plan shows the lines of 60 other files.
+    write(api.root, {f"content/notes/n{i}.yaml": "title: N\n" for i in range(60)})
+    write(api.root, {"content/notes/z.yaml": f"title: {'x' * MAX_WRITE_BYTES}\n"})
+    api.site.refresh()
+    assert notes() == ["git does not have the content of 63 of these 65 files; nothing can restore it"]
 
 
 def test_a_document_that_was_added_after_the_plan_is_not_deleted_with_its_type(api: Api) -> None:

@@ -57,6 +57,16 @@ def changed_paths(
     return changed if paths is None else changed & frozenset(paths)
 
 
+def paths_not_in_commit(root: Path, paths: Collection[str]) -> frozenset[str]:
+    """Return those of the `paths` whose content on disk is not in the last commit. Raises GitError."""
+    if not paths or git_folder(root) is None or not head_commit(root):
+        return frozenset(paths)
+    folders = sorted({f"{path.rpartition('/')[0]}/" for path in paths if "/" in path})
+    listed = ["--", *folders] if folders and len(folders) <= _MAX_PATH_ARGUMENTS else []
+    committed = git_or_fail(root, "ls-tree", "-r", "-z", "--name-only", "HEAD", *listed).split("\0")
+    return (frozenset(paths) - frozenset(committed)) | changed_paths(root, paths)
+
+
 def _cached_index(index: Path, cache: Path | None) -> Path | None:
     # After a site has been copied, the times of all files differ from those in the index, so git would read
     # every file each time. A cached index avoids that. It is safe in any working tree, because git rereads

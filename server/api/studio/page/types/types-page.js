@@ -13,6 +13,7 @@ import { UNDO, clearMessage, offerUndo } from "../store/messages.js";
 import { useRequest } from "../store/requests.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { AttributeDialog } from "./attribute-dialog.js";
+import { OpenUndos, forgetUndo, noteUndo } from "./open-undos.js";
 import { PlanDialog } from "./plan-dialog.js";
 import { Relations } from "./relations.js";
 import { NewComponent, NewType, RenameSchema, SchemaOptions } from "./schema-dialogs.js";
@@ -47,15 +48,20 @@ export function TypesPage({ params }) {
     await reload();
     reloadModel();
   };
+  const undone = (/** @type {string} */ undo) => {
+    forgetUndo(model, undo);
+    void refresh();
+  };
   const done = async (/** @type {string} */ undo) => {
-    await refresh();
     const changes = review?.changes ?? [];
+    if (undo) noteUndo(model, undo, doneText(changes));
+    await refresh();
     const change = changes[changes.length - 1];
     const named = change?.operation.startsWith("rename-") ? change.to
       : change?.operation.startsWith("add-") ? change.type ?? change.component : "";
     const isGone = change?.operation.startsWith("delete-");
     setReview(null);
-    offerUndo(doneText(changes), undo ? [undo] : [], () => void refresh());
+    offerUndo(doneText(changes), undo ? [undo] : [], () => undone(undo));
     if (named || isGone) navigate(addressTo("types", {}, named ? { type: named } : {}), { unguarded: true });
   };
   return html`<div class="page site-page types-page">
@@ -73,6 +79,7 @@ export function TypesPage({ params }) {
     ${value && html`<${Chooser} schemas=${schemas} schema=${schema} />`}
     ${value && !schema && html`<${Overview} schemas=${schemas} />`}
     ${schema && html`<${SchemaView} key=${schema.uid} ...${{ schema, schemas, mayChange, start }} />`}
+    ${mayChange && value && !branch && html`<${OpenUndos} model=${model} undone=${refresh} />`}
     ${creating && html`<${creating.kind === "type" ? NewType : NewComponent} schemas=${schemas}
       typed=${creating.typed} close=${() => setCreating(null)}
       review=${(/** @type {Change[]} */ changes, /** @type {Values} */ typed) => start({

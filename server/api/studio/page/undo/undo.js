@@ -16,7 +16,7 @@ const FAILURE = "undo-failure"; // the place of messages
  * Undo the parts of a write, the last part first. Throws ApiError; the parts that were already undone stay undone.
  * @param {string[]} ids  The ids. Afterwards, it contains only those that have not been undone.
  */
-async function undoAll(ids) {
+export async function undoAll(ids) {
   while (ids.length) {
     await ask(`batch/undo/${encodeURIComponent(ids[ids.length - 1])}`, { method: "POST" });
     ids.pop();
