@@ -309,7 +309,11 @@ TRANSLATIONS = {"operation": "type-options", "type": "page", "localized": True}
 @pytest.mark.parametrize(
     ("wanted", "added", "reason"),
     [
-        (DRAFTS, "tides.draft.yaml", "this draft would no longer be one. Publish or discard it first."),
+        (
+            DRAFTS,
+            "tides.draft.yaml",
+            "this draft would become a published document. Publish or discard it first.",
+        ),
         (TRANSLATIONS, "p.fr.yaml", "this translation would become another document. Delete it first."),
     ],
 )
@@ -576,7 +580,7 @@ def test_attributes_are_reordered_with_their_comments(api: Api) -> None:
         ({"operation": "type-options", "type": "shared.seo", "drafts": True}, "has no drafts or locales"),
         ({"operation": "type-options", "type": "note"}, "at least one option to change: display, drafts"),
         ({"operation": "type-options", "type": "note", "drafts": False},
-         "content/notes/c.draft.yaml: this draft would no longer be one. Publish or discard it first"),
+         "c.draft.yaml: this draft would become a published document. Publish or discard it first"),
         ({"operation": "options", "attribute": "note.count", "options": {"maxLength": "x"}},
          "a whole number"),
         ({"operation": "add", "attribute": "note.x", "definition": {"type": "decimal", "default": "1,5"}},

@@ -74,7 +74,7 @@ def _difference(
     if _is_draft(draft, path, old) != _is_draft(draft, path, new):
         if new.draft:
             return "would become a draft", _RENAME
-        return "this draft would no longer be one", "publish or discard it first"
+        return "this draft would become a published document", "publish or discard it first"
     has_locales = old.type.localized or new.type.localized
     if old.name != new.name or (has_locales and old.locale != new.locale):
         if old.type.localized and not new.type.localized:

@@ -12,9 +12,10 @@ from server.site.migrations.claims import find_reclaimed
 from server.site.migrations.draft import MAX_SHOWN, AttributeMapping, Draft
 from server.site.migrations.edits import Edits
 from server.write.context import Context
-from server.write.undo import CLAIMED_MESSAGE, MAX_NAMED_FILES, UndoRequest, put_back, require_same_claims
+from server.write.undo import MAX_NAMED_FILES, UndoRequest, put_back, require_same_claims
 
 INVALID_MESSAGE = "Nothing was undone, because schemas have been changed later"
+RECLAIMED_MESSAGE = "Nothing was undone, because these files would become other documents"
 SAVED_MESSAGE = "Nothing was undone, because these documents were saved with the new schema"
 
 
@@ -37,7 +38,7 @@ def restore_schemas(request: UndoRequest, context: Context) -> tuple[str, ...]:
     later = dict.fromkeys(sorted(set(_later_documents(draft, before, after)) - set(paths)), "")
     _refuse(request, SAVED_MESSAGE, later)
     reclaimed = find_reclaimed(draft, before, after, paths)
-    _refuse(request, CLAIMED_MESSAGE, {each.path: with_fix(each.message, each.fix) for each in reclaimed})
+    _refuse(request, RECLAIMED_MESSAGE, {each.path: with_fix(each.message, each.fix) for each in reclaimed})
     return paths
 
 
