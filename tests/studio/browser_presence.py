@@ -80,7 +80,7 @@ def test_each_sees_who_else_is_there_and_in_which_field(enter: Callable[..., Pag
     ann.get_by_label("Summary").focus()
     field(ben, "Summary").get_by_text("ann.lee is here").wait_for()
     expect(field(ben, "Title")).to_have_count(0)
-    expect(people(ben).first).to_have_attribute("title", re.compile("in Summary"))
+    expect(people(ben).first).to_have_attribute("title", re.compile("in the field Summary"))
     ben.get_by_label("Summary").focus()  # Another user is already in this field.
     ben.get_by_text("ann.lee is also editing this field").wait_for(state="attached")
     ann.get_by_label("Title").focus()

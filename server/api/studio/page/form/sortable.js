@@ -3,7 +3,7 @@
 import { Icon } from "../icons.js";
 import { t } from "../language.js";
 import { showNotice, useMessage } from "../store/messages.js";
-import { html, useEffect, useRef, useState } from "../vendor/preact.js";
+import { html, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 
 /**
  * @typedef {object} Props
@@ -23,7 +23,8 @@ export function Sortable({ id, items, keyOf, nameOf, change, children, kind = ""
   const focus = useRef("");
   const place = `sortable ${id}`;
   const message = useMessage(place);
-  useEffect(() => {
+  // At once: the next key may come before a later effect, and moving the element has taken the focus from it.
+  useLayoutEffect(() => {
     if (focus.current) document.getElementById(focus.current)?.focus();
     focus.current = "";
   });

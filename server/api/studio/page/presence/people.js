@@ -122,7 +122,7 @@ function listed(names) {
 function whereOf(person, { model, locale }) {
   const places = person.at.map((at) => {
     const language = at.locale !== locale && model.locales.find(({ code }) => code === at.locale)?.name;
-    return [at.field && t`at ${labelOf(at.field.split(".")[0])}`, language].filter(Boolean).join(" · ");
+    return [at.field && t`in the field ${labelOf(at.field.split(".")[0])}`, language].filter(Boolean).join(" · ");
   });
   return [nameOf(person), ...places.filter(Boolean)].join(", ");
 }

@@ -7,7 +7,7 @@ import {
   RELATIONS, SCALARS, addition, changesOf, defaultInputOf, namingAttributesOf, optionNamesOf, typeOf, valuesOf, wordOf,
 } from "./attribute-changes.js";
 import { Choice, Flag, Input } from "./inputs.js";
-import { RELATION_WORDS, shortName } from "./schemas.js";
+import { RELATION_WORDS, TYPE_WORDS, shortName } from "./schemas.js";
 
 const TYPES = [...SCALARS, "relation", "component", "dynamiczone", "media"];
 
@@ -37,7 +37,8 @@ export function AttributeDialog({ schema, schemas, name, typed, close, review })
       <h2 class="dialog-title">${title}</h2>
       <${Input} ...${input} name="name" label=${t`Name`} required pattern="[A-Za-z_][A-Za-z0-9_\\-]*" autofocus />
       ${old ? html`<${Retype} schema=${schema} old=${old} ...${input} />`
-        : html`<${Choice} ...${input} name="type" label=${t`Type`} choices=${TYPES} />`}
+        : html`<${Choice} ...${input} name="type" label=${t`Type`} choices=${TYPES}
+          labels=${TYPE_WORDS} />`}
       ${!old && html`<${Links} schemas=${schemas} ...${input} />`}
       <${Options} schema=${schema} schemas=${schemas} old=${old} ...${input} />
       <div class="dialog-actions">
@@ -61,7 +62,7 @@ function Retype({ schema, old, values, set }) {
   const all = [...new Set([wordOf(old), ...choices])];
   const fixed = fixedParts(schema, old);
   return html`${!isFixed && html`<${Choice} values=${values} set=${set} name="word" label=${t`Type`} choices=${all}
-    labels=${RELATION_WORDS} />`}
+    labels=${TYPE_WORDS} />`}
     ${fixed.length > 0 && html`<div class="types-fixed">
       ${fixed.map((text) => html`<p class="hint" key=${text}>${text}</p>`)}</div>`}`;
 }

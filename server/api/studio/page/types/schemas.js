@@ -128,6 +128,33 @@ export const RELATION_WORDS = {
   manyToMany: t`many to many`,
 };
 
+/** The types of attributes in plain words. @type {Record<string, string>} */
+export const TYPE_WORDS = {
+  string: t`short text`,
+  text: t`long text`,
+  richtext: t`Markdown text`,
+  blocks: t`formatted text`,
+  enumeration: t`choice`,
+  uid: t`part of a URL`,
+  email: t`e-mail address`,
+  password: t`password`,
+  integer: t`whole number`,
+  biginteger: t`large whole number`,
+  float: t`decimal number`,
+  decimal: t`exact decimal number`,
+  date: t`date`,
+  time: t`time`,
+  datetime: t`date and time`,
+  boolean: t`yes or no`,
+  relation: t`relation`,
+  component: t`component`,
+  dynamiczone: t`different components`,
+  media: t`media`,
+  one: t`one`,
+  many: t`several`,
+  ...RELATION_WORDS,
+};
+
 /** @param {string} [relation] */
 export const relationText = (relation = "") => RELATION_WORDS[relation] ?? relation;
 
@@ -147,7 +174,7 @@ export function describe(attribute) {
     dynamiczone: t`dynamic zone of ${components?.join(", ")}`,
     media: multiple ? t`media files` : t`media file`,
     enumeration: t`one of ${attribute.enum?.join(", ")}`,
-  }[type] ?? type;
+  }[type] ?? TYPE_WORDS[type] ?? type;
   const more = [
     ...(attribute.required ? [t`required`] : []),
     ...(attribute.unique ? [t`unique`] : []),

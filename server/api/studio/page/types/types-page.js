@@ -11,7 +11,7 @@ import { useHeading } from "../site/heading.js";
 import { Empty, Failure, Loading } from "../states.js";
 import { UNDO, clearMessage, offerUndo } from "../store/messages.js";
 import { useRequest } from "../store/requests.js";
-import { html, useEffect, useState } from "../vendor/preact.js";
+import { html, useLayoutEffect, useState } from "../vendor/preact.js";
 import { AttributeDialog } from "./attribute-dialog.js";
 import { OpenUndos, forgetUndo, noteUndo } from "./open-undos.js";
 import { PlanDialog } from "./plan-dialog.js";
@@ -123,7 +123,7 @@ function SchemaView({ schema, schemas, mayChange, start }) {
   const written = Object.keys(schema.attributes);
   const [names, setNames] = useState(written);
   const [open, setOpen] = useState(/** @type {Open | null} */ (null));
-  useEffect(() => setNames(written), [written.join()]);
+  useLayoutEffect(() => setNames(written), [written.join()]);
   const isComponent = schema.kind === "component";
   const isMoved = names.join() !== written.join();
   const [leave, stay] = useGuard(isMoved);
@@ -162,7 +162,7 @@ function SchemaView({ schema, schemas, mayChange, start }) {
           onClick=${() => start({ title: t`Delete ${schema.label}?`, changes: deletionOf(schema, schemas) })}>
           ${t`Delete ${schema.label}`}</button>`}
     </div>
-    <p class="hint"><code>${schema.uid}</code>, ${facts.join(", ")}</p>
+    <p class="hint"><code>${schema.name}</code>, ${facts.join(", ")}</p>
     <h3>${t`Attributes`}</h3>
     ${mayChange
       ? html`<${Sortable} id="types-attributes" items=${names} keyOf=${(/** @type {string} */ name) => name}
