@@ -30,7 +30,13 @@ def until(met: Callable[[], bool], seconds: float = LONGEST_S) -> None:
 
 def delete_folder(folder: Path) -> None:
     """Delete a folder in which other processes may create files meanwhile."""
-    until(lambda: not folder.exists() or shutil.rmtree(folder) is None)
+
+    def is_deleted() -> bool:
+        if folder.exists():
+            shutil.rmtree(folder)  # raises OSError if a new file is in it
+        return True
+
+    until(is_deleted)
 
 
 def are_heard(sockets: Iterable[socket.socket]) -> bool:
