@@ -45,8 +45,8 @@ class Optimisation:
     is_repeated: bool = False  # whether to repeat the same request
 
 
-def _nothing_kept(self: Fragments, shown: Any) -> Any:
-    return lambda item, make: make(item)
+def _nothing_kept(self: Fragments, selection: Any, make: Any) -> Any:
+    return make
 
 
 OPTIMISATIONS = (
@@ -57,7 +57,7 @@ OPTIMISATIONS = (
     Optimisation(
         "rendered-document cache",
         "list of 25, populate=*",
-        lambda: _out(Fragments, "of", _nothing_kept),
+        lambda: _out(Fragments, "cached", _nothing_kept),
     ),
     Optimisation(
         "bitset filters",

@@ -182,19 +182,19 @@ class Probes:
 
     def _watch_fragments(self, fragments: Any) -> None:
         """Count the lookups of documents and components in a `Fragments` object."""
-        of, probe = fragments.of, self.of("server.index.fragments, an entry")
+        cached, probe = fragments.cached, self.of("server.index.fragments, an entry")
 
-        def watched_of(self_: Any, shown: Any, make: Callable[[Any], bytes]) -> Any:
-            get = of(self_, shown, functools.partial(self._timed, probe, make))
+        def watched_cached(self_: Any, selection: Any, make: Callable[[Any], bytes]) -> Any:
+            get = cached(self_, selection, functools.partial(self._timed, probe, make))
 
             def watched_get(item: Any) -> bytes:
                 probe.calls += 1
                 return bytes(get(item))
 
-            probe.look_up = probe.look_up or functools.partial(of(self_, "probe", lambda _: b""), _ITEM)
+            probe.look_up = probe.look_up or functools.partial(cached(self_, "probe", lambda _: b""), _ITEM)
             return watched_get
 
-        fragments.of = watched_of
+        fragments.cached = watched_cached
 
     def _watch_pair(self, module: Any, look_up: str, compute: str) -> None:
         """Measure a function that has a cache, and the function that it calls for a miss."""
