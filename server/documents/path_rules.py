@@ -32,6 +32,13 @@ class PathClaim:
         # A `documentId` in the file takes precedence.
         return id_of_name(self.name)
 
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """A value that is equal for two schemas if the path determines the same document version in both."""
+        key = self.type.draft_key if self.type.draft_publish else None
+        locale = self.locale if self.type.localized else ""
+        return (self.type.uid, self.name, locale, self.draft, key and (key.name, key.value))
+
 
 @dataclass(frozen=True, eq=False)
 class Layout:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from server.config.model import FILE
 from server.config.webhooks import check_environment
-from server.documents.path_rules import Layout, PathClaim
+from server.documents.path_rules import Layout
 from server.errors import GitError, SetupError, with_fix
 from server.formats.tree import SyntaxProblem
 from server.problems import Problem
@@ -94,7 +94,7 @@ def read_new_configuration(contents: Contents) -> Configuration | None:
     return None if same else configuration
 
 
-def require_same_meaning(contents: Contents, paths: Iterable[str]) -> None:
+def require_current_schema(contents: Contents, paths: Iterable[str]) -> None:
     """Raise SchemaPending if a schema that has not been read yet would lose values in the files at `paths`.
 
     That is the case if it has no equal attribute for each attribute of a file's content type, or if a file
@@ -110,9 +110,9 @@ def require_same_meaning(contents: Contents, paths: Iterable[str]) -> None:
     changed = {uid for uid, type_ in types.items() if not _has_all(new_types.get(uid), type_)}
     has_changed_component = any(types[uid].kind == "component" for uid in changed)
     for path in paths:
-        claim = before.claim(path)
+        claim, new_claim = before.claim(path), after.claim(path)
         is_of_changed_type = claim is not None and (has_changed_component or claim.type.uid in changed)
-        if is_of_changed_type or _place_of(claim) != _place_of(after.claim(path)):
+        if is_of_changed_type or (claim and claim.identity) != (new_claim and new_claim.identity):
             raise SchemaPending()
 
 
@@ -122,10 +122,6 @@ def _has_all(new: Type | None, old: Type) -> bool:
         return False
     attributes, others = old.raw.get("attributes", {}), new.raw.get("attributes", {})
     return all(others.get(name) == attribute for name, attribute in attributes.items())
-
-
-def _place_of(claim: PathClaim | None) -> tuple[str, str, str, bool] | None:
-    return None if claim is None else (claim.type.uid, claim.name, claim.locale, claim.draft)
 
 
 def reload_files(contents: Contents, configuration: Configuration) -> ReloadedSite:

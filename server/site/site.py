@@ -43,7 +43,7 @@ from server.site.rescan import (
     read_new_configuration,
     reload_files,
     reload_files_if_needed,
-    require_same_meaning,
+    require_current_schema,
     rescan_all,
     rescan_paths,
     rescan_written,
@@ -328,7 +328,7 @@ class Site:
                         raise StateChangedError()
                     changeset.clear()
                     prepared = self._prepare((prepare, request), changeset)
-                require_same_meaning(self._contents, prepared.changeset.paths)
+                require_current_schema(self._contents, prepared.changeset.paths)
                 return self._commit(prepared, authorship), self.state, prepared.result
 
         (change, pending, writes), state, result = self._try(attempt)

@@ -121,11 +121,7 @@ def require_same_claims(request: UndoRequest, layout: Layout) -> None:
 def describe_claim(layout: Layout, path: str) -> str:
     """Return a text that is the same for two layouts if the path belongs to the same document in both."""
     claim = layout.claim(path)
-    if claim is None:
-        return ""
-    key = claim.type.draft_key if claim.type.draft_publish else None
-    locale = claim.locale if claim.type.localized else ""
-    return repr((claim.type.uid, claim.name, locale, claim.draft, key and (key.name, key.value)))
+    return "" if claim is None else repr(claim.identity)
 
 
 def _digest_of_media(context: Context, path: str) -> str:
