@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from server.api.entrance import AT_PARAMETER
 from server.query import qs
+from tests.branches import site_with_branch
 from tests.examples import examples
-from tests.git import commit_all, git
-from tests.sites import STRING, Api, collection, opened, write
+from tests.sites import STRING, Api, collection
 
 FILES = {
     "site.yaml": "search: {index: false}\n",
@@ -33,10 +33,7 @@ AT = ("at=next", "%61t=next", "a%74=next", "[at]=next", "%5b%61t%5D=next", "fiel
 
 @pytest.fixture
 def api(tmp_path: Path) -> Iterator[Api]:
-    write(tmp_path, FILES)
-    commit_all(tmp_path)
-    git(tmp_path, "branch", "next")
-    api = Api.of(opened(tmp_path))
+    api = site_with_branch(tmp_path, FILES)
     yield api
     api.accounts.close()
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from server.index.budget import turns
+from tests.branches import site_with_branch
 from tests.git import commit_all, git
 from tests.sites import STRING, Api, collection, opened, relation, write
 
@@ -24,10 +25,7 @@ FILES = {
 
 @pytest.fixture
 def api(tmp_path: Path) -> Iterator[Api]:
-    write(tmp_path, FILES)
-    commit_all(tmp_path)
-    git(tmp_path, "branch", "next")
-    api = Api.of(opened(tmp_path))
+    api = site_with_branch(tmp_path, FILES)
     yield api
     api.accounts.close()
 

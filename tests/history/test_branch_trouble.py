@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.branches import site_with_branch
 from tests.git import commit_all, git
 from tests.sites import STRING, Api, collection, opened, write
 from tests.small_disk import fill, mounted
@@ -17,13 +18,6 @@ FILES = {
 }
 
 
-def _site(root: Path) -> Api:
-    write(root, FILES)
-    commit_all(root)
-    git(root, "branch", "next")
-    return Api.of(opened(root))
-
-
 def _temporary(root: Path) -> list[str]:
     names = ("fast_import_crash_", "tmp_obj_", "tmp_pack_", "tmp_idx_", "tmp_objdir-")
     return [path.name for path in root.rglob("*") if path.name.startswith(names)]
@@ -32,7 +26,7 @@ def _temporary(root: Path) -> list[str]:
 def test_a_full_disk_refuses_a_write_to_a_branch_and_leaves_no_files(tmp_path: Path) -> None:
     with mounted(tmp_path / "disk", "4m") as disk:
         (disk / "site").mkdir()
-        api = _site(disk / "site")
+        api = site_with_branch(disk / "site", FILES)
         assert api.put("/api/notes/one?branch=next", {"title": "Before"}).status == 200
         before = git(api.root, "rev-parse", "next")
         # Another git command is running, and has just closed these files.
@@ -74,7 +68,7 @@ def test_a_commit_that_a_full_disk_stops_leaves_no_files_in_git(tmp_path: Path) 
 
 @pytest.mark.parametrize("name", ["next", "other"])
 def test_an_old_lock_of_a_branch_is_named(tmp_path: Path, name: str) -> None:
-    api = _site(tmp_path)
+    api = site_with_branch(tmp_path, FILES)
     lock = tmp_path / ".git/refs/heads" / f"{name}.lock"
     lock.touch()
     os.utime(lock, (time.time() - 3600,) * 2)
@@ -96,7 +90,7 @@ def test_an_old_lock_of_a_branch_is_named(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("content", [None, b"damaged"])
 def test_a_damaged_branch_is_listed_beside_the_others(tmp_path: Path, content: bytes | None) -> None:
-    api = _site(tmp_path)
+    api = site_with_branch(tmp_path, FILES)
     assert api.put("/api/notes/one?branch=next", {"title": "Next"}).status == 200
     git(tmp_path, "branch", "other")
     commit = git(tmp_path, "rev-parse", "next").strip()

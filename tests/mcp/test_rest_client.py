@@ -5,16 +5,13 @@ from typing import cast
 
 from server.api.entrance import Entrance
 from server.api.mcp.rest_client import RestClient
-from tests.git import commit_all, git
+from tests.branches import site_with_branch
 from tests.mcp.sites import FILES
 from tests.sites import Api, opened, write
 
 
 def test_a_request_does_not_inherit_the_branch_of_another(tmp_path: Path) -> None:
-    write(tmp_path, {**FILES, ".gitignore": ".bifolio/\n"})
-    commit_all(tmp_path)
-    git(tmp_path, "branch", "next")
-    api = Api.of(opened(tmp_path))
+    api = site_with_branch(tmp_path, {**FILES, ".gitignore": ".bifolio/\n"})
     environ = {"HTTP_AUTHORIZATION": f"Bearer {api.tokens['full']}"}
     with api.app.test_request_context("/mcp"):  # as in the handler of POST /mcp
         rest = RestClient(cast(Entrance, api.app.wsgi_app), environ)
