@@ -25,7 +25,7 @@ _Fault = tuple[str, str, str]
 def find_invalid_options(root: Path, types: Iterable[Type]) -> Iterator[Problem]:
     """Yield a warning for each option in a schema file whose value can't be right.
 
-    These are no errors, because sites with such schemas have always been served.
+    They are warnings, because earlier releases served sites with such schemas.
     """
     for type_ in types:
         found = list(_faults(type_)) if type_.path else []

@@ -95,7 +95,7 @@ _Key = tuple[str, str, str]
 def problems_before(call: Call, destination: Destination) -> frozenset[_Key] | None:
     """Return the problems of the served site before a write, or None if they are unknown.
 
-    They are not needed, and None, if the write is to a branch.
+    For a write to a branch, they are not needed, so the result is None.
     """
     found = None if destination.branch else _served_problems(call)
     return None if found is None else frozenset(map(_key_of, found))
