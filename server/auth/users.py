@@ -14,16 +14,20 @@ from typing import Any
 from server.auth.accounts import Accounts
 from server.auth.passwords import check_password, hash_password, is_outdated
 from server.auth.user import Changes, User, name_key, plain_address, plain_name
+from server.config.model import DEFAULTS
+from server.config.reader import survey_settings
 from server.database.engine import Connection
 from server.documents.ids import new_document_id
 from server.documents.timestamps import now
-from server.errors import BusyError, PreconditionError, TakenError
+from server.errors import BusyError, PreconditionError, TakenError, ValidationError
 
 RESET_CODE_TTL_HOURS, CONFIRM_CODE_TTL_HOURS, INVITATION_CODE_TTL_HOURS = 1, 72, 7 * 24
 _MAX_ID = 2**31 - 1
 _COLUMNS = ", ".join(field.name for field in fields(User))
 _SELECT = f"SELECT {_COLUMNS} FROM users"
 _NUMBER = "(SELECT number FROM versions WHERE name = 'users')"
+# PostgreSQL allows several write transactions at once. All that change users update this row first.
+_LOCK = "SELECT number FROM versions WHERE name = 'users' FOR UPDATE"
 _CHANGEABLE_COLUMNS = {field.name for field in fields(User)} | {
     "name_key",
     "password",
@@ -49,6 +53,11 @@ def _user(row: Any) -> User:
 
 def _count(connection: Connection) -> int:
     return int(connection.execute("SELECT count(*) FROM users").fetchone()[0])
+
+
+def _count_by_role(connection: Connection) -> dict[str, int]:
+    found = connection.execute("SELECT role, count(*) FROM users GROUP BY role")
+    return {role: int(number) for role, number in found}
 
 
 def _number(connection: Connection) -> int:
@@ -92,8 +101,13 @@ class Users:
 
     def count_by_role(self) -> dict[str, int]:
         with self.engine.reading() as connection:
-            found = connection.execute("SELECT role, count(*) FROM users GROUP BY role")
-            return {role: int(number) for role, number in found}
+            return _count_by_role(connection)
+
+    @contextmanager
+    def locked(self) -> Iterator[dict[str, int]]:
+        """Context manager: keep users from being created and changed. Yields the number of users by role."""
+        with self.engine.writing(lock_statement=_LOCK) as connection:
+            yield _count_by_role(connection)
 
     def changes(self, version: int) -> Changes:
         """Return the users that have changed since a version number. Version 0 returns all users."""
@@ -159,7 +173,11 @@ class Users:
         confirmed: bool,
         blocked: bool = False,
     ) -> User:
-        """Create a user. Raises TakenError if another user has the name or email address."""
+        """Create a user.
+
+        Raises TakenError if another user has the name or email address, and ValidationError if the role does
+        not exist.
+        """
         name, address, timestamp = plain_name(username), plain_address(email), now()
         row = (
             new_document_id(),
@@ -180,6 +198,7 @@ class Users:
         statement = f"INSERT INTO users ({_INSERTED_COLUMNS}, created_at, updated_at, sessions, version)"
         statement += f" VALUES ({marks}, 0, {_NUMBER}) RETURNING {_COLUMNS}"
         with self._changing() as connection:
+            self._refuse_missing_role(role)
             _refuse_taken(connection, 0, {"email": address, "username": name})
             (made,) = connection.execute(statement, row).fetchall()
             return _user(made)
@@ -197,8 +216,8 @@ class Users:
         A new password, a new role, blocking and unblocking end all of the user's sessions and invalidate the
         codes to set a password. `if_match` is the expected `updated_at`, or "" for any.
 
-        Raises TakenError if another user has the name or email address, and PreconditionError if the user has
-        changed since `if_match`.
+        Raises TakenError if another user has the name or email address, PreconditionError if the user has
+        changed since `if_match`, and ValidationError if the role does not exist.
         """
         changes: dict[str, Any] = {**values, "updated_at": now()}
         if "username" in changes:
@@ -212,6 +231,7 @@ class Users:
             changes["password"] = hash_password(str(changes["password"]))
         with self._changing(user_id) as connection:
             _refuse_changed(connection, user_id, if_match)
+            self._refuse_missing_role(changes.get("role", ""))
             _refuse_taken(connection, user_id, changes)
             # Otherwise, someone who was once sent a code for the user could use it to get the new role.
             ends = bool(changes.get("password")) or _changes_access(connection, user_id, changes)
@@ -219,6 +239,14 @@ class Users:
                 changes["reset_hash"] = None
             _update(connection, changes, "sessions = sessions + 1" if ends else "", user_id)
         return self.get(user_id)
+
+    def _refuse_missing_role(self, role: str) -> None:
+        # The caller has checked the role already, but since then it may have been deleted (in `locked`).
+        if not role or role in DEFAULTS.roles:
+            return
+        settings, wrong = survey_settings(self._accounts.root)
+        if not wrong and role not in settings.roles:
+            raise ValidationError(f"The role {role} does not exist")
 
     def end_sessions(self, user_id: int) -> None:
         with self._changing(user_id) as connection:

@@ -14,11 +14,11 @@ from server.auth.users import Users
 from server.config.model import Settings
 from server.config.reader import read_settings
 from server.config.values import read_duration
-from server.errors import ApiError, SetupError
+from server.errors import SetupError, TakenError
 from server.schema.load import read_content_types
 from server.schema.spelling import suggestion
 from server.service.tokens import NAME_RULE, check_permissions, is_token_name
-from server.tools.terminal import check_site, one_line_errors, site_option
+from server.tools.terminal import as_setup_error, check_site, one_line_errors, site_option
 
 
 @contextmanager
@@ -138,13 +138,16 @@ def create_user(root: Path, username: str, email: str, role: str, password: str 
         _check_field("username", username, MIN_NAME_CHARS)
         _check_field("email", email)
         chosen = _ask_password(password)
-        try:
-            made = Users(accounts).create(username, email, chosen, role=role, confirmed=True)
-        except ApiError as error:
-            fix = "list all users with `bifolio user list`"
-            raise SetupError(
-                "user", None, f"the user name {username} or the e-mail address {email} is already taken", fix
-            ) from error
+        users, taken = (
+            Users(accounts),
+            f"the user name {username} or the e-mail address {email} is already taken",
+        )
+        with as_setup_error("user"):
+            try:
+                made = users.create(username, email, chosen, role=role, confirmed=True)
+            except TakenError as error:
+                fix = "list all users with `bifolio user list`"
+                raise SetupError("user", None, taken, fix) from error
     click.echo(f"created {made.username} ({made.email}), {made.role}")
 
 
@@ -223,7 +226,8 @@ def _change(root: Path, username: str, values: dict[str, Any]) -> User:
                 suggestion(username, [u.username for u in users.all()]) or "list all with `bifolio user list`"
             )
             raise SetupError("user", None, f'unknown user "{username}"', fix)
-        changed = users.update(found.id, values)
+        with as_setup_error("user"):
+            changed = users.update(found.id, values)
         assert changed is not None
         return changed
 

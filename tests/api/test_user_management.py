@@ -10,6 +10,16 @@ from urllib.parse import quote
 import pytest
 
 from server.auth import mail
+from server.auth.directory import open_directory
+from server.auth.owner import OWNER
+from server.auth.users import Users
+from server.errors import UnavailableError, ValidationError
+from server.index.user_index import UserIndex
+from server.schema.model import USER
+from server.service.people import People
+from server.service.read import Caller, Reader
+from server.service.user_management import UserManagement
+from server.storage.write_lock import WriteLock
 from tests.sites import STRING, Answer, Api, collection, make
 from tests.waiting import until
 
@@ -159,6 +169,55 @@ def test_two_people_do_not_overwrite_each_other(api: Api) -> None:
     assert api.get(f"/users/{number(api, 'ann')}").data["role"] == "editor"
     missing = api.put(f"/users/{number(api, 'ann')}", {"role": "chief"})
     assert "If-Match" in missing.error["message"]
+
+
+def delete_role(api: Api, role: str) -> Answer:
+    tag = api.get("/roles").headers["ETag"]
+    return api.ask("DELETE", f"/roles/{role}", headers={"If-Match": tag})
+
+
+def test_nobody_gets_a_role_that_was_deleted_during_the_request(api: Api) -> None:
+    state = api.site.state  # the state with which each of these requests began
+    caller, index = Caller(state, OWNER), UserIndex(Users(api.accounts), api.root)
+    chip, edd = number(api, "chip"), number(api, "edd")
+    assert change(api, "edd", {"role": "authenticated"}).status == 200
+    assert delete_role(api, "editor").status == 200
+    managed = UserManagement(open_directory(api.root, state.settings, api.accounts), caller)
+    reader = Reader(state, state.schema.types[USER], OWNER, users=lambda: index)
+    people, new = People(Users(api.accounts), reader), {"username": "una", "email": "una@example.org"}
+    requests = (
+        lambda: managed.invite({**new, "role": "editor"}),
+        lambda: managed.update(str(edd), {"role": "editor"}, "*"),
+        lambda: people.create({**new, "password": PASSWORD, "role": "editor"}, {}),
+        lambda: people.update(chip, {"role": "editor"}, {}),
+    )
+    for request in requests:
+        with pytest.raises(ValidationError, match="The role editor does not exist"):
+            request()
+    roles = {name: row["role"] for name, row in rows(api.get("/users")).items()}
+    assert roles == {"ann": "authenticated", "chip": "chief", "cleo": "clerk", "edd": "authenticated"}
+
+
+def test_a_role_is_deleted_before_or_after_a_user_gets_it(api: Api) -> None:
+    assert change(api, "edd", {"role": "authenticated"}).status == 200
+    engine, lock = api.accounts.engine, WriteLock(api.root / ".bifolio/write.lock", api.root)
+
+    def are_locked() -> bool:
+        try:
+            with engine.writing(timeout_s=0):
+                return False
+        except UnavailableError:
+            return True
+
+    new = {"username": "una", "email": "una@example.org", "role": "editor"}
+    with ThreadPoolExecutor(2) as clients:
+        with lock.held():  # The role's users are counted, but site.yaml can't be written yet.
+            deleted = clients.submit(delete_role, api, "editor")
+            until(are_locked, 5)
+            invited = clients.submit(api.post, "/users", new)
+        assert deleted.result().status == 200
+        assert invited.result().status == 400
+    assert "una" not in rows(api.get("/users"))
 
 
 def test_a_blocked_user_is_signed_out(api: Api) -> None:

@@ -58,6 +58,16 @@ def test_tokens_and_users_live_there(url: str, tmp_path: Path) -> None:
     there.close()
 
 
+def test_users_do_not_change_while_they_are_locked(url: str, tmp_path: Path) -> None:
+    here, there = Accounts(tmp_path, url), Accounts(tmp_path, url)
+    with Users(here).locked() as users:
+        assert users == Users(there).count_by_role()
+        with pytest.raises(UnavailableError), there.engine.writing(timeout_s=0.1) as connection:
+            connection.execute("UPDATE versions SET number = number + 1 WHERE name = 'users'")
+    for each in (here, there):
+        each.close()
+
+
 def test_a_database_of_any_encoding_keeps_texts(url: str, tmp_path: Path) -> None:
     """A PostgreSQL server that was set up without a locale uses the encoding SQL_ASCII."""
     with connect_to(url) as connection:

@@ -75,9 +75,11 @@ def bind(handles: Handlers, identities: Identities, writes: Writes) -> None:
     def remove_role(role: str) -> Response:
         caller = caller_of(request)
         require_role(caller, "find", "update")
-        users = identities.users.count_by_role().get(role, 0)
-        change = role_removal(caller, read_settings_file(writes).settings, required_if_match(), role, users)
-        return apply(caller, change, f"Delete the role {role}", show_roles)
+        # Otherwise, a user could get the role between the count of its users and the write.
+        with identities.users.locked() as users:
+            settings = read_settings_file(writes).settings
+            change = role_removal(caller, settings, required_if_match(), role, users.get(role, 0))
+            return apply(caller, change, f"Delete the role {role}", show_roles)
 
     def apply(caller: Caller, change: SettingsChange, message: str, show: Any) -> Response:
         if is_dry_run():
