@@ -146,7 +146,9 @@ class Derivatives:
         """Return a transformed image that another machine has made, or None. Raises like `make`."""
         if request.bucket_copy is None or self._unusable.get(request.key):
             return None
-        self._queue.run_once(f"fetch {request.key}", lambda: self._fetch(request), is_remote=True)
+        self._queue.run_once(
+            f"fetch {request.key}", lambda: self._fetch(request), is_remote=True, client=request.client
+        )
         return self.find(request.key)
 
     def make(self, request: Request, began: float | None = None) -> Derivative:
@@ -162,7 +164,11 @@ class Derivatives:
         if reason := self._unusable.get(request.key):
             raise UntransformableError(reason)
         self._queue.run_once(
-            request.key, lambda: self._make(request), is_remote=request.is_remote, began=began
+            request.key,
+            lambda: self._make(request),
+            is_remote=request.is_remote,
+            client=request.client,
+            began=began,
         )
         if derivative := self.find(request.key):
             return derivative

@@ -39,6 +39,7 @@ from server.storage.helper_processes import end_with_parent
 from server.storage.images.errors import UntransformableError
 from server.storage.images.kinds import MadeImage
 from server.storage.images.limits import MAX_RESULT_BYTES
+from server.storage.images.priority import lower_priority
 from server.storage.images.processes import END, FORKED, JOB_BYTES, STARTED
 from server.storage.images.transform import transform
 
@@ -60,16 +61,13 @@ _SIGNAL_ERRORS: Mapping[int, str] = {
     # Some encoders crash if they get no memory.
     **dict.fromkeys((signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT), "can't be decoded or encoded"),
 }
-# Decoders have a lower priority than the threads that handle requests. With 5, the kernel let a decoder
-# finish its time slice of some milliseconds before a thread that had just received a request.
-NICENESS = 15
 
 
 def main() -> None:
     """Fork a decoder for each message on the socket. Return if it is closed, or unused for IDLE_S."""
     server_socket, exit_pipe = socket.socket(fileno=int(sys.argv[1])), _child_exit_pipe()
     Image.init()  # imports Pillow's plugins
-    os.nice(NICENESS)  # after the imports, because the client waits only START_TIMEOUT_S for the first reply
+    lower_priority()  # after the imports, because the client waits only START_TIMEOUT_S for the first reply
     gc.freeze()  # Otherwise each decoder's garbage collector would copy the memory that all decoders share.
     decoders: dict[int, socket.socket] = {}  # by process id
     poll = select.poll()

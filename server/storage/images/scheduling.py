@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ QUEUE_TIMEOUT_S = 10.0
 # this for image requests; the rest serve cached images.
 MAX_QUEUED = 16
 MAX_REMOTE = 12  # how many of these may wait for the bucket
+MAX_QUEUED_BY_CLIENT = 12  # how many of these one client may have, while the server answers other requests
 MAX_LATER = 100  # transformations without a waiting client, in each process
 IMAGE_LOCKS = CLIENT_LOCKS = 64
 LAST_SLOT_WAIT_S = 0.5
@@ -49,20 +51,28 @@ class TransformationQueue:
         self._running: dict[str, Future[None]] = {}  # by name
         # Number of waiting requests, of those that wait for the bucket, and of running bucket jobs.
         self._queued = self._queued_remote = self._running_remote = 0
+        self._queued_by_client = Counter[str]()
         self._later: ThreadPoolExecutor | None = None
         self._waiting_later = set[str]()  # names
 
     def run_once(
-        self, name: str, work: Callable[[], None], *, is_remote: bool, began: float | None = None
+        self,
+        name: str,
+        work: Callable[[], None],
+        *,
+        is_remote: bool,
+        client: str = "",
+        began: float | None = None,
     ) -> None:
         """Do some work once, in another thread, for all requests that wait for it. Raises BusyError.
 
-        `is_remote` means that the work waits for the bucket. `began` is the time at which the caller began to
-        wait, on the clock of time.monotonic().
+        `is_remote` means that the work waits for the bucket. `client` is the network of the client that sent
+        the request, or "" if it does not matter. `began` is the time at which the caller began to wait, on
+        the clock of time.monotonic().
 
         The work goes on if a request has waited for too long, so a later request finds the result.
         """
-        with self._waiting(is_remote=is_remote):
+        with self._waiting(client, is_remote=is_remote):
             future = self._running_work(name, work, is_remote=is_remote)
             waited_s = time.monotonic() - began if began else 0.0
             timeout_s = self._download_timeout_s if is_remote else QUEUE_TIMEOUT_S
@@ -116,19 +126,27 @@ class TransformationQueue:
             self._clients[number].release()
 
     @contextmanager
-    def _waiting(self, *, is_remote: bool) -> Iterator[None]:
+    def _waiting(self, client: str, *, is_remote: bool) -> Iterator[None]:
         """Context manager that limits how many requests wait. Raises BusyError."""
+        is_limited = bool(client) and self._is_answering()
         with self._lock:
-            if self._queued >= MAX_QUEUED or (is_remote and self._queued_remote >= MAX_REMOTE):
+            if (
+                self._queued >= MAX_QUEUED
+                or (is_remote and self._queued_remote >= MAX_REMOTE)
+                or (is_limited and self._queued_by_client[client] >= MAX_QUEUED_BY_CLIENT)
+            ):
                 raise BusyError(_BUSY)
             self._queued += 1
             self._queued_remote += is_remote
+            self._queued_by_client[client] += 1
         try:
             yield
         finally:
             with self._lock:
                 self._queued -= 1
                 self._queued_remote -= is_remote
+                self._queued_by_client[client] -= 1
+                self._queued_by_client += Counter()  # drops clients without waiting requests
 
     def _running_work(self, name: str, work: Callable[[], None], *, is_remote: bool) -> "Future[None]":
         with self._lock:

@@ -167,6 +167,31 @@ def test_a_full_queue_is_refused_while_cached_images_are_read(
         assert slow.result()
 
 
+def test_one_client_cannot_fill_the_queue_while_other_requests_are_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scheduling, "MAX_QUEUED_BY_CLIENT", 1)
+    images = Derivatives(tmp_path, 2, is_answering=lambda: True)
+    begun, release = threading.Event(), threading.Event()
+
+    def opened() -> None:
+        begun.set()
+        release.wait(20)
+
+    def wanted(number: int, client: str, opened: Callable[[], None] | None = None) -> Request:
+        return replace(request(key=f"{number:02x}" * 16, opened=opened), client=client)
+
+    with ThreadPoolExecutor(1) as pool:
+        slow = pool.submit(made, images, wanted(1, "a", opened))
+        begun.wait(20)
+        with pytest.raises(BusyError):
+            images.make(wanted(2, "a"))
+        assert made(images, wanted(3, "b"))
+        release.set()
+        assert slow.result()
+    assert made(images, wanted(2, "a"))
+
+
 BAD = {
     "cut": SOURCE[: len(SOURCE) // 2],
     "empty": b"",
