@@ -439,6 +439,46 @@ def test_a_schema_change_is_undone_with_all_documents(api: Api, changes: list[di
     assert undo(api, answer).status == 404
 
 
+RENAME_TYPE = {"operation": "rename-type", "type": "note", "to": "memo", "plural": "memos"}
+
+
+def grant(api: Api, role: str, permissions: dict[str, list[str]]) -> None:
+    tag = api.get("/roles").headers["ETag"]
+    data = {"data": {"permissions": permissions}}
+    assert api.ask("PUT", f"/roles/{role}", json=data, headers={"If-Match": tag}).status == 200
+
+
+def test_permissions_that_a_renamed_type_got_move_back_with_its_name(api: Api) -> None:
+    write(api.root, {"site.yaml": "# ours\nroles:\n  public: {tag: [find]}  # open\n"})
+    api.site.refresh()
+    renamed = undoable_change(api, RENAME_TYPE)
+    grant(api, "public", {"memo": ["find"]})
+    assert "public: {tag: [find], memo: [find]}" in api.read("site.yaml")
+    undone = api.post(f"/batch/undo/{renamed.headers['Bifolio-Undo']}", None, "editor", headers=UNDO)
+    assert undone.status == 200
+    assert api.read("site.yaml") == "# ours\nroles:\n  public: {tag: [find], note: [find]}  # open\n"
+    assert api.get("/api/notes", "public").status == 200
+    assert undo(api, undone).status == 200
+    assert api.read("site.yaml") == "# ours\nroles:\n  public: {tag: [find], memo: [find]}  # open\n"
+    assert api.get("/api/memos", "public").status == 200
+
+
+def test_an_undo_says_which_later_settings_it_would_break(api: Api) -> None:
+    renamed = undoable_change(api, RENAME_TYPE)
+    grant(api, "public", {"memo": ["find", "findOne"]})
+    before = files_of(api)
+    refused = undo(api, renamed)
+    assert (refused.status, refused.error["details"]) == (409, {"files": ["site.yaml"]})
+    assert files_of(api) == before
+    add = {"operation": "add-type", "type": "plan", "plural": "plans", "display": "Plan", "drafts": False}
+    made = undoable_change(api, add)
+    grant(api, "public", {"plan": ["find"]})
+    before = files_of(api)
+    refused = undo(api, made)
+    assert (refused.status, 'unknown content type "plan"' in refused.error["message"]) == (409, True)
+    assert files_of(api) == before
+
+
 def test_a_deletion_says_how_many_documents_git_does_not_have(api: Api) -> None:
     (api.root / ".gitignore").write_text(".bifolio/\n")
     delete = {"operation": "delete-type", "type": "note"}

@@ -1,6 +1,7 @@
 """The `rename-component`, `rename-type` and `set-locale` migrations."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -39,6 +40,10 @@ def _rename_uid(draft: Draft, schema: Schema, old: str, new: str) -> None:
                     new if uid == old else uid for uid in raw["components"]
                 ]
         draft.edit_configuration(type_.path, edits)
+    _rename_uid_in_settings(draft, old, new)
+
+
+def _rename_uid_in_settings(draft: Draft, old: str, new: str) -> None:
     edits = Edits()
     _rename_on(settings_tree(draft), (), old, new, edits)
     draft.edit_configuration(FILE, edits)
@@ -107,7 +112,7 @@ def rename_type(draft: Draft, migration: Migration, *, is_new: bool) -> None:
         if type_.kind == "component":
             raise ValidationError(f"{old} is a component; use bifolio migrate rename-component")
         draft.more_arguments["from-plural"] = type_.plural
-        _rename_in_settings(draft, before.schema, type_, new, plural)
+        rename_type_in_settings(draft, TypeRename(type_.singular, type_.plural, new, plural))
         _rename_uid(draft, before.schema, type_.uid, _uid(new))
         info: KeyPath = ("info",)
         edits = Edits(values={(*info, "singularName"): new, (*info, "pluralName"): plural})
@@ -173,8 +178,30 @@ def _move_files(draft: Draft, old: str, new: str, old_plural: str, plural: str) 
             draft.documents.add(target)
 
 
-def _rename_in_settings(draft: Draft, schema: Schema, type_: Type, new: str, plural: str) -> None:
-    tree, edits, old = settings_tree(draft), Edits(), type_.singular
+@dataclass(frozen=True, slots=True)
+class TypeRename:
+    """The API ids of a content type before and after it is renamed."""
+
+    old: str
+    old_plural: str
+    new: str
+    plural: str
+
+    def reversed(self) -> "TypeRename":
+        return TypeRename(self.new, self.plural, self.old, self.old_plural)
+
+
+def type_rename_of(migration: Migration) -> TypeRename | None:
+    """Return the new name that a migration from a file gives to a content type, or None if it gives none."""
+    given = {key: str(value) for key, value in migration.arguments.items()}
+    if migration.operation != "rename-type" or "from-plural" not in given:
+        return None
+    return TypeRename(given["type"].rpartition(".")[2], given["from-plural"], given["to"], given["plural"])
+
+
+def rename_type_in_settings(draft: Draft, names: TypeRename) -> None:
+    """Rename a content type in site.yaml, for example in the permissions of roles."""
+    tree, edits, old, new = settings_tree(draft), Edits(), names.old, names.new
     for role, _ in entries(tree, "roles"):
         if value_at(tree, "roles", role, old) is not None:
             edits.renames["roles", role, old] = new
@@ -186,16 +213,17 @@ def _rename_in_settings(draft: Draft, schema: Schema, type_: Type, new: str, plu
             edits.renames["search", "weights", key] = new + key.removeprefix(old)
     for name, request in entries(tree, "export", "queries"):
         path, question, query = str(request).partition("?")
-        if path.split("/")[2:3] == [type_.plural]:
+        if path.split("/")[2:3] == [names.old_plural]:
             parts = path.split("/")
-            made = "/".join((*parts[:2], plural, *parts[3:])) + question + query
+            made = "/".join((*parts[:2], names.plural, *parts[3:])) + question + query
             edits.values["export", "queries", name] = _renamed(request, made)
     webhooks = tree.get("webhooks")
     for i, webhook in enumerate(webhooks if isinstance(webhooks, list) else ()):
         _rename_word(edits, ("webhooks", i, "types"), value_at(webhook, "types"), {old: new})
     for rule, paths in entries(tree, "check", "ignore"):
-        _rename_folder(edits, ("check", "ignore", rule), paths, type_.plural, plural)
+        _rename_folder(edits, ("check", "ignore", rule), paths, names.old_plural, names.plural)
     draft.edit_configuration(FILE, edits)
+    _rename_uid_in_settings(draft, _uid(old), _uid(new))
 
 
 def remove_from_settings(draft: Draft, type_: Type) -> None:

@@ -2,20 +2,25 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from server.config.model import FILE
 from server.documents.path_rules import MARKDOWN, Layout
 from server.documents.readers import READERS, InvalidValue
-from server.errors import ConflictError, ValidationError, with_fix
+from server.errors import ConflictError, SetupError, ValidationError, with_fix
 from server.formats.tree import Tree, is_null
 from server.schema.model import Attribute, Type
 from server.site.configure import Configuration
 from server.site.migrations.claims import find_reclaimed
-from server.site.migrations.draft import MAX_SHOWN, AttributeMapping, Draft
+from server.site.migrations.draft import MAX_SHOWN, AttributeMapping, Draft, new_problems
 from server.site.migrations.edits import Edits
+from server.site.migrations.migration import migration_paths, read_migration
+from server.site.migrations.plan import ARGUMENTS
+from server.site.migrations.types import TypeRename, rename_type_in_settings, type_rename_of
 from server.write.context import Context
 from server.write.undo import MAX_NAMED_FILES, UndoRequest, put_back, require_same_claims
 
 INVALID_MESSAGE = "Nothing was undone, because schemas have been changed later"
 RECLAIMED_MESSAGE = "Nothing was undone, because these files would become other documents"
+SETTINGS_MESSAGE = "Nothing was undone, because settings that were changed later use the new content types"
 SAVED_MESSAGE = "Nothing was undone, because these documents were saved with the new schema"
 
 
@@ -24,22 +29,50 @@ def restore_schemas(request: UndoRequest, context: Context) -> tuple[str, ...]:
 
     The caller must be allowed to change content types; this includes their documents. Raises ConflictError
     if the files have been changed since, or if other documents would lose values or become other documents.
+    If a content type gets its old name again, permissions that roles got under the new name move with it.
     """
-    before = Draft(context).configuration()
+    before, renames = Draft(context).configuration(), list(_type_renames(request, context))
     paths = put_back(UndoRequest(request.write, request.copy_of, lambda _: None, request.may_see), context)
     if not paths:
         return ()
     draft = Draft(context)
+    for names in renames:
+        rename_type_in_settings(draft, names)
+    _refuse(request, SETTINGS_MESSAGE, {each.path: each.message for each in draft.refusals})
     try:
         after = draft.configuration()
     except ValidationError as error:
         raise ConflictError(f"{INVALID_MESSAGE}: {error.message}") from error
     require_same_claims(request, Layout(after.schema, after.settings))
+    problems = {each.path: each.message for each in new_problems(before, after) if each.path == FILE}
+    _refuse(request, SETTINGS_MESSAGE, problems)
     later = dict.fromkeys(sorted(set(_later_documents(draft, before, after)) - set(paths)), "")
     _refuse(request, SAVED_MESSAGE, later)
     reclaimed = find_reclaimed(draft, before, after, paths)
     _refuse(request, RECLAIMED_MESSAGE, {each.path: with_fix(each.message, each.fix) for each in reclaimed})
-    return paths
+    return tuple(dict.fromkeys((*paths, *draft.changed_paths)))
+
+
+def _type_renames(request: UndoRequest, context: Context) -> Iterator[TypeRename]:
+    """Yield the renames of content types that the undo makes, in order, from the files of migrations."""
+    then = {file.path: file.before for file in request.write.files}
+    paths, exists = list(migration_paths(then)), context.changeset.exists
+    added = [(path, context.changeset.text(path)) for path in paths if then[path] is None and exists(path)]
+    # An undo of an undo restores migrations.
+    removed = [(path, text) for path in paths if (text := then[path]) is not None and not exists(path)]
+    for path, text in reversed(added):
+        if names := _type_rename(path, text):
+            yield names.reversed()
+    for path, text in removed:
+        if names := _type_rename(path, text):
+            yield names
+
+
+def _type_rename(path: str, text: str) -> TypeRename | None:
+    try:
+        return type_rename_of(read_migration(path, text, ARGUMENTS))
+    except SetupError:  # Somebody has edited the file, so nothing is undone anyway.
+        return None
 
 
 def _refuse(request: UndoRequest, message: str, reasons: Mapping[str, str]) -> None:
