@@ -43,7 +43,7 @@ _KEY = re.compile(r"(?<=studio\?key=)\S+")  # This key gives access to the studi
 # Output that is different in each run. A page is not rewritten if only such output differs.
 _VARIES = re.compile(
     r"bifolio_[0-9a-f]{64}|eyJ[\w-]+\.[\w-]+\.[\w-]+|\bq[0-9a-z]{23}\b|_[0-9a-f]{10}\b|\b\d{12,}\b"
-    r"|msg_[\w-]{24}|\"seconds\": [\d.]+"
+    r"|msg_[\w-]{24}|whsec_[\w+/=]+|\"seconds\": [\d.]+"
     r"|\d{4}-\d\d-\d\d(?:[T ][\d:.]+Z?| )|\d+\.\d+ s|\(\d+ ms\)|\b[0-9a-f]{7,64}\b"
 )
 _BIFOLIO = shlex.join(COMMAND)

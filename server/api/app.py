@@ -132,7 +132,7 @@ def _make(site: Site, identities: Identities, past: PastStates, monitored: Monit
     problems.bind(handles, site, identities, writes)
     studio.bind(handles, site, identities)
     events.bind(handles, monitored.recorder.database)
-    webhooks.bind(handles, site, monitored.recorder.database)
+    webhooks.bind(handles, site, writes, monitored.recorder.database)
     git_hook.bind(handles, site, monitored.notices)
     presence.bind(handles, monitored.presence)
     agents.bind(handles, monitored.recorder.database)

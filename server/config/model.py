@@ -582,7 +582,7 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
     "content-type": ("find", "findOne", "write"),
     "settings": ("read", "write"),
     "token": ("read", "create", "revoke"),
-    "webhook": ("read", "send", "rotate"),
+    "webhook": ("read", "write", "send", "rotate"),
 }  # fmt: skip
 
 

@@ -1,11 +1,12 @@
 """Changes to the text of site.yaml that keep all other lines as they are."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from server.config.model import FILE, KEYS
 from server.config.reader import ENTRIES
 from server.config.setting import SettingKey
+from server.config.webhooks import check_url, shown_url
 from server.errors import ConflictError, place_of
 from server.formats.config_file import ConfigFile
 from server.formats.edits import REMOVE, Replacement, apply_replacements, same
@@ -15,6 +16,7 @@ from server.formats.yaml.reader import read_yaml, yaml_nodes
 
 BOM = "\ufeff"
 HIDDEN = "(hidden)"
+WEBHOOKS = "webhooks"
 PREVIEWS = "previews"  # Preview URLs can contain secrets. Callers see only those of types that they may edit.
 # Kinds of settings whose values are numbers or booleans. The values of all other settings are texts.
 _TYPED_KINDS = ("count", "flag", "keep", "numbers", "weights")
@@ -105,14 +107,47 @@ def _with_value(tree: Mapping[str, Tree], path: Path, value: Any, *, prune: bool
 # --- secrets --------------------------------------------------------------------------------------
 
 
-def mask_settings_text(text: str) -> str:
-    """Return the text of site.yaml without the values of settings that can contain secrets."""
+def mask_settings_text(text: str, sent: Collection[str] | None = None) -> str:
+    """Return the text of site.yaml without the values of settings that can contain secrets.
+
+    If `sent` is given, webhooks are shown, except for the parts that can contain secrets: the URL after its
+    host, the values of headers, and the secret. Of these, the values in `sent` are shown too.
+    """
     root = yaml_nodes(text)
+    if root is None:
+        return text
     masked = [key.path for key in KEYS.values() if key.secret or key.holds == PREVIEWS]
-    nodes = [] if root is None else [node for path in masked for node in _at(root, path)]
+    if sent is not None:
+        masked.remove((WEBHOOKS,))
+    hidden = [(node, HIDDEN) for path in masked for node in _at(root, path)]
+    if sent is not None:
+        hidden += [part for node in _at(root, (WEBHOOKS,)) for part in _webhook_secrets(node, sent)]
     # The end of a literal or folded block includes the line end.
-    spans = [(node.start, node.start + len(text[node.start : node.end].rstrip())) for node in nodes]
-    return apply_replacements(text, [Replacement(start, end, HIDDEN) for start, end in spans if end > start])
+    spans = [(node.start, len(text[node.start : node.end].rstrip()), shown) for node, shown in hidden]
+    return apply_replacements(
+        text, [Replacement(start, start + length, shown) for start, length, shown in spans if length]
+    )
+
+
+def _webhook_secrets(webhooks: Node, sent: Collection[str]) -> Iterator[tuple[Node, str]]:
+    """Yield the values in the list of webhooks that can contain secrets, and the texts that replace them."""
+    if webhooks.kind != "list":
+        yield webhooks, HIDDEN
+    for webhook in webhooks.items if webhooks.kind == "list" else ():
+        if webhook.kind != "map":
+            yield webhook, HIDDEN
+        for key, value in zip(webhook.keys, webhook.items, strict=True):
+            if key.value == "headers" and value.kind == "map":
+                yield from ((node, HIDDEN) for node in value.items if not _is_sent(node, sent))
+            elif key.value == "url" and value.kind == "scalar" and not check_url(value.value):
+                if not _is_sent(value, sent):
+                    yield value, shown_url(value.value)
+            elif key.value in ("headers", "url", "secret", "<<"):
+                yield value, HIDDEN
+
+
+def _is_sent(node: Node, sent: Collection[str]) -> bool:
+    return node.kind == "scalar" and node.value in sent
 
 
 def _at(node: Node, path: Path) -> Iterator[Node]:

@@ -213,6 +213,20 @@ def check_url(url: str) -> str:
     return ""
 
 
+def origin_of(url: str) -> str:
+    """Return the scheme, host and port of a valid URL."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def shown_url(url: str) -> str:
+    """Return a webhook's URL up to its host, or `env:NAME`. The rest can contain a secret."""
+    if url.startswith("env:"):
+        return url
+    parts = urlsplit(url)
+    return f"{origin_of(url)}/{'' if parts.path in ('', '/') and not parts.query else '…'}"
+
+
 def check_secret(secret: str) -> str:
     """Return an error message if a webhook's secret is invalid, otherwise ""."""
     try:

@@ -68,6 +68,11 @@ _NO_ROLES = frozenset(
         "hasownproperty",
     ]
 )
+# How to change the settings that have endpoints of their own, by kind.
+_ELSEWHERE = {
+    "roles": "roles are changed with PUT /roles",
+    "webhooks": "webhooks are changed with PUT /webhooks",
+}
 _FOUND = re.compile(r" \(found .*\)", re.DOTALL)
 _MORE = re.compile(r" \(\[more\]\([^)]*\)\)")
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
@@ -141,10 +146,11 @@ def read_settings_file(writes: Writes) -> SettingsFile:
         raise ConflictError(f"{FILE} is not UTF-8; save the file as UTF-8 first") from error
     except OSError as error:
         raise StorageError(f"{FILE} can't be read: {error.strerror}") from error
-    return _parse(text)
+    return parse_settings(text)
 
 
-def _parse(text: str) -> SettingsFile:
+def parse_settings(text: str) -> SettingsFile:
+    """Parse the text of site.yaml. If it has an error, the result's `problem` describes it."""
     try:
         file = parse_config_file(FILE, text.removeprefix("\ufeff"), optional=True)
     except SetupError as error:
@@ -247,11 +253,11 @@ def settings_change(caller: Caller, if_match: str, data: object) -> SettingsChan
         if found is None:
             fix = suggestion(str(name), KEYS)
             hint = f"; {fix}" if fix else ""
-            raise _invalid([(str(name), f'"{str(name)[:100]}" is not a setting{hint}')])
+            raise invalid([(str(name), f'"{str(name)[:100]}" is not a setting{hint}')])
         key, path = found
         if not key.editable:
-            where = "roles are changed with PUT /roles" if key.holds == "roles" else f"edit {FILE} instead"
-            raise _invalid([(key.name, f"{key.name} can't be changed over the API; {where}")])
+            where = _ELSEWHERE.get(key.holds, f"edit {FILE} instead")
+            raise invalid([(key.name, f"{key.name} can't be changed over the API; {where}")])
         values[path] = REMOVE if value is None or value == {} else value
     return SettingsChange(caller.actor, if_match, values)
 
@@ -278,9 +284,9 @@ def role_change(caller: Caller, settings: Settings, if_match: str, role: str, da
     values: dict[Path, Any] = {} if role in settings.roles else {("roles", role): {}}
     for subject, actions in permissions.items():
         if not isinstance(actions, list) or not all(isinstance(action, str) for action in actions):
-            raise _invalid([(f"permissions.{subject}", f'"{subject}" must be a list of actions')])
+            raise invalid([(f"permissions.{subject}", f'"{subject}" must be a list of actions')])
         if actions and subject not in known:
-            raise _invalid([(f"permissions.{subject}", f'unknown content type "{subject[:100]}"')])
+            raise invalid([(f"permissions.{subject}", f'unknown content type "{subject[:100]}"')])
         values[("roles", role, subject)] = list(dict.fromkeys(actions)) or REMOVE
     return SettingsChange(caller.actor, if_match, values, prune=False)
 
@@ -306,9 +312,14 @@ def try_change(writes: Writes, caller: Caller, change: SettingsChange) -> Sequen
     _, (before, after) = writes.files_of(caller, _prepare, change)
     if before == after:
         return []
-    lines = diff_lines(split_lines(mask_settings_text(before)), split_lines(mask_settings_text(after)), 0)
+    return [settings_diff(before, mask_settings_text(before), mask_settings_text(after))]
+
+
+def settings_diff(text: str, before: str, after: str) -> FileChange:
+    """Return the change of site.yaml from a text. `before` and `after` are the texts without secrets."""
+    lines = diff_lines(split_lines(before), split_lines(after), 0)
     shown = [part for line in lines for part in line.split("\n")]
-    return [FileChange(FILE, "update" if before else "create", shown)]
+    return FileChange(FILE, "update" if text else "create", shown)
 
 
 def make_change(
@@ -326,10 +337,9 @@ def make_change(
 
 def _prepare(change: SettingsChange, context: Context) -> tuple[str, str]:
     """Put the new text of site.yaml into the changeset. Return the text before and after the change."""
-    before = context.changeset.text(FILE) if context.changeset.exists(FILE) else ""
-    _require_match(change.if_match, before)
+    before = text_before(context, change.if_match)
     after = change_settings_text(before, change.values, prune=change.prune)
-    old, new = _parse(before), _parse(after)
+    old, new = parse_settings(before), parse_settings(after)
     _require_valid(new, context.store.layout.schema, list(change.values))
     _require_bounds(new, list(change.values))
     _require_grants(change.actor, old.settings, new.settings)
@@ -338,26 +348,35 @@ def _prepare(change: SettingsChange, context: Context) -> tuple[str, str]:
     return before, after
 
 
-def _require_match(if_match: str, text: str) -> None:
+def text_before(context: Context, if_match: str) -> str:
+    """Return the text of site.yaml before a change. Raises PreconditionError."""
+    text = context.changeset.text(FILE) if context.changeset.exists(FILE) else ""
     version = version_of_text(text)
     if not matches_version(if_match, version):
         raise PreconditionError(f"{FILE} has changed since you read it", {"version": version})
+    return text
 
 
 def _require_valid(new: SettingsFile, schema: Schema, paths: Sequence[Path]) -> None:
     """Raise ValidationError if the server would reject the new settings."""
-    if not new.text.strip():
-        return
+    wrong = settings_errors(new, schema)
+    if wrong:
+        names = [".".join(path) for path in paths]
+        raise invalid([_described(error, names) for error in wrong])
+
+
+def settings_errors(new: SettingsFile, schema: Schema) -> list[SetupError]:
+    """Return the errors for which the server would reject the settings."""
     wrong: list[SetupError] = []
+    if not new.text.strip():
+        return wrong
     try:
         wrong += survey_file(parse_config_file(FILE, new.text.removeprefix("\ufeff"), optional=True))[1]
         wrong += invalid_populates(new.settings, schema)
         check_environment(new.settings.webhooks, os.environ)
     except SetupError as error:
         wrong.append(error)
-    if wrong:
-        names = [".".join(path) for path in paths]
-        raise _invalid([_described(error, names) for error in wrong])
+    return wrong
 
 
 def _require_bounds(new: SettingsFile, paths: Sequence[Path]) -> None:
@@ -370,7 +389,7 @@ def _require_bounds(new: SettingsFile, paths: Sequence[Path]) -> None:
                 codes = [str(code).lower() for code in written]
                 must = "not contain a locale twice" if len({*codes}) < len(codes) else ""
             if must:
-                raise _invalid([(name, f"{name} must {must} (found {describe_value(written)})")])
+                raise invalid([(name, f"{name} must {must} (found {describe_value(written)})")])
 
 
 def _described(error: SetupError, names: Sequence[str]) -> tuple[str, str]:
@@ -399,7 +418,8 @@ def _require_grants(actor: Actor, old: Settings, new: Settings) -> None:
                 )
 
 
-def _invalid(errors: Sequence[tuple[str, str]]) -> ValidationError:
+def invalid(errors: Sequence[tuple[str, str]]) -> ValidationError:
+    """Return the error for some invalid values. Each has a dotted path and a message."""
     rows = [
         {"path": name.split("."), "message": message, "name": "ValidationError"} for name, message in errors
     ]

@@ -3,13 +3,13 @@
 import os
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from server.auth.draft_visibility import has_draft_permission
 from server.auth.permissions import WEBHOOK, Actor, may_find, require_of_site
-from server.config.webhooks import Webhook, resolve_environment
+from server.config.webhooks import Webhook, resolve_environment, shown_url
 from server.database.engine import Connection
 from server.errors import BusyError, ConflictError, ForbiddenError, NotFoundError, SetupError
 from server.events.database import EventDatabase
@@ -59,13 +59,7 @@ class ListedWebhook:
 
     @property
     def url(self) -> str:
-        """The URL up to its host. The rest can contain a secret."""
-        written = self.webhook.url
-        if written.startswith("env:"):
-            return written
-        parts = urlsplit(written)
-        is_whole = parts.path in ("", "/") and not parts.query
-        return f"{parts.scheme}://{parts.netloc}/{'' if is_whole else '…'}"
+        return shown_url(self.webhook.url)
 
 
 def may_read_sent(actor: Actor, schema: Schema) -> bool:
@@ -75,6 +69,11 @@ def may_read_sent(actor: Actor, schema: Schema) -> bool:
         may_find(actor, type_.uid) and (not type_.draft_publish or has_draft_permission(actor, type_.uid))
         for type_ in schema.content_types
     )
+
+
+def rotation_lock(root: Path) -> AbstractContextManager[bool]:
+    """Context manager: acquire the lock under which secrets are generated, and return whether it is held."""
+    return FileLock(state_folder(root) / "rotation-lock").held(ROTATION_TIMEOUT_S)
 
 
 class Webhooks:
@@ -155,9 +154,8 @@ class Webhooks:
             raise ConflictError(
                 "The secret of this webhook is in site.yaml; change it there: secret: [NEW, OLD]"
             )
-        lock = FileLock(state_folder(self._root) / "rotation-lock")
         try:
-            with lock.held(ROTATION_TIMEOUT_S) as is_held:
+            with rotation_lock(self._root) as is_held:
                 if not is_held:
                     raise BusyError
                 return self._rotated(webhook)

@@ -337,7 +337,10 @@ def test_writes_say_that_they_become_commits_where_they_do(make_api: MakeApi) ->
     # These writes always go to the served branch.
     served = {("/batch/undo/{id}", "post"), ("/problems/fix", "post"), ("/settings", "put")}
     served |= {("/api/upload/files/{id}/move", "post")}
-    served |= {("/roles/{role}", method) for method in ("put", "delete")}
+    served |= {
+        (path, method) for path in ("/roles/{role}", "/webhooks/{name}") for method in ("put", "delete")
+    }
+    served |= {("/webhooks", "post")}
 
     def committing(api: Api, who: str) -> set[tuple[str, str]]:
         found = set()

@@ -412,6 +412,18 @@ def _new_token(twin: Twin, identity: Identity, number: int) -> Prepared:
     return {"name": f"temp{number}"}
 
 
+def _webhook_name(twin: Twin, identity: Identity, number: int) -> Prepared:
+    return {"webhook": f"temp{number}"}
+
+
+def _new_webhook(twin: Twin, identity: Identity, number: int) -> Prepared:
+    """Create a webhook, which the case changes or deletes."""
+    name = f"temp{number}"
+    answer = twin.api.post("/webhooks", {"name": name, "url": "https://hooks.example.org/"})
+    assert answer.status == 201, answer.body
+    return {"webhook": name}
+
+
 def _new_role(twin: Twin, identity: Identity, number: int) -> Prepared:
     """Create a role, which the case changes or deletes."""
     name, body = f"temp{number}", {"permissions": {"tag": ["find"]}}
@@ -466,6 +478,14 @@ def _of_site() -> Iterator[Case]:
     yield _send("testWebhook", "/webhooks/local/test")
     yield _send("enableWebhook", "/webhooks/hook/enable")
     yield _send("rotateSecret", "/webhooks/hook/secret")
+    new = {"data": {"name": "<webhook>", "url": "https://hooks.example.org/", "headers": {"X-Key": "a"}}}
+    slow = {"data": {"debounce": "9s", "headers": {"X-Key": "a"}}}
+    for query in ("", "?dryRun=true"):
+        yield _send("createWebhook", f"/webhooks{query}", new, _webhook_name)
+        yield _send("updateWebhook", f"/webhooks/<webhook>{query}", slow, _new_webhook, headers=_ANY)
+        yield _send("updateWebhook", f"/webhooks/hook{query}", slow, headers=_ANY)
+        yield _send("deleteWebhook", f"/webhooks/<webhook>{query}", None, _new_webhook, headers=_ANY)
+    yield _send("deleteWebhook", "/webhooks/hook?dryRun=true", headers=_ANY)
     yield _send("putPresence", "/presence/tab-1", {"type": "article", "documentId": "a1", "field": "title"})
     yield _send("findPresence", "/presence", None, present)
     yield _send("deletePresence", "/presence/tab-1", None, present)

@@ -9,17 +9,21 @@ from server.api.operations.json_schema import (
     TEXT,
     TEXT_OR_NULL,
     TIMESTAMP,
+    WRITE,
     JsonSchema,
     answer,
+    body_of,
     in_path,
     in_query,
     list_of,
     object_of,
     or_null,
+    shared_parameters,
 )
 from server.api.operations.operation import Area, Docs, Operation, Tag
 from server.api.operations.permission import may
 from server.auth.permissions import WEBHOOK
+from server.config.webhooks import STATUSES, WEBHOOK_KEYS
 from server.service.webhooks import STATES
 
 OF_WEBHOOKS = Tag("Webhooks", "Webhooks in `site.yaml`, and what was sent to them.")
@@ -96,10 +100,40 @@ _TESTED = object_of(
     }
 )
 _SECRET = object_of({"data": _WEBHOOK, "meta": object_of({"secret": TEXT})})
+_CREATED = object_of(
+    {
+        "data": _WEBHOOK,
+        "meta": object_of(
+            {"secret": {**TEXT_OR_NULL, "description": "The secret; null if it can't be stored."}}
+        ),
+    }
+)
+_LIST_OR_NULL = or_null(list_of(TEXT))
+_VALUES: dict[str, JsonSchema] = {
+    "url": TEXT,
+    **{key: {**_LIST_OR_NULL, "description": WEBHOOK_KEYS[key]} for key in ("events", "types", "locales")},
+    "status": or_null(list_of({"enum": list(STATUSES)})),
+    "debounce": {"type": ["string", "integer", "null"], "description": "Such as `10s`, or in seconds."},
+    "headers": {
+        "type": ["object", "null"],
+        "additionalProperties": TEXT_OR_NULL,
+        "description": "Values by name. Null removes a header; other headers keep their values.",
+    },
+    "enabled": {"type": ["boolean", "null"]},
+}
+_OR_DIFF = "; with `dryRun=true`, the change in `site.yaml`."
+
+
+def _body(*required: str) -> JsonSchema:
+    data = {"type": "object", "properties": {"name": TEXT, **_VALUES}, "minProperties": 1}
+    return object_of({"data": {**data, **({"required": list(required)} if required else {})}})
+
+
 _NAME = in_path("name", "The name of a webhook.")
 _ID = in_path("delivery", "The `id` of a delivery.")
 _ERRORS = (*READ_ONE, 503, 507)
 _WRITE = (*_ERRORS, 409)
+_CHANGE = (*WRITE, 412)
 
 WEBHOOKS = Area(
     "webhooks",
@@ -114,6 +148,33 @@ WEBHOOKS = Area(
                 {200: answer("The webhooks, without secrets.", object_of({"data": list_of(_WEBHOOK)}))},
                 errors=(*READ, 503, 507),
             ),
+        ),
+        Operation(
+            "createWebhook", "POST", "/webhooks", may(WEBHOOK, "read", "write"),
+            Docs(
+                "Create a webhook in `site.yaml`",
+                {201: answer(f"The webhook, and its secret, once{_OR_DIFF}", _CREATED, tagged=True)},
+                shared_parameters("ifMatch"), body_of(_body("name", "url")), _CHANGE,
+            ),
+            dry_run=True, commits="maybe",
+        ),
+        Operation(
+            "updateWebhook", "PUT", "/webhooks/{name}", may(WEBHOOK, "read", "write"),
+            Docs(
+                "Change some values of a webhook in `site.yaml`",
+                {200: answer(f"The webhook{_OR_DIFF}", _ONE, tagged=True)},
+                [_NAME, *shared_parameters("requiredIfMatch")], body_of(_body()), (*_CHANGE, 404),
+            ),
+            dry_run=True, commits="maybe",
+        ),
+        Operation(
+            "deleteWebhook", "DELETE", "/webhooks/{name}", may(WEBHOOK, "read", "write"),
+            Docs(
+                "Delete a webhook from `site.yaml`",
+                {204: answer("The webhook was deleted.")},
+                [_NAME, *shared_parameters("requiredIfMatch")], errors=(*_CHANGE, 404),
+            ),
+            dry_run=True, commits="maybe",
         ),
         Operation(
             "listDeliveries", "GET", "/webhooks/{name}/deliveries", may(WEBHOOK, "read"),

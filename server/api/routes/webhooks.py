@@ -1,25 +1,48 @@
-"""Handlers for `/webhooks`, with which callers watch, test and replay webhooks."""
+"""Handlers for `/webhooks`, with which callers change, watch, test and replay webhooks."""
 
 from typing import Any
 
 from flask import Response, request
 
 from server.api.operations.webhooks import DEFAULT_LIMIT, MAX_LIMIT
-from server.api.request import answer, answer_within, caller_of, parameters
+from server.api.request import answer, answer_within, caller_of, parameters, read_body, tell_commit
 from server.api.response import NO_STORE, PRIVATE_REVALIDATE
 from server.api.routes.handlers import Handlers
+from server.api.routes.write_requests import (
+    answer_files,
+    data_of,
+    is_dry_run,
+    message_of,
+    required_if_match,
+)
 from server.documents.timestamps import from_seconds
 from server.errors import ValidationError
 from server.events.database import EventDatabase
 from server.events.reading import read_number
 from server.events.webhooks.delivery_table import Delivery, Exchange
 from server.events.webhooks.http_client import Outcome
+from server.service.cache_tags import tag_of
+from server.service.read import Caller
 from server.service.render import dumps
+from server.service.webhook_changes import (
+    Verb,
+    WebhookChange,
+    change,
+    create_secret,
+    creation,
+    deletion,
+    make_change,
+    may_change_webhooks,
+    require_change,
+    try_change,
+    version_for,
+)
 from server.service.webhooks import STATE_OF, STATES, ListedWebhook, Webhooks, request_headers
+from server.service.write import Writes
 from server.site.site import Site
 
 
-def bind(handles: Handlers, site: Site, database: EventDatabase) -> None:
+def bind(handles: Handlers, site: Site, writes: Writes, database: EventDatabase) -> None:
     """Register the handlers."""
 
     def webhooks() -> Webhooks:
@@ -27,8 +50,40 @@ def bind(handles: Handlers, site: Site, database: EventDatabase) -> None:
 
     @handles("listWebhooks")
     def list_webhooks() -> Response:
-        rows = [_webhook_json(webhook) for webhook in webhooks().find_all()]
-        return answer_within(request, {"data": rows}, PRIVATE_REVALIDATE)
+        rows, caller = [_webhook_json(webhook) for webhook in webhooks().find_all()], caller_of(request)
+        response = answer_within(request, {"data": rows}, PRIVATE_REVALIDATE)
+        may_write = may_change_webhooks(caller)
+        return _tagged(response, version_for(writes, caller.state.settings) if may_write else "")
+
+    @handles("createWebhook")
+    def create_webhook() -> Response:
+        caller, if_match = caller_of(request), request.headers.get("If-Match") or "*"
+        require_change(caller, sends=True)
+        return apply(caller, creation(caller, if_match, data_of(read_body(request))))
+
+    @handles("updateWebhook")
+    def update_webhook(name: str) -> Response:
+        caller = caller_of(request)
+        require_change(caller, sends=True)
+        return apply(caller, change(caller, required_if_match(), name, data_of(read_body(request))))
+
+    @handles("deleteWebhook")
+    def delete_webhook(name: str) -> Response:
+        caller = caller_of(request)
+        require_change(caller, sends=False)
+        return apply(caller, deletion(caller, required_if_match(), name))
+
+    def apply(caller: Caller, wanted: WebhookChange) -> Response:
+        if is_dry_run():
+            return answer_files(try_change(writes, caller, wanted))
+        caller, version, commit = make_change(writes, caller, wanted, message_of(request, wanted.message))
+        if wanted.verb is Verb.DELETE:
+            return tell_commit(Response(status=204), commit)
+        is_new = wanted.verb is Verb.CREATE
+        meta = {"meta": {"secret": create_secret(writes, wanted.name)}} if is_new else {}
+        listed = Webhooks(site.root, database, caller).get(wanted.name)
+        response = answer(dumps({"data": _webhook_json(listed), **meta}), 201 if is_new else 200, NO_STORE)
+        return tell_commit(_tagged(response, version), commit)
 
     @handles("listDeliveries")
     def list_deliveries(name: str) -> Response:
@@ -72,6 +127,13 @@ def bind(handles: Handlers, site: Site, database: EventDatabase) -> None:
             body["request"] = {"headers": headers, "body": text, "size": exchange.size}
             body["response"] = {"body": exchange.response, "seconds": round(exchange.seconds, 3)}
         return answer_within(request, {"data": body}, PRIVATE_REVALIDATE)
+
+
+def _tagged(response: Response, version: str) -> Response:
+    # Callers who may change webhooks send the version of site.yaml in `If-Match`.
+    if version:
+        response.headers["ETag"] = tag_of(version, response.get_data())
+    return response
 
 
 def _state(params: dict[str, object]) -> str:

@@ -49,16 +49,30 @@ def rotate(root: Path, webhook: Webhook) -> str:
         place = f"the secret of webhook {webhook.name} is in site.yaml"
         raise SetupError(place, None, "can't be rotated by this command", "write secret: [NEW, OLD] there")
     before, made = _read(root, webhook.name)[0][0], new_secret()
-    path = _path(root, webhook.name)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}")
+    _replace(root, webhook.name, f"{made}\n{before} {time.time() + OVERLAP_S:.0f}\n")
+    return made
+
+
+def generate(root: Path, name: str) -> str:
+    """Generate the secret of a new webhook. The secret of an earlier webhook with this name is discarded.
+
+    Raises SetupError if the file can't be written.
+    """
+    made = new_secret()
+    _replace(root, name, f"{made}\n")
+    return made
+
+
+def _replace(root: Path, name: str, text: str) -> None:
     try:
+        path = _path(root, name)
+        temporary = path.with_name(f"{path.name}.{os.getpid()}")
         temporary.unlink(missing_ok=True)
-        stage(f"{made}\n{before} {time.time() + OVERLAP_S:.0f}\n".encode(), temporary, 0o600)
+        stage(text.encode(), temporary, 0o600)
         os.replace(temporary, path)
         sync_folder(path.parent)
     except OSError as error:
-        raise _unusable(webhook.name, error.strerror or str(error)) from error
-    return made
+        raise _unusable(name, error.strerror or str(error)) from error
 
 
 def _read(root: Path, name: str) -> list[tuple[str, float]]:

@@ -1,0 +1,368 @@
+"""Webhooks in site.yaml: creating, changing and deleting them over the API (docs/webhooks.md)."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from enum import StrEnum
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+from server.auth.permissions import WEBHOOK, may_of_site, require_of_site
+from server.config.model import FILE, Settings
+from server.config.settings_file import WEBHOOKS, change_settings_text, mask_settings_text
+from server.config.webhooks import WEBHOOK_KEYS, Webhook, check_url, origin_of
+from server.errors import (
+    BusyError,
+    ConflictError,
+    ForbiddenError,
+    NotFoundError,
+    SetupError,
+    StorageError,
+    ValidationError,
+    with_fix,
+)
+from server.events.webhooks.http_client import is_public
+from server.events.webhooks.secret_files import generate
+from server.formats.edits import REMOVE
+from server.schema.spelling import suggestion
+from server.service.dry_run import FileChange
+from server.service.read import Caller
+from server.service.settings import (
+    SettingsFile,
+    invalid,
+    parse_settings,
+    read_settings_file,
+    settings_diff,
+    settings_errors,
+    text_before,
+)
+from server.service.webhooks import may_read_sent, rotation_lock
+from server.service.write import Writes
+from server.write.context import Context
+
+MAX_WEBHOOKS = 100  # that the API creates; site.yaml can contain more
+MAX_ITEMS = 100  # in a list, or headers
+# Keys that the API can't change, with the reason.
+_FIXED: Mapping[str, str] = {
+    "name": "a webhook can't be renamed, because its deliveries and secret belong to its name",
+    "secret": "Bifolio generates the secret; to set your own, edit site.yaml",
+}
+
+
+class Verb(StrEnum):
+    """What a request does with a webhook."""
+
+    CREATE = "Create"
+    CHANGE = "Change"
+    DELETE = "Delete"
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookChange:
+    """A change of a webhook in site.yaml.
+
+    - `values`: the new values by key; None restores the default. In `headers`, None removes a header
+    - `if_match`: identifies the text that the client read
+    - `types`: the names that the key `types` can contain
+    """
+
+    verb: Verb
+    name: str
+    if_match: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+    types: Sequence[str] = ()
+
+    @property
+    def message(self) -> str:
+        return f"{self.verb} the webhook {self.name}"
+
+    @property
+    def sent(self) -> frozenset[str]:
+        """The values that the caller has sent, and that are not hidden from the caller."""
+        headers = self.values.get("headers") or {}
+        return frozenset(filter(None, (self.values.get("url"), *headers.values())))
+
+
+# --- permissions ----------------------------------------------------------------------------------
+
+
+def may_change_webhooks(caller: Caller) -> bool:
+    return may_of_site(caller.actor, WEBHOOK, "write", caller.state.schema)
+
+
+def require_change(caller: Caller, *, sends: bool) -> None:
+    """Raise ForbiddenError if a caller may not change webhooks.
+
+    If `sends` is set, the caller must also be able to read all content, because webhooks send it.
+    """
+    for action in ("read", "write"):
+        require_of_site(caller.actor, WEBHOOK, action, caller.state.schema)
+    if sends and not may_read_sent(caller.actor, caller.state.schema):
+        raise ForbiddenError("Webhooks send all content; your role or token can't read all of it")
+
+
+# --- requests -------------------------------------------------------------------------------------
+
+
+def creation(caller: Caller, if_match: str, data: object) -> WebhookChange:
+    """Parse a request to create a webhook. Raises ForbiddenError or ValidationError."""
+    require_change(caller, sends=True)
+    values = dict(_values(data, fixed=("secret",)))
+    for key in ("name", "url"):
+        if not values.get(key):
+            raise invalid([(key, f"{key} is missing")])
+    return WebhookChange(Verb.CREATE, values.pop("name"), if_match, values, _types(caller))
+
+
+def change(caller: Caller, if_match: str, name: str, data: object) -> WebhookChange:
+    """Parse a request to change some values of a webhook. Raises ForbiddenError or ValidationError."""
+    require_change(caller, sends=True)
+    if isinstance(data, dict) and data.get("name") == name:
+        data = {key: value for key, value in data.items() if key != "name"}
+    values = dict(_values(data, fixed=tuple(_FIXED)))
+    if "url" in values and not values["url"]:
+        raise invalid([("url", "url is missing")])
+    return WebhookChange(Verb.CHANGE, name, if_match, values, _types(caller))
+
+
+def deletion(caller: Caller, if_match: str, name: str) -> WebhookChange:
+    """Return the change that deletes a webhook. Raises ForbiddenError."""
+    require_change(caller, sends=False)
+    return WebhookChange(Verb.DELETE, name, if_match)
+
+
+def _values(data: object, *, fixed: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    if not isinstance(data, dict) or not data:
+        raise ValidationError('The request body must look like {"data": {"name": "…", "url": "…"}}')
+    known = [key for key in WEBHOOK_KEYS if key not in fixed]
+    # New keys are written in the order of the documentation.
+    for key in sorted(data, key=lambda key: known.index(key) if key in known else -1):
+        value = data[key]
+        if key in fixed:
+            raise invalid([(key, f"{key} can't be set over the API: {_FIXED[key]}")])
+        if key not in known:
+            fix = suggestion(str(key), known) or "use one of " + ", ".join(known)
+            raise invalid([(str(key)[:100], with_fix(f'unknown key "{str(key)[:100]}" in a webhook', fix))])
+        is_valid, must = _FORMS[key]
+        if value is not None and not is_valid(value):
+            raise invalid([(key, f"{key} must be {must}")])
+        yield key, f"{value}s" if key == "debounce" and isinstance(value, int) and value else value
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= 2000
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list) and len(value) <= MAX_ITEMS and all(map(_is_text, value))
+
+
+def _is_headers(value: object) -> bool:
+    return (
+        isinstance(value, dict)
+        and len(value) <= MAX_ITEMS
+        and all(one is None or _is_text(one) for one in value.values())
+    )
+
+
+def _is_pause(value: object) -> bool:
+    return isinstance(value, str) or (type(value) is int and 0 <= value <= 3600)
+
+
+_TEXT = (_is_text, "a string of at most 2,000 characters")
+_LIST = (_is_list, f"a list of at most {MAX_ITEMS} strings")
+_FORMS: Mapping[str, tuple[Callable[[object], bool], str]] = {
+    "name": _TEXT,
+    "url": _TEXT,
+    "events": _LIST,
+    "types": _LIST,
+    "locales": _LIST,
+    "status": _LIST,
+    "debounce": (_is_pause, 'a duration such as "10s", or a number of seconds up to 3600'),
+    "headers": (_is_headers, "an object of strings; null removes a header"),
+    "enabled": (lambda value: isinstance(value, bool), "true or false"),
+}
+
+
+def _types(caller: Caller) -> Sequence[str]:
+    return [*(type_.singular for type_ in caller.state.schema.content_types), "upload"]
+
+
+# --- changes --------------------------------------------------------------------------------------
+
+
+def version_for(writes: Writes, settings: Settings) -> str:
+    """Return the version of site.yaml if its webhooks are those in the settings, otherwise ""."""
+    try:
+        file = read_settings_file(writes)
+    except (ConflictError, StorageError):
+        return ""
+    return file.version if file.problem or file.settings.webhooks == settings.webhooks else ""
+
+
+def try_change(writes: Writes, caller: Caller, change: WebhookChange) -> Sequence[FileChange]:
+    """Return the diff that a change makes in site.yaml, without secrets that the caller has not sent."""
+    _, (before, after) = writes.files_of(caller, _prepare, change)
+    if before == after:
+        return []
+    return [settings_diff(before, mask_settings_text(before, ()), mask_settings_text(after, change.sent))]
+
+
+def make_change(
+    writes: Writes, caller: Caller, change: WebhookChange, message: str
+) -> tuple[Caller, str, str]:
+    """Change site.yaml. Return the caller with the new state, the version of the file, and the commit.
+
+    Raises PreconditionError, ValidationError, NotFoundError, ConflictError or any error of `Writes.make`.
+    """
+    outcome = writes.make(caller, _prepare, change, message=message)
+    # In a large site, a write does not read the configuration again by itself.
+    writes.site.refresh((FILE,))
+    state = writes.site.state
+    return replace(caller, state=state), version_for(writes, state.settings), outcome.commit
+
+
+def create_secret(writes: Writes, name: str) -> str | None:
+    """Generate the secret of a new webhook. Return None if it can't be stored."""
+    try:
+        with rotation_lock(writes.site.root) as is_held:
+            return generate(writes.site.root, name) if is_held else None
+    except (BusyError, SetupError):
+        return None
+
+
+def _prepare(change: WebhookChange, context: Context) -> tuple[str, str]:
+    """Put the new text of site.yaml into the changeset. Return the text before and after the change."""
+    before = text_before(context, change.if_match)
+    old = parse_settings(before)
+    if old.problem:
+        raise ConflictError(f"{old.problem}; fix the file first")
+    entries, i = _edited(old, change)
+    after = change_settings_text(before, {(WEBHOOKS,): entries or REMOVE}, prune=False)
+    new = parse_settings(after)
+    wrong = settings_errors(new, context.store.layout.schema)
+    if wrong:
+        raise invalid([_described(error, new, i) for error in wrong])
+    if after != before:
+        context.changeset.put(FILE, after)
+    return before, after
+
+
+def _edited(old: SettingsFile, change: WebhookChange) -> tuple[list[Any], int]:
+    """Return the new list of webhooks, and the index of the changed one."""
+    written, names = old.file.get(WEBHOOKS), [webhook.name for webhook in old.settings.webhooks]
+    entries: list[Any] = list(written) if isinstance(written, list) else []
+    if change.verb is Verb.CREATE:
+        if change.name in names:
+            raise ConflictError(f'There is already a webhook named "{change.name}"')
+        if len(names) >= MAX_WEBHOOKS:
+            raise ConflictError(f"There are already {MAX_WEBHOOKS} webhooks; delete one first")
+        new = _with_values({"name": change.name}, Webhook(change.name, ""), old.settings, change)
+        return [*entries, new], len(entries)
+    if change.name not in names:
+        listed = ", ".join(names) or "none"
+        raise NotFoundError(f"Webhook not found; the webhooks in {FILE} are: {listed}")
+    i = names.index(change.name)
+    if change.verb is Verb.DELETE:
+        return [*entries[:i], *entries[i + 1 :]], i
+    entries[i] = _with_values(entries[i], old.settings.webhooks[i], old.settings, change)
+    return entries, i
+
+
+def _with_values(
+    entry: Mapping[str, Any], webhook: Webhook, settings: Settings, change: WebhookChange
+) -> dict[str, Any]:
+    """Return a webhook's entry in site.yaml with new values. Values that stay the same are not rewritten."""
+    new = dict(entry)
+    for key, value in change.values.items():
+        if key == "headers":
+            value = _new_headers(webhook, value)
+        elif key == "url" and value != webhook.url:
+            _require_address(webhook, value, settings, change)
+        elif key == "types":
+            _require_types(value or (), change.types)
+        if _is_same(webhook, key, value):
+            continue
+        # An empty list, and `true` for `enabled`, are the defaults.
+        if (not value and value is not False) or (key == "enabled" and value):
+            new.pop(key, None)
+        else:
+            new[key] = value
+    return new
+
+
+def _is_same(webhook: Webhook, key: str, value: Any) -> bool:
+    current = getattr(webhook, key)
+    if isinstance(current, tuple):
+        return tuple(value or ()) == current
+    if isinstance(current, timedelta):
+        return f"{current.total_seconds():.0f}s" == (value or "0s")
+    if isinstance(current, bool):
+        return (value is not False) == current
+    return bool((value or {}) == current)
+
+
+def _new_headers(webhook: Webhook, sent: Mapping[str, str | None] | None) -> dict[str, str]:
+    """Return a webhook's headers after a change. The values of headers that are not in `sent` are kept."""
+    sent = dict.fromkeys(webhook.headers) if sent is None else sent
+    for name, value in sent.items():
+        if value and value != webhook.headers.get(name):
+            _refuse_variable(value, "headers", name)
+    return {name: value for name, value in {**webhook.headers, **sent}.items() if value is not None}
+
+
+def _require_address(webhook: Webhook, url: str, settings: Settings, change: WebhookChange) -> None:
+    """Raise ValidationError if a webhook must not be sent to a new URL."""
+    _refuse_variable(url, "url")
+    if wrong := check_url(url):
+        raise invalid([("url", f"url {wrong}")])
+    host, is_same_origin = urlsplit(url).hostname or "", origin_of(url) == origin_of(webhook.url)
+    if host not in settings.webhooks_allow and _is_private(host):
+        raise invalid(
+            [("url", f"{host} is not a public address; to allow it, add it to webhooks_allow in {FILE}")]
+        )
+    # Otherwise, the caller could read the hidden values of headers with a receiver of their own.
+    sent = change.values.get("headers", {})
+    kept = [] if sent is None or is_same_origin else [name for name in webhook.headers if name not in sent]
+    if kept:
+        names = ", ".join(kept)
+        raise invalid(
+            [
+                (
+                    "headers",
+                    f"The URL has a different host, so the values of these headers are not kept: {names}; "
+                    "set them again, or remove them with null",
+                )
+            ]
+        )
+
+
+def _is_private(host: str) -> bool:
+    try:
+        return not is_public(ip_address(host))
+    except ValueError:
+        return host == "localhost"  # Other names are resolved when a request is sent.
+
+
+def _refuse_variable(value: str, *path: str) -> None:
+    if value.startswith("env:"):
+        # The variables of the server can contain secrets that callers of the API may not know.
+        message = f"environment variables can't be used over the API; write env:NAME into {FILE} instead"
+        raise invalid([(".".join(path), message)])
+
+
+def _require_types(names: Sequence[str], known: Sequence[str]) -> None:
+    for name in names:
+        if name not in known:
+            fix = suggestion(name, known) or "use one of " + ", ".join(known)
+            raise invalid([("types", with_fix(f'unknown content type "{name[:100]}"', fix))])
+
+
+def _described(error: SetupError, new: SettingsFile, i: int) -> tuple[str, str]:
+    """Return the key of the changed webhook that an error is about, or "", and the error."""
+    for path, place in new.file.positions.items():
+        is_here = place.line == error.line and error.column in (place.column, place.value)
+        if path[:2] == (WEBHOOKS, i) and len(path) > 2 and is_here:
+            return str(path[2]), with_fix(error.message, error.fix)
+    return "", str(error)

@@ -1,0 +1,357 @@
+"""Tests of creating, changing and deleting webhooks over the API."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from standardwebhooks.webhooks import Webhook as Verifier
+
+from server.api.webhooks import body_of
+from server.events.recorder import Recorder
+from server.events.webhooks.delivery_worker import Deliverer, Pace
+from server.events.webhooks.secret_files import secrets_of
+from server.jobs.job import Timing
+from server.jobs.runner import Runner
+from tests.git import commit_all, git
+from tests.receivers import Receiver, receiving
+from tests.sites import STRING, Answer, Api, collection, make, opened, write
+
+SITE = """\
+# Ours.
+name: Harbour  # the town
+webhooks_allow: 127.0.0.1
+webhooks:
+  # Builds the site.
+  - name: build  # at night
+    url: https://build.example.org/hunter2?key=hunter2
+    headers: {Authorization: Bearer squeamish, X-From: harbour}
+    events: [entry.*]  # no media
+  # Clears the cache.
+  - name: cache
+    url: env:CACHE_HOOK
+    enabled: false
+locales: {default: en, available: [en, fr]}
+"""
+HIDDEN = ("hunter2", "squeamish")
+CONTENT = ("note.find", "note.readDraft", "upload.find", "history.read")
+FILES = {**collection("note", {"title": STRING}, drafts=True), "site.yaml": SITE}
+URL = "https://hooks.example.org/in"
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Api:
+    api = make(tmp_path, FILES)
+    api.token("admin", may=("webhook.read", "webhook.write", *CONTENT))
+    return api
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with receiving() as running:
+        yield running
+
+
+def send(
+    api: Api, method: str, path: str, data: Any = None, who: str = "admin", if_match: str = "*"
+) -> Answer:
+    body = {} if data is None else {"json": {"data": data}}
+    return api.ask(method, path, who, headers={"If-Match": if_match}, **body)
+
+
+def tag(api: Api) -> str:
+    return str(api.get("/webhooks", "admin").headers["ETag"])
+
+
+def named(api: Api, name: str) -> dict[str, Any]:
+    [found] = [row for row in api.get("/webhooks", "admin").data if row["name"] == name]
+    return dict(found)
+
+
+def test_a_created_webhook_is_added_at_the_end_and_its_secret_is_shown_once(api: Api) -> None:
+    data = {
+        "name": "deploy",
+        "url": URL,
+        "events": ["entry.*", "media.create"],
+        "types": ["note", "upload"],
+        "locales": ["fr"],
+        "status": ["published"],
+        "debounce": 10,
+        "headers": {"X-Key": "swordfish: #1", "X-No": "null"},
+        "enabled": True,
+    }
+    answer = api.post("/webhooks", data, "admin")
+    assert (answer.status, answer.headers["Cache-Control"]) == (201, "no-store")
+    new = """\
+  - name: deploy
+    url: https://hooks.example.org/in
+    events:
+    - entry.*
+    - media.create
+    types:
+    - note
+    - upload
+    locales:
+    - fr
+    status:
+    - published
+    debounce: 10s
+    headers:
+      X-Key: 'swordfish: #1'
+      X-No: 'null'
+"""
+    assert api.read("site.yaml") == SITE.replace("locales: {default", f"{new}locales: {{default")
+    row = answer.data
+    assert row == named(api, "deploy")
+    assert (row["url"], row["headers"]) == ("https://hooks.example.org/…", ["X-Key", "X-No"])
+    assert (row["debounce"], row["secretIn"], row["enabled"]) == (10.0, "generated", True)
+    webhook = api.site.state.settings.webhooks[-1]
+    assert webhook.headers == {"X-Key": "swordfish: #1", "X-No": "null"}
+    assert secrets_of(api.root, webhook) == (answer.body["meta"]["secret"],)
+    later = api.get("/webhooks").text
+    assert answer.body["meta"]["secret"] not in later
+    assert "swordfish" not in later + answer.text
+    assert opened(api.root).state.settings.webhooks[-1] == webhook  # after a restart
+
+
+def test_a_changed_webhook_keeps_all_other_lines(api: Api) -> None:
+    first = tag(api)
+    data = {"name": "build", "events": ["entry.*"], "debounce": "30s", "headers": {"X-From": None}}
+    answer = send(api, "PUT", "/webhooks/build", data, if_match=first)
+    assert answer.status == 200
+    changed = SITE.replace(", X-From: harbour", "").replace("# no media\n", "# no media\n    debounce: 30s\n")
+    assert api.read("site.yaml") == changed
+    assert (answer.data["debounce"], answer.data["headers"]) == (30.0, ["Authorization"])
+    assert not any(secret in answer.text for secret in HIDDEN)
+    assert answer.headers["ETag"] != first
+    last = {"debounce": 0, "enabled": False, "events": []}
+    assert send(api, "PUT", "/webhooks/build", last, if_match=answer.headers["ETag"]).status == 200
+    assert "    enabled: false\n  # Clears" in api.read("site.yaml")
+    assert (named(api, "build")["enabled"], named(api, "build")["events"]) == (False, [])
+    send(api, "PUT", "/webhooks/build", {"enabled": True})
+    assert api.site.state.settings.webhooks[0].enabled
+
+
+def test_a_deleted_webhook_leaves_the_others(api: Api) -> None:
+    assert send(api, "DELETE", "/webhooks/build").status == 204
+    gone = SITE[SITE.index("  - name: build") : SITE.index("  # Clears")]
+    assert api.read("site.yaml") == SITE.replace(gone, "")
+    assert [row["name"] for row in api.get("/webhooks").data] == ["cache"]
+    assert send(api, "DELETE", "/webhooks/cache").status == 204
+    assert "webhooks:" not in api.read("site.yaml")
+    missing = send(api, "DELETE", "/webhooks/cache")
+    assert (missing.status, missing.error["message"]) == (
+        404,
+        "Webhook not found; the webhooks in site.yaml are: none",
+    )
+
+
+def test_a_webhook_is_written_into_any_style_of_file(tmp_path: Path) -> None:
+    for i, text in enumerate(
+        ("", "webhooks:\n", "{name: a, webhooks: [{name: b, url: 'https://b.org'}]}\n", "\ufeffname: a\r\n")
+    ):
+        api = make(tmp_path / str(i), {**FILES, "site.yaml": text})
+        assert api.post("/webhooks", {"name": "new", "url": URL}).status == 201, text
+        assert api.site.state.settings.webhooks[-1].url == URL
+        assert send(api, "DELETE", "/webhooks/new", who="full").status == 204
+
+
+def test_a_dry_run_writes_nothing_and_hides_secrets(api: Api) -> None:
+    data = {"url": "https://build.example.org/mine", "headers": {"Authorization": "Bearer mine"}}
+    answer = send(api, "PUT", "/webhooks/build?dryRun=true", data)
+    assert answer.data["files"] == [
+        {
+            "path": "site.yaml",
+            "action": "update",
+            "lines": [
+                "@@ -7,2 +7,2 @@",
+                "-    url: https://build.example.org/…",
+                "-    headers: {Authorization: (hidden), X-From: (hidden)}",
+                "+    url: https://build.example.org/mine",
+                "+    headers: {Authorization: Bearer mine, X-From: (hidden)}",
+            ],
+        }
+    ]
+    created = send(api, "POST", "/webhooks?dryRun=true", {"name": "new", "url": URL})
+    assert (created.status, created.data["files"][0]["lines"][1:]) == (
+        200,
+        ["+  - name: new", f"+    url: {URL}"],
+    )
+    deleted = send(api, "DELETE", "/webhooks/build?dryRun=true")
+    assert "-    url: https://build.example.org/…" in deleted.data["files"][0]["lines"]
+    assert not any(secret in answer.text + deleted.text for secret in HIDDEN)
+    assert api.read("site.yaml") == SITE
+    same = {"url": "https://build.example.org/hunter2?key=hunter2", "enabled": True}
+    assert send(api, "PUT", "/webhooks/build?dryRun=true", same).data == {"files": []}
+
+
+def test_two_people_do_not_overwrite_each_other(api: Api) -> None:
+    first = tag(api)
+    assert send(api, "PUT", "/webhooks/build", {"debounce": "5s"}, if_match=first).status == 200
+    for method, path, data in (
+        ("PUT", "/webhooks/build", {"debounce": "6s"}),
+        ("DELETE", "/webhooks/build", None),
+        ("POST", "/webhooks", {"name": "new", "url": URL}),
+    ):
+        answer = send(api, method, path, data, if_match=first)
+        assert (answer.status, answer.error["message"]) == (412, "site.yaml has changed since you read it")
+    assert api.put("/webhooks/build", {"debounce": "6s"}, "admin").status == 400  # without If-Match
+    again = api.post("/webhooks", {"name": "build", "url": URL}, "admin")
+    assert (again.status, again.error["message"]) == (409, 'There is already a webhook named "build"')
+    # The list does not contain the edit yet, so a client must not overwrite it.
+    write(api.root, {"site.yaml": SITE.replace("https://build", "https://other")})
+    assert send(api, "DELETE", "/webhooks/build", if_match=tag(api)).status == 412
+    api.site.refresh()
+    assert send(api, "DELETE", "/webhooks/build", if_match=tag(api)).status == 204
+
+
+@pytest.mark.parametrize(
+    ("data", "path", "message"),
+    [
+        ({"url": "ftp://a.org"}, "url", "url must begin with https:// or http://"),
+        ({"url": "https://user:secret@a.org"}, "url", "url must not contain a user name"),
+        ({"url": ""}, "url", "url is missing"),
+        ({"url": "https://["}, "url", "url is not a valid URL"),
+        ({"url": "https://build.example.org/…"}, "url", "url contains characters that must be percent"),
+        ({"events": ["entry.creat"]}, "events", 'unknown event "entry.creat". Did you mean "entry.create"?'),
+        ({"types": ["not"]}, "types", 'unknown content type "not". Did you mean "note"?'),
+        ({"types": ["zzzz"]}, "types", "Use one of note, upload"),
+        ({"locales": ["de"]}, "locales", 'unknown locale "de" in the webhook "build". Use one of en, fr'),
+        ({"status": ["drafts"]}, "status", '"status" must be "published" or "draft"'),
+        ({"debounce": "soon"}, "debounce", "debounce must be a duration"),
+        ({"debounce": "2h"}, "debounce", "debounce must not be longer than one hour"),
+        ({"debounce": 1.5}, "debounce", 'debounce must be a duration (found "1.5")'),
+        ({"debounce": -1}, "debounce", 'debounce must be a duration such as "10s"'),
+        ({"headers": {"Host": "a"}}, "headers", 'the header "Host" is listed twice, or is one that'),
+        ({"headers": {"a b": "c"}}, "headers", 'invalid header name "a b"'),
+        ({"headers": {"X": "a\nb"}}, "headers", "headers.X contains characters that are not allowed"),
+        ({"headers": ["X"]}, "headers", "headers must be an object of strings"),
+        ({"enabled": "yes"}, "enabled", "enabled must be true or false"),
+        ({"name": "other"}, "name", "name can't be set over the API: a webhook can't be renamed"),
+        ({"secret": "whsec_a"}, "secret", "secret can't be set over the API: Bifolio generates the secret"),
+        ({"event": []}, "event", 'unknown key "event" in a webhook. Did you mean "events"?'),
+    ],
+)
+def test_an_invalid_value_names_the_key(api: Api, data: dict[str, Any], path: str, message: str) -> None:
+    answer = send(api, "PUT", "/webhooks/build", data)
+    assert (answer.status, answer.error["details"]["errors"][0]["path"]) == (400, [path])
+    assert message in answer.error["message"]
+    assert api.read("site.yaml") == SITE
+
+
+@pytest.mark.parametrize(
+    "data", [None, [], {}, "x", {"name": "a"}, {"url": URL}, {"name": "a b", "url": URL}]
+)
+def test_an_invalid_webhook_is_not_created(api: Api, data: object) -> None:
+    assert api.post("/webhooks", data, "admin").status == 400
+    assert api.read("site.yaml") == SITE
+
+
+def test_a_broken_file_is_not_changed(api: Api) -> None:
+    write(api.root, {"site.yaml": SITE.replace("env:CACHE_HOOK", "https://hunter2@a.org")})
+    answer = send(api, "DELETE", "/webhooks/build")
+    assert (answer.status, answer.error["message"].endswith("fix the file first")) == (409, True)
+    assert "hunter2" not in answer.text
+
+
+def test_only_callers_who_may_read_all_content_create_or_change_webhooks(api: Api) -> None:
+    requests: tuple[tuple[str, str, Any], ...] = (
+        ("POST", "/webhooks", {"name": "new", "url": URL}),
+        ("PUT", "/webhooks/build", {"url": URL, "headers": None}),
+    )
+    may = ("webhook.read", "webhook.write", *CONTENT)
+    for missing in may:
+        api.token(f"without {missing}", may=(one for one in may if one != missing))
+        for method, path, data in requests:
+            for query in ("", "?dryRun=true"):
+                answer = send(api, method, path + query, data, f"without {missing}")
+                assert (answer.status, "files" in answer.text) == (403, False), missing
+    for who, expected in (("without webhook.write", 403), ("without note.find", 204)):
+        assert send(api, "DELETE", "/webhooks/cache", who=who).status == expected, who
+    assert "url: https://build.example.org" in api.read("site.yaml")
+    assert "hooks.example.org" not in api.read("site.yaml")
+
+
+def test_readers_get_no_tag_that_depends_on_hidden_lines(api: Api) -> None:
+    api.token("reader", may=("webhook.read",))
+    before = api.get("/webhooks", "reader").headers["ETag"]
+    write(api.root, {"site.yaml": SITE.replace("# Ours.", "# Theirs.")})
+    assert api.get("/webhooks", "reader").headers["ETag"] == before
+
+
+def test_a_webhook_over_the_api_sends_no_secrets_of_the_server(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BILLING_KEY", "hunter2")
+    for data in ({"url": "env:BILLING_KEY"}, {"headers": {"X": "env:BILLING_KEY"}}):
+        answer = send(api, "PUT", "/webhooks/build", data)
+        assert (answer.status, "environment variables can't be used" in answer.error["message"]) == (
+            400,
+            True,
+        )
+    write(api.root, {"site.yaml": SITE.replace("Bearer squeamish", "env:BILLING_KEY")})
+    api.site.refresh()
+    assert send(api, "PUT", "/webhooks/build", {"url": "https://build.example.org/other"}).status == 200
+    assert api.site.state.settings.webhooks[0].headers["Authorization"] == "env:BILLING_KEY"
+    for url in ("https://evil.org/", "http://build.example.org/", "https://build.example.org:444/"):
+        for headers in ({}, {"headers": {}}, {"headers": {"X-From": "a"}}):
+            answer = send(api, "PUT", "/webhooks/build", {"url": url, **headers})
+            assert (answer.status, answer.error["details"]["errors"][0]["path"]) == (400, ["headers"])
+    new = {"Authorization": "Bearer mine", "X-From": None}
+    assert send(api, "PUT", "/webhooks/build", {"url": "https://new.org/", "headers": new}).status == 200
+    assert api.site.state.settings.webhooks[0].headers == {"Authorization": "Bearer mine"}
+
+
+@pytest.mark.parametrize("host", ["10.0.0.1", "169.254.169.254", "[::1]", "localhost", "[::ffff:7f00:1]"])
+def test_a_private_address_needs_webhooks_allow(api: Api, host: str) -> None:
+    answer = send(api, "PUT", "/webhooks/build", {"url": f"http://{host}/", "headers": None})
+    assert (answer.status, "add it to webhooks_allow" in answer.error["message"]) == (400, True)
+    assert send(api, "PUT", "/webhooks/build", {"url": "http://127.0.0.1/", "headers": None}).status == 200
+
+
+def test_a_webhook_with_a_former_name_gets_another_secret(api: Api) -> None:
+    made = [api.post("/webhooks", {"name": "again", "url": URL}).body["meta"]["secret"]]
+    send(api, "DELETE", "/webhooks/again")
+    made.append(api.post("/webhooks", {"name": "again", "url": URL}).body["meta"]["secret"])
+    assert made[0] != made[1]
+    assert secrets_of(api.root, api.site.state.settings.webhooks[-1], time.time()) == (made[1],)
+
+
+def test_a_change_is_one_commit(tmp_path: Path) -> None:
+    write(tmp_path, {**FILES, "site.yaml": SITE + "git: {commit: each}\n", ".gitignore": ".bifolio/\n"})
+    commit_all(tmp_path)
+    api = make(tmp_path, {})
+    for method, path, data, message in (
+        ("POST", "/webhooks", {"name": "new", "url": URL}, "Create the webhook new"),
+        ("PUT", "/webhooks/new", {"enabled": False}, "Change the webhook new"),
+        ("DELETE", "/webhooks/new", None, "Delete the webhook new"),
+    ):
+        answer = send(api, method, path, data, "full")
+        assert answer.headers["Bifolio-Commit"] == git(tmp_path, "rev-parse", "HEAD").strip()
+        shown = git(tmp_path, "show", "--name-only", "--format=%an|%s", "HEAD").split()
+        assert (" ".join(shown[:-1]), shown[-1]) == (f"full|{message}", "site.yaml")
+
+
+def test_what_a_created_webhook_reports_is_sent_and_signed(api: Api, receiver: Receiver) -> None:
+    api.site.observe(Recorder(api.root))
+    api.site.record()
+    job = Deliverer(
+        api.root,
+        lambda: api.site.state.settings,
+        lambda event, drafts: body_of(api.site.state, event),
+        Timing(),
+        Pace(backoffs_s=(), timeout_s=2),
+    )
+    url = f"http://127.0.0.1:{receiver.port}/in"
+    made = api.post("/webhooks", {"name": "here", "url": url, "headers": {"X-Key": "a"}}, "admin")
+    runner = Runner([job])
+    runner.run_due()
+    api.post("/api/notes", {"title": "One"})
+    runner.start()
+    try:
+        [received] = receiver.until(1)
+    finally:
+        runner.stop()
+    assert (received.data["event"], received.headers["x-key"]) == ("entry.create", "a")
+    assert Verifier(made.body["meta"]["secret"]).verify(received.body, dict(received.headers))
