@@ -65,9 +65,9 @@ def _settings() -> str:
     rows = (
         [
             f"`{key.name}`",
-            key.holds,
+            key.value_type,
             _meaning(key),
-            key.otherwise or _default(value_of(DEFAULTS, name)),
+            key.default_description or _default(value_of(DEFAULTS, name)),
             (" to ".join(key.bounds) if key.bounds else "yes") if key.editable else "",
         ]
         for name, key in KEYS.items()
@@ -76,7 +76,7 @@ def _settings() -> str:
 
 
 def _meaning(key: SettingKey) -> str:
-    return f"{key.sentence} A change requires a restart." if key.restart else key.sentence
+    return f"{key.description} A change requires a restart." if key.restart else key.description
 
 
 def _default(value: Any) -> str:
@@ -91,7 +91,12 @@ def _default(value: Any) -> str:
 
 def _rules() -> str:
     rows = (
-        [f"`{rule.name}`", "error, fixed" if rule.is_fixed else rule.level, rule.sentence, rule.fix]
+        [
+            f"`{rule.name}`",
+            "error, fixed" if rule.is_fixed else rule.default_severity,
+            rule.description,
+            rule.fix,
+        ]
         for rule in RULES.values()
     )
     return _table(["rule", "default", "problem", "how to fix it"], rows)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from ipaddress import ip_address, ip_network
 from typing import Generic, TypeVar
 
-from server.errors import TurnError
+from server.errors import QueueError
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -123,30 +123,30 @@ class BoundedMutex:
     # If the queue is full, the client with the most waiting requests loses its newest request. Therefore, no
     # client can block the others.
 
-    def __init__(self, purpose: str, waiting: int, longest: float) -> None:
+    def __init__(self, purpose: str, max_waiting: int, max_wait_s: float) -> None:
         """Create a free mutex.
 
         - `purpose` completes the error message "Too many requests that …".
-        - `waiting` is the maximum number of waiting requests.
-        - `longest` is the longest wait, in seconds.
+        - `max_waiting` is the maximum number of waiting requests.
+        - `max_wait_s` is the longest wait, in seconds.
         """
-        self._purpose, self._most, self._longest = purpose, waiting, longest
+        self._purpose, self._most, self._longest = purpose, max_waiting, max_wait_s
         self._is_taken = False
         self._lock = threading.Lock()
         # waiting requests by client; the client whose turn is next comes first
         self._waiting: OrderedDict[str, deque[_Waiter]] = OrderedDict()
 
-    def take_if_free(self) -> bool:
+    def acquire_if_free(self) -> bool:
         with self._lock:
             if self._is_taken:
                 return False
             self._is_taken = True
             return True
 
-    def take(self) -> None:
+    def acquire(self) -> None:
         """Acquire the mutex, waiting if necessary.
 
-        Raises TurnError if the queue is full or the wait is too long.
+        Raises QueueError if the queue is full or the wait is too long.
         """
         client, waiter = current_client(), _Waiter()
         with self._lock:
@@ -163,7 +163,7 @@ class BoundedMutex:
         if not waiter.has_turn:
             raise self._refusal()
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """Release the mutex, or pass it to the next waiting request."""
         with self._lock:
             if not self._waiting:
@@ -195,14 +195,14 @@ class BoundedMutex:
         if not self._waiting[client]:
             del self._waiting[client]
 
-    def _refusal(self) -> TurnError:
-        return TurnError(f"Too many requests that {self._purpose} are being processed; try again")
+    def _refusal(self) -> QueueError:
+        return QueueError(f"Too many requests that {self._purpose} are being processed; try again")
 
     def __enter__(self) -> None:
-        self.take()
+        self.acquire()
 
     def __exit__(self, *_: object) -> None:
-        self.leave()
+        self.release()
 
 
 class _Waiter:

@@ -14,18 +14,18 @@
         │   └── LimitError       400  the request costs too much
         ├── BadRequestError      400
         ├── ApplicationError     400  the account is blocked, for example
-        │   └── TakenError       400  another user has the same name or e-mail address
+        │   └── DuplicateUserError       400  another user has the same name or e-mail address
         ├── UnauthorizedError    401
         ├── ForbiddenError       403
         ├── NotFoundError        404
         ├── MethodNotAllowedError 405
         ├── RequestTimeoutError  408  the body did not arrive in time
         ├── ConflictError        409
-        │   ├── NotTakenOverError 409  commits from the git remote can't be applied without data loss
+        │   ├── RemoteMergeError 409  commits from the git remote can't be applied without data loss
         │   ├── NotServedError   409  uncommitted edits prevent a pushed write from being served
-        │   ├── CheckedOutError  409  the branch is checked out in a working tree
-        │   └── OvertakenError   409  another write changed the same values
-        ├── UnmergedError        409  two branches changed the same values
+        │   ├── BranchCheckedOutError  409  the branch is checked out in a working tree
+        │   └── ConcurrentChangeError   409  another write changed the same values
+        ├── MergeConflictError        409  two branches changed the same values
         ├── GoneError            410  the resource is no longer kept
         ├── PreconditionError    412  If-Match does not name the current version
         │   ├── UnknownVersionError 412  the version in If-Match is unknown, so the change can't be merged
@@ -38,18 +38,18 @@
         │   └── BucketError      503  the media bucket does not respond, or denies access
         │       └── MissingObjectError 502  a file is missing or damaged in the bucket
         ├── RemoteError          503  the git remote can't be used
-        │   ├── RemoteAwayError  503  it does not respond in time
-        │   │   └── RemoteLostError 503  it did not confirm a push
+        │   ├── RemoteTimeoutError  503  it does not respond in time
+        │   │   └── UnconfirmedPushError 503  it did not confirm a push
         │   ├── RemoteAccessError 503  it denies access
         │   ├── RemoteRefusedError 409  its hooks or rules rejected the commit
         │   └── RemoteMovedError 503  its branch is not at the expected commit
         ├── UnavailableError     503  the accounts can't be read
         └── BusyError            503  another write is taking too long, or there are too many requests
-            ├── TurnError        503  the queue is full, or the request waited too long
-            ├── BehindError      503  this server does not serve the required commit yet
+            ├── QueueError        503  the queue is full, or the request waited too long
+            ├── CommitNotServedError      503  this server does not serve the required commit yet
             ├── GitBusyError     503  a git command is running
             └── GitError         503  a git command failed
-                └── GitSlowError 503  a git command takes too long
+                └── GitTimeoutError 503  a git command takes too long
 
 `server.api.error_response` turns every ApiError into an HTTP response. Commands print every SetupError.
 """
@@ -138,16 +138,16 @@ class CommitError(BifolioError):
 
 
 @contextmanager
-def noting(found: list[SetupError]) -> Iterator[None]:
-    """Context manager that appends a SetupError to `found` instead of raising it."""
+def collect_setup_errors(errors: list[SetupError]) -> Iterator[None]:
+    """Context manager that appends a SetupError to `errors` instead of raising it."""
     try:
         yield
     except SetupError as error:
-        found.append(error)
+        errors.append(error)
 
 
 @contextmanager
-def of_operation(number: int) -> Iterator[None]:
+def add_operation_number(number: int) -> Iterator[None]:
     """Context manager that adds a batch operation's number to the details of any ApiError."""
     try:
         yield
@@ -222,7 +222,7 @@ class ApplicationError(ApiError):
     status, name, default = 400, "ApplicationError", "An application error occurred"
 
 
-class TakenError(ApplicationError):
+class DuplicateUserError(ApplicationError):
     """Another user has the same name or e-mail address."""
 
     default = "Email or Username are already taken"
@@ -307,7 +307,7 @@ class ConflictError(ApiError):
     status, name, default = 409, "ConflictError", "Conflict"
 
 
-class NotTakenOverError(ConflictError):
+class RemoteMergeError(ConflictError):
     """Commits from the git remote can't be merged now. The log and `/_health/ready` report the reason."""
 
     default = "Commits from the git remote can't be applied now; see the server's log or /_health/ready"
@@ -317,17 +317,17 @@ class NotServedError(ConflictError):
     """The write was pushed to the git remote, but conflicts with uncommitted changes on this server."""
 
 
-class CheckedOutError(ConflictError):
+class BranchCheckedOutError(ConflictError):
     """The branch is checked out, so a write to it would not reach its files. `details` names the branch."""
 
 
-class OvertakenError(ConflictError):
+class ConcurrentChangeError(ConflictError):
     """Another write changed the same values at the same time. `details` lists these values."""
 
     default = "Another write changed the same values; read the document again and repeat your change"
 
 
-class UnmergedError(ApiError):
+class MergeConflictError(ApiError):
     """Both branches changed the same values. `details` lists the conflicts."""
 
     status, name = 409, "ConflictError"
@@ -385,13 +385,13 @@ class RemoteError(ApiError):
     retry_s = 5
 
 
-class RemoteAwayError(RemoteError):
+class RemoteTimeoutError(RemoteError):
     """The git remote does not respond in time."""
 
     default = "The git remote did not respond; try again later"
 
 
-class RemoteLostError(RemoteAwayError):
+class UnconfirmedPushError(RemoteTimeoutError):
     """The git remote did not confirm a push, so the change may or may not have been pushed."""
 
     default = (
@@ -457,11 +457,11 @@ class BusyError(ApiError):
     retry_s = 5
 
 
-class TurnError(BusyError):
+class QueueError(BusyError):
     """Too many requests are waiting, or this request has waited too long for its turn."""
 
 
-class BehindError(BusyError):
+class CommitNotServedError(BusyError):
     """This server does not yet serve the commit in the request's header `Bifolio-After`."""
 
     default, retry_s = "This server does not serve the commit in Bifolio-After yet; try again", 1
@@ -479,7 +479,7 @@ class GitError(BusyError):
     default = "A git command failed; try again"
 
 
-class GitSlowError(GitError):
+class GitTimeoutError(GitError):
     """A git command took too long and was terminated."""
 
     default = "A git command took too long; try again"

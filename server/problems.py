@@ -7,27 +7,27 @@ from typing import Any, Literal
 from server.errors import place_of, with_fix
 
 Severity = Literal["error", "warning"]
-Level = Literal["error", "warning", "off"]
-LEVELS: tuple[Level, ...] = ("off", "warning", "error")
+RuleSeverity = Literal["error", "warning", "off"]
+RULE_SEVERITIES: tuple[RuleSeverity, ...] = ("off", "warning", "error")
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A rule that a site's files should follow.
 
-    - `level` is the default level. The `check.rules` setting can change all levels except "error".
-    - `sentence` describes the problem, and `fix` says how to solve it.
+    - `default_severity`: the `check.rules` setting can change it, unless it is "error".
+    - `description` describes the problem, and `fix` says how to solve it.
     """
 
     name: str
-    level: Level
-    sentence: str
+    default_severity: RuleSeverity
+    description: str
     fix: str
 
     @property
     def is_fixed(self) -> bool:
         # The level can't be changed, because files with this problem are not served.
-        return self.level == "error"
+        return self.default_severity == "error"
 
 
 # The schema sets the severity of these problems (`options.rules`). They do not affect what is served.

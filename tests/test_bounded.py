@@ -96,7 +96,7 @@ def test_one_at_a_time() -> None:
 def test_too_many_that_wait_are_refused_at_once() -> None:
     turns = BoundedMutex("count", 0, 10)
     with turns, pytest.raises(BusyError, match="Too many requests that count are being processed; try again"):
-        turns.take()
+        turns.acquire()
     with turns:  # The next request gets its turn.
         pass
 
@@ -106,7 +106,7 @@ def test_nobody_waits_for_ever() -> None:
     with turns:
         for _ in range(5):  # Each request that gives up makes room for the next one.
             with pytest.raises(BusyError):
-                turns.take()
+                turns.acquire()
 
 
 class Asking:

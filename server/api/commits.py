@@ -10,7 +10,7 @@ from pathlib import Path
 from server.api.environ import GONE, IN_PLACE
 from server.api.response import NO_STORE, Environ, Representation, without
 from server.bounded import Cache
-from server.errors import BehindError, ClientGone, NeedsThreadPool, ValidationError
+from server.errors import ClientGone, CommitNotServedError, NeedsThreadPool, ValidationError
 from server.site.site import Site, State
 from server.storage.git.command import git
 from server.storage.git.refs import is_ancestor
@@ -41,8 +41,8 @@ class CommitWaiter:
     def state_after(self, environ: Environ, state: State) -> State:
         """Wait for the commit in the Bifolio-After header, and return a state that includes it.
 
-        Raises ValidationError if the header is invalid, and BehindError if the commit does not arrive in
-        time.
+        Raises ValidationError if the header is invalid, and CommitNotServedError if the commit does not
+        arrive in time.
         """
         wanted = _read(environ[AFTER_KEY])
         if self._is_known(wanted, state.commit):
@@ -50,7 +50,7 @@ class CommitWaiter:
         if IN_PLACE in environ:
             raise NeedsThreadPool(costly=False)
         if not self._waiting.acquire(blocking=False):
-            raise BehindError("Too many requests are waiting for commits to be served; try again")
+            raise CommitNotServedError("Too many requests are waiting for commits to be served; try again")
         try:
             return self._wait(wanted, environ)
         finally:
@@ -67,7 +67,7 @@ class CommitWaiter:
                 looked_at = state.commit
             self._wake()
             if time.monotonic() > deadline:
-                raise BehindError()
+                raise CommitNotServedError()
             gone = environ.get(GONE)
             if gone is not None and gone():
                 raise ClientGone()

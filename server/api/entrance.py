@@ -85,8 +85,8 @@ from server.errors import (
     ForbiddenError,
     NeedsThreadPool,
     NotFoundError,
+    QueueError,
     RateLimitError,
-    TurnError,
     ValidationError,
 )
 from server.history.commit_files import Renames
@@ -175,7 +175,7 @@ class Entrance:
             raise
         except Exception as error:
             self.hints.note_error(error)
-            if isinstance(error, TurnError):
+            if isinstance(error, QueueError):
                 environ[NO_TURN] = True
             shown = _represent(failure(error), environ, state)
         finally:

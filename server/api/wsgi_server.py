@@ -216,7 +216,7 @@ def _start(
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     gc.set_threshold(*GC_THRESHOLDS)
     worker = shared.log.register_worker()
-    shared.streams.enter(worker)
+    shared.streams.register_worker(worker)
     shared.counts.enter(worker)
     site.catch_up()  # Apply the changes since the parent process loaded the site.
     site.recover()  # Complete or undo a write that a previous worker did not finish.
@@ -229,7 +229,7 @@ def _start(
         shared.jobs.clear()
         return Runner(jobs_of(opened, monitored, shared.limited, report, tell), observe=shared.jobs.store)
 
-    leader = Leader(shared.log, make_runner, opened.timing.lead_s)
+    leader = Leader(shared.log, make_runner, opened.timing.start_delay_s)
     leader.start()
     return make_app(site, key, opened.past, monitored, shared.limited, shared.hints), leader
 

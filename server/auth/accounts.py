@@ -15,7 +15,7 @@ from typing import Any
 from server.auth.identity_cache import CredentialCache
 from server.auth.last_uses import LastUses, token_key
 from server.auth.permissions import TOKEN_PREFIX, Actor
-from server.auth.tables import SCHEMA, complete
+from server.auth.tables import SCHEMA, migrate_tables
 from server.config.model import FILE
 from server.database.address import is_postgres, is_server, sqlite_path
 from server.database.engine import Connection, DatabaseFailure, DuplicateError, Engine, Tables
@@ -110,7 +110,7 @@ class Accounts:
     ) -> str:
         """Create a token and return its secret string. It expires at `ends_by` at the latest.
 
-        Raises SetupError if another token has the name, with small or capital letters.
+        Raises SetupError if another token has the same name, ignoring case.
         """
         # The string can't be read again, because the database stores only its SHA-256 hash.
         token = TOKEN_PREFIX + secrets.token_hex(32)
@@ -136,7 +136,7 @@ class Accounts:
 
     def revoke_token(self, name: str) -> bool:
         # With PostgreSQL, other workers can still accept the token until their caches expire (CACHE_TTL_S).
-        with self.changing() as (connection, changed):
+        with self.write_transaction() as (connection, changed):
             deleted = connection.execute("DELETE FROM tokens WHERE name = ? RETURNING hash", (name,))
             changed.extend(_key(hashed) for (hashed,) in deleted)
         if changed:
@@ -153,7 +153,7 @@ class Accounts:
         return token if token and not token.expired else None
 
     @contextmanager
-    def changing(self) -> Iterator[tuple[Connection, list[str]]]:
+    def write_transaction(self) -> Iterator[tuple[Connection, list[str]]]:
         """Context manager for a write transaction.
 
         Yields the connection, and a list to which the caller must add the cache keys of changed accounts.
@@ -182,7 +182,7 @@ class Accounts:
 
 
 def _open_engine(root: Path, url: str) -> Engine:
-    tables = Tables(SCHEMA, complete, partial(_exception_for, url))
+    tables = Tables(SCHEMA, migrate_tables, partial(_exception_for, url))
     size = MAX_CONNECTIONS_TO_SERVER if is_server(url) else MAX_CONNECTIONS
     try:
         path = sqlite_path(url) if url and not is_postgres(url) else None

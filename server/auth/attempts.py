@@ -18,7 +18,12 @@ MAX_ATTEMPTS = 3  # How many times to try to insert a row, in case another proce
 
 @dataclass(frozen=True, slots=True)
 class AttemptLimits:
-    """The maximum number of attempts within `window_s` seconds, for each kind of limit."""
+    """The maximum number of attempts within `window_s` seconds.
+
+    - `pair`: for one account name and network address together.
+    - `account`, `address`: for one account, and for one network address.
+    - `devices`: for all known devices of an account, in addition to `account`.
+    """
 
     pair: int
     account: int
@@ -41,17 +46,17 @@ class AttemptLimiter:
     def __init__(self, engine: Engine, kind: str, limits: AttemptLimits) -> None:
         self._engine, self._kind, self.limits = engine, kind, limits
 
-    def take(self, attempt: Attempt) -> CountedKeys | None:
+    def count_attempt(self, attempt: Attempt) -> CountedKeys | None:
         """Count an attempt before it is made. Return the counted keys, or None if a limit is reached."""
         for _ in range(MAX_ATTEMPTS):
             with suppress(DuplicateError):  # Another process has just inserted the same row.
-                return self._take(_Keys.for_attempt(self._kind, attempt))
+                return self._count(_Keys.for_attempt(self._kind, attempt))
         return None
 
-    def _take(self, keys: "_Keys") -> CountedKeys | None:
+    def _count(self, keys: "_Keys") -> CountedKeys | None:
         with self._engine.writing() as connection:
             rows, now = _lock_rows(connection, keys)
-            for counted in self._ways(keys, rows, now):
+            for counted in self._candidate_key_sets(keys, rows, now):
                 debts = self._debts(counted, rows, now)
                 if max(debts.values()) <= now + self.limits.window_s:
                     for key, debt in debts.items():
@@ -63,22 +68,22 @@ class AttemptLimiter:
         keys = _Keys.for_attempt(self._kind, attempt)
         with self._engine.writing() as connection:
             rows, now = _lock_rows(connection, keys)
-            ways = (self._debts(counted, rows, now) for counted in self._ways(keys, rows, now))
+            ways = (self._debts(counted, rows, now) for counted in self._candidate_key_sets(keys, rows, now))
             return min(max(debts.values()) for debts in ways) - now - self.limits.window_s
 
-    def succeeded(self, attempt: Attempt, taken: CountedKeys | None = None) -> None:
+    def record_success(self, attempt: Attempt, counted: CountedKeys | None = None) -> None:
         """Subtract a successful attempt from the counts, and remember its network address and device.
 
-        `taken` is what `take` returned for the attempt.
+        `counted` contains the keys that `count_attempt` returned.
         """
         keys = _Keys.for_attempt(self._kind, attempt)
         with self._engine.writing() as connection:
             rows, now = _lock_rows(connection, keys)
-            for key, most in (taken or {}).items():
+            for key, most in (counted or {}).items():
                 if key in rows:
                     _store_row(connection, key, True, until=rows[key].until - self.limits.window_s / most)
             _store_row(connection, keys.pair, keys.pair in rows, until=0.0)
-            for key in filter(None, (keys.known, keys.device)):
+            for key in filter(None, (keys.known_address, keys.known_device)):
                 _store_row(connection, key, key in rows, known_until=now + KNOWN_TTL_S)
 
     def _debts(self, counted: CountedKeys, rows: Mapping[str, "_Row"], now: float) -> dict[str, float]:
@@ -89,7 +94,9 @@ class AttemptLimiter:
             for key, most in counted.items()
         }
 
-    def _ways(self, keys: "_Keys", rows: Mapping[str, "_Row"], now: float) -> Iterator[CountedKeys]:
+    def _candidate_key_sets(
+        self, keys: "_Keys", rows: Mapping[str, "_Row"], now: float
+    ) -> Iterator[CountedKeys]:
         """Yield the possible sets of keys under which to count an attempt, preferred sets first."""
         # A known network address skips the account's limit, so an attacker can't lock the user out. A known
         # device gets extra attempts, in case the attacker shares the user's network address.
@@ -98,24 +105,25 @@ class AttemptLimiter:
             return key in rows and rows[key].known_until > now
 
         counted = {keys.pair: self.limits.pair, keys.address: self.limits.address}
-        yield counted if is_known(keys.known) else {**counted, keys.account: self.limits.account}
-        if self.limits.devices and is_known(keys.device):
+        yield counted if is_known(keys.known_address) else {**counted, keys.account: self.limits.account}
+        if self.limits.devices and is_known(keys.known_device):
             yield {keys.devices: self.limits.devices}
 
 
 class _Keys(NamedTuple):
     """The keys of the database rows for one attempt.
 
-    - `known` stands for an account with a network address.
-    - `device` stands for an account with a device, or is "" if the client sent no device id.
+    - `pair` is the account name together with the network address.
+    - `known_address` marks the network address as known for this account.
+    - `known_device` marks the device as known. It is "" if the client sent no device id.
     """
 
     pair: str
     account: str
     address: str
     devices: str
-    known: str
-    device: str
+    known_address: str
+    known_device: str
 
     @classmethod
     def for_attempt(cls, kind: str, attempt: Attempt) -> "_Keys":

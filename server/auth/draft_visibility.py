@@ -1,6 +1,6 @@
 """Permission checks for reading drafts (spec.md 7.3)."""
 
-from server.auth.permissions import Actor, forbidden, may_find, require, require_source, subject_of
+from server.auth.permissions import Actor, forbidden, may_find, permission_subject, require, require_source
 from server.documents.path_rules import PathClaim
 from server.errors import ForbiddenError
 from server.schema.model import Schema, Type
@@ -15,7 +15,7 @@ def may_read_drafts(actor: Actor, type_: Type) -> bool:
 
 def has_draft_permission(actor: Actor, uid: str) -> bool:
     # This also works for a content type that has no drafts or has been deleted.
-    return actor.may(subject_of(uid), "readDraft")
+    return actor.may(permission_subject(uid), "readDraft")
 
 
 def may_see_all(actor: Actor, type_: Type) -> bool:
@@ -29,7 +29,7 @@ def may_see_file(actor: Actor, claim: PathClaim) -> bool:
     return may_find(actor, claim.type.uid) and (not drafted or may_read_drafts(actor, claim.type))
 
 
-def require_source_of(actor: Actor, type_: Type, schema: Schema, *, draft: bool) -> None:
+def require_document_source(actor: Actor, type_: Type, schema: Schema, *, draft: bool) -> None:
     """Raise ForbiddenError if the actor is not allowed to read the source files of a type's documents.
 
     Set `draft` if the actor is about to read a draft.
@@ -43,7 +43,7 @@ def require_source_of(actor: Actor, type_: Type, schema: Schema, *, draft: bool)
 
 def may_read_source_of(actor: Actor, type_: Type, schema: Schema, *, draft: bool) -> bool:
     try:
-        require_source_of(actor, type_, schema, draft=draft)
+        require_document_source(actor, type_, schema, draft=draft)
     except ForbiddenError:
         return False
     return True

@@ -40,7 +40,6 @@ class LastUses:
         self._note(user_key(user_id))
 
     def _note(self, key: str) -> None:
-        """Note that a caller is active now."""
         noted = self._noted.get(key)
         if noted is not None and monotonic() - noted[0] < NOTE_INTERVAL_S:
             return
@@ -56,7 +55,7 @@ class LastUses:
                 timer.start()
 
     def save(self) -> None:
-        """Write the unsaved times to the database. If that fails, they are written with later ones."""
+        """Write the unsaved times to the database. If that fails, the next call writes them."""
         with self._lock:
             self._writer = None
             rows = dict(self._unsaved)
@@ -78,13 +77,13 @@ class LastUses:
                 self._writer[1].cancel()
 
     def all(self) -> Mapping[str, str]:
-        """Return the last times of all callers, by key."""
+        """Return when each caller was last active, by key."""
         with self._engine.reading() as connection:
             saved = dict(connection.execute("SELECT key, used_at FROM last_uses").fetchall())
         return {**saved, **{key: noted[1] for key, noted in self._noted.items()}}
 
     def forget(self, key: str) -> None:
-        """Delete the time of a caller, because another one can get the same name."""
+        """Delete a caller's time, because a new caller can get the same name."""
         self._noted.remove(key)
         with self._lock:
             self._unsaved.pop(key, None)

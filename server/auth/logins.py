@@ -44,7 +44,7 @@ class Logins:
         return login
 
     def renew(self, login_id: str, turn: int, idle: timedelta) -> Login | None:
-        """Renew a login. Return None if the login has ended, or if `turn` is not its current `turn`."""
+        """Renew a login. Return None if it has ended, or if it has been renewed since `turn`."""
         login = self.get(login_id)
         if login is None or login.turn != turn:
             return None
@@ -104,7 +104,7 @@ class Logins:
     def _delete(self, user_id: int, column: str, value: str) -> bool:
         statement, values = "DELETE FROM logins WHERE user_id = ?", [user_id, *([value] if value else [])]
         statement += f" AND {column} = ?" if value else ""
-        with self._accounts.changing() as (connection, changed):
+        with self._accounts.write_transaction() as (connection, changed):
             deleted = connection.execute(f"{statement} RETURNING id", values)
             changed.extend(_key(login_id) for (login_id,) in deleted)
         return bool(changed)

@@ -7,7 +7,7 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from server.bounded import BoundedMutex
 
 _HASHER = PasswordHasher(parallelism=1)
-_TURNS = BoundedMutex("have passwords", waiting=5, longest=5.0)
+_TURNS = BoundedMutex("have passwords", max_waiting=5, max_wait_s=5.0)
 
 # If a user is unknown, the password is checked against this hash of random bytes. The response then takes as
 # long as for a known user. The hash has the same parameters as _HASHER.

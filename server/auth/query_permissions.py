@@ -22,7 +22,7 @@ from server.query.ast import (
 from server.schema.model import Attribute, Schema, Type
 
 
-def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = False) -> Query:
+def narrow_query(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = False) -> Query:
     """Restrict a query to the content that the actor is allowed to read (spec.md 4.5, 7.3).
 
     Set `own_draft` if the actor has just written the draft. Raises ForbiddenError if the query depends on

@@ -44,16 +44,16 @@ def roles_of(settings: Settings) -> list[Role]:
     )
 
 
-def role_named(settings: Settings, key: object) -> Role | None:
+def resolve_role(settings: Settings, reference: object) -> Role | None:
     """Return the role that a request body refers to, or None if there is no such role.
 
-    `key` is an id, a name, a documentId, or an object such as `{"connect": [{"id": 1}]}`.
+    `reference` is an id, a name, a documentId, or an object such as `{"connect": [{"id": 1}]}`.
     """
-    if isinstance(key, dict):
-        key = next((key[name] for name in ("connect", "set") if name in key), key)
-    if isinstance(key, list):
-        key = key[-1] if key else None
-    if isinstance(key, dict):
-        key = next((key[name] for name in ("id", "documentId") if name in key), None)
-    wanted = str(key) if isinstance(key, str | int) else None
+    if isinstance(reference, dict):
+        reference = next((reference[name] for name in ("connect", "set") if name in reference), reference)
+    if isinstance(reference, list):
+        reference = reference[-1] if reference else None
+    if isinstance(reference, dict):
+        reference = next((reference[name] for name in ("id", "documentId") if name in reference), None)
+    wanted = str(reference) if isinstance(reference, str | int) else None
     return next((r for r in roles_of(settings) if wanted in (str(r.id), r.type, r.document_id)), None)

@@ -43,16 +43,16 @@ CREATE INDEX IF NOT EXISTS users_version ON users (version);
 CREATE INDEX IF NOT EXISTS tokens_branch_only ON tokens (branch_only);
 CREATE INDEX IF NOT EXISTS tokens_maker ON tokens (maker)
 """
-# Columns that were added after the first release, by table. `complete` adds them to both old and new tables.
-# Each column has an index, because `complete` is called only if a table or an index is missing.
+# Columns that were added after the first release, by table. `migrate_tables` adds them to both old and new
+# tables. Each column has an index, because `migrate_tables` is called only if a table or an index is missing.
 ADDED_COLUMNS = {
     "users": {"name_key": "VARCHAR(200)", "version": "INTEGER NOT NULL DEFAULT 0"},
     "tokens": {"branch_only": "BOOLEAN NOT NULL DEFAULT FALSE", "maker": "VARCHAR(220)"},
 }
 
 
-def complete(connection: Connection) -> None:
-    """Add any columns that tables from older releases lack, and insert the initial rows."""
+def migrate_tables(connection: Connection) -> None:
+    """Add the columns that tables from older releases lack, and insert the initial rows."""
     for table, columns in ADDED_COLUMNS.items():
         there = {column[0] for column in connection.execute(f"SELECT * FROM {table} LIMIT 0").description}
         for name, kind in columns.items():

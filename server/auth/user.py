@@ -28,7 +28,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A user, without the password hash."""
+    """A user, without the password hash. Incrementing `sessions` ends all of the user's sessions."""
 
     id: int
     document_id: str
@@ -44,19 +44,16 @@ class User:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
-    """The users that changed after a version, the total number of users, and the current version."""
+class UserChanges:
+    """The users that have changed since a version, the total number of users, and the current version."""
 
     users: list[User]
     count: int
     version: int
 
 
-def broken_rule(name: str, value: str, least: int = 1) -> str:
-    """Return the rule that a field's value violates, such as "must be a valid email", or "" if there is none.
-
-    `least` is the minimum length.
-    """
+def violated_rule(name: str, value: str, min_chars: int = 1) -> str:
+    """Return the rule that a value violates, such as "must be a valid email", or "" if there is none."""
     # The maximum length is checked first, because the other checks are slow for long strings.
     longest = MAX_CHARS.get(name, DEFAULT_MAX_CHARS)
     if len(value) > longest or (name == "username" and len(name_key(value)) > longest):
@@ -68,7 +65,7 @@ def broken_rule(name: str, value: str, least: int = 1) -> str:
     if name == "email" and not is_email(value):
         return "must be a valid email"
     length = len(value.strip()) if name == "username" else len(value)
-    return f"must be at least {least} characters" if length < least else ""
+    return f"must be at least {min_chars} characters" if length < min_chars else ""
 
 
 def _has_invisible(value: str) -> bool:

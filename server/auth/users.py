@@ -13,13 +13,13 @@ from typing import Any
 
 from server.auth.accounts import Accounts
 from server.auth.passwords import check_password, hash_password, is_outdated
-from server.auth.user import Changes, User, name_key, plain_address, plain_name
+from server.auth.user import User, UserChanges, name_key, plain_address, plain_name
 from server.config.model import DEFAULTS
 from server.config.reader import survey_settings
 from server.database.engine import Connection
 from server.documents.ids import new_document_id
 from server.documents.timestamps import now
-from server.errors import BusyError, PreconditionError, TakenError, ValidationError
+from server.errors import BusyError, DuplicateUserError, PreconditionError, ValidationError
 
 RESET_CODE_TTL_HOURS, CONFIRM_CODE_TTL_HOURS, INVITATION_CODE_TTL_HOURS = 1, 72, 7 * 24
 _MAX_ID = 2**31 - 1
@@ -81,12 +81,12 @@ class Users:
             return _Version(_number(connection))
 
     @contextmanager
-    def _changing(self, user_id: int | None = None) -> Iterator[Connection]:
-        """Context manager for a transaction that changes the user, or adds a user if `user_id` is None.
+    def _write_transaction(self, user_id: int | None = None) -> Iterator[Connection]:
+        """Context manager for a transaction that changes a user, or adds one if `user_id` is None.
 
-        Also increments the users' version number.
+        It also increments the version of the user list.
         """
-        with self._accounts.changing() as (connection, changed):
+        with self._accounts.write_transaction() as (connection, changed):
             changed += [VERSION_KEY] if user_id is None else [VERSION_KEY, _key(user_id)]
             connection.execute("UPDATE versions SET number = number + 1 WHERE name = 'users'")
             yield connection
@@ -109,14 +109,14 @@ class Users:
         with self.engine.writing(lock_statement=_LOCK) as connection:
             yield _count_by_role(connection)
 
-    def changes(self, version: int) -> Changes:
-        """Return the users that have changed since a version number. Version 0 returns all users."""
+    def changes(self, version: int) -> UserChanges:
+        """Return the users that have changed since a version of the user list, or all users for version 0."""
         changed = "WHERE version > ?" if version else ""
         values = [version] if version else []
         with self.engine.reading() as connection:
             now_ = _number(connection)
             found = connection.execute(f"{_SELECT} {changed} ORDER BY id", values)
-            return Changes([_user(row) for row in found], _count(connection), now_)
+            return UserChanges([_user(row) for row in found], _count(connection), now_)
 
     def get(self, user_id: int) -> User | None:
         if user_id > _MAX_ID:
@@ -140,7 +140,7 @@ class Users:
         row = self._find_row(identifier)
         return _user(row[1:]) if row else None
 
-    def resembling(self, identifier: str) -> User | None:
+    def find_by_identifier(self, identifier: str) -> User | None:
         """Return the user with this name or email address, or None. Look-alike names count as equal."""
         # If the identifier is one user's email address and another user's name, the email address wins.
         name, email = plain_name(identifier), plain_address(identifier)
@@ -175,8 +175,8 @@ class Users:
     ) -> User:
         """Create a user.
 
-        Raises TakenError if another user has the name or email address, and ValidationError if the role does
-        not exist.
+        Raises DuplicateUserError if another user has the name or email address, and ValidationError if the
+        role does not exist.
         """
         name, address, timestamp = plain_name(username), plain_address(email), now()
         row = (
@@ -197,7 +197,7 @@ class Users:
         marks = ", ".join("?" * len(row))
         statement = f"INSERT INTO users ({_INSERTED_COLUMNS}, created_at, updated_at, sessions, version)"
         statement += f" VALUES ({marks}, 0, {_NUMBER}) RETURNING {_COLUMNS}"
-        with self._changing() as connection:
+        with self._write_transaction() as connection:
             self._refuse_missing_role(role)
             _refuse_taken(connection, 0, {"email": address, "username": name})
             (made,) = connection.execute(statement, row).fetchall()
@@ -207,8 +207,8 @@ class Users:
         # The error must not reveal whether the name or the email address is taken.
         try:
             return self.create(username, email, password, role="authenticated", confirmed=confirmed)
-        except TakenError as error:
-            raise TakenError() from error
+        except DuplicateUserError as error:
+            raise DuplicateUserError() from error
 
     def update(self, user_id: int, values: dict[str, Any], if_match: str = "") -> User | None:
         """Change some of a user's columns. Return the changed user, or None if the user does not exist.
@@ -216,8 +216,8 @@ class Users:
         A new password, a new role, blocking and unblocking end all of the user's sessions and invalidate the
         codes to set a password. `if_match` is the expected `updated_at`, or "" for any.
 
-        Raises TakenError if another user has the name or email address, PreconditionError if the user has
-        changed since `if_match`, and ValidationError if the role does not exist.
+        Raises DuplicateUserError if another user has the name or email address, PreconditionError if the user
+        has changed since `if_match`, and ValidationError if the role does not exist.
         """
         changes: dict[str, Any] = {**values, "updated_at": now()}
         if "username" in changes:
@@ -229,7 +229,7 @@ class Users:
         if changes.get("password"):
             # Hashing is slow, so it is done before the transaction.
             changes["password"] = hash_password(str(changes["password"]))
-        with self._changing(user_id) as connection:
+        with self._write_transaction(user_id) as connection:
             _refuse_changed(connection, user_id, if_match)
             self._refuse_missing_role(changes.get("role", ""))
             _refuse_taken(connection, user_id, changes)
@@ -249,18 +249,18 @@ class Users:
             raise ValidationError(f"The role {role} does not exist")
 
     def end_sessions(self, user_id: int) -> None:
-        with self._changing(user_id) as connection:
+        with self._write_transaction(user_id) as connection:
             # `updated_at` stays, because the user's own values have not changed.
             _update(connection, {}, "sessions = sessions + 1", user_id)
 
     def delete(self, user_id: int) -> User | None:
         found = self.get(user_id)
         if found:
-            with self._changing(user_id) as connection:
+            with self._write_transaction(user_id) as connection:
                 connection.execute("DELETE FROM users WHERE id = ?", (user_id,))
         return found
 
-    def with_password(self, identifier: str, password: str) -> User | None:
+    def authenticate(self, identifier: str, password: str) -> User | None:
         """Return the user with this name or email address if the password is correct, otherwise None."""
         # The check takes just as long if there is no such user.
         row = self._find_row(identifier)
@@ -285,7 +285,7 @@ class Users:
         # An invitation is a password reset code that lasts longer.
         return self._code(user, "reset_hash", INVITATION_CODE_TTL_HOURS)
 
-    def invited(self) -> set[int]:
+    def ids_without_password(self) -> set[int]:
         """Return the ids of the users who have no password yet."""
         with self.engine.reading() as connection:
             return {row[0] for row in connection.execute("SELECT id FROM users WHERE password IS NULL")}
@@ -301,9 +301,9 @@ class Users:
         return self._code(user, "confirm_hash", CONFIRM_CODE_TTL_HOURS)
 
     def spend_confirm_code(self, code: str) -> User | None:
-        """Confirm the email address that a code was sent to. Return None if the code is invalid.
+        """Confirm the email address that a code was sent to.
 
-        The returned user has the values from before the confirmation.
+        Return the user as it was before the confirmation, or None if the code is invalid.
         """
         return self._spend(code, "confirm_hash", "confirmed = ?, ", True)
 
@@ -327,7 +327,7 @@ class Users:
         update = (
             f"UPDATE users SET {changes}{column} = NULL, version = {_NUMBER} WHERE id = ? AND {column} = ?"
         )
-        with self._changing(user.id) as connection:
+        with self._write_transaction(user.id) as connection:
             done = connection.execute(update, (*values, user.id, hashed)).rowcount
         return user if done else None
 
@@ -366,7 +366,7 @@ def _refuse_taken(connection: Connection, user_id: int, row: dict[str, Any]) -> 
         if field in row:
             same = (row[field], name_key(row[field]), plain_address(row[field]))
             if connection.execute(statement, (user_id, *same * 3)).fetchone():
-                raise TakenError(f"{field.capitalize()} already taken")
+                raise DuplicateUserError(f"{field.capitalize()} already taken")
 
 
 def _hash(code: str) -> str:

@@ -9,12 +9,12 @@ import click
 
 from server.auth.accounts import KINDS, Accounts
 from server.auth.session_key import rotate_key
-from server.auth.user import MIN_NAME_CHARS, MIN_PASSWORD_CHARS, User, broken_rule
+from server.auth.user import MIN_NAME_CHARS, MIN_PASSWORD_CHARS, User, violated_rule
 from server.auth.users import Users
 from server.config.model import Settings
 from server.config.reader import read_settings
-from server.config.values import read_duration
-from server.errors import SetupError, TakenError
+from server.config.values import parse_duration
+from server.errors import DuplicateUserError, SetupError
 from server.schema.load import read_content_types
 from server.schema.spelling import suggestion
 from server.service.tokens import NAME_RULE, check_permissions, is_token_name
@@ -75,7 +75,7 @@ def create_token(
         raise SetupError("NAME", None, f'{NAME_RULE} (found "{name}")', "choose another name")
     check_permissions(kind, permissions, read_content_types(root))
     try:
-        span = read_duration(expires) if expires else None
+        span = parse_duration(expires) if expires else None
     except ValueError:
         what = f'must be a duration (found "{expires}")'
         raise SetupError("--expires", None, what, "write a duration such as 30d, 12h or 1y") from None
@@ -145,7 +145,7 @@ def create_user(root: Path, username: str, email: str, role: str, password: str 
         with as_setup_error("user"):
             try:
                 made = users.create(username, email, chosen, role=role, confirmed=True)
-            except TakenError as error:
+            except DuplicateUserError as error:
                 fix = "list all users with `bifolio user list`"
                 raise SetupError("user", None, taken, fix) from error
     click.echo(f"created {made.username} ({made.email}), {made.role}")
@@ -206,7 +206,7 @@ def _ask_password(password: str | None) -> str:
 
 
 def _check_field(name: str, value: str, min_chars: int = 1) -> None:
-    broken = broken_rule(name, value, min_chars)
+    broken = violated_rule(name, value, min_chars)
     if broken:
         raise SetupError("user", None, f"{name} {broken}")
 
@@ -251,7 +251,7 @@ def rotate(root: Path, grace: str) -> None:
     """Create a new key for signing sessions. Servers use it after a restart."""
     check_site(root)
     try:
-        span = read_duration(grace).total_seconds() if grace != "0" else 0.0
+        span = parse_duration(grace).total_seconds() if grace != "0" else 0.0
     except ValueError:
         what = f'must be a duration (found "{grace}")'
         raise SetupError("--grace", None, what, "write a duration such as 1d, 12h or 0") from None

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import click
 
-from server.auth.permissions import Actor, subject_of
+from server.auth.permissions import Actor, permission_subject
 from server.documents.timestamps import from_seconds
 from server.errors import ApiError, GoneError, SetupError, StorageError, ValidationError, with_fix
 from server.events.change_events import events_since
 from server.events.database import Bounds, EventDatabase
 from server.events.model import Event
-from server.events.reading import Selection, read_selection, subjects_of, visible
+from server.events.reading import Selection, findable_subjects, parse_selection, visible_part
 from server.events.resume import id_of, require_available
 from server.history.past import PastStates
 from server.schema.model import Schema
@@ -176,7 +176,7 @@ class _Log:
             raise
         except ApiError as error:
             raise SetupError("--since", None, printable(error.message)) from error
-        seq = self.database.last_before(from_seconds(time))
+        seq = self.database.last_number_before(from_seconds(time))
         if seq is None:
             raise GoneError(f"The event log does not reach back to {text}")
         return self._after(seq)
@@ -186,7 +186,7 @@ def _select(log: _Log, filters: dict[str, tuple[str, ...]]) -> Selection:
     # Messages name the options instead of the API's parameters.
     parameters = {name: list(values) for name, values in filters.items()}
     try:
-        return read_selection(parameters, subjects_of(TERMINAL_ACTOR, log.site.state.schema))
+        return parse_selection(parameters, findable_subjects(TERMINAL_ACTOR, log.site.state.schema))
     except ValidationError as error:
         message = error.message
         for name, option in _OPTIONS.items():
@@ -195,7 +195,9 @@ def _select(log: _Log, filters: dict[str, tuple[str, ...]]) -> Selection:
 
 
 def _select_events(events: Iterable[Event], selection: Selection, schema: Schema) -> Iterator[Event]:
-    return (event for event in events if selection.matches(event) and visible(event, TERMINAL_ACTOR, schema))
+    return (
+        event for event in events if selection.matches(event) and visible_part(event, TERMINAL_ACTOR, schema)
+    )
 
 
 def _print(events: Iterable[Event], *, as_paths: bool, as_json: bool) -> None:
@@ -210,7 +212,7 @@ def _print(events: Iterable[Event], *, as_paths: bool, as_json: bool) -> None:
 def _line(event: Event) -> str:
     # Scripts parse these columns: keep their order, and add new ones at the end.
     uids = [event.uid] if event.counts is None else event.counts
-    types = [subject_of(uid) if "::" in uid else uid for uid in uids]
+    types = [permission_subject(uid) if "::" in uid else uid for uid in uids]
     changed = "?" if event.changed is None else ",".join(event.changed)
     columns = (
         str(event.seq or ""),

@@ -1,7 +1,7 @@
-"""Bounds of the values to which callers of the API can change settings.
+"""Bounds for changing settings over HTTP.
 
-With values outside of them, the API could become so slow or so limited that nobody could correct the mistake
-over HTTP. In site.yaml, these values are allowed.
+A value outside the bounds could make the API so slow or so limited that nobody could correct it over HTTP.
+The bounds do not apply to site.yaml.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,34 +9,37 @@ from datetime import timedelta
 from typing import Any
 
 from server.config.setting import SettingKey
-from server.config.values import read_duration, read_rate, read_size
+from server.config.values import parse_duration, parse_rate, parse_size
 
 # A rate limit must allow this many requests at once, since the studio sends several for one page.
 MIN_REQUESTS = 20
 MAX_PERIOD = timedelta(hours=1)
-_PARSERS: Mapping[str, Callable[[str], Any]] = {"count": int, "size": read_size, "duration": read_duration}
+_PARSERS: Mapping[str, Callable[[str], Any]] = {"count": int, "size": parse_size, "duration": parse_duration}
 # The setting `events.keep` is a number of events or an age.
 MIN_KEPT, MAX_KEPT = (timedelta(hours=1), 100), (timedelta(days=3650), 10_000_000)
 
 
-def out_of_bounds(key: SettingKey, value: Any) -> str:
-    """Return the requirement that a value does not meet, such as `be from 1 to 10`, or ""."""
-    if key.holds == "rate":
+def violated_bound(key: SettingKey, value: Any) -> str:
+    """Return the bound that a value violates, such as `be from 1 to 10`, or "" if the value is allowed.
+
+    The bound completes a message that ends with "must".
+    """
+    if key.value_type == "rate":
         return _out_of_rate(value)
-    if key.holds == "keep":
+    if key.value_type == "keep":
         parts = zip(value, MIN_KEPT, MAX_KEPT, strict=True)
         is_within = all(part is None or least <= part <= most for part, least, most in parts)
         return "" if is_within else "be from 100 to 10000000 events, or from 1h to 10y"
     if key.bounds is None:
         return ""
-    parse, (least, most) = _PARSERS[key.holds], key.bounds
+    parse, (least, most) = _PARSERS[key.value_type], key.bounds
     return "" if parse(least) <= value <= parse(most) else f"be from {least} to {most}"
 
 
 def _out_of_rate(value: str) -> str:
     if not value:
         return ""
-    requests, period = read_rate(value)
+    requests, period = parse_rate(value)
     if requests >= MIN_REQUESTS and period <= MAX_PERIOD:
         return ""
     return f"allow at least {MIN_REQUESTS} requests, in a period of at most 1 hour"

@@ -31,10 +31,10 @@ class LlmsSettings:
     max_size: int = setting(100_000, "size", "The maximum size of `/llms.txt`.", "`100kB`")
 
 
-def odd_llms_names(
+def check_llms_names(
     settings: LlmsSettings, roles: Mapping[str, frozenset[str]], schema: Schema
 ) -> Iterator[OddName]:
-    """Yield an error for each unknown content type, and for each that the public can't `find`."""
+    """Yield a problem for each unknown content type, and for each that the public can't `find`."""
     for i, name in enumerate(settings.types):
         if name not in schema.subjects:
             yield unknown_type(name, schema, "llms.types", ("llms", "types", i))

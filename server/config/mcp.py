@@ -29,7 +29,7 @@ class ResultText(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class McpSettings:
-    """Settings for agents."""
+    """Settings for the MCP server, which agents use."""
 
     enabled: bool = setting(
         False,
@@ -80,7 +80,7 @@ def read_result_text(file: ConfigFile, default: ResultText, *key_path: str) -> R
     return ResultText(word)
 
 
-def read_branch(file: ConfigFile, default: str, *key_path: str) -> str:
+def read_branch_pattern(file: ConfigFile, default: str, *key_path: str) -> str:
     """Read the pattern for the names of agents' branches, which must contain `{caller}`."""
     name = values.text(file, default, *key_path)
     if CALLER_PLACEHOLDER not in name:

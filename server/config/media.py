@@ -17,11 +17,11 @@ from server.config.transformation import (
     TransformationError,
     read_transformation,
 )
-from server.config.values import scalar, section, text_or_texts
+from server.config.values import read_section, scalar, text_or_texts
 from server.errors import SetupError
 from server.formats.config_file import ConfigFile
 from server.formats.text_positions import KeyPath, attribute_path
-from server.formats.tree import is_null, typed
+from server.formats.tree import is_null, resolve_plain_values
 from server.schema.spelling import suggestion
 
 
@@ -60,7 +60,7 @@ class TransformSettings:
 
 @dataclass(frozen=True, slots=True)
 class MediaSettings:
-    """Settings for media files: storage and upload limits."""
+    """Settings for media files: where they are stored, how they are served, and image transformations."""
 
     store: str = setting(
         "",
@@ -149,7 +149,7 @@ def fix_of_secret(path: tuple[str, ...]) -> str:
     return CREDENTIALS_HINT if path[0] == "media" and _SECRET.search(path[-1]) else ""
 
 
-def check_names(settings: MediaSettings, file: ConfigFile) -> Iterator[SetupError]:
+def check_format_names(settings: MediaSettings, file: ConfigFile) -> Iterator[SetupError]:
     """Yield an error for each name in `media.formats` that is also the name of a preset."""
     for name in settings.formats:
         if name in settings.transform.presets:
@@ -157,17 +157,17 @@ def check_names(settings: MediaSettings, file: ConfigFile) -> Iterator[SetupErro
             yield file.refuse_key(what, "remove one of them", "media", "formats", name)
 
 
-def check_numbers(settings: TransformSettings, file: ConfigFile) -> Iterator[SetupError]:
+def check_number_lists(settings: TransformSettings, file: ConfigFile) -> Iterator[SetupError]:
     """Yield an error for each list in `media.transform` that contains too large a number."""
     for name, most in (("widths", settings.max_edge), ("qualities", MAX_QUALITY)):
         at, largest = ("media", "transform", name), max(getattr(settings, name), default=0)
         if largest > most:
-            i = [typed(item) for item in file.get(*at)].index(largest)
+            i = [resolve_plain_values(item) for item in file.get(*at)].index(largest)
             yield file.refuse_value(f"contain only numbers up to {most}", "remove this number", *at, i)
 
 
-def check_sides(settings: MediaSettings, file: ConfigFile) -> Iterator[SetupError]:
-    """Yield an error for each preset and named format whose width or height exceeds `max_edge`."""
+def check_preset_sizes(settings: MediaSettings, file: ConfigFile) -> Iterator[SetupError]:
+    """Yield an error for each preset or named format whose width or height exceeds `max_edge`."""
     presets, most = settings.transform.presets, settings.transform.max_edge
     named: list[tuple[KeyPath, Transformation]] = [
         *((("media", "transform", "presets", name), wanted) for name, wanted in presets.items()),
@@ -182,8 +182,8 @@ def check_sides(settings: MediaSettings, file: ConfigFile) -> Iterator[SetupErro
                 yield file.refuse(what, "write a smaller number, or increase max_edge", *at, key)
 
 
-def check(store: str, public_url: str, serve: str, file: ConfigFile) -> Iterator[SetupError]:
-    """Yield an error for each setting in `media` that contradicts another setting."""
+def check_storage(store: str, public_url: str, serve: str, file: ConfigFile) -> Iterator[SetupError]:
+    """Yield an error for each storage setting in `media` that contradicts another setting."""
     if serve == "redirect" and not public_url:
         what = 'media.serve is "redirect", but media.public_url is missing'
         yield file.refuse(
@@ -217,7 +217,7 @@ def read_numbers(file: ConfigFile, default: tuple[int, ...], *key_path: str) -> 
         number = scalar(file, *key_path, i)
         if type(number) is not int or number < 1:
             raise file.refuse_value(must, fix, *key_path, i)
-    return tuple(sorted({typed(item) for item in written}))
+    return tuple(sorted({resolve_plain_values(item) for item in written}))
 
 
 def read_formats(file: ConfigFile, default: tuple[str, ...], *key_path: str) -> tuple[str, ...]:
@@ -236,7 +236,7 @@ def read_preset(file: ConfigFile, *key_path: str) -> Transformation:
     """Read a named transformation. Raises SetupError if it is invalid."""
     known = [name for name in PARAMETERS if name != PRESET]
     parameters: dict[str, str] = {}
-    for name in section(file, *key_path):
+    for name in read_section(file, *key_path):
         if name not in known:
             fix = suggestion(name, known) or "use one of " + ", ".join(known)
             raise file.refuse_key(f'unknown key "{".".join((*key_path, name))}"', fix, *key_path, name)
@@ -255,7 +255,7 @@ def read_preset(file: ConfigFile, *key_path: str) -> Transformation:
 
 
 def read_named_format(file: ConfigFile, *key_path: str) -> Transformation:
-    """Read a transformation that appears in `formats` of images. Raises SetupError if it is invalid."""
+    """Read a transformation in `media.formats`. Raises SetupError if it is invalid."""
     name = str(key_path[-1])
     if name in UPLOAD_FORMATS:
         what = f'media.formats can\'t contain "{name}", which is the name of a variant from the upload'

@@ -18,7 +18,7 @@ from server.config.setting import SettingKey, setting
 from server.config.webhooks import Webhook
 from server.formats.text_positions import Positions
 from server.paths import SETTINGS
-from server.problems import CONTENT_RULE, RULES, Level, Problem
+from server.problems import CONTENT_RULE, RULES, Problem, RuleSeverity
 from server.schema.check import RESERVED_IDS
 
 FILE = SETTINGS
@@ -56,7 +56,11 @@ class QueryExport:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Preview settings: the URL of the page that shows a document, with placeholders such as `{locale}`."""
+    """Preview settings of a content type.
+
+    `url` is the page that shows a document, with placeholders such as `{locale}`. `unmarked` contains the
+    paths of the attributes that get no source maps.
+    """
 
     # In previews, strings contain invisible source maps, except the strings at the paths in `unmarked`.
 
@@ -385,7 +389,7 @@ class CheckSettings:
     ignore: Mapping[str, tuple[str, ...]] = setting(
         {}, "ignored", "Warnings that `bifolio check` ignores: `rule: [paths]`, where `*` matches any text."
     )
-    rules: Mapping[str, Level] = setting(
+    rules: Mapping[str, RuleSeverity] = setting(
         {},
         "levels",
         "The levels of [rules](check.md#rules): `rule: off`, `rule: warning` or `rule: error`.",
@@ -526,8 +530,8 @@ class Settings:
         is_off = self.check.rules.get(problem.rule) == "off"
         return is_off or any(fnmatchcase(problem.path, p) for p in patterns)
 
-    def level_of(self, rule: str) -> Level:
-        return self.check.rules.get(rule, RULES[rule].level)
+    def severity_of(self, rule: str) -> RuleSeverity:
+        return self.check.rules.get(rule, RULES[rule].default_severity)
 
 
 def _keys(section: type, names: tuple[str, ...], attributes: tuple[str, ...]) -> Iterator[SettingKey]:

@@ -61,7 +61,7 @@ def read_public_url(file: ConfigFile, *key_path: str) -> PublicUrl:
     if key_path[-1] == MEDIA_URL:
         raise file.refuse_value("be a URL", "write a URL such as https://cms.example.org", *key_path)
     return PublicUrl(
-        {str(locale): _url(file, *key_path, locale) for locale in values.section(file, *key_path)}
+        {str(locale): _url(file, *key_path, locale) for locale in values.read_section(file, *key_path)}
     )
 
 
@@ -161,14 +161,14 @@ def read_feed(file: ConfigFile, *key_path: str) -> Feed:
         )
     link, url = (_link(file, *key_path, key) for key in ("link", "url"))
     parameters = {
-        key: values.as_parameter(file.get(*key_path, key))
+        key: values.to_query_parameter(file.get(*key_path, key))
         for key in ("filters", "sort")
         if not is_null(file.get(*key_path, key))
     }
     if "sort" in parameters and len(types) > 1:
         what = f"{'.'.join(key_path)}.sort can't be used with more than one type"
         raise file.refuse(what, "remove sort: by default, the newest documents come first", *key_path, "sort")
-    limit = values.count(file, DEFAULT_LIMIT, *key_path, "limit")
+    limit = values.read_count(file, DEFAULT_LIMIT, *key_path, "limit")
     if limit > MAX_LIMIT:
         raise file.refuse_value(f"not be greater than {MAX_LIMIT}", "", *key_path, "limit")
     position = file.position(*key_path)
@@ -187,7 +187,7 @@ def read_feed(file: ConfigFile, *key_path: str) -> Feed:
 
 
 def _refuse_unknown(file: ConfigFile, known: Mapping[str, str], *key_path: str) -> None:
-    for key in values.section(file, *key_path):
+    for key in values.read_section(file, *key_path):
         if key not in known:
             fix = suggestion(str(key), known) or "use one of " + ", ".join(known)
             raise file.refuse_key(f'unknown key "{".".join((*key_path, str(key)))}"', fix, *key_path, key)
@@ -203,7 +203,7 @@ def _link(file: ConfigFile, *key_path: str) -> str:
 def _item(file: ConfigFile, *key_path: str) -> Mapping[str, str]:
     _refuse_unknown(file, ITEM_KEYS, *key_path)
     item = {}
-    for key in values.section(file, *key_path):
+    for key in values.read_section(file, *key_path):
         name = values.text(file, "", *key_path, key)
         if not _FIELD.fullmatch(name):
             fix = "write a name such as summary or author.name, or none to leave it out"
@@ -248,10 +248,10 @@ def read_redirect_formats(file: ConfigFile, default: tuple[str, ...], *key_path:
 OddName = tuple[str, str, KeyPath]
 
 
-def odd_url_names(
+def check_url_names(
     urls: Mapping[str, PublicUrl], schema: Schema, locales: tuple[str, ...]
 ) -> Iterator[OddName]:
-    """Yield an error for each unknown content type, locale or placeholder in `urls`."""
+    """Yield a problem for each unknown content type, locale or placeholder in `urls`."""
     for name, url in urls.items():
         if name == MEDIA_URL:
             continue
@@ -270,10 +270,10 @@ def odd_url_names(
                 yield f'unknown placeholder "{{{placeholder}}}" in urls.{name}', fix, ("urls", name)
 
 
-def odd_feed_names(
+def check_feed_names(
     feeds: Mapping[str, Feed], urls: Mapping[str, PublicUrl], schema: Schema, locales: tuple[str, ...]
 ) -> Iterator[OddName]:
-    """Yield an error for each unknown name in `feeds`, and for each type in a feed that has no public URL."""
+    """Yield a problem for each unknown name in `feeds`, and for each feed type that has no public URL."""
     for name, feed in feeds.items():
         for i, locale in enumerate(feed.locales):
             if locale not in (*locales, EVERY):

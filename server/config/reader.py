@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from server.config import mcp, media, sections, values
-from server.config.llms import odd_llms_names
+from server.config.llms import check_llms_names
 from server.config.model import (
     ACTIONS,
     DEFAULTS,
@@ -21,20 +21,20 @@ from server.config.model import (
     with_values,
 )
 from server.config.public_site import (
-    odd_feed_names,
-    odd_url_names,
+    check_feed_names,
+    check_url_names,
     read_feed,
     read_public_url,
     read_redirect_formats,
 )
-from server.config.sections import odd_names, read_preview, read_query, read_type
+from server.config.sections import check_preview_names, read_preview, read_query, read_type
 from server.config.setting import SettingKey
-from server.config.webhooks import hosts, read_webhooks
-from server.errors import SetupError, noting
+from server.config.webhooks import read_hosts, read_webhooks
+from server.errors import SetupError, collect_setup_errors
 from server.formats.config_file import ConfigFile, read_config_file
-from server.formats.text_positions import KeyPath, nearest
+from server.formats.text_positions import KeyPath, nearest_position
 from server.formats.tree import is_null
-from server.problems import LEVELS, RULES, Level, Problem
+from server.problems import RULE_SEVERITIES, RULES, Problem, RuleSeverity
 from server.schema.model import Schema
 from server.schema.spelling import suggestion
 
@@ -89,11 +89,11 @@ def unknown_keys(file: ConfigFile) -> Iterator[tuple[KeyPath, list[str]]]:
 
 def _settings(file: ConfigFile, wrong: list[SetupError]) -> Settings:
     for path in _SECTIONS:
-        with noting(wrong):
-            values.section(file, *path)
+        with collect_setup_errors(wrong):
+            values.read_section(file, *path)
     read: dict[str, Any] = {}
     for name, key in KEYS.items():
-        with noting(wrong):
+        with collect_setup_errors(wrong):
             if not is_null(file.get(*key.path)):
                 read[name] = _read(file, key, value_of(DEFAULTS, name), wrong)
     if "locales.available" in read:
@@ -110,7 +110,7 @@ def _settings(file: ConfigFile, wrong: list[SetupError]) -> Settings:
 def is_invalid(file: ConfigFile, key: SettingKey) -> bool:
     """Return whether the file sets a setting to an invalid value."""
     wrong: list[SetupError] = []
-    with noting(wrong):
+    with collect_setup_errors(wrong):
         if not is_null(file.get(*key.path)):
             _read(file, key, value_of(DEFAULTS, key.name), wrong)
     return bool(wrong)
@@ -123,35 +123,39 @@ _SECTIONS = sorted({key.path[:end] for key in KEYS.values() for end in range(1, 
 def _read(file: ConfigFile, key: SettingKey, default: Any, wrong: list[SetupError]) -> Any:
     # In sections such as `roles`, users choose the names of the entries, which are added to the default
     # entries.
-    if key.holds in READERS:
-        return READERS[key.holds](file, default, *key.path)
+    if key.value_type in READERS:
+        return READERS[key.value_type](file, default, *key.path)
     entries = dict(default)
-    for name in values.section(file, *key.path):
-        with noting(wrong):
-            entries[str(name)] = ENTRIES[key.holds](file, *key.path, name)
+    for name in values.read_section(file, *key.path):
+        with collect_setup_errors(wrong):
+            entries[str(name)] = ENTRIES[key.value_type](file, *key.path, name)
     return entries
 
 
-def _one_of(first: str, second: str) -> Callable[..., bool]:
-    """Return a reader for a value that must be one of two words. The reader returns True for `second`."""
+def _two_word_reader(false_word: str, true_word: str) -> Callable[..., bool]:
+    """Return a reader that turns two allowed words into False and True, and rejects all other values."""
 
     def read(file: ConfigFile, default: bool, *key_path: str) -> bool:
         word = values.text(file, "", *key_path)
-        if word not in (first, second):
+        if word not in (false_word, true_word):
             raise file.refuse_value(
-                f'be "{first}" or "{second}"', suggestion(word, (first, second)), *key_path
+                f'be "{false_word}" or "{true_word}"', suggestion(word, (false_word, true_word)), *key_path
             )
-        return word == second
+        return word == true_word
 
     return read
 
 
 def _timestamps(file: ConfigFile, default: TimestampSource, *key_path: str) -> TimestampSource:
-    return TimestampSource.GIT if _one_of("file", "git")(file, False, *key_path) else TimestampSource.FILE
+    return (
+        TimestampSource.GIT
+        if _two_word_reader("file", "git")(file, False, *key_path)
+        else TimestampSource.FILE
+    )
 
 
 def _response_format(file: ConfigFile, default: ResponseFormat, *key_path: str) -> ResponseFormat:
-    return ResponseFormat.V4 if _one_of("v5", "v4")(file, False, *key_path) else ResponseFormat.V5
+    return ResponseFormat.V4 if _two_word_reader("v5", "v4")(file, False, *key_path) else ResponseFormat.V5
 
 
 def _weight(file: ConfigFile, *key_path: str) -> float:
@@ -164,63 +168,65 @@ def _weight(file: ConfigFile, *key_path: str) -> float:
 def _role(file: ConfigFile, *key_path: str) -> frozenset[str]:
     return frozenset(
         f"{subject}.{action}"
-        for subject in values.section(file, *key_path)
-        for action in values.texts(file, (), *key_path, subject)
+        for subject in values.read_section(file, *key_path)
+        for action in values.read_texts(file, (), *key_path, subject)
     )
 
 
 def _populate(file: ConfigFile, *key_path: str) -> Any:
-    return values.as_parameter(file.get(*key_path))
+    return values.to_query_parameter(file.get(*key_path))
 
 
 def _paths(file: ConfigFile, *key_path: str) -> tuple[str, ...]:
     return values.text_or_texts(file, (), *key_path)
 
 
-def _level(file: ConfigFile, *key_path: str) -> Level:
+def _level(file: ConfigFile, *key_path: str) -> RuleSeverity:
     word = values.text(file, "", *key_path)
-    found: Level | None = next((level for level in LEVELS if level == word), None)
+    found: RuleSeverity | None = next((level for level in RULE_SEVERITIES if level == word), None)
     if found is None:
-        raise file.refuse_value('be "off", "warning" or "error"', suggestion(word, LEVELS), *key_path)
+        raise file.refuse_value(
+            'be "off", "warning" or "error"', suggestion(word, RULE_SEVERITIES), *key_path
+        )
     return found
 
 
 # Readers for each kind of value. Their arguments are the file, the default, and the path of keys.
 READERS: Mapping[str, Callable[..., Any]] = {
     "text": values.text,
-    "origins": values.origins,
-    "networks": values.networks,
+    "origins": values.read_origins,
+    "networks": values.read_networks,
     "url": values.text,
     "URL": media.web_url,
     "bucket": media.store,
     "serve": media.serve,
     "locale": values.locale,
     "locales": values.locales,
-    "count": values.count,
+    "count": values.read_count,
     "size": values.size,
-    "duration": values.duration,
+    "duration": values.read_duration,
     "rate": values.rate,
-    "rate store": values.rate_store,
-    "commit": values.commit,
+    "rate store": values.read_rate_store,
+    "commit": values.read_commit_delay,
     "remote": sections.remote,
     "branch": values.branch,
     "follow": sections.follow,
-    "push": sections.push,
-    "keep": values.keep,
+    "push": sections.read_push_mode,
+    "keep": values.read_retention,
     "person": values.person,
     "flag": values.flag,
-    "hosts": hosts,
+    "hosts": read_hosts,
     "names": values.text_or_texts,
     "webhooks": read_webhooks,
-    "choice": _one_of("reject", "allow"),
-    "alias base": _one_of("folder", "root"),
+    "choice": _two_word_reader("reject", "allow"),
+    "alias base": _two_word_reader("folder", "root"),
     "format": _response_format,
     "timestamps": _timestamps,
     "redirect formats": read_redirect_formats,
     "numbers": media.read_numbers,
     "image formats": media.read_formats,
     "agents' writes": mcp.read_write_mode,
-    "agents' branch": mcp.read_branch,
+    "agents' branch": mcp.read_branch_pattern,
     "result size": mcp.read_result_size,
     "result text": mcp.read_result_text,
 }
@@ -315,10 +321,12 @@ def _check_git(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
 
 
 def _check_media(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
-    yield from media.check_numbers(settings.media.transform, file)
-    yield from media.check_sides(settings.media, file)
-    yield from media.check(settings.media.store, settings.media.public_url, settings.media.serve, file)
-    yield from media.check_names(settings.media, file)
+    yield from media.check_number_lists(settings.media.transform, file)
+    yield from media.check_preset_sizes(settings.media, file)
+    yield from media.check_storage(
+        settings.media.store, settings.media.public_url, settings.media.serve, file
+    )
+    yield from media.check_format_names(settings.media, file)
 
 
 _CHECKS = (
@@ -333,7 +341,10 @@ _CHECKS = (
 
 
 def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Problem]:
-    """Return warnings about mistyped roles and unknown content types in the settings."""
+    """Return warnings about mistyped roles and unknown content types in the settings.
+
+    `singulars` contains the singular API ids of all content types.
+    """
     wrong = list(_check_role_names(settings))
     for role, permissions in settings.roles.items():
         for subject in sorted({permission.rsplit(".", 1)[0] for permission in permissions}):
@@ -354,7 +365,9 @@ def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Pro
 
 
 def check_previews(settings: Settings, schema: Schema) -> list[Problem]:
-    return [_warning(settings, what, fix, *at) for what, fix, at in odd_names(settings.preview, schema)]
+    return [
+        _warning(settings, what, fix, *at) for what, fix, at in check_preview_names(settings.preview, schema)
+    ]
 
 
 def check_named_formats(settings: Settings) -> list[Problem]:
@@ -372,9 +385,9 @@ def check_publishing(settings: Settings, schema: Schema) -> list[Problem]:
     """
     locales = settings.locales.available
     found = [
-        *odd_url_names(settings.urls, schema, locales),
-        *odd_feed_names(settings.feeds, settings.urls, schema, locales),
-        *odd_llms_names(settings.llms, settings.roles, schema),
+        *check_url_names(settings.urls, schema, locales),
+        *check_feed_names(settings.feeds, settings.urls, schema, locales),
+        *check_llms_names(settings.llms, settings.roles, schema),
     ]
     for name, feed in settings.feeds.items():
         for i, subject in enumerate(feed.types):
@@ -400,6 +413,6 @@ def _no_type(
 
 
 def _warning(settings: Settings, what: str, fix: str, *key_path: str | int) -> Problem:
-    position = nearest(settings.positions, key_path)
+    position = nearest_position(settings.positions, key_path)
     line, column = (position.line, position.column) if position else (None, None)
     return Problem(FILE, line, what, fix, "warning", column, "settings")

@@ -7,7 +7,7 @@ from typing import Any
 
 from server.config import values
 from server.config.model import DEFAULTS, PREVIEW_NAMES, Preview, QueryExport, TypeExport
-from server.config.values import as_parameter, count, duration, section, text
+from server.config.values import read_count, read_duration, read_section, text, to_query_parameter
 from server.formats.config_file import ConfigFile
 from server.formats.text_positions import KeyPath
 from server.formats.tree import is_null
@@ -30,16 +30,16 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 def read_type(file: ConfigFile, *key_path: str) -> TypeExport:
     """Read the export settings for one content type. Raises SetupError if they are invalid."""
     parameters: dict[str, Any] = {}
-    for key, value in section(file, *key_path).items():
+    for key, value in read_section(file, *key_path).items():
         if key not in TYPE_KEYS:
             fix = suggestion(key, TYPE_KEYS) or "use one of " + ", ".join(TYPE_KEYS)
             raise file.refuse_key(f'unknown key "{".".join((*key_path, key))}"', fix, *key_path, key)
         if key == "page_size":
             parameters["pagination"] = {
-                "pageSize": str(count(file, DEFAULTS.api.page_size.default, *key_path, key))
+                "pageSize": str(read_count(file, DEFAULTS.api.page_size.default, *key_path, key))
             }
         elif not is_null(value):
-            parameters[key] = as_parameter(value)
+            parameters[key] = to_query_parameter(value)
     return TypeExport(parameters, _line(file, *key_path))
 
 
@@ -79,7 +79,7 @@ def read_preview(file: ConfigFile, *key_path: str) -> Preview:
     """Read the preview settings for one content type. Raises SetupError if they are invalid."""
     if isinstance(file.get(*key_path), str):
         return Preview(_address(file, *key_path))
-    section = values.section(file, *key_path)
+    section = values.read_section(file, *key_path)
     for key in section:
         if key not in PREVIEW_KEYS:
             fix = suggestion(key, PREVIEW_KEYS) or "use one of " + ", ".join(PREVIEW_KEYS)
@@ -100,7 +100,9 @@ def _address(file: ConfigFile, *key_path: str) -> str:
     return url
 
 
-def odd_names(previews: Mapping[str, Preview], schema: Schema) -> Iterator[tuple[str, str, KeyPath]]:
+def check_preview_names(
+    previews: Mapping[str, Preview], schema: Schema
+) -> Iterator[tuple[str, str, KeyPath]]:
     """Yield (message, fix, key path) for each unknown name in the `preview` section."""
     for name, preview in previews.items():
         type_ = schema.subjects.get(name)
@@ -146,10 +148,10 @@ def remote(file: ConfigFile, default: str, *key_path: str) -> str:
 
 
 def follow(file: ConfigFile, default: timedelta | None, *key_path: str) -> timedelta | None:
-    return default if text(file, "off", *key_path) == "off" else duration(file, timedelta(), *key_path)
+    return default if text(file, "off", *key_path) == "off" else read_duration(file, timedelta(), *key_path)
 
 
-def push(file: ConfigFile, default: str, *key_path: str) -> str:
+def read_push_mode(file: ConfigFile, default: str, *key_path: str) -> str:
     """Read the `git.push` setting: "before" (push before responding), "after", or "" if it is `off`."""
     word = text(file, default, *key_path)
     if word not in ("", "off", PUSH_BEFORE, PUSH_AFTER):

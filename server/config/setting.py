@@ -8,8 +8,8 @@ from typing import Any
 class SettingKey:
     """A key in site.yaml: its type, description and default.
 
-    - `holds` names the type, and is a key of `reader.READERS` or `reader.ENTRIES`.
-    - `otherwise` describes the default, if the value alone is not self-explanatory.
+    - `value_type` is a key of `reader.READERS` or `reader.ENTRIES`.
+    - `default_description` describes the default, if the value alone is not self-explanatory.
     - `attributes` is the path to the matching field in `Settings`.
     - `editable`: whether callers of the API can change it (docs/settings.md#change-settings-over-http).
     - `secret`: whether the value can contain a secret, so that the API never shows it.
@@ -18,9 +18,9 @@ class SettingKey:
     """
 
     name: str
-    holds: str
-    sentence: str
-    otherwise: str = ""
+    value_type: str
+    description: str
+    default_description: str = ""
     attributes: tuple[str, ...] = ()
     editable: bool = False
     secret: bool = False
@@ -34,9 +34,9 @@ class SettingKey:
 
 def setting(
     default: object,
-    holds: str,
-    sentence: str,
-    otherwise: str = "",
+    value_type: str,
+    description: str,
+    default_description: str = "",
     *,
     key: str = "",
     editable: bool = False,
@@ -44,8 +44,17 @@ def setting(
     restart: bool = False,
     bounds: tuple[str, str] | None = None,
 ) -> Any:
+    """Return a dataclass field for a setting, with its default and a SettingKey."""
     declared = SettingKey(
-        key, holds, sentence, otherwise, (), editable=editable, secret=secret, restart=restart, bounds=bounds
+        key,
+        value_type,
+        description,
+        default_description,
+        (),
+        editable=editable,
+        secret=secret,
+        restart=restart,
+        bounds=bounds,
     )
     if isinstance(default, dict):
         return field(default_factory=default.copy, metadata={"key": declared})

@@ -9,8 +9,8 @@ from server.config.setting import SettingKey
 from server.config.webhooks import check_url, shown_url
 from server.errors import ConflictError, place_of
 from server.formats.config_file import ConfigFile
-from server.formats.edits import REMOVE, Replacement, apply_replacements, same
-from server.formats.tree import Node, SyntaxProblem, Tree, is_null, typed
+from server.formats.edits import REMOVE, Replacement, apply_replacements, is_same_value
+from server.formats.tree import Node, SyntaxProblem, Tree, is_null, resolve_plain_values
 from server.formats.yaml.edit import edit_yaml
 from server.formats.yaml.reader import read_yaml, yaml_nodes
 
@@ -26,24 +26,28 @@ _NO_SETTINGS = "{}\n"
 Path = tuple[str, ...]
 
 
-def key_of(name: str) -> tuple[SettingKey, Path] | None:
+def find_setting(dotted_name: str) -> tuple[SettingKey, Path] | None:
     """Return the setting that a dotted name refers to, and the path of the value in site.yaml.
 
-    The name is that of a setting, such as `api.page_size.max`, or of an entry in a setting, such as
+    `dotted_name` is a setting, such as `api.page_size.max`, or an entry in a setting, such as
     `preview.article`. Return None if there is no such setting.
     """
-    if name in KEYS:
-        return KEYS[name], KEYS[name].path
+    if dotted_name in KEYS:
+        return KEYS[dotted_name], KEYS[dotted_name].path
     for key in KEYS.values():
-        if key.holds in ENTRIES and name.startswith(f"{key.name}.") and len(name) > len(key.name) + 1:
-            return key, (*key.path, name.removeprefix(f"{key.name}."))
+        if (
+            key.value_type in ENTRIES
+            and dotted_name.startswith(f"{key.name}.")
+            and len(dotted_name) > len(key.name) + 1
+        ):
+            return key, (*key.path, dotted_name.removeprefix(f"{key.name}."))
     return None
 
 
 def json_value(file: ConfigFile, key: SettingKey) -> Any:
     """Return a setting's value in the file as JSON, or None if the file does not set it."""
     value = file.get(*key.path)
-    return None if is_null(value) else _as_json(value, key.holds in _TYPED_KINDS)
+    return None if is_null(value) else _as_json(value, key.value_type in _TYPED_KINDS)
 
 
 def _as_json(tree: Tree, is_typed: bool) -> Any:
@@ -52,7 +56,7 @@ def _as_json(tree: Tree, is_typed: bool) -> Any:
     if isinstance(tree, list):
         return [_as_json(value, is_typed) for value in tree]
     try:
-        return typed(tree) if is_typed else str(tree)
+        return resolve_plain_values(tree) if is_typed else str(tree)
     except ValueError:
         return str(tree)
 
@@ -73,7 +77,7 @@ def change_settings_text(text: str, changes: Mapping[Path, Any], *, prune: bool 
         edits = {top: expected.get(top, REMOVE) for top in sorted(tops)}
         for expand in (False, True):
             edited = edit_yaml(text, tree, edits, expand=expand, flow_lists=True)
-            if same(_read(edited), expected):
+            if is_same_value(_read(edited), expected):
                 return bom + (edited if edited.strip() or not text.strip() else _NO_SETTINGS)
     except SyntaxProblem as error:
         place = place_of(FILE, error.line, error.column)
@@ -116,12 +120,12 @@ def mask_settings_text(text: str, sent: Collection[str] | None = None) -> str:
     root = yaml_nodes(text)
     if root is None:
         return text
-    masked = [key.path for key in KEYS.values() if key.secret or key.holds == PREVIEWS]
+    masked = [key.path for key in KEYS.values() if key.secret or key.value_type == PREVIEWS]
     if sent is not None:
         masked.remove((WEBHOOKS,))
-    hidden = [(node, HIDDEN) for path in masked for node in _at(root, path)]
+    hidden = [(node, HIDDEN) for path in masked for node in _nodes_at(root, path)]
     if sent is not None:
-        hidden += [part for node in _at(root, (WEBHOOKS,)) for part in _webhook_secrets(node, sent)]
+        hidden += [part for node in _nodes_at(root, (WEBHOOKS,)) for part in _webhook_secrets(node, sent)]
     # The end of a literal or folded block includes the line end.
     spans = [(node.start, len(text[node.start : node.end].rstrip()), shown) for node, shown in hidden]
     return apply_replacements(
@@ -150,10 +154,10 @@ def _is_sent(node: Node, sent: Collection[str]) -> bool:
     return node.kind == "scalar" and node.value in sent
 
 
-def _at(node: Node, path: Path) -> Iterator[Node]:
+def _nodes_at(node: Node, path: Path) -> Iterator[Node]:
     """Yield all nodes at a path of keys. There can be several if a key is repeated."""
     if not path:
         yield node
         return
     for i in node.all(path[0]):
-        yield from _at(node.items[i], path[1:])
+        yield from _nodes_at(node.items[i], path[1:])

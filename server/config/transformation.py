@@ -54,10 +54,7 @@ _FORMAT_NAMES: Mapping[str, str] = {name: name for name in (AUTO, *MEDIA_TYPES)}
 
 
 class TransformationError(ValueError):
-    """An invalid value of a parameter. `str()` returns the sentence `PARAMETER must be … (found …)`.
-
-    If another parameter or setting rules out any value, `found` is None, and the sentence omits it.
-    """
+    """Error for an invalid parameter. `str()` returns the sentence `PARAMETER must be … (found …)`."""
 
     def __init__(self, name: str, expected: str, found: str | None) -> None:
         self.name, self.expected = name, expected
@@ -114,10 +111,7 @@ class Transformation:
 
     @property
     def uses_focal_point(self) -> bool:
-        """Whether the result depends on the focal point in the image's description.
-
-        This does not depend on whether the description sets one.
-        """
+        """Whether the result depends on the focal point in the image's description, if it has one."""
         if self.fit != COVER or self.keeps_detail or (self.focus and None not in self.focus):
             return False
         has_both_sides = self.width is not None and self.height is not None
@@ -299,11 +293,11 @@ def read_transformation(
     for long_name, read in _READERS.items():
         if long_name in asked:
             wanted = read(wanted, *asked[long_name])
-    return _limited(wanted)
+    return _apply_size_limits(wanted)
 
 
-def _limited(transformation: Transformation) -> Transformation:
-    """Apply the limits on sides, except those that depend on the image's ratio."""
+def _apply_size_limits(transformation: Transformation) -> Transformation:
+    """Apply the width and height ranges, except those that depend on the image's ratio."""
     width, height, across, down = (
         transformation.width,
         transformation.height,
@@ -342,10 +336,10 @@ def _no_preset() -> Transformation:
     raise TransformationError(PRESET, expected, None)
 
 
-def canonical(transformation: Transformation) -> str:
-    """Return a text for cache keys. Transformations with the same text give the same result.
+def canonical_key(transformation: Transformation) -> str:
+    """Return a cache key. Transformations with the same key give the same result.
 
-    The text contains pixels instead of CSS pixels, so `width=800&dpr=2` has the text of `width=1600`.
+    The key contains pixels instead of CSS pixels, so `width=800&dpr=2` and `width=1600` have the same key.
     """
     focus = ",".join("" if side is None else str(side) for side in transformation.focus or ())
     sides = f"{transformation.pixel_width or ''}x{transformation.pixel_height or ''}"

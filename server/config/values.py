@@ -11,7 +11,7 @@ from typing import Any
 
 from server.formats.config_file import ConfigFile
 from server.formats.text_positions import attribute_path
-from server.formats.tree import Tree, is_null, typed
+from server.formats.tree import Tree, is_null, resolve_plain_values
 
 # --- durations ------------------------------------------------------------------------------------
 
@@ -27,7 +27,7 @@ _SECONDS_OF_UNIT = {
 _MAX_DURATION = 2000 * _SECONDS_OF_UNIT["y"]  # Python's dates only go up to the year 9999.
 
 
-def read_duration(text: str) -> timedelta:
+def parse_duration(text: str) -> timedelta:
     """Parse a duration such as `90m` or `30d`. Raises ValueError unless it is valid and positive."""
     matched = _DURATION.fullmatch(text.strip())
     duration = int(matched[1]) * _SECONDS_OF_UNIT[matched[2]] if matched else timedelta()
@@ -49,7 +49,7 @@ MAX_COUNT = 10**12  # SQLite stores integers of up to 64 bits.
 _RATE_STORE = re.compile(r"memory|rediss?://\S+|env:\w+")
 
 
-def section(file: ConfigFile, *key_path: str) -> Mapping[str, Tree]:
+def read_section(file: ConfigFile, *key_path: str) -> Mapping[str, Tree]:
     """Return a section of site.yaml, or {} if it is missing."""
     value = file.get(*key_path)
     if is_null(value):
@@ -68,7 +68,7 @@ def text(file: ConfigFile, default: str, *key_path: str) -> str:
     return str(value)
 
 
-def count(file: ConfigFile, default: int, *key_path: str) -> int:
+def read_count(file: ConfigFile, default: int, *key_path: str) -> int:
     """Read a positive integer."""
     value = scalar(file, *key_path)
     if value is None:
@@ -92,7 +92,7 @@ def flag(file: ConfigFile, default: bool, *key_path: str) -> bool:
 
 def scalar(file: ConfigFile, *key_path: str | int) -> Any:
     try:
-        return typed(file.get(*key_path))
+        return resolve_plain_values(file.get(*key_path))
     except ValueError as error:
         raise file.refuse(
             f"{attribute_path(key_path)}: {error}", "use a different value", *key_path
@@ -101,31 +101,31 @@ def scalar(file: ConfigFile, *key_path: str | int) -> Any:
 
 def size(file: ConfigFile, default: int, *key_path: str) -> int:
     # Such as `200 MB`, `512 kB` or `1000`.
-    written = read_size(text(file, str(default), *key_path))
+    written = parse_size(text(file, str(default), *key_path))
     if written is None:
         raise file.refuse_value("be a size in bytes, kB, MB or GB", "write a size such as 200 MB", *key_path)
     return written
 
 
-def read_size(text: str) -> int | None:
+def parse_size(text: str) -> int | None:
     """Parse a size such as `200 MB`. Return the number of bytes, or None if the text is invalid."""
     matched = _SIZE.fullmatch(text.strip())
     return int(matched[1]) * _UNITS[matched[2].lower()] if matched else None
 
 
-def duration(file: ConfigFile, default: timedelta, *key_path: str) -> timedelta:
+def read_duration(file: ConfigFile, default: timedelta, *key_path: str) -> timedelta:
     """Read a duration such as `30d`."""
     if not (written := text(file, "", *key_path)):
         return default
     try:
-        return read_duration(written)
+        return parse_duration(written)
     except ValueError as error:
         raise file.refuse_value(
             "be a duration", "write a duration such as 30d, 12h or 1y", *key_path
         ) from error
 
 
-def commit(file: ConfigFile, default: timedelta | None, *key_path: str) -> timedelta | None:
+def read_commit_delay(file: ConfigFile, default: timedelta | None, *key_path: str) -> timedelta | None:
     """Read how long to wait before committing a write.
 
     Returns zero for `each` (commit at once). Returns `default` for `off` or a missing setting.
@@ -134,25 +134,22 @@ def commit(file: ConfigFile, default: timedelta | None, *key_path: str) -> timed
     if written in ("", "off", "each"):
         return timedelta() if written == "each" else default
     try:
-        return read_duration(f"{written}s" if written.isdecimal() else written)
+        return parse_duration(f"{written}s" if written.isdecimal() else written)
     except ValueError as error:
         must = 'be "off", "each" or a duration'
         raise file.refuse_value(must, "write a duration such as 30s", *key_path) from error
 
 
-def keep(
+def read_retention(
     file: ConfigFile, default: tuple[timedelta | None, int | None], *key_path: str
 ) -> tuple[timedelta | None, int | None]:
-    """Read how long to keep events.
-
-    Returns a maximum age or a maximum number of events; the other of the two values is None.
-    """
+    """Read how long to keep events: a maximum age or a maximum number. The other of the two is None."""
     written = file.get(*key_path)
     if is_null(written):
         return default
     if isinstance(scalar(file, *key_path), int):
-        return None, count(file, 0, *key_path)
-    return duration(file, timedelta(), *key_path), None
+        return None, read_count(file, 0, *key_path)
+    return read_duration(file, timedelta(), *key_path), None
 
 
 def person(file: ConfigFile, default: str, *key_path: str) -> str:
@@ -171,7 +168,7 @@ def rate(file: ConfigFile, default: str, *key_path: str) -> str:
     return written
 
 
-def read_rate(text: str) -> tuple[int, timedelta]:
+def parse_rate(text: str) -> tuple[int, timedelta]:
     """Parse a rate limit such as `100 per minute`. Return the number of requests, and the period."""
     matched = _RATE.fullmatch(text)
     if not matched:
@@ -179,7 +176,7 @@ def read_rate(text: str) -> tuple[int, timedelta]:
     return int(matched[1]), int(matched[2] or 1) * _SECONDS_OF_UNIT[matched[3][0]]
 
 
-def rate_store(file: ConfigFile, default: str, *key_path: str) -> str:
+def read_rate_store(file: ConfigFile, default: str, *key_path: str) -> str:
     """Read where the rate limits are counted: `memory`, or the URL of a Redis server."""
     written = text(file, default, *key_path)
     if written and not _RATE_STORE.fullmatch(written):
@@ -190,17 +187,17 @@ def rate_store(file: ConfigFile, default: str, *key_path: str) -> str:
     return written
 
 
-def as_parameter(tree: Tree) -> Any:
-    """Convert a YAML value to query parameters, turning numbers and booleans into strings."""
+def to_query_parameter(tree: Tree) -> Any:
+    """Convert a YAML value to a query parameter, turning numbers and booleans into strings."""
     if isinstance(tree, dict):
-        return {str(key): as_parameter(value) for key, value in tree.items()}
+        return {str(key): to_query_parameter(value) for key, value in tree.items()}
     if isinstance(tree, list):
-        return [as_parameter(value) for value in tree]
+        return [to_query_parameter(value) for value in tree]
     return None if is_null(tree) else str(tree)
 
 
-def texts(file: ConfigFile, default: tuple[str, ...], *key_path: str) -> tuple[str, ...]:
-    """Read a list of strings. Raises SetupError, at the position of the item that is not a string."""
+def read_texts(file: ConfigFile, default: tuple[str, ...], *key_path: str) -> tuple[str, ...]:
+    """Read a list of strings."""
     value = file.get(*key_path)
     if is_null(value):
         return default
@@ -216,10 +213,10 @@ def texts(file: ConfigFile, default: tuple[str, ...], *key_path: str) -> tuple[s
 def text_or_texts(file: ConfigFile, default: tuple[str, ...], *key_path: str) -> tuple[str, ...]:
     value = file.get(*key_path)
     one = isinstance(value, str) and not is_null(value)
-    return (str(value),) if one else texts(file, default, *key_path)
+    return (str(value),) if one else read_texts(file, default, *key_path)
 
 
-def origins(file: ConfigFile, default: tuple[str, ...], *key_path: str) -> tuple[str, ...]:
+def read_origins(file: ConfigFile, default: tuple[str, ...], *key_path: str) -> tuple[str, ...]:
     """Read `*`, or a list of origins such as `https://example.org`."""
     written = text_or_texts(file, default, *key_path)
     for i, origin in enumerate(written):
@@ -231,7 +228,7 @@ def origins(file: ConfigFile, default: tuple[str, ...], *key_path: str) -> tuple
     return written
 
 
-def networks(file: ConfigFile, default: tuple[str, ...], *key_path: str) -> tuple[str, ...]:
+def read_networks(file: ConfigFile, default: tuple[str, ...], *key_path: str) -> tuple[str, ...]:
     """Read a list of IP addresses and networks, such as `10.0.0.0/8`."""
     written = text_or_texts(file, default, *key_path)
     for i, network in enumerate(written):
@@ -250,7 +247,7 @@ def locale(file: ConfigFile, default: str, *key_path: str) -> str:
 
 
 def locales(file: ConfigFile, default: tuple[str, ...], *key_path: str) -> tuple[str, ...]:
-    codes = texts(file, (), *key_path)
+    codes = read_texts(file, (), *key_path)
     for i, code in enumerate(codes):
         _check_locale(file, code, *key_path, i)
     return tuple(dict.fromkeys(codes)) or default

@@ -146,7 +146,7 @@ def _check_secret(file: ConfigFile, secret: str, *key_path: str | int) -> None:
 
 
 def _debounce(file: ConfigFile) -> timedelta:
-    found = values.duration(file, timedelta(), "debounce")
+    found = values.read_duration(file, timedelta(), "debounce")
     if found > MAX_DEBOUNCE:
         raise file.refuse_value("not be longer than one hour", "write a duration such as 10s", "debounce")
     return found
@@ -154,7 +154,7 @@ def _debounce(file: ConfigFile) -> timedelta:
 
 def _headers(file: ConfigFile) -> Iterator[tuple[str, str]]:
     seen: set[str] = set()
-    for name in values.section(file, "headers"):
+    for name in values.read_section(file, "headers"):
         at = ("headers", name)
         if not _HEADER.fullmatch(name):
             raise file.refuse_key(
@@ -284,7 +284,7 @@ def check_environment(webhooks: Iterable[Webhook], environment: Mapping[str, str
             resolve_environment(webhook, environment)
 
 
-def hosts(file: ConfigFile, default: tuple[str, ...], *key_path: str) -> tuple[str, ...]:
+def read_hosts(file: ConfigFile, default: tuple[str, ...], *key_path: str) -> tuple[str, ...]:
     """Read a list of hosts such as `127.0.0.1` or `build.internal`, and return them in lower case."""
     written: tuple[Any, ...] = values.text_or_texts(file, default, *key_path)
     for i, host in enumerate(written):

@@ -79,7 +79,7 @@ class DuplicateError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class DatabaseFailure:
-    """The reason why a statement failed, in one line. It is "" if the database does not respond."""
+    """A failed statement. `reason` is one line, or "" if the database does not respond."""
 
     reason: str = ""
     is_duplicate: bool = False
@@ -90,7 +90,8 @@ class Tables:
     """A group of database tables.
 
     - `schema`: SQL statements, separated by ";".
-    - `migrate`: changes older tables and adds initial rows. Indexes are created afterwards.
+    - `migrate`: updates the tables of older releases and inserts initial rows. Indexes are created
+      afterwards.
     - `to_error`: converts a failure to the exception to raise.
     - `prefix`: prefix of all table and index names in PostgreSQL.
     """

@@ -37,8 +37,8 @@ OPTIONS = {"connect_timeout": 3, "tcp_user_timeout": 5000, "client_encoding": "u
 _READY_NONE = 0  # the value that psycopg passes every 0.1 s while no data arrives
 
 
-class SilentError(OperationalError, TimeoutError):
-    """Error after the server has sent nothing for too long. The connection is then closed."""
+class ResponseTimeoutError(OperationalError, TimeoutError):
+    """Raised when the server has sent nothing for too long. The connection is then closed."""
 
 
 class BoundedConnection(Connection[Any]):
@@ -52,10 +52,10 @@ class BoundedConnection(Connection[Any]):
         pass
 
     def wait(self, gen: Generator[Any, Any, Any], *args: Any, **options: Any) -> Any:
-        # Raises SilentError.
+        # Raises ResponseTimeoutError.
         try:
             return super().wait(_bounded(gen, self.max_silence_s), *args, **options)
-        except SilentError:
+        except ResponseTimeoutError:
             self.close()
             raise
 
@@ -74,7 +74,7 @@ def require_writable(connection: BoundedConnection) -> None:
 
 
 def _bounded(gen: Generator[Any, Any, Any], max_silence_s: float) -> Generator[Any, Any, Any]:
-    # Raises SilentError if no data arrives for `max_silence_s` seconds.
+    # Raises ResponseTimeoutError if no data arrives for `max_silence_s` seconds.
     last = monotonic()
     try:
         awaited = next(gen)
@@ -84,7 +84,7 @@ def _bounded(gen: Generator[Any, Any, Any], max_silence_s: float) -> Generator[A
                 last = monotonic()
             elif monotonic() - last > max_silence_s:
                 gen.close()
-                raise SilentError(f"no response within {max_silence_s:g} s")
+                raise ResponseTimeoutError(f"no response within {max_silence_s:g} s")
             awaited = gen.send(ready)
     except StopIteration as end:
         return end.value
@@ -186,7 +186,7 @@ class Postgres:
         if error.sqlstate == READ_ONLY:  # After a failover, a new connection may reach a different server.
             self._pool.clear()
             self._outage.begin(reason, read_only=True)
-        elif connection is None or isinstance(error, SilentError):
+        elif connection is None or isinstance(error, ResponseTimeoutError):
             self._outage.begin(reason)
         elif connection.closed:  # After a restart, a new connection may work.
             self._pool.clear()
@@ -205,7 +205,7 @@ class Postgres:
                 raise
 
     def _connect(self, timeout_s: float) -> BoundedConnection:
-        # Connects in another thread. Raises SilentError if this takes longer than `seconds`.
+        # Connects in another thread. Raises ResponseTimeoutError if this takes longer than `seconds`.
         # If the connection is made too late, a later caller gets it.
         try:
             future = self._late.pop()
@@ -217,11 +217,11 @@ class Postgres:
         is_late = future.done()
         try:
             connection = future.result(timeout_s)
-        except SilentError:
+        except ResponseTimeoutError:
             raise
         except TimeoutError as error:
             self._late.append(future)
-            raise SilentError(f"no connection within {timeout_s:.1f} s") from error
+            raise ResponseTimeoutError(f"no connection within {timeout_s:.1f} s") from error
         if is_late and not _is_usable(connection, timeout_s):
             connection.close()
             return self._connect(timeout_s)
@@ -263,7 +263,7 @@ def _between(connection: BoundedConnection, begin: str, end: str) -> Iterator[No
 
 
 def _is_usable(connection: BoundedConnection, seconds: float) -> bool:
-    # Raises SilentError if the server does not respond within `seconds`.
+    # Raises ResponseTimeoutError if the server does not respond within `seconds`.
     if monotonic() - connection.responded_at < RECENT_RESPONSE_S:
         poll = select.poll()
         poll.register(connection.fileno(), select.POLLIN)
@@ -272,7 +272,7 @@ def _is_usable(connection: BoundedConnection, seconds: float) -> bool:
     connection.max_silence_s = seconds
     try:
         connection.execute("SELECT 1")
-    except SilentError:
+    except ResponseTimeoutError:
         raise
     except psycopg.Error:
         return False

@@ -17,10 +17,10 @@ BACKOFF_S = 10.0  # After an error, the queue is skipped for this long.
 _KEY = "hashtextextended('bifolio_push_' || current_schema(), 0)"
 
 
-class Queue:
-    """Queue of processes that push to a git remote. Not thread-safe.
+class PushTurnQueue:
+    """Queue in which processes wait for their turn to push to a git remote. Not thread-safe.
 
-    It is based on a lock in the database at `url`.
+    It uses a lock in the database at `url`.
     """
 
     def __init__(self, url: str = "") -> None:

@@ -155,7 +155,7 @@ class Sqlite:
 
 
 class _ReadOnlyConnection(sqlite3.Connection):
-    """Single-use connection to a database file that can't be written."""
+    """Single-use connection to a read-only database file."""
 
     reason = ""
 

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from server.documents.timestamps import read_date
-from server.formats.edits import REMOVE, same
+from server.formats.edits import REMOVE, is_same_value
 from server.formats.tree import Plain, Tree, is_null
 from server.schema.model import DATE_PARTS, DATE_TYPES, FILE_FIELDS, DraftKey, Type
 
@@ -39,7 +39,7 @@ def spread_other_keys(
     after: Mapping[str, Any] = attributes[name] if isinstance(attributes[name], dict) else {}
     others = {key: attributes[key] for key in attributes if key != name}
     removed = {key: REMOVE for key in before if key not in after}
-    changed = {k: v for k, v in after.items() if k not in before or not same(before[k], v)}
+    changed = {k: v for k, v in after.items() if k not in before or not is_same_value(before[k], v)}
     return {**others, **removed, **changed}
 
 

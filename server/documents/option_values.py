@@ -8,7 +8,7 @@ from server.documents.constraints import value_errors
 from server.documents.readers import READERS, InvalidValue
 from server.errors import SetupError
 from server.formats.config_file import read_config_file
-from server.formats.text_positions import line_and_column, nearest
+from server.formats.text_positions import line_and_column, nearest_position
 from server.formats.tree import describe_value
 from server.problems import Problem
 from server.schema.model import Attribute, Type
@@ -35,7 +35,9 @@ def find_invalid_options(root: Path, types: Iterable[Type]) -> Iterator[Problem]
         except SetupError:
             continue
         for attribute, (option, message, fix) in found:
-            line, column = line_and_column(nearest(positions, ("attributes", attribute.name, option)))
+            line, column = line_and_column(
+                nearest_position(positions, ("attributes", attribute.name, option))
+            )
             what = f'{option} of attribute "{attribute.name}" {message}'
             yield Problem(type_.path, line, what, fix, "warning", column, rule="schema")
 

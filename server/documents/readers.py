@@ -12,7 +12,7 @@ from typing import Any
 from server.documents.blocks import TEXT_MEMBERS
 from server.documents.ids import id_of_reference, to_nfc
 from server.documents.timestamps import read_date, read_time, read_timestamp
-from server.formats.tree import MAX_DIGITS, Plain, Tree, is_null, typed
+from server.formats.tree import MAX_DIGITS, Plain, Tree, is_null, resolve_plain_values
 from server.schema.model import Attribute
 from server.schema.spelling import suggestion
 
@@ -54,7 +54,7 @@ def _integer(tree: Tree, _: Attribute) -> int:
         if _INTEGER.fullmatch(value):
             return int(value)
         try:
-            number = typed(Plain(value))
+            number = resolve_plain_values(Plain(value))
         except ValueError as error:  # The number is infinite or too large, such as 1e400.
             raise InvalidValue("a whole number") from error
         if isinstance(number, int) and not isinstance(number, bool):
@@ -113,7 +113,7 @@ def _temporal(read: Callable[[str], str], expected: str) -> Callable[[Tree, Attr
 
 def _json(tree: Tree, _: Attribute) -> Any:
     try:
-        return typed(tree)
+        return resolve_plain_values(tree)
     except ValueError as error:
         raise InvalidValue("a JSON value", str(error)) from error
 
@@ -145,7 +145,7 @@ def _block_text(key: str, tree: Tree) -> Any:
     # All members except `text` can be null. Text that looks like a number stays a string.
     if isinstance(tree, str) and (key == "text" or not is_null(tree)):
         return str(tree)
-    return None if is_null(tree) else typed(tree)
+    return None if is_null(tree) else resolve_plain_values(tree)
 
 
 def read_target(tree: Tree, attribute: Attribute) -> Any:

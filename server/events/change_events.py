@@ -37,7 +37,7 @@ class Versions:
     draft: Version = None
 
     @property
-    def edited(self) -> Version:
+    def latest(self) -> Version:
         """The draft, or the published version if there is no draft."""
         return self.published if self.draft is None else self.draft
 
@@ -68,19 +68,19 @@ def events_between(key: Key, before: Versions, after: Versions) -> Iterator[Even
         return
     published = _difference(before.published, after.published)
     # True if neither `before` nor `after` contains a draft.
-    same = before.edited is before.published and after.edited is after.published
-    edited = published if same else _difference(before.edited, after.edited)
-    if after.edited is None:
-        if before.edited is not None:
+    same = before.latest is before.published and after.latest is after.published
+    edited = published if same else _difference(before.latest, after.latest)
+    if after.latest is None:
+        if before.latest is not None:
             if _may_have_drafts(before.published):
                 yield _event(key, "public.unpublish", PUBLISHED, _Difference(()))
             yield _event(key, "entry.delete", _status(before), _Difference(()))
         return
-    if before.edited is None and after.published is not None and published:
+    if before.latest is None and after.published is not None and published:
         yield _event(key, "entry.create", PUBLISHED, published)
     elif edited:
         visible = after.published is not None and published and _is_within(edited, published)
-        kind = "entry.update" if before.edited is not None else "entry.create"
+        kind = "entry.update" if before.latest is not None else "entry.create"
         yield _event(key, kind, PUBLISHED if visible else DRAFT, edited)
     if published:
         yield from _publication_events(key, before, after, published)
@@ -93,7 +93,7 @@ def _publication_events(
         yield _event(key, "entry.unpublish", PUBLISHED, published)
         yield _event(key, "public.delete", PUBLISHED, published)
     elif _has_drafts(after.published):
-        if before.published is None and before.edited is not None:
+        if before.published is None and before.latest is not None:
             yield _event(key, "public.create", PUBLISHED, published)
         yield _event(key, "entry.publish", PUBLISHED, published)
 
@@ -110,7 +110,7 @@ class _Difference:
     """The visible attributes that differ between two versions.
 
     `changed` is None if the names of the attributes are unknown. `hidden` is set if only private attributes
-    differ. `links` has the same meaning as in `Event`.
+    differ. `Event` describes `links`.
     """
 
     changed: tuple[str, ...] | None

@@ -47,10 +47,10 @@ _MAX_PARAMETERS = 400  # in one SQL statement
 
 
 class LoggedVersion(NamedTuple):
-    """The last logged version of a file. `mark` is a digest of the file's content."""
+    """The last logged version of a file. `digest` is a hash of the file's content."""
 
     path: str
-    mark: bytes
+    digest: bytes
     uid: str
     document_id: str
     locale: str
@@ -110,7 +110,7 @@ class EventDatabase:
         Raises StorageError if the transaction can't begin within `timeout_s` seconds.
         """
         with self._engine.writing(timeout_s, lock_statement=_CLAIM if self._is_shared else "") as connection:
-            yield Transaction(connection, self.clone)
+            yield Transaction(connection, self.clone_id)
             self._own_writes += 1
 
     def query(self, work: Callable[[Connection], T]) -> T:
@@ -135,21 +135,21 @@ class EventDatabase:
     def bounds(self) -> Bounds:
         return self.query(_bounds)
 
-    def last_before(self, time: str) -> int | None:
+    def last_number_before(self, time: str) -> int | None:
         """Return the number of the last event before a time, or None if the log does not reach back that far.
 
         Raises StorageError.
         """
-        return self.query(lambda c: _last_before(c, self.clone, time))
+        return self.query(lambda c: _last_before(c, self.clone_id, time))
 
-    def mark(self) -> int:
+    def external_write_counter(self) -> int:
         """Return a number that changes whenever another process writes to the log. Raises StorageError."""
         statement = "SELECT changes FROM log" if self._is_shared else "PRAGMA data_version"
         number: int = self.query(lambda c: c.execute(statement).fetchone()[0])
         return number - self._own_writes if self._is_shared else number
 
     @cached_property
-    def clone(self) -> str:
+    def clone_id(self) -> str:
         """The id of this clone of the site, or "" if the log is not shared. Raises StorageError."""
         if not self._is_shared:
             return ""
@@ -209,7 +209,7 @@ class Transaction:
         return bool(self.clone)
 
     def for_all_clones(self) -> "Transaction":
-        """Return this transaction for the rows that belong to all machines instead of one clone."""
+        """Return a transaction for the rows that all machines share, instead of those of one clone."""
         return Transaction(self.connection, ALL_CLONES)
 
     def recorded(self, commits: Sequence[str]) -> set[str]:
@@ -244,11 +244,11 @@ class Transaction:
         statement = "SELECT path FROM told WHERE clone = ? AND commit_id = ''"
         return [row[0] for row in self.connection.execute(statement, (self.clone,))]
 
-    def value(self, name: str) -> str:
-        """Return the value of a note, which is a named string in the database, or "" if there is none."""
+    def read_note(self, name: str) -> str:
+        """Return the value of a note (a named string in the database), or "" if there is none."""
         return _note(self.connection, self.clone, name)
 
-    def note(self, name: str, value: str) -> None:
+    def write_note(self, name: str, value: str) -> None:
         self.connection.execute(
             "INSERT INTO notes (clone, name, value) VALUES (?, ?, ?)"
             " ON CONFLICT (clone, name) DO UPDATE SET value = excluded.value",

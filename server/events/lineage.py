@@ -19,34 +19,36 @@ MAX_COMMITS = 1000  # examined when a machine checks out another commit
 TYPES_FOLDER = "content-types/"  # stands for all files in this folder
 
 
-class Lineage:
-    """Finds the changes that this machine must log after it has checked out `commit`.
+class UnloggedChanges:
+    """The changes that this machine must log after it has checked out `commit`.
 
-    `from_commit` returns whether the file at a path is unchanged since the commit.
+    `is_unchanged` returns whether the file at a path is the same as in the commit.
     """
 
-    def __init__(self, own: Transaction, root: Path, commit: str, from_commit: Callable[[str], bool]) -> None:
-        self._own, self._from_commit = own, from_commit
+    def __init__(
+        self, own: Transaction, root: Path, commit: str, is_unchanged: Callable[[str], bool]
+    ) -> None:
+        self._own, self._is_unchanged = own, is_unchanged
         self.versions = own.for_all_clones() if own.is_shared else own
-        self._path = _Path(own, root, own.value(COMMIT_NOTE) if own.is_shared else commit, commit)
-        if own.is_shared and not self.versions.value(BEGIN_NOTE):
+        self._path = _CommitRange(own, root, own.read_note(COMMIT_NOTE) if own.is_shared else commit, commit)
+        if own.is_shared and not self.versions.read_note(BEGIN_NOTE):
             self.versions.put_versions(LoggedVersion(*row) for row in own.versions())
             self.versions.put_shapes(own.shapes().items())
-            self.versions.note(BEGIN_NOTE, now())
+            self.versions.write_note(BEGIN_NOTE, now())
 
-    def may_be_unlogged(self, found: Mapping[str, LoggedVersion | None]) -> set[str]:
-        """Return the paths of files that might contain changes that no machine has logged yet."""
+    def find_paths(self, versions: Mapping[str, LoggedVersion | None]) -> set[str]:
+        """Return the paths, among those in `versions`, of files that might contain unlogged changes."""
         if not self._own.is_shared:
-            return set(found)
-        known = self._own.versions_at(found.keys())
-        may_be_unlogged = {path for path in found if known.get(path) != found[path]}
-        gone = [path for path in may_be_unlogged if found[path] is None]
-        self._own.put_versions((one for path in may_be_unlogged if (one := found[path])), gone)
+            return set(versions)
+        known = self._own.versions_at(versions.keys())
+        may_be_unlogged = {path for path in versions if known.get(path) != versions[path]}
+        gone = [path for path in may_be_unlogged if versions[path] is None]
+        self._own.put_versions((one for path in may_be_unlogged if (one := versions[path])), gone)
         logged = self.versions.versions_at(may_be_unlogged)
-        new = {path for path in may_be_unlogged if logged.get(path) != found[path]}
-        committed = {path for path in new if self._from_commit(path)}
-        recorded = (new - committed) | self._path.unrecorded(committed)
-        recorded |= _same_documents(recorded, new, (logged, found))
+        new = {path for path in may_be_unlogged if logged.get(path) != versions[path]}
+        committed = {path for path in new if self._is_unchanged(path)}
+        recorded = (new - committed) | self._path.paths_to_log(committed)
+        recorded |= _same_documents(recorded, new, (logged, versions))
         self._own.put_last_sources(recorded - committed, "")
         self._own.put_last_sources(recorded & committed, self._path.commit)
         return recorded
@@ -57,7 +59,7 @@ class Lineage:
             if self._own.shapes() == after:
                 return []
             self._own.put_shapes(after.items())
-            if self._path.moved and not self._path.unrecorded({TYPES_FOLDER}):
+            if self._path.moved and not self._path.paths_to_log({TYPES_FOLDER}):
                 return []
         events = list(schema_events(self.versions.shapes(), after, schema))
         if events:
@@ -71,14 +73,14 @@ class Lineage:
         if not self._path.moved:
             return
         uncommitted = self._own.uncommitted_paths()
-        committed = (path for path in uncommitted if path == TYPES_FOLDER or self._from_commit(path))
+        committed = (path for path in uncommitted if path == TYPES_FOLDER or self._is_unchanged(path))
         self._own.put_last_sources(committed, self._path.commit)
         self._own.forget_commits(self._path.abandoned)
         self._own.put_commits(reversed(self._path.entered or [self._path.commit]))
-        self._own.note(COMMIT_NOTE, self._path.commit)
+        self._own.write_note(COMMIT_NOTE, self._path.commit)
 
 
-class _Path:
+class _CommitRange:
     """The commits between the last commit that this machine logged and the current commit."""
 
     def __init__(self, own: Transaction, root: Path, before: str, commit: str) -> None:
@@ -90,7 +92,7 @@ class _Path:
         known = own.recorded([commit, before]) if self.abandoned else set[str]()
         self._is_first = bool(self.abandoned) and not (commit in known and before not in known)
 
-    def unrecorded(self, paths: Collection[str]) -> set[str]:
+    def paths_to_log(self, paths: Collection[str]) -> set[str]:
         """Return the paths whose changes must be logged.
 
         The files at `paths` must be the same as in the current commit.

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from server.auth.permissions import subject_of
+from server.auth.permissions import permission_subject
 from server.schema.model import SITE_TAG, UPLOAD, document_tag, type_tag
 
 # Kinds of events, with descriptions for the documentation.
@@ -104,5 +104,5 @@ class Event:
             "tags": list(self.tags),
         }
         if self.counts is not None:
-            body["counts"] = {subject_of(uid): counts for uid, counts in self.counts.items()}
+            body["counts"] = {permission_subject(uid): counts for uid, counts in self.counts.items()}
         return body

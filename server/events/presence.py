@@ -15,7 +15,7 @@ from server.auth.draft_visibility import may_read_drafts
 from server.auth.permissions import Actor, may_draft, may_find
 from server.documents.document import PUBLISHED
 from server.errors import BusyError, ForbiddenError, RateLimitError, ValidationError
-from server.events.stream import frame
+from server.events.stream import encode_frame
 from server.index.snapshot import Snapshot
 from server.schema.model import Attribute, Schema, Type
 from server.site.change_log import SharedLock
@@ -240,12 +240,12 @@ def by_document(present: Iterable[Presence]) -> Mapping[tuple[str, str], Sequenc
     return found
 
 
-def others_viewing(
-    document: tuple[str, str], present: Sequence[Presence], type_: Type, actor: Actor, schema: Schema
+def other_viewers_json(
+    document: tuple[str, str], entries: Sequence[Presence], type_: Type, actor: Actor, schema: Schema
 ) -> dict[str, Any]:
     """Return JSON about the other people viewing a document, with each person's locales and fields."""
     people: dict[str, dict[str, Any]] = {}
-    for one in present:
+    for one in entries:
         if one.caller == actor.name:
             continue
         field = one.field if one.field and is_visible_field(one.field, type_, actor, schema) else None
@@ -275,8 +275,9 @@ class PresenceSource:
         return by_document(self._table.all())
 
     def frame(self, actor: Actor, document: Document, present: Present) -> bytes:
-        """Return a message that lists the other viewers of a document, or b"" if the actor may not use
-        presence.
+        """Return a message that lists the other viewers of a document.
+
+        Returns b"" if the actor may not use presence.
         """
         state = self._state()
         schema, type_ = state.schema, state.schema.subjects.get(document[0])
@@ -284,5 +285,5 @@ class PresenceSource:
             return b""
         if not is_visible(state.snapshot, type_, document[1], actor):
             present = {}
-        others = others_viewing(document, present.get(document, ()), type_, actor, schema)
-        return frame("presence", json.dumps(others, ensure_ascii=False, separators=(",", ":")))
+        others = other_viewers_json(document, present.get(document, ()), type_, actor, schema)
+        return encode_frame("presence", json.dumps(others, ensure_ascii=False, separators=(",", ":")))

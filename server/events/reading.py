@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from server.auth.draft_visibility import has_draft_permission
-from server.auth.permissions import Actor, may_find, subject_of
+from server.auth.permissions import Actor, may_find, permission_subject
 from server.documents.document import DRAFT
 from server.errors import ForbiddenError, ValidationError
 from server.events.database import EventDatabase
@@ -21,7 +21,7 @@ _CHANGES = ("entry.update", "entry.publish")
 HISTORY_FIELDS = ("actor", "commit")  # visible only with the permission `history.read`
 
 
-def visible(event: Event, actor: Actor, schema: Schema) -> Event | None:
+def visible_part(event: Event, actor: Actor, schema: Schema) -> Event | None:
     """Return the part of an event that an actor is allowed to see, or None if nothing is visible.
 
     Attributes that the actor is not allowed to see are removed from `changed`.
@@ -136,8 +136,8 @@ class Selection:
         if self.events and not self._has_kind(event.kind):
             return False
         if event.counts is not None:
-            return not self.types or any(subject_of(uid) in self.types for uid in event.counts)
-        if self.types and subject_of(event.uid) not in self.types:
+            return not self.types or any(permission_subject(uid) in self.types for uid in event.counts)
+        if self.types and permission_subject(event.uid) not in self.types:
             return False
         if self.locales and event.locale and event.locale not in self.locales:
             return False
@@ -147,19 +147,19 @@ class Selection:
         return kind in self.events or f"{kind.partition('.')[0]}.*" in self.events
 
 
-def subjects_of(actor: Actor, schema: Schema) -> list[str]:
+def findable_subjects(actor: Actor, schema: Schema) -> list[str]:
     """Return the names of content types for which the actor has the `find` permission.
 
     Raises ForbiddenError if there are none.
     """
     types = (*schema.content_types, schema.types[UPLOAD])
-    subjects = [subject_of(type_.uid) for type_ in types if may_find(actor, type_.uid)]
+    subjects = [permission_subject(type_.uid) for type_ in types if may_find(actor, type_.uid)]
     if not subjects:
         raise ForbiddenError()
     return subjects
 
 
-def read_selection(parameters: Mapping[str, Any], subjects: Sequence[str]) -> Selection:
+def parse_selection(parameters: Mapping[str, Any], subjects: Sequence[str]) -> Selection:
     """Parse the parameters that select events.
 
     `subjects` contains the valid type names. Raises ValidationError.
@@ -248,7 +248,7 @@ def read_page(
         part = database.read(at, _BATCH_EVENTS, with_public=True)
         count_examined(len(part))
         for event in part:
-            seen = visible(event, actor, schema)
+            seen = visible_part(event, actor, schema)
             if seen is not None and not selection.matches(seen):
                 seen = None
             if seen is not None and len(found) == limit:

@@ -26,7 +26,7 @@ from server.events.change_events import (
     versions_by_key,
 )
 from server.events.database import BEGIN_NOTE, EventDatabase, LoggedVersion, Transaction
-from server.events.lineage import Lineage
+from server.events.lineage import UnloggedChanges
 from server.events.model import Counts, Event, Key
 from server.site.change import Origin
 from server.site.changed_files import has_changed
@@ -53,21 +53,21 @@ class Recorder:
 
     - `accounts_url`: the URL of the accounts database. If it is in PostgreSQL, it also contains the event
       log.
-    - `replaced`: earlier versions of documents that changed while no server was running, by path
+    - `previous_documents`: earlier versions of documents that changed while no server was running, by path
     - `is_server`: whether this process is a server; other processes skip invalid files
     """
 
     def __init__(
         self,
         root: Path,
-        replaced: Mapping[str, Document] | None = None,
+        previous_documents: Mapping[str, Document] | None = None,
         *,
         accounts_url: str = "",
         is_server: bool = True,
     ) -> None:
         self._served = is_server
         self.database = EventDatabase(root, accounts_url)
-        self._replaced = dict(replaced or {})
+        self._replaced = dict(previous_documents or {})
         # In shared memory: whether changes were missed, and the id of the log last compared with the files.
         self._missed, self._compared = mmap.mmap(-1, 1), mmap.mmap(-1, _ID_BYTES)
         self._recorded = 0
@@ -116,11 +116,11 @@ class Recorder:
         # For a new log, only the versions of the files are stored. Returns False if the configuration has
         # changed since it was read.
         schema, settings = contents.configuration.schema, contents.configuration.settings
-        if not transaction.value(BEGIN_NOTE):
+        if not transaction.read_note(BEGIN_NOTE):
             recorded = map(logged_version, contents.entries.values())
             transaction.put_versions(one for one in recorded if one)
             transaction.put_shapes(shapes_of(schema).items())
-            transaction.note(BEGIN_NOTE, now())
+            transaction.write_note(BEGIN_NOTE, now())
             self._lineage(transaction, contents, contents.git.committed).record_checkout()
         elif configuration_mark(contents.root) != contents.configuration.mark:
             return False
@@ -163,9 +163,9 @@ class Recorder:
         self._append(transaction, events, configuration.settings)
         line.record_checkout()
 
-    def _lineage(self, transaction: Transaction, contents: Contents, later: CommitTimes) -> Lineage:
+    def _lineage(self, transaction: Transaction, contents: Contents, later: CommitTimes) -> UnloggedChanges:
         origins = _Origins(Origin("file"), contents.git.committed, later)
-        return Lineage(transaction, contents.root, later.commit, origins.is_from_commit)
+        return UnloggedChanges(transaction, contents.root, later.commit, origins.is_from_commit)
 
     def _before(self, contents: Contents, recorded: LoggedVersion) -> Version:
         entry = contents.entries.get(recorded.path)
@@ -184,7 +184,7 @@ class Recorder:
 
 
 class _Origins:
-    """Determines the origin of a change: a commit, the API or an edit on disk."""
+    """Lookup of a change's origin: a commit, the API, or an edit on disk."""
 
     def __init__(self, origin: Origin, before: CommitTimes, after: CommitTimes) -> None:
         self._origin, self._before, self._after = origin, before, after
@@ -232,10 +232,10 @@ def logged_version(entry: Entry | None) -> LoggedVersion | None:
 
 
 def _changes(
-    line: Lineage, paths: Collection[str], before: Before, after: After, origins: _Origins
+    line: UnloggedChanges, paths: Collection[str], before: Before, after: After, origins: _Origins
 ) -> list[Event]:
     versions = {path: logged_version(after(path)) for path in paths}
-    paths, transaction = line.may_be_unlogged(versions), line.versions
+    paths, transaction = line.find_paths(versions), line.versions
     known = transaction.versions_at(paths)
     differing = {path for path in paths if known.get(path) != versions[path]}
     touched: dict[Key, set[str]] = defaultdict(set)

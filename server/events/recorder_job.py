@@ -26,7 +26,7 @@ class RecordEvents(Job):
 
     def start(self, context: JobContext) -> None:
         def on_notice(payload: str) -> None:
-            if payload.partition(" ")[2] != self._recorder.database.clone:
+            if payload.partition(" ")[2] != self._recorder.database.clone_id:
                 context.wake()
 
         if self._notices is not None:

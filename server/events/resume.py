@@ -21,7 +21,7 @@ def require_available(bounds: Bounds, since: int) -> None:
 def start_position(last_id: str, since: int, bounds: Bounds) -> int | None:
     """Return the number of the event after which a stream starts, or None if the stream can't resume."""
     if last_id:
-        parsed = parse_id(last_id)
+        parsed = parse_event_id(last_id)
         if parsed is None or parsed[0] != bounds.id or (parsed[1] == 0 and bounds.first > 1):
             return None
         since = parsed[1]
@@ -32,7 +32,7 @@ def start_position(last_id: str, since: int, bounds: Bounds) -> int | None:
     return since
 
 
-def parse_id(text: str) -> tuple[str, int] | None:
+def parse_event_id(text: str) -> tuple[str, int] | None:
     """Parse an event id into the log's id and the event number. Return None if the id is malformed."""
     match = _ID.fullmatch(text.strip())
     return (match[1], int(match[2])) if match else None

@@ -14,7 +14,7 @@ from typing import Protocol
 from server.auth.permissions import Actor
 from server.events.database import EventDatabase
 from server.events.model import Event
-from server.events.reading import Selection, shown, visible
+from server.events.reading import Selection, shown, visible_part
 from server.events.resume import id_of, require_available
 from server.schema.model import Schema
 
@@ -24,14 +24,14 @@ CONTENT_TYPE = "text/event-stream; charset=utf-8"
 RECONNECT_DELAY_MS = 2000  # before clients reconnect
 
 
-def frame(event: str, data: str, id_: str = "") -> bytes:
+def encode_frame(event: str, data: str, id_: str = "") -> bytes:
     """Return a frame, which is one message of an event stream. `data` must not contain line breaks."""
     head = f"id: {id_}\n" if id_ else ""
     return f"{head}event: {event}\ndata: {data}\n\n".encode()
 
 
 def notice(event: str, data: Mapping[str, object], id_: str = "") -> bytes:
-    return frame(event, json.dumps(data, separators=(",", ":")), id_)
+    return encode_frame(event, json.dumps(data, separators=(",", ":")), id_)
 
 
 class Frames(Protocol):
@@ -44,9 +44,7 @@ class Frames(Protocol):
         """
 
     def event(self, log: str, event: Event, actor: Actor) -> bytes:
-        """Return the frames for an event that the actor can see, or b"" if the client does not need the
-        event.
-        """
+        """Return the frames for an event that the actor can see, or b"" if the client does not need it."""
 
     def restart(self, log: str, newest: int) -> bytes:
         """Return the frames that tell the client to fetch all data again."""
@@ -70,7 +68,7 @@ class EventFrames:
 
     def event(self, log: str, event: Event, actor: Actor) -> bytes:
         data = json.dumps(shown(event, actor), ensure_ascii=False, separators=(",", ":"))
-        return frame(event.kind, data, id_of(log, event.seq))
+        return encode_frame(event.kind, data, id_of(log, event.seq))
 
     def restart(self, log: str, newest: int) -> bytes:
         return notice("restart", {"last": newest}, id_of(log, newest))
@@ -133,7 +131,7 @@ MAX_CACHED_FRAMES = 2048  # shared by all streams
 
 
 class Source:
-    """Event log reader for a hub.
+    """Reader of the event log for a hub.
 
     `newest` returns the number of the newest event that all workers serve.
     """
@@ -160,7 +158,7 @@ class Source:
     def frames_for(
         self, log_id: str, event: Event, actor: Actor, selection: Selection, frames: Frames
     ) -> bytes:
-        seen = visible(event, actor, self._schema())
+        seen = visible_part(event, actor, self._schema())
         if seen is None or not selection.matches(seen):
             return b""
         if frames is not EVENT_FRAMES or seen.counts is not None or actor.may("history", "read"):
@@ -180,7 +178,7 @@ CLIENT_HASHES = 1024
 class StreamCounts:
     """Numbers of open streams per worker and per client, in shared memory.
 
-    Create it before the workers are forked, and call `enter` in each worker.
+    Create it before the workers are forked, and call `register_worker` in each worker.
     """
 
     def __init__(self) -> None:
@@ -191,7 +189,7 @@ class StreamCounts:
         self._key = secrets.token_bytes(16)
         self._slot = 0
 
-    def enter(self, worker: int) -> None:
+    def register_worker(self, worker: int) -> None:
         """Register this process as a worker that has no open streams yet."""
         self._slot = worker % MAX_WORKERS * 2
         self._numbers[self._slot + 1] = 0

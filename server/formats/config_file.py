@@ -10,7 +10,7 @@ from server.errors import SetupError
 from server.formats.conflicts import check_conflict
 from server.formats.json import json_positions, read_json
 from server.formats.regular_files import read_regular_file
-from server.formats.text_positions import KeyPath, Position, Positions, nearest
+from server.formats.text_positions import KeyPath, Position, Positions, nearest_position
 from server.formats.tree import SyntaxProblem, Tree, describe_value, is_null
 from server.formats.yaml.reader import read_yaml
 
@@ -63,7 +63,7 @@ class ConfigFile:
 
     def position(self, *path: str | int) -> Position | None:
         # For a missing value, this is the position of its nearest parent.
-        return nearest(self.positions, path) or self.top
+        return nearest_position(self.positions, path) or self.top
 
     def refuse(self, message: str, fix: str, *path: str | int) -> SetupError:
         line, column, value = self.position(*path) or Position(1, 1)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from server.formats.edits import same
+from server.formats.edits import is_same_value
 from server.formats.tree import Tree
 
 MAX_COMPARED_PAIRS = 10_000  # maximum number of pairs of an old and a new item that are compared
@@ -14,10 +14,10 @@ def common_prefix_and_suffix(old: list[Tree], new: list[Any]) -> tuple[int, int]
     """Return the lengths of the common prefix and the common suffix of two lists."""
     shorter = min(len(old), len(new))
     head = 0
-    while head < shorter and same(old[head], new[head]):
+    while head < shorter and is_same_value(old[head], new[head]):
         head += 1
     tail = 0
-    while tail < shorter - head and same(old[-1 - tail], new[-1 - tail]):
+    while tail < shorter - head and is_same_value(old[-1 - tail], new[-1 - tail]):
         tail += 1
     return head, tail
 
@@ -31,7 +31,7 @@ class Difference:
     new: list[Any]
 
 
-def differences(old: list[Tree], new: list[Any]) -> list[Difference]:
+def find_differences(old: list[Tree], new: list[Any]) -> list[Difference]:
     """Return the replacements that turn `old` into `new`."""
     head, tail = common_prefix_and_suffix(old, new)
     a, b = old[head : len(old) - tail], new[head : len(new) - tail]
@@ -49,7 +49,7 @@ def _common_subsequence(a: list[Tree], b: list[Any]) -> list[tuple[int, int]]:
     """Return the index pairs of the longest common subsequence, or [] if the lists are too long."""
     if len(a) * len(b) > MAX_COMPARED_PAIRS:
         return []
-    equal = [[same(x, y) for y in b] for x in a]
+    equal = [[is_same_value(x, y) for y in b] for x in a]
     longest = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
     for i in reversed(range(len(a))):
         for j in reversed(range(len(b))):
@@ -71,22 +71,22 @@ def _common_subsequence(a: list[Tree], b: list[Any]) -> list[tuple[int, int]]:
 class Step:
     """A list item that is unchanged, changed, moved, added or removed.
 
-    A moved item has two steps: it `moves` to its new place and `leaves` its old place.
+    A moved item has two steps: `moved_here` at its new place, and `moved_away` at its old place.
     """
 
-    kind: Literal["stays", "changes", "moves", "comes", "goes", "leaves"]
+    kind: Literal["unchanged", "changed", "moved_here", "added", "removed", "moved_away"]
     old: int = -1
     new: Any = None
 
 
-def steps(old: list[Tree], new: list[Any]) -> Iterator[Step]:
+def compare_lists(old: list[Tree], new: list[Any]) -> Iterator[Step]:
     """Compare two lists, and yield the steps that turn `old` into `new`, in the order of the new list."""
-    found = differences(old, new)
+    found = find_differences(old, new)
     moves = _moved_items(old, found)
     leaving = set(moves.values())
     at = 0
     for n, difference in enumerate(found):
-        yield from (Step("stays", i, old[i]) for i in range(at, difference.start))
+        yield from (Step("unchanged", i, old[i]) for i in range(at, difference.start))
         left = [i for i in range(difference.start, difference.end) if i not in leaving]
         come = [j for j in range(len(difference.new)) if (n, j) not in moves]
         changed = _replaced_items(old, left, difference.new, come)
@@ -94,24 +94,24 @@ def steps(old: list[Tree], new: list[Any]) -> Iterator[Step]:
         added: list[Step] = []
         for j, item in enumerate(difference.new):
             if (n, j) in moves:
-                added.append(Step("moves", moves[n, j], item))
+                added.append(Step("moved_here", moves[n, j], item))
             elif j not in changed:
-                added.append(Step("comes", new=item))
+                added.append(Step("added", new=item))
             else:
                 before = [i for i in waiting if i < changed[j]]
                 waiting = waiting[len(before) :]
                 yield from _removals(before, leaving)
                 yield from added
-                yield Step("changes", changed[j], item)
+                yield Step("changed", changed[j], item)
                 added = []
         yield from _removals(waiting, leaving)
         yield from added
         at = difference.end
-    yield from (Step("stays", i, old[i]) for i in range(at, len(old)))
+    yield from (Step("unchanged", i, old[i]) for i in range(at, len(old)))
 
 
 def _removals(indexes: list[int], leaving: set[int]) -> Iterator[Step]:
-    return (Step("leaves" if i in leaving else "goes", i) for i in indexes)
+    return (Step("moved_away" if i in leaving else "removed", i) for i in indexes)
 
 
 def _moved_items(old: list[Tree], differences: list[Difference]) -> dict[tuple[int, int], int]:
@@ -125,7 +125,7 @@ def _moved_items(old: list[Tree], differences: list[Difference]) -> dict[tuple[i
     moves = {}
     for n, difference in enumerate(differences):
         for j, item in enumerate(difference.new):
-            i = next((i for i in gone if same(old[i], item)), None)
+            i = next((i for i in gone if is_same_value(old[i], item)), None)
             if i is not None:
                 gone.remove(i)
                 moves[n, j] = i
@@ -135,7 +135,7 @@ def _moved_items(old: list[Tree], differences: list[Difference]) -> dict[tuple[i
 def _replaced_items(
     old: list[Tree], old_indexes: list[int], new: list[Any], new_indexes: list[int]
 ) -> dict[int, int]:
-    """Map the index of each new item to the index of the old item that it replaces.
+    """Map the index of each changed item to the index of the old item that it replaces.
 
     Only the items at `old_indexes` and `new_indexes` are considered.
     """
@@ -153,4 +153,4 @@ def _replaced_items(
 def _is_alike(old: Tree, new: Any) -> bool:
     if not isinstance(old, dict) or not isinstance(new, dict):
         return False
-    return any(same(old[key], new[key]) for key in old.keys() & new.keys())
+    return any(is_same_value(old[key], new[key]) for key in old.keys() & new.keys())

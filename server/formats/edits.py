@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from server.formats.text_positions import line_start, newline_of
-from server.formats.tree import Plain, Tree, is_null, typed
+from server.formats.tree import Plain, Tree, is_null, resolve_plain_values
 
 REMOVE: Any = object()  # used as a key's new value, to remove the key
 
@@ -30,12 +30,16 @@ def apply_replacements(text: str, replacements: list[Replacement]) -> str:
     return text
 
 
-def same(old: Tree, new: Any) -> bool:
+def is_same_value(old: Tree, new: Any) -> bool:
     """Return whether a value in a file already equals a new value."""
     if isinstance(new, dict):
-        return isinstance(old, dict) and old.keys() == new.keys() and all(same(old[k], new[k]) for k in new)
+        return (
+            isinstance(old, dict)
+            and old.keys() == new.keys()
+            and all(is_same_value(old[k], new[k]) for k in new)
+        )
     if isinstance(new, list | tuple):
-        return isinstance(old, list) and len(old) == len(new) and all(map(same, old, new))
+        return isinstance(old, list) and len(old) == len(new) and all(map(is_same_value, old, new))
     if isinstance(old, dict | list):
         return False
     if is_null(new) or is_null(old):
@@ -46,7 +50,7 @@ def same(old: Tree, new: Any) -> bool:
         if isinstance(new, Decimal) and (type(old) is Plain or type(old) is int):
             return Decimal(old) == new
         if type(old) is Plain:
-            return _equal(typed(old), new)
+            return _equal(resolve_plain_values(old), new)
     except (ValueError, ArithmeticError):
         return False
     return _equal(old, new)
@@ -109,7 +113,8 @@ class Brackets:
     def render(self, parts: Iterable[Part]) -> str:
         """Return the list's text with its items replaced by `parts`. At least one item must remain.
 
-        `parts` must also contain the removed items, so that the comments above them are kept.
+        Each part is the index of an old item, or -1 for a new one, with its text, or None to remove the item.
+        Comments above removed items are kept.
         """
         placed: list[_Item] = []
         left = ""  # comments above removed items
@@ -154,7 +159,7 @@ def _on_new_line(lead: str, new_line: str) -> str:
     return lead if lead.lstrip(" \t\r").startswith("\n") else new_line + lead.lstrip(" \t")
 
 
-def brackets(
+def split_brackets(
     text: str, start: int, end: int, spans: Sequence[Span], *, gap: str = " ", trailing_comma: bool = True
 ) -> Brackets | None:
     """Split a bracketed list or mapping into parts. Return None if it is empty or malformed.
@@ -192,7 +197,9 @@ def brackets(
     newline = newline_of(text)
     line = text[line_start(text, start) : start]
     before_closing = newline + line[: len(line) - len(line.lstrip(" \t"))]
-    before_other = _inner(items, newline + " " * (spans[0][0] - line_start(text, spans[0][0])), gap)
+    before_other = _whitespace_between_items(
+        items, newline + " " * (spans[0][0] - line_start(text, spans[0][0])), gap
+    )
     new_line = before_other if "\n" in before_other else before_closing + "  "
     before_first = items[0].lead if "#" not in items[0].lead else new_line
     return Brackets(
@@ -200,7 +207,7 @@ def brackets(
     )
 
 
-def _inner(items: list[_Item], below: str, gap: str) -> str:
+def _whitespace_between_items(items: list[_Item], below: str, gap: str) -> str:
     """Return the whitespace before a new item that is not the first item."""
     leads = [item.lead for item in items[1:]] or [item.lead for item in items if "\n" in item.lead]
     flat = [lead for lead in leads if "\n" not in lead]

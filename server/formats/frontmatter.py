@@ -191,8 +191,8 @@ class JsonHandler(Handler):
         return edit_json(fm, read_json(fm), changes)
 
 
-class NamedHandler(Handler):
-    """Unsupported front matter that begins with the name of a format, such as `---json`."""
+class UnsupportedHandler(Handler):
+    """Front matter in an unsupported format, such as `---json`."""
 
     FM_BOUNDARY = re.compile(r"---[ \t]*(?:json|toml|yaml|js|javascript|coffee|cson)[ \t]*\r?\n")
     START_DELIMITER = END_DELIMITER = "---"
@@ -206,17 +206,17 @@ class NamedHandler(Handler):
 YAML = YamlHandler()
 TOML = TomlHandler()
 JSON = JsonHandler()
-HANDLERS: tuple[Handler, ...] = (YAML, TOML, JSON, NamedHandler())
+HANDLERS: tuple[Handler, ...] = (YAML, TOML, JSON, UnsupportedHandler())
 
 
-def split(text: str) -> MarkdownParts:
-    """Split Markdown text into front matter and body.
+def split_front_matter(text: str) -> MarkdownParts:
+    """Split Markdown text at the end of its front matter.
 
     Raises SyntaxProblem if the front matter is not closed.
     """
     if (blank := _BLANK_LINES.match(text)) is not None:
         try:
-            parts = split(text[blank.end() :])
+            parts = split_front_matter(text[blank.end() :])
         except SyntaxProblem:  # The dashes are a horizontal rule, not the start of front matter.
             return MarkdownParts(None, "", "", "", text)
         return replace(parts, opening=blank[0] + parts.opening)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from server.formats.differences import steps
-from server.formats.edits import REMOVE, Part, brackets, same
+from server.formats.differences import compare_lists
+from server.formats.edits import REMOVE, Part, is_same_value, split_brackets
 from server.formats.text_positions import Positions, line_start, newline_of, position_at
 from server.formats.tree import MAX_DEPTH, MAX_DIGITS, Node, Plain, SyntaxProblem, Tree, depth_of
 from server.formats.yaml.reader import read_yaml
@@ -94,7 +94,7 @@ def count_values(text: str, limit: float) -> int:
     """Return the number of values in JSON text without parsing it. Counting stops at `limit` + 1."""
     if len(text) <= SHORT_CHARS:
         return int(min(_count_short(text), limit + 1))
-    return _count(text, limit)[0]
+    return _count_with_stop(text, limit)[0]
 
 
 def count_values_of_string(text: str, limit: float) -> int:
@@ -102,7 +102,7 @@ def count_values_of_string(text: str, limit: float) -> int:
 
     Counting stops at `limit` + 1.
     """
-    count, end = _count(text, limit)
+    count, end = _count_with_stop(text, limit)
     try:
         json.loads(text[:end])
     except json.JSONDecodeError as error:
@@ -118,7 +118,7 @@ def _count_short(text: str) -> int:
     return 1 + separators - text.count("[]") - text.count("{}")
 
 
-def _count(text: str, limit: float) -> tuple[int, int]:
+def _count_with_stop(text: str, limit: float) -> tuple[int, int]:
     """Return the number of values, and the index at which counting stopped."""
     count = 1
     for number, found in enumerate(_VALUES.finditer(text), start=1):
@@ -279,7 +279,7 @@ class _JsonEditor:
 
     def update(self, node: Node, tree: Tree, value: Any) -> str:
         """Return the text of `node` with its new value, rewriting only the parts that differ."""
-        if same(tree, value):
+        if is_same_value(tree, value):
             return self.text[node.start : node.end]
         if node.kind == "list" and isinstance(value, list | tuple):
             spans = [(item.start, item.end) for item in node.items]
@@ -289,7 +289,7 @@ class _JsonEditor:
         else:
             return self.render(value, node.start, "\n" in self.text[node.start : node.end] or not node.items)
         gap = "" if self.compact else " "
-        found = brackets(self.text, node.start, node.end, spans, gap=gap, trailing_comma=False)
+        found = split_brackets(self.text, node.start, node.end, spans, gap=gap, trailing_comma=False)
         if not found or not value:
             return self.render(value, node.start, not node.items)
         near = spans[-1][0]
@@ -305,14 +305,14 @@ class _JsonEditor:
     def items(
         self, node: Node, tree: list[Tree], value: list[Any], near: int, multiline: bool
     ) -> Iterator[Part]:
-        for step in steps(tree, value):
-            if step.kind == "comes":
+        for step in compare_lists(tree, value):
+            if step.kind == "added":
                 yield -1, self.render(step.new, near, multiline)
-            elif step.kind == "changes":
+            elif step.kind == "changed":
                 yield step.old, self.update(node.items[step.old], tree[step.old], step.new)
-            elif step.kind == "goes":
+            elif step.kind == "removed":
                 yield step.old, None
-            elif step.kind != "leaves":
+            elif step.kind != "moved_away":
                 yield step.old, self.text[node.items[step.old].start : node.items[step.old].end]
 
     def members(

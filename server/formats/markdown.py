@@ -93,13 +93,15 @@ class _Reader:
         elif isinstance(value, dict) and "Heading" in value and self._heading:
             level, start, texts = self._heading
             text = _ATTRIBUTE_LIST.sub("", "".join(texts).strip()).strip()
-            self._headings.append(Heading(level, text, *self._place(start)))
+            self._headings.append(Heading(level, text, *self._line_and_column(start)))
             self._heading = None
 
     def _add_undefined(self, link: Any) -> None:
         # If undefined, `[text]` and `[text][]` are usually meant as plain text.
         if link["link_type"] == "Reference":
-            self._links.append(Link("undefined", link["reference"], *self._place(link["span"]["start"])))
+            self._links.append(
+                Link("undefined", link["reference"], *self._line_and_column(link["span"]["start"]))
+            )
 
     def _add(
         self, kind: Kind, target: str, start: int, end: int, alt: str | None = None, *, is_named: bool = False
@@ -109,10 +111,10 @@ class _Reader:
             return
         written = target.encode(errors="surrogatepass")
         at = -1 if is_named or not written else self._data.rfind(written, start, end)
-        self._links.append(Link(kind, target, *self._place(start if at < 0 else at), alt, is_named))
+        self._links.append(Link(kind, target, *self._line_and_column(start if at < 0 else at), alt, is_named))
 
-    def _place(self, index: int) -> tuple[int, int]:
-        """Return the line and column of the byte at `index`."""
+    def _line_and_column(self, index: int) -> tuple[int, int]:
+        """Return the position of the byte at `index`."""
         line = bisect_right(self._starts, index) - 1
         column = len(self._data[self._starts[line] : index].decode(errors="replace")) + 1
         return self._first + line, column
@@ -121,7 +123,7 @@ class _Reader:
         for start, html in _joined(self._html):
             for kind, target, alt, at in _html_links(html):
                 if kind == "image" or not EXTERNAL.match(target):
-                    place = self._place(start + len(html[:at].encode(errors="surrogatepass")))
+                    place = self._line_and_column(start + len(html[:at].encode(errors="surrogatepass")))
                     self._links.append(Link(kind, target, *place, alt))
 
     def result(self) -> Prose:

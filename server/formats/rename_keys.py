@@ -7,7 +7,7 @@ from server.formats.edits import Replacement, apply_replacements
 from server.formats.json import json_nodes, json_text
 from server.formats.text_positions import KeyPath
 from server.formats.toml.reader import toml_key
-from server.formats.toml.statements import Value, key_spans, statements
+from server.formats.toml.statements import Value, key_spans, parse_statements
 from server.formats.tree import Node
 from server.formats.yaml.reader import yaml_keys
 from server.formats.yaml.writer import is_safe_plain
@@ -25,7 +25,7 @@ def rename_keys(path: str, text: str, renames: Renames, *, markdown: bool) -> st
         return text
     if not markdown:
         return _rename(_format_of(path), text, renames)
-    parts = frontmatter.split(text)
+    parts = frontmatter.split_front_matter(text)
     if parts.handler is None:
         return text
     matter = _rename(_FRONT_MATTER[type(parts.handler)], parts.front_matter, renames)
@@ -83,7 +83,7 @@ def _token(name: str, style: str) -> str:
 
 
 def _toml_replacements(text: str, renames: Renames) -> Iterator[Replacement]:
-    for statement in statements(text):
+    for statement in parse_statements(text):
         spans = key_spans(text, statement.start)
         if statement.value is None:
             names = [end for end, part in enumerate(statement.path, 1) if isinstance(part, str)]

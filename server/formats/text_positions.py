@@ -54,12 +54,12 @@ def attribute_path(path: KeyPath) -> str:
 class Position(NamedTuple):
     """Line and column of a key or list item, both starting at 1.
 
-    `value` is the column of a scalar value on the same line, or 0.
+    `value_column` is the column of a scalar value on the same line, or 0.
     """
 
     line: int
     column: int
-    value: int = 0
+    value_column: int = 0
 
 
 Positions = dict[KeyPath, Position]
@@ -88,8 +88,8 @@ def position_at(text: str, index: int) -> Position:
     return Position(text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index))
 
 
-def nearest(positions: Positions, key_path: KeyPath) -> Position | None:
-    """Return the position of a value or of its nearest parent with a known position, or None."""
+def nearest_position(positions: Positions, key_path: KeyPath) -> Position | None:
+    """Return the position of a value, or else of its nearest parent with a known position, or None."""
     return next(
         (positions[key_path[:end]] for end in range(len(key_path), 0, -1) if key_path[:end] in positions),
         None,
@@ -98,4 +98,4 @@ def nearest(positions: Positions, key_path: KeyPath) -> Position | None:
 
 def line_and_column(position: Position | None) -> tuple[int | None, int | None]:
     # Mappings, lists, and values on a line below their key have no column of their own.
-    return (position.line, position.value or position.column) if position else (None, None)
+    return (position.line, position.value_column or position.column) if position else (None, None)

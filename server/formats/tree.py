@@ -118,17 +118,17 @@ def is_null(value: Tree) -> bool:
     return value is None or (type(value) is Plain and value in NULLS)
 
 
-def typed(tree: Tree) -> Any:
-    """Convert unquoted values to the types defined by YAML 1.2's core schema.
+def resolve_plain_values(tree: Tree) -> Any:
+    """Convert unquoted values to the types of YAML 1.2's core schema.
 
     Raises ValueError for .inf, .nan and numbers that are too large.
     """
     if type(tree) is Plain:
         return _typed_scalar(tree)
     if isinstance(tree, dict):
-        return {key: typed(value) for key, value in tree.items()}
+        return {key: resolve_plain_values(value) for key, value in tree.items()}
     if isinstance(tree, list):
-        return [typed(value) for value in tree]
+        return [resolve_plain_values(value) for value in tree]
     return tree
 
 

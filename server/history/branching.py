@@ -16,8 +16,8 @@ from server.documents.timestamps import now
 from server.errors import (
     ABOUT_BRANCH,
     CHECKED_OUT,
+    BranchCheckedOutError,
     BusyError,
-    CheckedOutError,
     ConflictError,
     NotFoundError,
     PreconditionError,
@@ -148,13 +148,13 @@ class Branches:
         return self.get(name)
 
     def require_not_checked_out(self, branch: Branch) -> None:
-        """Raise CheckedOutError if a branch is checked out. A write would not update the files there."""
+        """Raise BranchCheckedOutError if a branch is checked out, because its files would not be updated."""
         if not branch.worktree:
             return
         where = "a different folder; write to it there"
         if branch.name == self.served():
             where = "the site's folder now; repeat the request to write to the files there"
-        raise CheckedOutError(
+        raise BranchCheckedOutError(
             f'The branch "{branch.name[:100]}" is checked out in {where}', {CHECKED_OUT: branch.name}
         )
 
@@ -435,9 +435,9 @@ class BranchWriter:
     ) -> tuple[State, Result, str]:
         """Prepare a write and commit it to the branch `name`.
 
-        Returns the branch's new state, the result of `prepare`, and the commit id. Raises CheckedOutError if
-        the branch is checked out, BusyError if other writers keep moving it, and GitBusyError if it stays
-        locked.
+        Returns the branch's new state, the result of `prepare`, and the commit id. Raises
+        BranchCheckedOutError if the branch is checked out, BusyError if other writers keep moving it, and
+        GitBusyError if it stays locked.
         """
         with self._lock_of(name):
             for _ in range(MAX_ATTEMPTS):

@@ -127,8 +127,8 @@ class Budget:
             return
         self.leave_loop()
         if self._waits:
-            self._turns.take()
-        elif not self._turns.take_if_free():
+            self._turns.acquire()
+        elif not self._turns.acquire_if_free():
             raise NeedsThreadPool(costly=True)
         self._taken = True
 
@@ -139,8 +139,8 @@ class Budget:
             return
         self.leave_loop()
         if self._waits:
-            self._large.take()
-        elif not self._large.take_if_free():
+            self._large.acquire()
+        elif not self._large.acquire_if_free():
             raise NeedsThreadPool(costly=True)
         self._holds_large, self._small_until = True, 0.0
 
@@ -154,10 +154,10 @@ class Budget:
         self._pieces = []
         if self._taken and self._turns is not None:
             self._taken = False
-            self._turns.leave()
+            self._turns.release()
         if self._holds_large and self._large is not None:
             self._holds_large = False
-            self._large.leave()
+            self._large.release()
 
     def __enter__(self) -> Self:
         return self

@@ -7,7 +7,7 @@ from server.documents.document import PUBLISHED, VALUES, Document, column_of
 from server.documents.ids import id_of_reference
 from server.documents.readers import InvalidValue, read_target
 from server.documents.values import components_at
-from server.formats.text_positions import KeyPath, Position, Positions, line_and_column, nearest
+from server.formats.text_positions import KeyPath, Position, Positions, line_and_column, nearest_position
 from server.formats.tree import Tree
 from server.index.snapshot import Snapshot
 from server.problems import Problem
@@ -69,14 +69,14 @@ def _position(
             tree = tree[key]
         except (LookupError, TypeError):
             # The file has changed since the snapshot was created, so the value is no longer at this path.
-            return nearest(lines, path)
+            return nearest_position(lines, path)
     for i, item in enumerate(tree if isinstance(tree, list) else ()):
         try:
             if read_target(item, attribute) == target:
-                return nearest(lines, (*path, i))
+                return nearest_position(lines, (*path, i))
         except InvalidValue:
             continue
-    return nearest(lines, path)
+    return nearest_position(lines, path)
 
 
 def _is_copy(snapshot: Snapshot, draft: Document) -> bool:

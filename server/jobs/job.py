@@ -172,11 +172,11 @@ class Timing:
 
     heartbeat_timeout_s: float = 10.0  # After this time, an unresponsive worker is replaced.
     # The jobs start after this pause, so that they do not delay the first requests.
-    lead_s: float = 0.2
-    setting_s: float = 0.2  # interval for checking whether the settings require a job
+    start_delay_s: float = 0.2
+    settings_poll_s: float = 0.2  # interval for checking whether the settings require a job
     # A patrol checks all files, even if the operating system has reported no change.
     patrol_s: float = 30.0
-    doubt_s: float = 2.0  # how late a notification may arrive after a patrol has found the change
+    max_notification_delay_s: float = 2.0
     poll_s: float = 2.0  # interval for checking all files if they can't be watched (inotify limit)
     watch_retry_s: float = 30.0
     refresh_retry_s: float = 1.0

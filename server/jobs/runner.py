@@ -15,12 +15,12 @@ STOP_TIMEOUT_S = 5.0  # time limit for stopping all jobs together
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """A job's last result, and the Unix times of its last and next runs."""
+class JobReport:
+    """Report on a job's last run: when it ended, its error, and when the next run is due (Unix times)."""
 
     name: str
-    due: float | None  # None if the job runs only when `wake` is called
-    ended: float = 0.0  # 0 before the first run
+    next_run_time: float | None  # None if the job runs only when `wake` is called
+    last_run_time: float = 0.0  # 0 before the first run
     error: str = ""
 
 
@@ -34,7 +34,7 @@ class Runner:
         self,
         jobs: Iterable[Job],
         clock: Clock | None = None,
-        observe: Callable[[Report], None] | None = None,
+        observe: Callable[[JobReport], None] | None = None,
     ) -> None:
         clock, self._observe = clock or Clock(), observe
         self._lanes = {job.name: _JobThread(job, clock, observe) for job in jobs}
@@ -66,14 +66,14 @@ class Runner:
         return [name for name, lane in self._lanes.items() if lane.run_due()]
 
     @property
-    def reports(self) -> tuple[Report, ...]:
+    def reports(self) -> tuple[JobReport, ...]:
         return tuple(lane.report for lane in self._lanes.values())
 
 
 class _JobThread:
     """The thread and schedule of one job."""
 
-    def __init__(self, job: Job, clock: Clock, observe: Callable[[Report], None] | None) -> None:
+    def __init__(self, job: Job, clock: Clock, observe: Callable[[JobReport], None] | None) -> None:
         self._job, self._clock, self._observe = job, clock, observe
         self._changed = threading.Condition()
         self._stopping = threading.Event()
@@ -90,10 +90,10 @@ class _JobThread:
         self._ended_at = 0.0
 
     @property
-    def report(self) -> Report:
+    def report(self) -> JobReport:
         with self._changed:
             due = None if self._due is None else self._clock.time() + self._due - self._clock.monotonic()
-            return Report(self._job.name, due, self._ended_at, self._error)
+            return JobReport(self._job.name, due, self._ended_at, self._error)
 
     def start(self) -> None:
         self._thread.start()

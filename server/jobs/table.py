@@ -3,7 +3,7 @@
 import mmap
 import struct
 
-from server.jobs.runner import Report
+from server.jobs.runner import JobReport
 
 MAX_JOBS = 32
 _SLOT = struct.Struct("=48s200sdd")  # name, error, end of the last run, time of the next run
@@ -23,19 +23,21 @@ class JobTable:
         self._slots.clear()
         self._memory[:] = bytes(len(self._memory))
 
-    def store(self, report: Report) -> None:
+    def store(self, report: JobReport) -> None:
         """Store a job's latest report. Threads can store reports on different jobs at the same time."""
         slot = self._slots.setdefault(report.name, len(self._slots))
         if slot < MAX_JOBS:
-            due = -1.0 if report.due is None else report.due
+            due = -1.0 if report.next_run_time is None else report.next_run_time
             texts = report.name.encode()[:48], report.error.encode()[:200]
-            _SLOT.pack_into(self._memory, slot * _SLOT.size, *texts, report.ended, due)
+            _SLOT.pack_into(self._memory, slot * _SLOT.size, *texts, report.last_run_time, due)
 
-    def reports(self) -> tuple[Report, ...]:
+    def reports(self) -> tuple[JobReport, ...]:
         """Return the latest report on each job, or () if there are none yet."""
         result = []
         for name, error, ended, due in _SLOT.iter_unpack(self._memory[:]):
             if text := name.rstrip(b"\0"):
                 message = error.rstrip(b"\0").decode(errors="replace")
-                result.append(Report(text.decode(errors="replace"), None if due < 0 else due, ended, message))
+                result.append(
+                    JobReport(text.decode(errors="replace"), None if due < 0 else due, ended, message)
+                )
         return tuple(result)

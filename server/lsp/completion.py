@@ -13,7 +13,14 @@ from server.formats.json import json_text
 from server.formats.text_positions import KeyPath
 from server.index.dangling import MEDIA, Key
 from server.lsp.configuration import complete_configuration
-from server.lsp.describe import FILE_KEYS, describe_key, describe_target, describe_type, kind, measurements
+from server.lsp.describe import (
+    FILE_KEYS,
+    describe_key,
+    describe_target,
+    describe_type,
+    kind,
+    media_properties,
+)
 from server.lsp.insertion import Insertion
 from server.lsp.keys import Cursor, cursor_at, sibling_keys
 from server.lsp.markdown import complete_link
@@ -40,7 +47,7 @@ def complete(view: View, path: str, params: Json) -> Json:
     source = view.source(path)
     if source is None:
         return NOTHING
-    index = source.text.index(params.get("position"))
+    index = source.text.index_of_position(params.get("position"))
     if not source.text.value.strip():
         return _completion_list(source, [_document_template(view, source)])
     cursor = cursor_at(path, source.text.value, index)
@@ -51,7 +58,7 @@ def complete(view: View, path: str, params: Json) -> Json:
     return _Completion(view, source, cursor).items()
 
 
-def resolve(view: View, data: Any) -> str:
+def describe_completion(view: View, data: Any) -> str:
     """Return the description of a completion item, or "" if there is none. `data` comes from the item."""
     found = data.get("key") if isinstance(data, dict) else None
     if isinstance(found, list) and len(found) == 2 and all(isinstance(part, str) for part in found):
@@ -128,7 +135,7 @@ class _Completion:
                 "detail": kind(attribute) if attribute else "",
                 "documentation": {"kind": "markdown", "value": describe_key(type_, name)},
                 "sortText": f"{order:04}",
-                **self._insert.key(name, self._after_key(attribute)),
+                **self._insert.insert_key(name, self._after_key(attribute)),
             }
 
     def _after_key(self, attribute: Attribute | None) -> str:
@@ -175,7 +182,7 @@ class _Completion:
             "kind": _SNIPPET,
             "detail": type_.display,
             "documentation": {"kind": "markdown", "value": describe_type(type_)},
-            **self._insert.edit(self.cursor.span, "", after),
+            **self._insert.replace_span(self.cursor.span, "", after),
         }
 
     # --- values --------------------------------------------------------------------------------
@@ -232,7 +239,7 @@ class _Completion:
                 "label": word,
                 "kind": _ENUM,
                 "sortText": f"{order:04}",
-                **self._insert.value(new, before),
+                **self._insert.insert_value(new, before),
             }
             yield {**item, "documentation": documentation} if documentation else item
 
@@ -263,7 +270,7 @@ class _Completion:
                     "filterText": f"{document_id} {title}",
                     "sortText": f"{order:04}",
                     "data": self._data((uid, document_id)),
-                    **self._insert.value(new, before),
+                    **self._insert.insert_value(new, before),
                 }
             )
         return _completion_list(self.source, items, is_incomplete=len(found) >= MAX_ITEMS)
@@ -314,10 +321,10 @@ class _Completion:
                 {
                     "label": name,
                     "kind": _FILE,
-                    "detail": measurements(file),
+                    "detail": media_properties(file),
                     "sortText": f"{order:04}",
                     "data": self._data((MEDIA, name)),
-                    **self._insert.value(self._insert.quoted(name), before),
+                    **self._insert.insert_value(self._insert.quoted(name), before),
                 }
             )
         return _completion_list(self.source, items, is_incomplete=len(found) > MAX_ITEMS)

@@ -10,11 +10,11 @@ from server.config.webhooks import WEBHOOK_KEYS
 from server.formats.text_positions import KeyPath
 from server.lsp.flow import Node
 from server.lsp.insertion import Insertion
-from server.lsp.keys import Cursor, cursor_at, nodes_of, sibling_keys
+from server.lsp.keys import Cursor, cursor_at, scan_nodes, sibling_keys
 from server.lsp.positions import Text
 from server.lsp.protocol import Json
 from server.lsp.view import View
-from server.problems import LEVELS, RULES
+from server.problems import RULE_SEVERITIES, RULES
 from server.schema.load import FORMATS, FRONT_MATTER
 from server.schema.model import ATTRIBUTE_TYPES, RELATIONS
 from server.schema.spelling import ATTRIBUTE_KEYS, I18N_KEYS, INFO_KEYS, OPTION_KEYS, TOP_KEYS
@@ -74,7 +74,7 @@ SCHEMA_KEYS: Words = {
     "pluginOptions": "`i18n.localized` makes a content type or attribute localized.",
     "localized": "Whether each locale has its own documents or values.",
 }
-_RULES = {name: rule.sentence for name, rule in RULES.items()}
+_RULES = {name: rule.description for name, rule in RULES.items()}
 # Keys of mappings in site.yaml. An asterisk stands for any key, and a dash for any index.
 _ENTRIES: tuple[tuple[KeyPath, Words], ...] = (
     (
@@ -97,7 +97,7 @@ _FLAGS = frozenset(
 def complete_configuration(view: View, path: str, params: Json) -> Json:
     """Return the completions at a position in site.yaml or a schema."""
     text = view.text(path)
-    index = text.index(params.get("position")) if text else 0
+    index = text.index_of_position(params.get("position")) if text else 0
     cursor = cursor_at(path, text.value, index) if text else None
     if text is None or cursor is None:
         return {"isIncomplete": False, "items": []}
@@ -117,7 +117,7 @@ class _ConfigurationFile:
 
     def __init__(self, view: View, path: str, text: Text) -> None:
         self.view, self.path, self.text = view, path, text
-        self.nodes: list[Node] = nodes_of(path, text.value)
+        self.nodes: list[Node] = scan_nodes(path, text.value)
 
     def value(self, path: KeyPath) -> str:
         found = next((node.value for node in self.nodes if node.path == path), None)
@@ -142,7 +142,7 @@ def _keys(file: _ConfigurationFile, cursor: Cursor, insertion: Insertion, known:
                 "kind": _PROPERTY,
                 "documentation": {"kind": "markdown", "value": sentence},
                 "sortText": f"{order:04}",
-                **insertion.key(name, _after(file, (*cursor.path, name), cursor)),
+                **insertion.insert_key(name, _after(file, (*cursor.path, name), cursor)),
             }
 
 
@@ -171,7 +171,7 @@ def setting_keys(view: View, path: KeyPath) -> Words:
     for key in KEYS.values():
         if key.path[:depth] == names and len(key.path) > depth:
             is_leaf = len(key.path) == depth + 1
-            found.setdefault(key.path[depth], key.sentence if is_leaf else "A section of settings.")
+            found.setdefault(key.path[depth], key.description if is_leaf else "A section of settings.")
     if found:
         return found
     types = {type_.singular: f"The content type {type_.display}." for type_ in view.schema.content_types}
@@ -219,7 +219,7 @@ def _values(file: _ConfigurationFile, cursor: Cursor, insertion: Insertion, befo
             "kind": _ENUM,
             "documentation": {"kind": "markdown", "value": sentence},
             "sortText": f"{order:04}",
-            **insertion.value(new, before),
+            **insertion.insert_value(new, before),
         }
 
 
@@ -231,13 +231,13 @@ def _setting_words(view: View, path: tuple[str, ...]) -> Words:
     if len(path) == 3 and path[0] == "roles":
         return dict.fromkeys(known_actions(path[2]), "")
     if len(path) == 3 and path[:2] == ("check", "rules"):
-        return dict.fromkeys(LEVELS, "")
+        return dict.fromkeys(RULE_SEVERITIES, "")
     key = KEYS.get(".".join(path))
     if key is None:
         return {}
-    if key.holds in ("locale", "locales"):
-        return dict.fromkeys(view.settings.locales.available, key.sentence)
-    return dict.fromkeys(_SETTING_WORDS.get(key.holds, ()), key.sentence)
+    if key.value_type in ("locale", "locales"):
+        return dict.fromkeys(view.settings.locales.available, key.description)
+    return dict.fromkeys(_SETTING_WORDS.get(key.value_type, ()), key.description)
 
 
 def _schema_words(file: _ConfigurationFile, path: tuple[str, ...]) -> Words:
@@ -308,7 +308,7 @@ def _node_at(view: View, path: str, params: Json) -> tuple[_ConfigurationFile, N
     text = view.text(path)
     if text is None:
         return None
-    file, index = _ConfigurationFile(view, path, text), text.index(params.get("position"))
+    file, index = _ConfigurationFile(view, path, text), text.index_of_position(params.get("position"))
     for node in reversed(file.nodes):
         if node.value and node.value[0] <= index <= node.value[1]:
             return file, node, True

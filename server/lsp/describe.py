@@ -40,7 +40,7 @@ def describe_document(view: View, document: Document) -> str:
     versions = view.snapshot.tables[document.type.uid].versions
     locales = list(dict.fromkeys(at for at, _ in view.snapshot.tables[document.type.uid].order))
     written = [at for at in locales if any((document.document_id, at, s) in versions for s in _STATUSES)]
-    facts = [f"{document.type.display} `{document.document_id}`", status(view, document)]
+    facts = [f"{document.type.display} `{document.document_id}`", status_text(view, document)]
     if document.type.localized:
         facts.append(", ".join(written))
     parts.append(" · ".join(filter(None, facts)))
@@ -56,7 +56,7 @@ def title(document: Document) -> str:
     return " ".join(str(document.get(name) or "").split()) if name else ""
 
 
-def status(view: View, document: Document) -> str:
+def status_text(view: View, document: Document) -> str:
     """Return a document's status as text, such as "draft", or "" if its content type has no drafts."""
     if not document.type.draft_publish:
         return ""
@@ -83,7 +83,7 @@ def _summary(document: Document) -> str:
 
 def describe_media(view: View, file: Document) -> str:
     """Describe a media file in Markdown, with a preview if it is an image."""
-    parts = [f"**{escape_markdown(file.path)}**", measurements(file)]
+    parts = [f"**{escape_markdown(file.path)}**", media_properties(file)]
     if str(_value(file, "mime") or "").startswith("image/"):
         parts.insert(1, f"![]({view.uri(file.path)})")
     for name in ("alternativeText", "caption"):
@@ -92,7 +92,7 @@ def describe_media(view: View, file: Document) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-def measurements(file: Document) -> str:
+def media_properties(file: Document) -> str:
     """Return the dimensions, size and type of a media file, such as `1200 × 800 · 340 kB · image/png`."""
     width, height, size = (_value(file, name) for name in ("width", "height", "size"))
     parts = [f"{width} × {height}" if width and height else "", f"{size} kB" if size is not None else ""]

@@ -8,7 +8,7 @@ from server.documents.path_rules import ENDINGS
 from server.errors import with_fix
 from server.lsp.edits import text_edits, workspace_edit
 from server.lsp.flow import Node
-from server.lsp.keys import nodes_of
+from server.lsp.keys import scan_nodes
 from server.lsp.positions import Span, Text, uri_of
 from server.lsp.protocol import Json
 from server.lsp.view import View
@@ -32,7 +32,7 @@ _NAMING_RULES = frozenset(
 MAX_QUICK_FIXES = 50  # Limit for one response, because each quick fix needs an edited copy of the file.
 
 
-def diagnostic(problem: Problem, text: Text, span: Span) -> Json:
+def to_diagnostic(problem: Problem, text: Text, span: Span) -> Json:
     """Convert a problem to an LSP diagnostic. `span` is its place in the text of the file."""
     found: Json = {
         "range": text.range(span),
@@ -47,8 +47,8 @@ def diagnostic(problem: Problem, text: Text, span: Span) -> Json:
 
 
 def diagnostics(problems: Iterable[Problem], path: str, text: Text) -> list[Json]:
-    spans = spans_by_start(nodes_of(path, text.value)) if path.endswith(ENDINGS) else {}
-    return [diagnostic(problem, text, span_of(problem, text, spans)) for problem in problems]
+    spans = spans_by_start(scan_nodes(path, text.value)) if path.endswith(ENDINGS) else {}
+    return [to_diagnostic(problem, text, problem_span(problem, text, spans)) for problem in problems]
 
 
 def spans_by_start(nodes: Sequence[Node]) -> Mapping[int, Span]:
@@ -66,7 +66,7 @@ def spans_by_start(nodes: Sequence[Node]) -> Mapping[int, Span]:
     return spans
 
 
-def span_of(problem: Problem, text: Text, spans: Mapping[int, Span]) -> Span:
+def problem_span(problem: Problem, text: Text, spans: Mapping[int, Span]) -> Span:
     """Return the span of the value, key, word or line that the problem is about.
 
     `spans` comes from `spans_by_start`.
@@ -92,8 +92,7 @@ def code_actions(
     versions: Mapping[str, int | None],
     kinds: Iterable[str] = (),
 ) -> list[Json]:
-    """Return quick fixes for the first problems in a span, and one action that fixes all problems in the
-    file.
+    """Return quick fixes for the first problems in a span, and an action that fixes all problems in the file.
 
     If `kinds` is not empty, only code actions of these kinds are returned. `versions` maps the path of each
     open text to its version.
@@ -105,9 +104,9 @@ def code_actions(
     own_problems = [problem for problem in survey.problems if problem.path == path]
     actions: list[Json] = []
     if _includes(requested, QUICK_FIX):
-        spans = spans_by_start(nodes_of(path, text.value))
+        spans = spans_by_start(scan_nodes(path, text.value))
         for problem in own_problems:
-            begin, end = span_of(problem, text, spans)
+            begin, end = problem_span(problem, text, spans)
             if begin <= span[1] and span[0] <= end:
                 actions += _fixes_of(view, problem, (begin, end), survey, versions)
             if len(actions) >= MAX_QUICK_FIXES:
@@ -130,7 +129,7 @@ def _fixes_of(
     suggested = _SUGGESTION.search(problem.fix)
     if text is None:
         return
-    shown = diagnostic(problem, text, span)
+    shown = to_diagnostic(problem, text, span)
     if fix is not None:
         if edit := _edit(view, (fix,), versions):
             yield _action(_title(fix), edit, shown, preferred=fix.is_certain)

@@ -32,11 +32,11 @@ def _changes(old: str, new: str) -> Iterator[tuple[Span, str]]:
     for kind, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if kind != "equal":
             begin = at + sum(map(len, before[:a]))
-            yield _shrink(begin, "".join(before[a:b]), "".join(after[c:d]))
+            yield _trim_common_text(begin, "".join(before[a:b]), "".join(after[c:d]))
 
 
-def _shrink(begin: int, old: str, new: str) -> tuple[Span, str]:
-    """Remove the common prefix and suffix from a change, and return its new span and text."""
+def _trim_common_text(begin: int, old: str, new: str) -> tuple[Span, str]:
+    """Remove the common prefix and suffix from a change at index `begin`. Return its new span and text."""
     start, limit = 0, min(len(old), len(new))
     while start < limit and old[start] == new[start]:
         start += 1

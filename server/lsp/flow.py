@@ -37,7 +37,10 @@ class Node:
 
 @dataclass(slots=True)
 class Container:
-    """An open bracket whose closing bracket is missing. `expects` is "key", "colon", "value" or "comma"."""
+    """An open bracket whose closing bracket is missing.
+
+    `expects` is "key", "colon", "value" or "comma". `slot` is the key or index of the next value.
+    """
 
     is_mapping: bool
     path: KeyPath

@@ -18,7 +18,7 @@ def hover(view: View, path: str, params: Json) -> Json | None:
     source = view.source(path)
     if source is None:
         return None
-    index = source.text.index(params.get("position"))
+    index = source.text.index_of_position(params.get("position"))
     node = source.node_at(index)
     if node is not None:
         in_value = node.value is not None and node.value[0] <= index <= node.value[1]

@@ -14,7 +14,8 @@ def inlay_hints(view: View, path: str, params: Json) -> list[Json]:
     if source is None:
         return []
     start, end = (
-        source.text.index(range_.get(k)) if isinstance(range_, dict) else 0 for k in ("start", "end")
+        source.text.index_of_position(range_.get(k)) if isinstance(range_, dict) else 0
+        for k in ("start", "end")
     )
     hints: list[Json] = []
     for node in source.nodes:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from server.formats.json import json_text
-from server.formats.tree import Plain, is_null, typed
+from server.formats.tree import Plain, is_null, resolve_plain_values
 from server.lsp.keys import Cursor
 from server.lsp.positions import Span, Text
 from server.lsp.protocol import Json
@@ -24,7 +24,7 @@ class Insertion:
     cursor: Cursor
     snippets: bool
 
-    def key(self, name: str, suffix: str) -> Json:
+    def insert_key(self, name: str, suffix: str) -> Json:
         """Return the edit that inserts the key `name`, followed by the snippet `suffix`."""
         cursor, text = self.cursor, self.text
         start, end = cursor.span
@@ -40,9 +40,9 @@ class Insertion:
             if cursor.quote:
                 end += text.value[end : end + 1] == cursor.quote
             new = f"{name}{cursor.quote}:" + ("" if suffix.startswith("\n") else " ")
-        return self.edit((start, end), new, suffix)
+        return self.replace_span((start, end), new, suffix)
 
-    def edit(self, span: tuple[int, int], text: str, suffix: str = "") -> Json:
+    def replace_span(self, span: tuple[int, int], text: str, suffix: str = "") -> Json:
         """Return the edit that replaces a span with a text, followed by the snippet `suffix`."""
         if not self.snippets:
             suffix = suffix.replace("$0", "").replace("\\}", "}")
@@ -63,7 +63,7 @@ class Insertion:
     def _cursor_range(self) -> Json:
         return self.text.range(self.cursor.span)
 
-    def value(self, value: str, prefix: str = "") -> Json:
+    def insert_value(self, value: str, prefix: str = "") -> Json:
         """Return the edit that inserts a value, preceded by the text `prefix`."""
         start, end = self.cursor.span
         file_text = self.text.value
@@ -74,12 +74,16 @@ class Insertion:
         ):
             prefix = " "
         closes = self.cursor.quote and file_text[end : end + 1] != self.cursor.quote
-        return self.edit((start, end), prefix + value + (self.cursor.quote if closes else ""))
+        return self.replace_span((start, end), prefix + value + (self.cursor.quote if closes else ""))
 
     def quoted(self, word: str) -> str:
         if self.cursor.quote:
             return word
         if self.cursor.style in ("json", "toml"):
             return json_text(word)
-        simple = _SIMPLE.fullmatch(word) and not is_null(Plain(word)) and isinstance(typed(Plain(word)), str)
+        simple = (
+            _SIMPLE.fullmatch(word)
+            and not is_null(Plain(word))
+            and isinstance(resolve_plain_values(Plain(word)), str)
+        )
         return word if simple else json_text(word)

@@ -40,7 +40,7 @@ class Region:
     body: int
 
 
-def region_of(path: str, text: str) -> Region:
+def find_region(path: str, text: str) -> Region:
     """Return the part of a document file that contains keys."""
 
     # Front matter without a closing line extends to the end, because the line may not have been typed yet.
@@ -63,16 +63,16 @@ def region_of(path: str, text: str) -> Region:
 # --- nodes ----------------------------------------------------------------------------------------
 
 
-def nodes_of(path: str, text: str) -> list[Node]:
+def scan_nodes(path: str, text: str) -> list[Node]:
     """Return the keys and list items of a document file, in the order of the file.
 
     The list is empty if the file is too long or its values are nested too deeply.
     """
     if len(text) > MAX_SCANNED_CHARS:
-        region = region_of(path, text)
+        region = find_region(path, text)
         if region.end - region.start > MAX_SCANNED_CHARS:
             return []
-    region = region_of(path, text)
+    region = find_region(path, text)
     if region.style == "json":
         start = text.find("{", region.start, region.end)
         return scan_flow(text, start, region.end, ()).nodes if start >= 0 else []
@@ -316,7 +316,7 @@ class Cursor:
 
 def cursor_at(path: str, text: str, index: int) -> Cursor | None:
     """Locate a cursor among the keys of a file. Return None if nothing can be completed there."""
-    region = region_of(path, text)
+    region = find_region(path, text)
     if index >= region.body and path.endswith(MARKDOWN) and region.body:
         return Cursor("body", (), (index, index))
     if not region.start <= index <= region.end or region.end - region.start > MAX_SCANNED_CHARS:

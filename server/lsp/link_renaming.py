@@ -9,8 +9,8 @@ from posixpath import basename, dirname, relpath, splitext
 from urllib.parse import quote, unquote
 
 from server.documents.path_rules import MARKDOWN
-from server.lsp.markdown import document_at, links_in, resolve_link
-from server.lsp.navigation import documents_containing, words_of_links
+from server.lsp.markdown import find_linked_document, links_in, resolve_link
+from server.lsp.navigation import documents_containing, link_search_words
 from server.lsp.positions import Span, Text
 from server.lsp.view import View
 from server.paths import UPLOADS, UPLOADS_URL
@@ -21,7 +21,7 @@ def with_updated_links(view: View, plan: Plan) -> Plan:
     """Add link updates to a plan: links to renamed files, and relative links in renamed files."""
     moved = {path for path in plan.renames if path.endswith(MARKDOWN)}
     texts = dict(plan.texts)
-    for path in sorted(moved | documents_containing(view, words_of_links(view, plan.renames))):
+    for path in sorted(moved | documents_containing(view, link_search_words(view, plan.renames))):
         text = view.text(path)
         if text is None:
             continue
@@ -44,23 +44,23 @@ def _changes(view: View, path: str, text: str, renames: Mapping[str, str]) -> It
 
 
 def _updated_destination(
-    view: View, path: str, target: str, target_path: str, renames: Mapping[str, str]
+    view: View, path: str, destination: str, linked_path: str, renames: Mapping[str, str]
 ) -> str:
-    """Return the new destination of a link. `target` is its old destination, which leads to `target_path`."""
-    new = renames.get(target_path, target_path)
-    if target.startswith(UPLOADS_URL):
-        return target if new == target_path else UPLOADS_URL + quote(new.removeprefix(f"{UPLOADS}/"))
-    if target.startswith("/"):
-        document = document_at(view, path, target) if new != target_path else None
+    """Return the new destination of a link. `destination` is the old one, which points to `linked_path`."""
+    new = renames.get(linked_path, linked_path)
+    if destination.startswith(UPLOADS_URL):
+        return destination if new == linked_path else UPLOADS_URL + quote(new.removeprefix(f"{UPLOADS}/"))
+    if destination.startswith("/"):
+        document = find_linked_document(view, path, destination) if new != linked_path else None
         addresses = view.overlay.audit.addresses
         if document is None or addresses.address(document) == addresses.address_after_rename(document, new):
-            return target
-        return addresses.address_after_rename(document, new) or target
+            return destination
+        return addresses.address_after_rename(document, new) or destination
     folder = dirname(renames.get(path, path))
-    if new == target_path and folder == dirname(path):
-        return target
-    if unquote(target).endswith(splitext(target_path)[1]):
+    if new == linked_path and folder == dirname(path):
+        return destination
+    if unquote(destination).endswith(splitext(linked_path)[1]):
         return quote(relpath(new, folder))
-    new, slash = splitext(new)[0], "/" * target.endswith("/")
-    is_folder = basename(new) == "index" and not target.endswith("index")
+    new, slash = splitext(new)[0], "/" * destination.endswith("/")
+    is_folder = basename(new) == "index" and not destination.endswith("index")
     return quote(relpath(dirname(new) if is_folder else new, folder)) + slash

@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote
 from server.documents.document import Document
 from server.documents.path_rules import ENDINGS, MARKDOWN
 from server.index.dangling import MEDIA
-from server.lsp.keys import region_of
+from server.lsp.keys import find_region
 from server.lsp.positions import Span, Text
 from server.lsp.protocol import Json
 from server.lsp.view import Source, View
@@ -65,10 +65,12 @@ class Link:
     is_image: bool = False
 
 
-def headings(text: str, start: int = 0) -> list[Heading]:
+def find_headings(text: str, start: int = 0) -> list[Heading]:
     """Return the headings of a Markdown text after index `start`, except those in fenced code."""
     code = _code_spans(text, start)
-    found = [Heading(len(one[1]), _plain(one[2]), one.span()) for one in _HEADING.finditer(text, start)]
+    found = [
+        Heading(len(one[1]), _heading_text(one[2]), one.span()) for one in _HEADING.finditer(text, start)
+    ]
     found += [
         Heading(1 if one[2][0] == "=" else 2, one[1].strip(), (one.start(), one.end()))
         for one in _UNDERLINED.finditer(text, start)
@@ -76,7 +78,7 @@ def headings(text: str, start: int = 0) -> list[Heading]:
     return sorted((h for h in found if not _is_inside(h.span[0], code)), key=lambda heading: heading.span)
 
 
-def links(text: str, start: int = 0) -> Iterator[Link]:
+def find_links(text: str, start: int = 0) -> Iterator[Link]:
     """Yield the links and images of a Markdown text after index `start`, except those in fenced code."""
     code, at, line_end = _code_spans(text, start), start, -1
     inline: dict[int, re.Match[str]] = {}
@@ -84,7 +86,7 @@ def links(text: str, start: int = 0) -> Iterator[Link]:
         destination: re.Match[str] | None = found
         if found[1] is not None:
             if found.start() > line_end:
-                inline, line_end = _inline_destinations(text, found.start(), _DESTINATION)
+                inline, line_end = _find_inline_links(text, found.start(), _DESTINATION)
             destination = inline.get(found.end() - 1) or _DEFINITION.match(text, found.start())
         at = destination.end() if destination else found.end()
         if destination and not _is_inside(found.start(), code):
@@ -92,13 +94,13 @@ def links(text: str, start: int = 0) -> Iterator[Link]:
             yield Link(destination[group], destination.span(group), found[1] == "!")
 
 
-def _inline_destinations(
+def _find_inline_links(
     text: str, start: int, pattern: re.Pattern[str]
 ) -> tuple[dict[int, re.Match[str]], int]:
     """Find the links from index `start` to the end of its line.
 
     Return the index of the line's end, and the links by the index of their opening bracket. Each link is a
-    match of `pattern` for the part after the link's text, which can contain one level of brackets.
+    match of `pattern` for the part after the link's text.
     """
     end = text.find("\n", start)
     end = len(text) if end < 0 else end
@@ -117,7 +119,7 @@ def _inline_destinations(
     return found, end
 
 
-def _plain(heading: str) -> str:
+def _heading_text(heading: str) -> str:
     """Return a heading's text without closing number signs, as in `## Title ##`."""
     return heading.removesuffix("\r").rstrip(" \t").rstrip("#").rstrip(" \t")
 
@@ -142,16 +144,16 @@ def _is_inside(index: int, spans: list[Span]) -> bool:
 
 def body_start(path: str, text: str) -> int | None:
     """Return the index at which the Markdown body starts, or None if the file is not a Markdown file."""
-    return min(region_of(path, text).body, len(text)) if path.endswith(MARKDOWN) else None
+    return min(find_region(path, text).body, len(text)) if path.endswith(MARKDOWN) else None
 
 
 # --- destinations ---------------------------------------------------------------------------------
 
 
 def resolve_link(view: View, path: str, link: str) -> tuple[str, str] | None:
-    """Return the path and anchor that a link leads to, or None if it leads to no file of the site.
+    """Return the path and anchor that a link points to, or None if it does not point to a file of the site.
 
-    A link to a page leads to the page's document. `path` is the path of the file with the link.
+    For a link to a page, return the path of the page's document. `path` is the file that contains the link.
     """
     target, _, anchor = link.partition("#")
     plain = unquote(target)
@@ -162,7 +164,7 @@ def resolve_link(view: View, path: str, link: str) -> tuple[str, str] | None:
     if plain.startswith(UPLOADS_URL):
         found = f"{UPLOADS}/{plain.removeprefix(UPLOADS_URL)}"
     elif plain.startswith("/"):
-        if (page := document_at(view, path, target)) is not None:
+        if (page := find_linked_document(view, path, target)) is not None:
             return page.path, anchor
         found = plain.strip("/")
     else:
@@ -171,16 +173,13 @@ def resolve_link(view: View, path: str, link: str) -> tuple[str, str] | None:
     return (file, anchor) if file else None
 
 
-def document_at(view: View, path: str, target: str) -> Document | None:
-    """Return the document whose page a link leads to, or None.
-
-    `target` is the link's destination without its anchor.
-    """
+def find_linked_document(view: View, path: str, destination: str) -> Document | None:
+    """Return the document whose page a link points to, or None. `destination` has no anchor."""
     addresses, source = view.overlay.audit.addresses, view.overlay.document(path)
-    if not addresses.pages or not target.startswith("/"):
+    if not addresses.pages or not destination.startswith("/"):
         return None
     origin = addresses.origin(source) if source else ""
-    return addresses.document_at(target.partition("?")[0], origin)
+    return addresses.document_at(destination.partition("?")[0], origin)
 
 
 def link_at(text: Text, path: str, index: int) -> Link | None:
@@ -204,7 +203,7 @@ def anchor_span(view: View, path: str, anchor: str) -> Span | None:
     if text is None or start is None or not anchor:
         return None
     lowered = unquote(anchor).lower()
-    return next((h.span for h in headings(text.value, start) if h.anchor == lowered), None)
+    return next((h.span for h in find_headings(text.value, start) if h.anchor == lowered), None)
 
 
 # --- completion -----------------------------------------------------------------------------------
@@ -214,7 +213,7 @@ def complete_link(view: View, source: Source, index: int) -> Json:
     """Return completions for the link at an index: documents, media files and headings."""
     text = source.text
     line = text.value[text.starts[text.line_of(index)] : index]
-    found = _open_link(line)
+    found = _unfinished_link(line)
     if found is None:
         return {"isIncomplete": False, "items": []}
     typed, is_image = found
@@ -222,7 +221,7 @@ def complete_link(view: View, source: Source, index: int) -> Json:
     if "#" in typed:
         return _complete_anchor(view, source, typed, (start, index))
     by_address = typed.startswith("/") and view.overlay.audit.addresses.pages
-    documents = _pages if by_address else _documents
+    documents = _page_completions if by_address else _documents
     items = [] if is_image else list(documents(view, source, unquote(typed).casefold()))
     items += _files(view, source, typed.casefold(), only_images=is_image)
     end = index + len(re.match(r"[^\s()<>\"']*", text.value[index : index + 200])[0])  # type: ignore[index]
@@ -234,12 +233,12 @@ def complete_link(view: View, source: Source, index: int) -> Json:
     return {"isIncomplete": len(items) >= MAX_ITEMS, "items": made}
 
 
-def _open_link(line: str) -> tuple[str, bool] | None:
+def _unfinished_link(line: str) -> tuple[str, bool] | None:
     """Return the part of a link's destination that was typed before the end of a line.
 
     Also return whether the link belongs to an image. Return None if the line does not end in a link.
     """
-    inline, _ = _inline_destinations(line, 0, _OPEN_DESTINATION)
+    inline, _ = _find_inline_links(line, 0, _OPEN_DESTINATION)
     for found in _OPEN_LINK.finditer(line):
         if found[1] is None:
             return found[2], False
@@ -265,7 +264,7 @@ def _complete_anchor(view: View, source: Source, typed: str, span: Span) -> Json
             "sortText": f"{n:04}",
             "textEdit": {"range": range_, "newText": f"{target}#{heading.anchor}"},
         }
-        for n, heading in enumerate(headings(text.value, start))
+        for n, heading in enumerate(find_headings(text.value, start))
     ]
     return {"isIncomplete": False, "items": items}
 
@@ -299,7 +298,7 @@ def _document_item(view: View, source: Source, link: str, document: Document, ti
     }
 
 
-def _pages(view: View, source: Source, query: str) -> Iterator[Json]:
+def _page_completions(view: View, source: Source, query: str) -> Iterator[Json]:
     """Yield completions for documents whose title, id or address contains the last segment of `query`."""
     folder, _, name = query.rpartition("/")
     addresses, origin_of = view.overlay.audit.addresses, view.overlay.document(source.path)
@@ -352,4 +351,4 @@ def _files(view: View, source: Source, query: str, *, only_images: bool) -> Iter
 
 def links_in(source_text: Text, path: str) -> list[Link]:
     start = body_start(path, source_text.value)
-    return [] if start is None else list(links(source_text.value, start))
+    return [] if start is None else list(find_links(source_text.value, start))

@@ -6,7 +6,7 @@ from urllib.parse import unquote
 from server.formats.text_positions import KeyPath
 from server.index.dangling import MEDIA, Key, pointing
 from server.lsp.configuration import uid_at
-from server.lsp.keys import MAX_SCANNED_CHARS, nodes_of
+from server.lsp.keys import MAX_SCANNED_CHARS, scan_nodes
 from server.lsp.markdown import anchor_span, link_at, links_in, resolve_link
 from server.lsp.positions import Span, Text
 from server.lsp.protocol import Json
@@ -24,15 +24,13 @@ START: Json = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "charact
 # --- definitions ----------------------------------------------------------------------------------
 
 
-def definition(view: View, path: str, params: Json) -> list[Json]:
-    """Return the location that defines the document, media file, component, attribute or heading at a
-    position.
-    """
+def find_definition(view: View, path: str, params: Json) -> list[Json]:
+    """Return the location that defines the document, file, component, attribute or heading at a position."""
     source = view.source(path)
     if source is None:
         uid = uid_at(view, path, params) if is_configuration(path) else None
         return _schema_location(view, view.schema.types[uid], ()) if uid else []
-    index = source.text.index(params.get("position"))
+    index = source.text.index_of_position(params.get("position"))
     node = source.node_at(index)
     if node is None:
         found = link_at(source.text, path, index)
@@ -80,14 +78,14 @@ def _schema_location(view: View, type_: Type, key_path: KeyPath) -> list[Json]:
 
 
 def key_span(path: str, text: Text, key_path: KeyPath) -> Span | None:
-    found = nodes_of(path, text.value) if len(text.value) <= MAX_SCANNED_CHARS else []
+    found = scan_nodes(path, text.value) if len(text.value) <= MAX_SCANNED_CHARS else []
     return next((node.key for node in found if node.path == key_path), None)
 
 
 # --- references -----------------------------------------------------------------------------------
 
 
-def references(view: View, path: str, params: Json) -> list[Json]:
+def find_references(view: View, path: str, params: Json) -> list[Json]:
     """Return all references to the document or media file at a position."""
     key = key_at(view, path, params)
     if key is None:
@@ -110,7 +108,7 @@ def key_at(view: View, path: str, params: Json) -> Key | None:
     source = view.source(path)
     if source is None:
         return None
-    index = source.text.index(params.get("position"))
+    index = source.text.index_of_position(params.get("position"))
     node = source.node_at(index)
     if node and node.value and node.value[0] <= index <= node.value[1]:
         target = source.target_at(node.path)
@@ -143,7 +141,7 @@ def _relations_to(view: View, key: Key) -> Iterator[Json]:
 
 def _links_to(view: View, key: Key) -> Iterator[Json]:
     versions = _paths_of(view, key)
-    for path in sorted(documents_containing(view, words_of_links(view, versions))):
+    for path in sorted(documents_containing(view, link_search_words(view, versions))):
         text = view.text(path)
         for link in links_in(text, path) if text else ():
             found = resolve_link(view, path, link.destination)
@@ -152,8 +150,8 @@ def _links_to(view: View, key: Key) -> Iterator[Json]:
                 yield {"uri": view.uri(path), "range": text.range(link.span)}
 
 
-def words_of_links(view: View, paths: Iterable[str]) -> set[str]:
-    """Return words for finding links: every link to one of the files contains at least one of them."""
+def link_search_words(view: View, paths: Iterable[str]) -> set[str]:
+    """Return search words. Every link to one of the files contains at least one of them."""
     names = set()
     for path in paths:
         names.add(path.rpartition("/")[2].partition(".")[0])

@@ -67,7 +67,7 @@ def _plain(value: Any) -> str:
 # --- command --------------------------------------------------------------------------------------
 
 
-def _existing(view: View, path: str) -> str:
+def _existing_path(view: View, path: str) -> str:
     """Return the path of the document's file in any format, or "" if the document does not exist."""
     stem = path.rpartition(".")[0]
     paths = dict.fromkeys((path, *(f"{stem}{ending}" for ending in ENDINGS)))
@@ -100,7 +100,7 @@ def new_document(view: View, arguments: Json) -> tuple[Json, str]:
         raise ValidationError(f"the file name has more than {_MAX_NAME_BYTES} bytes; use a shorter name")
     if view.layout.claim(path) is None:
         raise ValidationError(f"{path} would not be a document of the type {type_name}")
-    if taken := _existing(view, path):
+    if taken := _existing_path(view, path):
         raise ValidationError(f"{taken} already exists")
     uri = uri_of(view.root / path)
     start = {"line": 0, "character": 0}

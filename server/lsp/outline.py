@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from server.documents.path_rules import MARKDOWN
 from server.formats.text_positions import KeyPath
 from server.lsp.flow import Node
-from server.lsp.keys import MAX_SCANNED_CHARS, nodes_of, region_of
-from server.lsp.markdown import Heading, body_start, headings
+from server.lsp.keys import MAX_SCANNED_CHARS, find_region, scan_nodes
+from server.lsp.markdown import Heading, body_start, find_headings
 from server.lsp.positions import Span, Text
 from server.lsp.protocol import Json
 from server.lsp.view import View
@@ -16,14 +16,14 @@ _PROPERTY, _OBJECT, _ARRAY, _HEADING = 7, 19, 18, 15
 MAX_DETAIL_CHARS = 60
 
 
-def outline(view: View, path: str, params: Json) -> list[Json]:
+def document_symbols(view: View, path: str, params: Json) -> list[Json]:
     """Return the keys and headings of a file as symbols."""
     text = view.text(path)
     if text is None or len(text.value) > MAX_SCANNED_CHARS:
         return []
-    nodes, start = nodes_of(path, text.value), body_start(path, text.value)
+    nodes, start = scan_nodes(path, text.value), body_start(path, text.value)
     symbols = _key_symbols(path, text, nodes)
-    found = headings(text.value, start) if start is not None else []
+    found = find_headings(text.value, start) if start is not None else []
     symbols += _heading_symbols(text, found)
     if view.client.nests_symbols:
         return symbols
@@ -33,7 +33,7 @@ def outline(view: View, path: str, params: Json) -> list[Json]:
 def _key_symbols(path: str, text: Text, nodes: list[Node]) -> list[Json]:
     top: list[Json] = []
     known: dict[KeyPath, Json] = {(): {"children": top}}
-    components = _components(nodes, text)
+    components = _component_uids(nodes, text)
     for node, end in zip(nodes, _value_ends(path, text.value, nodes), strict=True):
         parent = known.get(node.path[:-1])
         if parent is None or (isinstance(node.path[-1], int) and node.value is not None):
@@ -52,7 +52,7 @@ def _key_symbols(path: str, text: Text, nodes: list[Node]) -> list[Json]:
     return top
 
 
-def _components(nodes: list[Node], text: Text) -> dict[KeyPath, str]:
+def _component_uids(nodes: list[Node], text: Text) -> dict[KeyPath, str]:
     """Return the uids of the components in a file, by the path of their mapping."""
     found: dict[KeyPath, str] = {}
     for node in nodes:
@@ -70,7 +70,7 @@ def _name(node: Node, components: Mapping[KeyPath, str]) -> str:
 def _value_ends(path: str, text: str, nodes: list[Node]) -> list[int]:
     """Return the index after each node's value."""
     ends: list[int] = []
-    region_end = region_of(path, text).end
+    region_end = find_region(path, text).end
     open_nodes: list[int] = []
     ends = [region_end] * len(nodes)
     for at, node in enumerate(nodes):
@@ -142,21 +142,21 @@ def _flat(symbols: list[Json], uri: str) -> list[Json]:
 # --- folding --------------------------------------------------------------------------------------
 
 
-def folding(view: View, path: str, params: Json) -> list[Json]:
+def folding_ranges(view: View, path: str, params: Json) -> list[Json]:
     """Return the folding ranges of front matter, keys, lists and headings."""
     text = view.text(path)
     if text is None or len(text.value) > MAX_SCANNED_CHARS:
         return []
     spans: list[Span] = []
-    region = region_of(path, text.value)
+    region = find_region(path, text.value)
     if path.endswith(MARKDOWN) and region.start:
         spans.append((0, min(region.body, len(text.value)) - 1))
-    nodes = nodes_of(path, text.value)
+    nodes = scan_nodes(path, text.value)
     spans += [
         (node.key[0], end) for node, end in zip(nodes, _value_ends(path, text.value, nodes), strict=True)
     ]
     start = body_start(path, text.value)
     if start is not None:
-        spans += _sections(text, headings(text.value, start))
+        spans += _sections(text, find_headings(text.value, start))
     lines = {(text.line_of(begin), text.line_of(max(end, begin))) for begin, end in spans}
     return [{"startLine": first, "endLine": last} for first, last in sorted(lines) if last > first]

@@ -42,7 +42,7 @@ class Text:
     def line_of(self, index: int) -> int:
         return bisect_right(self.starts, index) - 1
 
-    def index(self, position: Any) -> int:
+    def index_of_position(self, position: Any) -> int:
         """Convert an editor's position to an index. Positions outside the text become the nearest index."""
         line, units = _numbers(position)
         if line >= len(self.starts):
@@ -100,7 +100,7 @@ def apply_changes(text: str, changes: Any) -> str:
             text = without_surrogates(new)
             continue
         found = Text(text)
-        start, end = (found.index(change["range"].get(key)) for key in ("start", "end"))
+        start, end = (found.index_of_position(change["range"].get(key)) for key in ("start", "end"))
         text = text[: min(start, end)] + without_surrogates(new) + text[max(start, end) :]
     return text
 
@@ -112,7 +112,7 @@ def without_surrogates(text: str) -> str:
     return re.sub("[\ud800-\udfff]", "\ufffd", text)
 
 
-def path_of(uri: object) -> Path | None:
+def path_from_uri(uri: object) -> Path | None:
     """Return the path of a local file's URI, or None for other URIs."""
     try:
         parts = urlsplit(str(uri))

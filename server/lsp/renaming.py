@@ -11,7 +11,7 @@ from server.lsp.edits import workspace_edit
 from server.lsp.link_renaming import with_updated_links
 from server.lsp.markdown import link_at
 from server.lsp.navigation import key_at
-from server.lsp.positions import path_of
+from server.lsp.positions import path_from_uri
 from server.lsp.protocol import Json
 from server.lsp.view import Source, View
 from server.paths import UPLOADS
@@ -28,7 +28,7 @@ def prepare_rename(view: View, path: str, params: Json) -> Json | None:
     key, source = key_at(view, path, params), view.source(path)
     if key is None or source is None:
         return None
-    index = source.text.index(params.get("position"))
+    index = source.text.index_of_position(params.get("position"))
     node = source.node_at(index)
     if node is None and (link := link_at(source.text, path, index)):
         return {"range": source.text.range(link.span), "placeholder": key[1]}
@@ -47,8 +47,7 @@ def _names(source: Source) -> set[KeyPath]:
 
 
 def rename(view: View, path: str, params: Json, versions: Mapping[str, int | None]) -> Json:
-    """Return the edit that renames the document or media file at a position, and updates all references to
-    it.
+    """Return the edit that renames a document or media file, and updates all references to it.
 
     Raises ValidationError, or any error of `plan_rename`.
     """
@@ -86,7 +85,7 @@ def will_rename(view: View, files: Any, versions: Mapping[str, int | None]) -> J
     changes: list[Json] = []
     for file in files if isinstance(files, list) else ():
         old, new = (
-            (path_of(file.get(key)) for key in ("oldUri", "newUri"))
+            (path_from_uri(file.get(key)) for key in ("oldUri", "newUri"))
             if isinstance(file, dict)
             else (None, None)
         )

@@ -15,14 +15,14 @@ from typing import Any, BinaryIO
 from server import __version__
 from server.errors import ApiError, BifolioError
 from server.jobs.job import Timing
-from server.lsp.completion import complete, resolve
+from server.lsp.completion import complete, describe_completion
 from server.lsp.diagnostics import FIX_ALL, QUICK_FIX, code_actions
 from server.lsp.hover import hover
 from server.lsp.inlay_hints import inlay_hints
-from server.lsp.navigation import definition, document_links, documents_by_title, references
+from server.lsp.navigation import document_links, documents_by_title, find_definition, find_references
 from server.lsp.new_document import NEW_DOCUMENT, new_document
-from server.lsp.outline import folding, outline
-from server.lsp.positions import path_of
+from server.lsp.outline import document_symbols, folding_ranges
+from server.lsp.positions import path_from_uri
 from server.lsp.protocol import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -41,7 +41,7 @@ from server.lsp.protocol import (
 )
 from server.lsp.renaming import prepare_rename, rename, will_rename
 from server.lsp.session import Session
-from server.lsp.view import Client, View
+from server.lsp.view import EditorCapabilities, View
 from server.lsp.workspace import Workspace
 
 log = logging.getLogger("bifolio")
@@ -80,10 +80,10 @@ Feature = Callable[[View, str, Json], Any]
 FEATURES: Mapping[str, Feature] = {
     "textDocument/completion": complete,
     "textDocument/hover": hover,
-    "textDocument/definition": definition,
+    "textDocument/definition": find_definition,
     "textDocument/documentLink": document_links,
-    "textDocument/documentSymbol": outline,
-    "textDocument/foldingRange": folding,
+    "textDocument/documentSymbol": document_symbols,
+    "textDocument/foldingRange": folding_ranges,
     "textDocument/inlayHint": inlay_hints,
     "textDocument/prepareRename": prepare_rename,
 }
@@ -210,12 +210,12 @@ class Server:
         return self._session.find(document["uri"])
 
     def _initialize(self, params: Json) -> Json:
-        self._session.client = client_of(params.get("capabilities"))
+        self._session.client = parse_capabilities(params.get("capabilities"))
         self._is_initialized = True
         folders = params.get("workspaceFolders")
         uris = [f.get("uri") for f in folders if isinstance(f, dict)] if isinstance(folders, list) else []
         for uri in uris or [params.get("rootUri")]:
-            if path := path_of(uri):
+            if path := path_from_uri(uri):
                 self._session.open_folder(path)
         return {
             "capabilities": CAPABILITIES,
@@ -238,7 +238,7 @@ class Server:
         data = item.get("data")
         found = self._session.find(data.get("uri")) if isinstance(data, dict) else None
         view = found[0].view if found else None
-        if text := resolve(view, data) if view else "":
+        if text := describe_completion(view, data) if view else "":
             item["documentation"] = {"kind": "markdown", "value": text}
         return item
 
@@ -253,7 +253,7 @@ class Server:
         if found is None or text is None or not isinstance(range_, dict):
             return []
         workspace, view, path = found
-        span = text.index(range_.get("start")), text.index(range_.get("end"))
+        span = text.index_of_position(range_.get("start")), text.index_of_position(range_.get("end"))
         context = params.get("context")
         only = context.get("only") if isinstance(context, dict) else None
         kinds = only if isinstance(only, list) else []
@@ -262,7 +262,7 @@ class Server:
 
     def _references(self, params: Json) -> list[Json]:
         found = self._current(params)
-        return references(found[1], found[2], params) if found else []
+        return find_references(found[1], found[2], params) if found else []
 
     def _rename(self, params: Json) -> Json:
         found = self._current(params)
@@ -323,7 +323,7 @@ class Server:
         for key, change in (("removed", self._session.close_folder), ("added", self._session.open_folder)):
             folders = event.get(key) if isinstance(event, dict) else None
             for folder in folders if isinstance(folders, list) else ():
-                if isinstance(folder, dict) and (path := path_of(folder.get("uri"))):
+                if isinstance(folder, dict) and (path := path_from_uri(folder.get("uri"))):
                     change(path)
 
     # --- messages to the editor ----------------------------------------------------------------
@@ -335,8 +335,8 @@ class Server:
         self.writer.notify("textDocument/publishDiagnostics", params)
 
 
-def client_of(capabilities: Any) -> Client:
-    """Convert the capabilities that an editor sends into a `Client`."""
+def parse_capabilities(capabilities: Any) -> EditorCapabilities:
+    """Parse the capabilities that an editor sends."""
 
     def has(*keys: str) -> Any:
         found = capabilities
@@ -347,7 +347,7 @@ def client_of(capabilities: Any) -> Client:
     operations = has("workspace", "workspaceEdit", "resourceOperations")
     operations = operations if isinstance(operations, list) else []
     return replace(
-        Client(),
+        EditorCapabilities(),
         snippets=has("textDocument", "completion", "completionItem", "snippetSupport") is True,
         creates_files="create" in operations,
         renames_files="rename" in operations,

@@ -4,9 +4,9 @@ import logging
 from pathlib import Path
 
 from server.jobs.job import Timing
-from server.lsp.positions import Text, apply_changes, path_of, without_surrogates
+from server.lsp.positions import Text, apply_changes, path_from_uri, without_surrogates
 from server.lsp.protocol import Json
-from server.lsp.view import Client
+from server.lsp.view import EditorCapabilities
 from server.lsp.workspace import OpenText, Publish, Workspace
 from server.paths import SETTINGS, TYPES
 
@@ -20,7 +20,7 @@ class Session:
     """
 
     def __init__(self, publish: Publish, site: Path | None, timing: Timing) -> None:
-        self.client = Client()
+        self.client = EditorCapabilities()
         self._publish, self._site, self._timing = publish, site, timing
         self.workspaces: dict[Path, Workspace] = {}
         self._folders: dict[Path, Path | None] = {}
@@ -42,7 +42,7 @@ class Session:
 
     def find(self, uri: object) -> tuple[Workspace, str] | None:
         """Return the site that a file belongs to, and the file's path in that site, or None."""
-        path = path_of(uri)
+        path = path_from_uri(uri)
         root = self._root_of(path) if path else None
         if path is None or root is None:
             return None

@@ -15,7 +15,7 @@ from server.formats.tree import Plain, is_null
 from server.index.dangling import MEDIA, Key, key_of
 from server.index.snapshot import Snapshot
 from server.lsp.flow import Node
-from server.lsp.keys import nodes_of
+from server.lsp.keys import scan_nodes
 from server.lsp.positions import Text, uri_of
 from server.lsp.titles import Titles
 from server.schema.model import Attribute, Schema, Type
@@ -24,7 +24,7 @@ from server.storage.read import MAX_FILE_BYTES
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class EditorCapabilities:
     """Capabilities of the editor."""
 
     snippets: bool = False
@@ -41,7 +41,7 @@ class View:
     overlay: UnsavedSite
     texts: Mapping[str, Text]
     titles: Titles = field(default_factory=Titles)
-    client: Client = Client()
+    client: EditorCapabilities = EditorCapabilities()
 
     @property
     def root(self) -> Path:
@@ -108,7 +108,7 @@ class Source:
 
     @cached_property
     def nodes(self) -> list[Node]:
-        return nodes_of(self.path, self.text.value)
+        return scan_nodes(self.path, self.text.value)
 
     @cached_property
     def by_path(self) -> Mapping[KeyPath, Node]:

@@ -18,7 +18,7 @@ from server.lsp.diagnostics import diagnostics
 from server.lsp.positions import Text, uri_of
 from server.lsp.protocol import Json
 from server.lsp.titles import Titles
-from server.lsp.view import Client, View
+from server.lsp.view import EditorCapabilities, View
 from server.problems import Problem
 from server.service.opening import Mode, open_site
 from server.site.change import Change
@@ -65,7 +65,7 @@ class OpenText:
 class Workspace:
     """A site that is open in an editor. `publish` sends diagnostics to the editor."""
 
-    def __init__(self, root: Path, client: Client, publish: Publish, timing: Timing) -> None:
+    def __init__(self, root: Path, client: EditorCapabilities, publish: Publish, timing: Timing) -> None:
         self.root, self._client = root, client
         self._publish, self._timing = publish, timing
         self.opened: dict[str, OpenText] = {}
@@ -159,9 +159,9 @@ class Workspace:
     def _run(self) -> None:
         while not self._stopping.is_set():
             try:
-                if self._site is None and not self._open():
+                if self._site is None and not self._try_open():
                     continue
-                path, is_site = self._wait()
+                path, is_site = self._wait_for_check()
                 if self._stopping.is_set():
                     return
                 if path is not None and not is_site:
@@ -175,7 +175,7 @@ class Workspace:
                 with self._changed:
                     self._changed.wait(RETRY_INTERVAL_S)
 
-    def _open(self) -> bool:
+    def _try_open(self) -> bool:
         """Read the site. If it is invalid, publish the problems, wait for a change and return False."""
         try:
             site = open_site(self.root, Mode.READ).site
@@ -220,7 +220,7 @@ class Workspace:
             for path in self.opened:
                 self._text_due[path] = time.monotonic() + TEXT_DELAY_S
 
-    def _wait(self) -> tuple[str | None, bool]:
+    def _wait_for_check(self) -> tuple[str | None, bool]:
         """Wait until a check is due.
 
         Return the path of the text to check (or None), and whether to check the whole site.

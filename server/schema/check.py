@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from importlib import import_module
 
-from server.errors import SetupError, noting
+from server.errors import SetupError, collect_setup_errors
 from server.formats.config_file import ConfigFile
 from server.schema.model import INVERSE_RELATIONS, RELATIONS, USER, Attribute, Schema, Type
 from server.schema.rules import check_rules
@@ -24,12 +24,12 @@ def check_type(file: ConfigFile, type_: Type, schema: Schema, errors: list[Setup
 
     Errors are appended to `errors`.
     """
-    with noting(errors):
+    with collect_setup_errors(errors):
         _check_api_ids(file, type_, schema)
-    with noting(errors):
+    with collect_setup_errors(errors):
         check_rules(file, type_, schema.types)
     for attribute in type_.attributes.values():
-        with noting(errors):
+        with collect_setup_errors(errors):
             _check_attribute(file, type_, attribute, schema.types)
 
 

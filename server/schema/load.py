@@ -8,9 +8,9 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
-from server.errors import SetupError, noting
+from server.errors import SetupError, collect_setup_errors
 from server.formats.config_file import ConfigFile, read_config_file
-from server.formats.tree import describe_value, typed
+from server.formats.tree import describe_value, resolve_plain_values
 from server.schema.check import check_cycles, check_type
 from server.schema.model import (
     ATTRIBUTE_TYPES,
@@ -53,10 +53,10 @@ def read_all_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
     errors: list[SetupError] = []
     folder = root / "content-types"
     paths: list[Path] = []
-    with noting(errors):
+    with collect_setup_errors(errors):
         paths = _schema_files(root, folder)
     for path in paths:
-        with noting(errors):
+        with collect_setup_errors(errors):
             file = _read(root, path)
             made = _read_type(file, path.relative_to(folder), errors)
             if made.uid in types:
@@ -71,7 +71,7 @@ def read_all_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
     if not errors:
         for uid, file in files.items():
             check_type(file, types[uid], schema, errors)
-        with noting(errors):
+        with collect_setup_errors(errors):
             check_cycles(types, files)
     return schema, errors
 
@@ -123,7 +123,7 @@ def _schema_files(root: Path, folder: Path) -> list[Path]:
 def _read(root: Path, path: Path) -> ConfigFile:
     file = read_config_file(root, path.relative_to(root).as_posix())
     try:
-        return replace(file, data=typed(file.data))
+        return replace(file, data=resolve_plain_values(file.data))
     except ValueError as error:
         raise file.refuse(str(error), "use a different value") from error
 
@@ -156,7 +156,7 @@ def _read_attributes(
 ) -> dict[str, Attribute]:
     made = {}
     for name in names:
-        with noting(errors):
+        with collect_setup_errors(errors):
             made[name] = _read_attribute(file, name, localized)
     return made
 

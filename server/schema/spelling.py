@@ -15,7 +15,7 @@ from unicodedata import combining
 from server.errors import SetupError
 from server.formats.config_file import read_config_file
 from server.formats.normal_form import normalize
-from server.formats.text_positions import line_and_column, nearest
+from server.formats.text_positions import line_and_column, nearest_position
 from server.problems import Problem
 from server.schema.model import ATTRIBUTE_TYPES, RELATIONS, Type
 
@@ -200,7 +200,7 @@ def find_mistyped_keys(root: Path, types: Iterable[Type]) -> Iterator[Problem]:
         except SetupError:
             continue
         for at, hint in found.items():
-            line, column = line_and_column(nearest(positions, at))
+            line, column = line_and_column(nearest_position(positions, at))
             what = f'unknown key "{".".join(at)}"'
             yield Problem(type_.path, line, what, hint, "warning", column, rule="schema")
 

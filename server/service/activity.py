@@ -10,7 +10,7 @@ from server.documents.document import DRAFT, PUBLISHED, Document
 from server.events.database import EventDatabase
 from server.events.model import Event, Key
 from server.events.presence import PUBLIC_ACTOR
-from server.events.reading import visible
+from server.events.reading import visible_part
 from server.index.publication_filter import publication_status
 from server.schema.model import title_of
 from server.service.read import Caller
@@ -64,7 +64,7 @@ def _latest_by_document(events: Iterable[Event], caller: Caller) -> Mapping[Key,
     """Return the last visible event of each document, the newest first."""
     latest: dict[Key, Event] = {}
     for event in events:
-        seen = visible(event, caller.actor, caller.state.schema)
+        seen = visible_part(event, caller.actor, caller.state.schema)
         if seen and seen.document_id and not seen.is_media:
             key = Key(seen.uid, seen.document_id, seen.locale)
             latest.pop(key, None)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from server.documents.ids import new_document_id
-from server.errors import PayloadTooLargeError, ValidationError, of_operation
+from server.errors import PayloadTooLargeError, ValidationError, add_operation_number
 from server.index.budget import Budget
 from server.query.parse import locale_to_write
 from server.schema.model import Type
@@ -47,7 +47,7 @@ class BatchReader:
         """
         writes = []
         for number, operation in enumerate(operations):
-            with of_operation(number):
+            with add_operation_number(number):
                 self.budget.spend(_STEPS_PER_OPERATION)
                 write = self._read_operation(operation)
             writes.append(write)

@@ -4,7 +4,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from server.auth.permissions import SETTINGS, forbidden, may_of_site, may_write_schemas, require_branch
+from server.auth.permissions import (
+    SETTINGS,
+    forbidden,
+    has_site_permission,
+    may_write_schemas,
+    require_branch,
+)
 from server.documents.path_rules import Layout
 from server.errors import ValidationError
 from server.history.branch_documents import BranchDocuments
@@ -163,8 +169,8 @@ class SiteBranches:
     ) -> BranchMergeResult:
         """Merge a branch into the branch `into`, which is the served branch by default.
 
-        Raises UnmergedError if conflicts remain, or PreconditionError if the branch's last commit is not in
-        `if_match`.
+        Raises MergeConflictError if conflicts remain, or PreconditionError if the branch's last commit is not
+        in `if_match`.
         """
         self.permit(caller, "merge")
         authorship = self._writes.authorship(caller, message=message)
@@ -177,7 +183,7 @@ class SiteBranches:
 
 def _may_read(caller: Caller, path: str) -> bool:
     if path == SETTINGS_FILE:
-        return may_of_site(caller.actor, SETTINGS, "read", caller.state.schema)
+        return has_site_permission(caller.actor, SETTINGS, "read", caller.state.schema)
     return may_write_schemas(caller.actor, caller.state.schema)
 
 

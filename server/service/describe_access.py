@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from server.auth.draft_visibility import may_read_drafts
-from server.auth.permissions import SITE_SUBJECTS, Actor, may_find, may_of_site, may_write
+from server.auth.permissions import SITE_SUBJECTS, Actor, has_site_permission, may_find, may_write
 from server.auth.user import User
 from server.config.model import ACTIONS, Settings, known_actions
 from server.documents.locale_names import locale_name
@@ -100,7 +100,7 @@ def _permissions(actor: Actor, schema: Schema, *, read_only: bool) -> Iterator[t
 
 def _is_permitted(actor: Actor, subject: str, action: str, type_: Type | None, schema: Schema) -> bool:
     if subject in SITE_SUBJECTS and type_ is None:
-        return may_of_site(actor, subject, action, schema)
+        return has_site_permission(actor, subject, action, schema)
     if type_ is not None and not type_.draft_publish and action in ("readDraft", "updateDraft"):
         return False
     return actor.may(subject, action)

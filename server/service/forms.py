@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-from server.auth.user import broken_rule
+from server.auth.user import violated_rule
 from server.errors import ValidationError
 from server.formats.tree import Tree
 from server.write.faults import UNSAID, quote
@@ -54,7 +54,7 @@ def field_errors(name: str, value: object, min_length: int) -> list[dict[str, An
         return [field_error(name, "is a required field", value)]
     if not isinstance(value, str):
         return [field_error(name, "must be a string", value)]
-    broken = broken_rule(name, value, min_length)
+    broken = violated_rule(name, value, min_length)
     return [field_error(name, broken, value)] if broken else []
 
 

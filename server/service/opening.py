@@ -11,7 +11,7 @@ from typing import cast
 
 from server.database.address import is_postgres
 from server.database.notices import COMMITS, Notices
-from server.database.queue import Queue
+from server.database.queue import PushTurnQueue
 from server.errors import ApiError
 from server.events.recorder import Recorder
 from server.history.past import PastStates
@@ -99,7 +99,7 @@ class OpenSite:
         # is safe: If two writes conflict, the git remote rejects one of them.
         is_server = self.mode is Mode.SERVER
         notify = partial(self.notices.notify, COMMITS) if is_server else _ignore
-        queue = Queue(self.site.state.settings.accounts if is_server else "")
+        queue = PushTurnQueue(self.site.state.settings.accounts if is_server else "")
         arbiter = import_module("server.history.remote.push_before_serving").Arbiter
         return cast(Arbiter, arbiter(takeover, notify, queue))
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from server.auth.permissions import Actor, forbidden
-from server.auth.roles import Role, role_named, roles_of
+from server.auth.roles import Role, resolve_role, roles_of
 from server.auth.user import MIN_NAME_CHARS, MIN_PASSWORD_CHARS, OWN_FIELDS, SETTABLE_FIELDS, User
 from server.auth.users import Users
 from server.config.model import Settings
@@ -173,7 +173,7 @@ def get_role(reader: Reader, key: str) -> bytes:
 
     Raises NotFoundError.
     """
-    view, role = reader.view(Query(reader.type)), role_named(reader.state.settings, key)
+    view, role = reader.view(Query(reader.type)), resolve_role(reader.state.settings, key)
     document = find_role(view, role.document_id) if role else None
     if role is None or document is None:
         raise NotFoundError("Role not found")
@@ -219,7 +219,7 @@ def _read(body: object, settings: Settings, *, creating: bool) -> dict[str, Any]
             errors.append(field_error(name, "must be true or false", body[name]))
     values = {name: body[name] for name in SETTABLE_FIELDS if name in body and name != "role"}
     if "role" in body or creating:
-        role = role_named(settings, body.get("role"))
+        role = resolve_role(settings, body.get("role"))
         errors += _role_errors(body.get("role", UNSAID), role, creating=creating)
         if role is not None:
             values["role"] = role.type

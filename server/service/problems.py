@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from server.auth.draft_visibility import may_see_all
-from server.auth.permissions import PROBLEMS, may_draft, may_find, may_of_site, require_of_site
+from server.auth.permissions import PROBLEMS, has_site_permission, may_draft, may_find, require_of_site
 from server.documents.document import DRAFT
 from server.documents.encode import unknown_key_advice
 from server.errors import ValidationError
@@ -197,7 +197,7 @@ class ProblemViewer:
 
     def shown(self, check: CheckResult) -> Iterator[DocumentProblem]:
         """Yield the visible problems. Fixes are included only if the caller is allowed to apply them."""
-        may_fix = may_of_site(self.caller.actor, PROBLEMS, "fix", self.caller.state.schema)
+        may_fix = has_site_permission(self.caller.actor, PROBLEMS, "fix", self.caller.state.schema)
         for found in check.problems:
             if self._sees(found):
                 shown = self._without_hidden_names(found)

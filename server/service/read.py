@@ -6,7 +6,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from server.auth.permissions import Actor, require
-from server.auth.query_permissions import narrow
+from server.auth.query_permissions import narrow_query
 from server.config.model import ResponseFormat, Settings
 from server.documents.document import Document
 from server.errors import KeyNameError, NotFoundError
@@ -176,7 +176,7 @@ class Reader(NamedTuple):
         except KeyNameError as error:
             suggest_attribute(error, self.actor, self.state.schema)
             raise
-        return narrow(query, self.actor, self.state.schema, own_draft=own_draft)
+        return narrow_query(query, self.actor, self.state.schema, own_draft=own_draft)
 
     def view(self, query: Query) -> View:
         """Return the view for a query. It includes users if the query refers to them."""

@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from server.auth.draft_visibility import may_read_source_of
-from server.auth.permissions import CONTENT_TYPE, SETTINGS, Actor, may_of_site, require_schema_write
+from server.auth.permissions import CONTENT_TYPE, SETTINGS, Actor, has_site_permission, require_schema_write
 from server.config.model import FILE
 from server.config.settings_file import mask_settings_text
 from server.errors import ForbiddenError, PreconditionError, ValidationError
@@ -171,7 +171,7 @@ def _shown(writes: Sequence[Write], caller: Caller) -> Iterator[FileChange]:
             yield change
         elif write.path.startswith((f"{TYPES}/", f"{MIGRATIONS}/")):
             yield _diff(write, caller)
-        elif write.path == FILE and may_of_site(caller.actor, SETTINGS, "read", caller.state.schema):
+        elif write.path == FILE and has_site_permission(caller.actor, SETTINGS, "read", caller.state.schema):
             # Without unchanged lines, because comments in them can be secret.
             yield _diff(write, caller, _masked_settings, context=0)
         else:  # Only the path, because the text can contain passwords.

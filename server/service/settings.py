@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from server.auth.permissions import SETTINGS, Actor, covers, forbidden, has, require_of_site
+from server.auth.permissions import SETTINGS, Actor, forbidden, has, has_all, require_of_site
 from server.auth.roles import roles_of
-from server.config.bounds import out_of_bounds
+from server.config.bounds import violated_bound
 from server.config.model import ACTIONS, DEFAULTS, FILE, KEYS, Settings, known_actions, value_of
 from server.config.reader import is_invalid, survey_file
 from server.config.setting import SettingKey
@@ -16,8 +16,8 @@ from server.config.settings_file import (
     HIDDEN,
     PREVIEWS,
     change_settings_text,
+    find_setting,
     json_value,
-    key_of,
     mask_settings_text,
 )
 from server.config.webhooks import check_environment
@@ -107,11 +107,11 @@ class Setting:
 
     @property
     def description(self) -> str:
-        return plain(self.key.sentence)
+        return plain(self.key.description)
 
     @property
     def default(self) -> str:
-        return plain(self.key.otherwise) or _written(value_of(DEFAULTS, self.key.name))
+        return plain(self.key.default_description) or _written(value_of(DEFAULTS, self.key.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ def list_settings(caller: Caller, file: SettingsFile) -> Iterator[Setting]:
     """Yield all settings except the roles. Raises ForbiddenError."""
     require_settings(caller, "read")
     for key in KEYS.values():
-        if key.holds != "roles":
+        if key.value_type != "roles":
             value = json_value(file.file, key)
             yield Setting(key, _shown(caller, file, key, value), value is not None)
 
@@ -172,7 +172,7 @@ def _shown(caller: Caller, file: SettingsFile, key: SettingKey, value: Any) -> A
     # An invalid value can contain credentials that do not belong there, such as those in the URL of a bucket.
     if key.secret or (not key.editable and is_invalid(file.file, key)):
         return None
-    if key.holds != PREVIEWS or not isinstance(value, dict):
+    if key.value_type != PREVIEWS or not isinstance(value, dict):
         return value
     types = caller.state.schema.subjects
     return {
@@ -188,7 +188,7 @@ def list_roles(caller: Caller, settings: Settings) -> list[RoleAccess]:
         RoleAccess(
             role.type,
             by_subject(settings.roles[role.type]),
-            covers(caller.actor, settings.roles[role.type]),
+            has_all(caller.actor, settings.roles[role.type]),
         )
         for role in roles_of(settings)
     ]
@@ -249,14 +249,14 @@ def settings_change(caller: Caller, if_match: str, data: object) -> SettingsChan
         raise ValidationError('The request body must look like {"data": {"name": "…"}}')
     values: dict[Path, Any] = {}
     for name, value in data.items():
-        found = key_of(str(name))
+        found = find_setting(str(name))
         if found is None:
             fix = suggestion(str(name), KEYS)
             hint = f"; {fix}" if fix else ""
             raise invalid([(str(name), f'"{str(name)[:100]}" is not a setting{hint}')])
         key, path = found
         if not key.editable:
-            where = _ELSEWHERE.get(key.holds, f"edit {FILE} instead")
+            where = _ELSEWHERE.get(key.value_type, f"edit {FILE} instead")
             raise invalid([(key.name, f"{key.name} can't be changed over the API; {where}")])
         values[path] = REMOVE if value is None or value == {} else value
     return SettingsChange(caller.actor, if_match, values)
@@ -275,7 +275,7 @@ def role_change(caller: Caller, settings: Settings, if_match: str, role: str, da
         )
     if role not in settings.roles and (not NEW_ROLE.fullmatch(role) or role.lower() in _NO_ROLES):
         raise ValidationError("A role's name must be letters, digits, - and _, beginning with a letter")
-    if not covers(caller.actor, settings.roles.get(role, frozenset())):
+    if not has_all(caller.actor, settings.roles.get(role, frozenset())):
         raise ForbiddenError(
             f"You can't change the role {role}, because it has permissions that you don't have",
             actor=caller.actor.name,
@@ -383,9 +383,9 @@ def _require_bounds(new: SettingsFile, paths: Sequence[Path]) -> None:
     """Raise ValidationError for a value that the file can have, but callers of the API can't set."""
     for name in (".".join(path) for path in paths):
         if key := KEYS.get(name):
-            must = out_of_bounds(key, value_of(new.settings, name))
+            must = violated_bound(key, value_of(new.settings, name))
             written = new.file.get(*key.path)
-            if key.holds == "locales" and isinstance(written, list):
+            if key.value_type == "locales" and isinstance(written, list):
                 codes = [str(code).lower() for code in written]
                 must = "not contain a locale twice" if len({*codes}) < len(codes) else ""
             if must:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from server.auth.draft_visibility import may_read_drafts, require_source_of
+from server.auth.draft_visibility import may_read_drafts, require_document_source
 from server.auth.permissions import require_source
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.ids import to_nfc
@@ -85,12 +85,12 @@ def find_source(
     if type_ is None or (type_.kind == "singleType") != (document_id == ""):
         raise NotFoundError()
     served = today.types.get(type_.uid, type_)
-    require_source_of(actor, type_, state.schema, draft=False)
-    require_source_of(actor, served, today, draft=False)
+    require_document_source(actor, type_, state.schema, draft=False)
+    require_document_source(actor, served, today, draft=False)
     locale = locale_to_write(params.get("locale"), type_, state.settings)
     status = read_status(params.get("status"))
-    require_source_of(actor, type_, state.schema, draft=status == DRAFT)
-    require_source_of(actor, served, today, draft=status == DRAFT)
+    require_document_source(actor, type_, state.schema, draft=status == DRAFT)
+    require_document_source(actor, served, today, draft=status == DRAFT)
     document = _document(state.snapshot, type_, to_nfc(document_id), locale, status)
     if to_write:
         require_source(actor, "write", state.schema)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from server.auth.accounts import KINDS, Accounts, Token
 from server.auth.last_uses import token_key
-from server.auth.permissions import TOKEN, Actor, covers, require_of_site
+from server.auth.permissions import TOKEN, Actor, has_all, require_of_site
 from server.config.model import ACTIONS, known_actions
-from server.config.values import read_duration
+from server.config.values import parse_duration
 from server.errors import ConflictError, ForbiddenError, NotFoundError, SetupError, ValidationError
 from server.schema.model import Schema
 from server.schema.spelling import suggestion
@@ -127,7 +127,7 @@ def _covers_kind(actor: Actor, kind: str, permissions: Iterable[str]) -> bool:
         return actor.everything
     if kind == "read-only":
         return actor.everything or actor.reading
-    return covers(actor, permissions)
+    return has_all(actor, permissions)
 
 
 def is_token_name(name: str) -> bool:
@@ -186,7 +186,7 @@ def _lifetime(written: object) -> timedelta | None:
     if written is None:
         return None
     try:
-        return read_duration(written) if isinstance(written, str) else read_duration("")
+        return parse_duration(written) if isinstance(written, str) else parse_duration("")
     except ValueError as error:
         raise _invalid("expires", "must be a duration such as 30d, 12h or 1y") from error
 

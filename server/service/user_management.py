@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from server.auth.last_uses import user_key
 from server.auth.login_record import Login
-from server.auth.permissions import Actor, covers, forbidden
-from server.auth.roles import role_named
+from server.auth.permissions import Actor, forbidden, has_all
+from server.auth.roles import resolve_role
 from server.auth.user import MIN_NAME_CHARS, MIN_PASSWORD_CHARS, User
 from server.config.model import Settings
 from server.errors import ForbiddenError, NotFoundError, PreconditionError, ValidationError
@@ -97,7 +97,7 @@ class UserManagement:
     def invite(self, data: object) -> tuple[ListedUser, str]:
         """Create a user without a password. Return the user, and a code to set the password.
 
-        Raises ForbiddenError, TakenError or ValidationError.
+        Raises ForbiddenError, DuplicateUserError or ValidationError.
         """
         self._require("create")
         values = self._read(data, creating=True)
@@ -114,14 +114,14 @@ class UserManagement:
         Raises ForbiddenError or NotFoundError.
         """
         user = self._user_to_change(key)
-        if user.id not in self.directory.users.invited():
+        if user.id not in self.directory.users.ids_without_password():
             require_takeover(self.caller.actor, self.settings, user.role)
         return self._listed([user])[0], self.directory.users.invitation_code(user)
 
     def update(self, key: str, data: object, if_match: str) -> ListedUser:
         """Change a user's name, address, role, or whether the user is blocked.
 
-        Raises ForbiddenError, NotFoundError, PreconditionError, TakenError or ValidationError.
+        Raises ForbiddenError, NotFoundError, PreconditionError, DuplicateUserError or ValidationError.
         """
         user = self._user_to_change(key)
         if not if_match:
@@ -188,7 +188,7 @@ class UserManagement:
 
     def _listed(self, users: Sequence[User]) -> Sequence[ListedUser]:
         seen, counts = self.directory.accounts.last_uses.all(), self.directory.logins.count_by_user()
-        invited = self.directory.users.invited()
+        invited = self.directory.users.ids_without_password()
         may = self.caller.actor.may("user", "update")
         return [
             ListedUser(
@@ -216,7 +216,7 @@ class UserManagement:
             errors.append(field_error("blocked", "must be true or false", data["blocked"]))
         values = {name: data[name] for name in allowed if name in data}
         if "role" in data:
-            role = role_named(self.settings, data["role"]) if isinstance(data["role"], str) else None
+            role = resolve_role(self.settings, data["role"]) if isinstance(data["role"], str) else None
             if role is None or role.type == "public":
                 errors.append(field_error("role", "does not exist", data["role"]))
             else:
@@ -228,7 +228,7 @@ class UserManagement:
 
 def may_assign(actor: Actor, settings: Settings, role: str) -> bool:
     """Return whether an actor can give a role to a user, and act on users who have it."""
-    return role == DEFAULT_ROLE or covers(actor, settings.roles.get(role, frozenset()))
+    return role == DEFAULT_ROLE or has_all(actor, settings.roles.get(role, frozenset()))
 
 
 def require_assignable(actor: Actor, settings: Settings, role: str) -> None:
@@ -242,7 +242,7 @@ def require_takeover(actor: Actor, settings: Settings, role: str) -> None:
     With a new password, invitation or email address, the actor could sign in as the user. Unlike for other
     changes, this also applies to the role DEFAULT_ROLE.
     """
-    if not covers(actor, settings.roles.get(role, frozenset())):
+    if not has_all(actor, settings.roles.get(role, frozenset())):
         raise ForbiddenError(TOO_MUCH_MESSAGE, actor=actor.name)
 
 

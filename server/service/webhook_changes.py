@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
-from server.auth.permissions import WEBHOOK, may_of_site, require_of_site
+from server.auth.permissions import WEBHOOK, has_site_permission, require_of_site
 from server.config.model import FILE, Settings
 from server.config.settings_file import WEBHOOKS, change_settings_text, mask_settings_text
 from server.config.webhooks import WEBHOOK_KEYS, Webhook, check_url, origin_of
@@ -88,7 +88,7 @@ class WebhookChange:
 
 
 def may_change_webhooks(caller: Caller) -> bool:
-    return may_of_site(caller.actor, WEBHOOK, "write", caller.state.schema)
+    return has_site_permission(caller.actor, WEBHOOK, "write", caller.state.schema)
 
 
 def require_change(caller: Caller, *, sends: bool) -> None:
@@ -362,7 +362,7 @@ def _require_types(names: Sequence[str], known: Sequence[str]) -> None:
 def _described(error: SetupError, new: SettingsFile, i: int) -> tuple[str, str]:
     """Return the key of the changed webhook that an error is about, or "", and the error."""
     for path, place in new.file.positions.items():
-        is_here = place.line == error.line and error.column in (place.column, place.value)
+        is_here = place.line == error.line and error.column in (place.column, place.value_column)
         if path[:2] == (WEBHOOKS, i) and len(path) > 2 and is_here:
             return str(path[2]), with_fix(error.message, error.fix)
     return "", str(error)

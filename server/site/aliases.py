@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from server.documents.addresses import ALIAS_KEYS, origin_of, path_of
-from server.formats.text_positions import Positions, nearest
+from server.formats.text_positions import Positions, nearest_position
 from server.formats.tree import SyntaxProblem, Tree, is_null
 from server.storage.read import decode, parse, positions_of
 
@@ -38,7 +38,7 @@ def read_aliases(
             continue
         written = value if isinstance(value, list) else [value]
         for i, alias in enumerate(written[:MAX_ALIASES]):
-            position = nearest(positions, (key, i) if isinstance(value, list) else (key,))
+            position = nearest_position(positions, (key, i) if isinstance(value, list) else (key,))
             yield alias, position.line if position else None
 
 

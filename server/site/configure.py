@@ -18,7 +18,7 @@ from server.config.reader import (
 )
 from server.documents.option_values import find_invalid_options
 from server.errors import GitError, SetupError, StorageError, ValidationError
-from server.formats.text_positions import line_and_column, nearest
+from server.formats.text_positions import line_and_column, nearest_position
 from server.paths import STATE_FOLDER, TYPES
 from server.problems import Problem
 from server.query.populate import read_populate
@@ -125,7 +125,7 @@ def invalid_populates(settings: Settings, schema: Schema) -> Iterator[SetupError
             if type_ is not None:
                 read_populate(schema, type_, value)
         except ValidationError as error:
-            line, column = line_and_column(nearest(settings.positions, ("api", "populate", name)))
+            line, column = line_and_column(nearest_position(settings.positions, ("api", "populate", name)))
             message = f"api.populate.{name} is not a valid populate value: {error.message}"
             yield SetupError(
                 FILE, line, message, 'use the syntax of the "populate" parameter, such as author', column

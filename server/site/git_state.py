@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from server.errors import GitBusyError, GitError, GitSlowError
+from server.errors import GitBusyError, GitError, GitTimeoutError
 from server.paths import cache_folder
 from server.storage.files import FileMark, file_mark_of
 from server.storage.git.index import is_own_lock
@@ -83,7 +83,7 @@ def read_git_state(root: Path, before: GitState) -> GitState:
             "the commit times of files are unknown",
         )
         committed = before.committed
-        if not isinstance(error, GitSlowError):
+        if not isinstance(error, GitTimeoutError):
             head = None
     if trouble_log(root).is_affected(AffectedTask.CHANGED):
         head = None
@@ -94,7 +94,7 @@ def _read_times(root: Path, before: CommitTimes) -> CommitTimes:
     # Retry once, because `git gc` may have deleted a pack file that git was about to read.
     try:
         return read_times(root, cache_folder(root), before)
-    except GitSlowError:
+    except GitTimeoutError:
         raise
     except GitError:
         return read_times(root, cache_folder(root), before)

@@ -190,7 +190,7 @@ class Watcher(Job):
         elif now >= self._patrol_at and not hinted:
             self._patrol_at = now + self._timing.patrol_s
             if self.site.seems_changed():
-                self._doubt_until = now + self._timing.doubt_s
+                self._doubt_until = now + self._timing.max_notification_delay_s
 
     def _refresh_site(self, hints: set[str] | None) -> Change:
         began = time.perf_counter()

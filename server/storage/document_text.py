@@ -8,11 +8,11 @@ from server.documents.path_rules import MARKDOWN, TOML
 from server.errors import ConflictError
 from server.formats import frontmatter
 from server.formats.conflicts import has_conflict
-from server.formats.edits import REMOVE, same
+from server.formats.edits import REMOVE, is_same_value
 from server.formats.json import edit_json, json_text, read_json
 from server.formats.text_positions import DuplicateKey, KeyPath, newline_of
 from server.formats.toml.edit import edit_toml, remove_duplicate_toml_keys
-from server.formats.toml.reader import NoNull, read_toml, toml_mapping
+from server.formats.toml.reader import NullError, read_toml, toml_mapping
 from server.formats.tree import Plain, SyntaxProblem, Tree, is_null
 from server.formats.yaml.edit import edit_yaml, remove_duplicate_yaml_keys
 from server.formats.yaml.reader import read_yaml
@@ -64,7 +64,7 @@ def _without_null(trees: Mapping[str, Any]) -> dict[str, Any]:
 def _no_null(path: str) -> Iterator[None]:
     try:
         yield
-    except NoNull as error:
+    except NullError as error:
         raise ConflictError(
             f"The file format of {path} can't represent the value: {error}; write the document as JSON"
         ) from error
@@ -103,7 +103,7 @@ def drop_repeated_keys(path: str, text: str, keys: Collection[KeyPath]) -> str:
     """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     if path.endswith(MARKDOWN):
-        parts = frontmatter.split(text)
+        parts = frontmatter.split_front_matter(text)
         matter = (
             parts.handler.remove_duplicates(parts.front_matter, keys) if parts.handler else parts.front_matter
         )
@@ -116,7 +116,7 @@ def drop_repeated_keys(path: str, text: str, keys: Collection[KeyPath]) -> str:
         )
     repeated: list[DuplicateKey] = []
     try:
-        is_same = same(parse(path, edited, None, None, repeated), parse(path, text, None))
+        is_same = is_same_value(parse(path, edited, None, None, repeated), parse(path, text, None))
         if is_same and not any(key.path in keys for key in repeated):
             return bom + edited
     except SyntaxProblem:
@@ -130,7 +130,7 @@ def _is_expected(actual: Mapping[str, Tree], expected: Mapping[str, Any]) -> boo
         if new is REMOVE or key not in expected:
             if key in actual:
                 return False
-        elif not same(actual.get(key), new):
+        elif not is_same_value(actual.get(key), new):
             return False
     return True
 
@@ -155,7 +155,7 @@ def _edit_file(path: str, text: str, body: str | None, changes: dict[str, Any], 
 
 def _edit_markdown(text: str, body: str | None, changes: dict[str, Any], *, expand: bool) -> str:
     newline = newline_of(text)
-    parts = frontmatter.split(text)
+    parts = frontmatter.split_front_matter(text)
     matter, rest = parts.front_matter, parts.body_text
     if body is not None and body in changes:
         rest = _change_body(rest, body, parts.load(None, []), changes, newline)

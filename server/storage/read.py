@@ -54,7 +54,7 @@ def parse(
 
 def _split(text: str) -> frontmatter.MarkdownParts:
     try:
-        parts = frontmatter.split(text)
+        parts = frontmatter.split_front_matter(text)
     except SyntaxProblem:
         check_conflict(text)  # If a git conflict caused the error, report the conflict instead.
         raise

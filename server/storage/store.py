@@ -23,8 +23,8 @@ from server.documents.encode import (
 )
 from server.documents.file_keys import collect_other_keys, is_draft, unused_key, with_file_name_values
 from server.documents.path_rules import MARKDOWN, Layout, PathClaim
-from server.formats.frontmatter import TOML, split
-from server.formats.text_positions import DuplicateKey, Positions, nearest
+from server.formats.frontmatter import TOML, split_front_matter
+from server.formats.text_positions import DuplicateKey, Positions, nearest_position
 from server.formats.tree import SyntaxProblem, Tree, is_null
 from server.formats.yaml.reader import read_yaml
 from server.problems import Problem, Severity
@@ -254,7 +254,7 @@ class Store:
 
 
 def _lacks_front_matter(path: str, text: str) -> bool:
-    return path.endswith(MARKDOWN) and split(text).handler is None
+    return path.endswith(MARKDOWN) and split_front_matter(text).handler is None
 
 
 def _repeated(path: str, key: DuplicateKey) -> Problem:
@@ -292,7 +292,7 @@ def _warn_of_keys(path: str, text: str, claim: PathClaim, tree: Mapping[str, Tre
 
 
 def _written(path: str, text: str, name: str, value: str) -> str:
-    if path.endswith(".toml") or (path.endswith(MARKDOWN) and split(text).handler is TOML):
+    if path.endswith(".toml") or (path.endswith(MARKDOWN) and split_front_matter(text).handler is TOML):
         return f'"{name} = {value}"'
     return f'"{name}": {value}' if path.endswith(".json") else f'"{name}: {value}"'
 
@@ -308,12 +308,12 @@ def problems_of(path: str, text: str, wrong: list[Mismatch]) -> tuple[Problem, .
 
 
 def _problem(path: str, wrong: Mismatch, positions: Positions, severity: Severity) -> Problem:
-    position = nearest(positions, wrong.path)
+    position = nearest_position(positions, wrong.path)
     name = ".".join(map(str, wrong.path))
     between = " " if wrong.message.startswith("must ") else ": "
     is_whole = wrong.rule in ("unknown-key", "draft")
     message = wrong.message if is_whole else f"{name}{between}{wrong.message}"
     line, column = (position.line, position.column) if position else (None, None)
     if position and wrong.rule != "unknown-key" and wrong.path in positions:
-        column = position.value or column
+        column = position.value_column or column
     return Problem(path, line, message, wrong.fix, severity, column, wrong.rule, wrong.path)

@@ -71,9 +71,9 @@ def as_sarif(survey: Survey, prefix: str) -> str:
         "rules": [
             {
                 "id": rule.name,
-                "shortDescription": {"text": rule.sentence.replace("`", "")},
+                "shortDescription": {"text": rule.description.replace("`", "")},
                 "help": {"text": rule.fix.replace("`", "")},
-                "defaultConfiguration": {"level": _SARIF_LEVELS[rule.level]},
+                "defaultConfiguration": {"level": _SARIF_LEVELS[rule.default_severity]},
             }
             for rule in RULES.values()
         ],

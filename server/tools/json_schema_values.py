@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from server.api.operations.json_schema import JsonSchema
 from server.documents.constraints import MAX_EMAIL_CHARS
-from server.formats.tree import Plain, typed
+from server.formats.tree import Plain, resolve_plain_values
 from server.schema.model import Attribute
 
 Format = Literal["json", "yaml", "front-matter"]
@@ -159,7 +159,7 @@ def literals(text: str, format_: Format = "yaml") -> list[Any]:
         same = [text, *sorted(words - {text})]
         return [text] if format_ == "json" else [text.lower() == "true", *same]
     try:
-        value = typed(Plain(text))
+        value = resolve_plain_values(Plain(text))
     except ValueError:
         return [text, None]
     if value is None or isinstance(value, str):

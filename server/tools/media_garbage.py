@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from server.errors import GitError, GitSlowError, SetupError
+from server.errors import GitError, GitTimeoutError, SetupError
 from server.paths import UPLOADS
 from server.storage.files import walk
 from server.storage.git.command import git_bytes, git_or_fail
@@ -155,7 +155,7 @@ def _staged(root: Path) -> Iterator[tuple[bytes, bytes]]:
 def _git_output(root: Path, *arguments: str) -> bytes:
     try:
         printed = git_bytes(root, *arguments, seconds=HISTORY_TIMEOUT_S)
-    except GitSlowError:
+    except GitTimeoutError:
         raise
     except GitError as error:
         raise _incomplete_history_error() from error

@@ -18,9 +18,9 @@ from server.errors import (
     BucketError,
     BusyError,
     NotServedError,
-    RemoteLostError,
     SetupError,
     StorageError,
+    UnconfirmedPushError,
 )
 from server.history.past import PastStates
 from server.history.resolve_commit import find_named
@@ -77,7 +77,7 @@ def as_setup_error(subject: str, consequence: str = "nothing was changed") -> It
         raise
     except (
         NotServedError,
-        RemoteLostError,
+        UnconfirmedPushError,
     ) as error:  # The remote may have accepted the write, so do not claim that nothing changed.
         raise SetupError(subject, None, error.message) from error
     except ApiError as error:

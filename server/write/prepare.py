@@ -11,12 +11,12 @@ from server.auth.draft_visibility import may_read_drafts, may_read_source_of
 from server.auth.permissions import may_find
 from server.documents.document import Document
 from server.errors import (
+    ConcurrentChangeError,
     ConflictError,
     ForbiddenError,
     NotFoundError,
     OverlapError,
-    OvertakenError,
-    of_operation,
+    add_operation_number,
 )
 from server.index.user_index import join
 from server.write import publication
@@ -75,7 +75,7 @@ def batch(request: BatchRequest, context: Context) -> tuple[tuple[str, bool], ..
     """Prepare the writes in a batch. Return each document's id, and whether the write was merged."""
     results = []
     for number, (prepare, operation) in enumerate(request.operations):
-        with of_operation(number):
+        with add_operation_number(number):
             context.budget.spend(_STEPS_PER_OPERATION)
             context = context.for_next_change()
             results.append(_with_merge_flag(prepare, operation, context))
@@ -127,7 +127,7 @@ def _read(request: WriteRequest, context: Context) -> tuple[Address, Change]:
         return address, rebase(request, writer, change, earlier)
     if first and current:
         if not _reads_merged(request, address, context):
-            raise OvertakenError(details=_names(address, current))
+            raise ConcurrentChangeError(details=_names(address, current))
         with _naming_document(address, current):
             return address, rebase(request, writer, change, first, [current])
     return address, change
@@ -158,13 +158,13 @@ def _reads_merged(request: WriteRequest, address: Address, context: Context) -> 
 def _first(
     request: WriteRequest, address: Address, current: Document | None, context: Context
 ) -> Document | None:
-    # Returns None if this is still the current version. Raises OvertakenError if the document's existence,
-    # type or status has changed.
+    # Returns None if this is still the current version. Raises ConcurrentChangeError if the document's
+    # existence, type or status has changed.
     (first,) = context.base_versions.record_or_replay((current,))
     if _is_same(first, current):
         return None
     if first is None or current is None or (first.type, first.status) != (current.type, current.status):
-        raise OvertakenError(details=_names(address, current))
+        raise ConcurrentChangeError(details=_names(address, current))
     return first
 
 
@@ -181,7 +181,7 @@ def _naming_document(address: Address, current: Document) -> Iterator[None]:
     try:
         yield
     except OverlapError as error:
-        raise OvertakenError(details={**_names(address, current), **error.details}) from error
+        raise ConcurrentChangeError(details={**_names(address, current), **error.details}) from error
 
 
 def _names(address: Address, current: Document | None) -> dict[str, object]:
@@ -190,14 +190,15 @@ def _names(address: Address, current: Document | None) -> dict[str, object]:
 
 
 def _check_match(request: WriteRequest, address: Address, context: Context) -> Address:
-    # Raises PreconditionError if the header does not match, or OvertakenError after a concurrent change.
+    # Raises PreconditionError if the header does not match, or ConcurrentChangeError after a concurrent
+    # change.
     _require_match(request, address, context)
     type_, document_id = address.type, address.document_id
     document_id = document_id or single_id(context.snapshot, context.settings, type_, address.locale) or ""
     current = tuple(v for each in request.locales for v in context.versions(type_, document_id, each))
     first = context.base_versions.record_or_replay(current)
     if any(current) and not all(map(_is_same, first, current)):
-        raise OvertakenError(details=_names(address, next(filter(None, current))))
+        raise ConcurrentChangeError(details=_names(address, next(filter(None, current))))
     return address
 
 

@@ -20,7 +20,7 @@ from server.errors import (
     with_fix,
 )
 from server.formats import frontmatter
-from server.formats.edits import REMOVE, same
+from server.formats.edits import REMOVE, is_same_value
 from server.formats.tree import Plain, SyntaxProblem, Tree, is_null
 from server.schema.model import FILE_FIELDS, Schema, Type
 from server.storage.document_text import change_text
@@ -164,7 +164,7 @@ def read_keys(path: str, text: str, keys_text: str) -> dict[str, Tree]:
 
 def _handler_of(path: str, text: str) -> frontmatter.Handler:
     if path.endswith(MARKDOWN):
-        return frontmatter.split(text).handler or frontmatter.YAML
+        return frontmatter.split_front_matter(text).handler or frontmatter.YAML
     if path.endswith(TOML):
         return frontmatter.TOML
     return frontmatter.JSON if path.endswith(".json") else frontmatter.YAML
@@ -281,7 +281,7 @@ def _with_keys(document: Document, current: str, masked_text: MaskedText, keys_t
     with syntax_errors_as_conflicts(document.path):
         before = other_keys(document.type, parse(document.path, masked_text.text, document.type.body))
     changes: dict[str, Any] = {name: REMOVE for name in before if name not in keys}
-    changes |= {k: v for k, v in keys.items() if k not in before or not same(before[k], v)}
+    changes |= {k: v for k, v in keys.items() if k not in before or not is_same_value(before[k], v)}
     return change_text(document.path, current, document.type.body, changes) if changes else current
 
 

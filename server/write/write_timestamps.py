@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from server.config.model import TimestampSource
 from server.documents.document import Document
 from server.documents.encode import Reading, read_file_timestamp
-from server.formats.edits import REMOVE, same
+from server.formats.edits import REMOVE, is_same_value
 from server.formats.tree import Plain, SyntaxProblem, Tree
 from server.schema.model import Type
 from server.storage.document_text import change_text
@@ -97,6 +97,10 @@ def stamp_text(path: str, type_: Type, before: str, after: str, now: str) -> str
         # Validation will report a syntax error in the new text. If only the old text has an error, this write
         # repairs it.
         return after
-    kept = [name for name in ("updatedAt", "publishedAt") if name in tree and same(tree[name], old.get(name))]
+    kept = [
+        name
+        for name in ("updatedAt", "publishedAt")
+        if name in tree and is_same_value(tree[name], old.get(name))
+    ]
     changes: Values = {name: Plain(now) for name in kept}
     return change_text(path, after, type_.body, changes) if changes else after

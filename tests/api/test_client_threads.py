@@ -7,7 +7,7 @@ import pytest
 
 from server.api.serving import client_threads
 from server.api.serving.client_threads import ClientThreads
-from server.errors import TurnError
+from server.errors import QueueError
 from tests.waiting import until
 
 
@@ -42,7 +42,7 @@ def test_the_calls_that_wait_for_a_client_are_limited(
     monkeypatch.setattr(client_threads, "MAX_QUEUED_CALLS", 3)
     ended = threading.Event()
     waiting = [threads.submit("many", ended.wait, 30) for _ in range(5)]
-    with pytest.raises(TurnError):
+    with pytest.raises(QueueError):
         threads.submit("many", str, 1)
     assert threads.submit("other", str, 7).result(30) == "7"
     ended.set()

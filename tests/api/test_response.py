@@ -143,7 +143,7 @@ def test_a_large_answer_is_compressed_by_one_request_at_a_time() -> None:
 @pytest.mark.parametrize(("method", "known"), [("HEAD", ""), ("GET", TAG), ("GET", "*"), ("HEAD", TAG)])
 def test_what_is_answered_without_a_body_is_not_compressed(method: str, known: str) -> None:
     taken = turns()
-    taken.take()  # If the response were compressed, NeedsThreadPool would be raised.
+    taken.acquire()  # If the response were compressed, NeedsThreadPool would be raised.
     line, headers, body = sent_of(large_read(method, known, Budget(Settings(), taken, waits=False)))
     got = sent_of(large_read())[1]
     assert body == b""
@@ -159,7 +159,7 @@ def test_what_is_answered_without_a_body_is_not_compressed(method: str, known: s
 
 def test_a_large_answer_to_a_write_waits_for_no_turn() -> None:
     taken = turns()
-    taken.take()
+    taken.acquire()
     _, headers, body = sent_of(large_read("PUT", budget=Budget(Settings(), taken, waits=False)))
     assert len(body) == FAST_COMPRESSION_BYTES + 1
     assert "Content-Encoding" not in headers

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from server.config.bounds import out_of_bounds
+from server.config.bounds import violated_bound
 from server.config.model import DEFAULTS, KEYS, value_of
 from tests.git import commit_all, git
 from tests.sites import STRING, Answer, Api, collection, documents, make, write
@@ -213,7 +213,7 @@ def test_an_invalid_change_names_the_setting(
 
 @pytest.mark.parametrize("name", [key.name for key in KEYS.values() if key.bounds])
 def test_a_default_is_within_its_bounds(name: str) -> None:
-    assert not out_of_bounds(KEYS[name], value_of(DEFAULTS, name))
+    assert not violated_bound(KEYS[name], value_of(DEFAULTS, name))
     assert KEYS[name].editable
 
 

@@ -55,7 +55,7 @@ def attempt(account: str, address: str) -> Attempt:
 
 
 def is_taken(attempts: AttemptLimiter, account: str, address: str) -> bool:
-    return attempts.take(attempt(account, address)) is not None
+    return attempts.count_attempt(attempt(account, address)) is not None
 
 
 def taken(attempts: AttemptLimiter, account: str, *addresses: str) -> list[bool]:
@@ -79,7 +79,7 @@ def test_how_long_it_takes_until_the_next_attempt_is_told(accounts: Accounts, cl
     assert 0 < wait_s <= 1
     assert attempts.wait_s(attempt("bob", "1.1.1.1")) <= 0
     clock.move(wait_s)
-    assert attempts.take(attempt("ann", "1.1.1.1"))
+    assert attempts.count_attempt(attempt("ann", "1.1.1.1"))
 
 
 def test_an_account_is_tried_so_often_from_all_addresses(accounts: Accounts) -> None:
@@ -91,24 +91,24 @@ def test_an_account_is_tried_so_often_from_all_addresses(accounts: Accounts) -> 
 def test_all_accounts_are_tried_so_often_from_one_address(accounts: Accounts) -> None:
     attempts = AttemptLimiter(accounts.engine, "login", LIMITS)
     assert [is_taken(attempts, f"user {i}", "1.1.1.1") for i in range(10)] == [True] * 8 + [False] * 2
-    assert attempts.take(attempt("user 1", "1.1.1.2"))
+    assert attempts.count_attempt(attempt("user 1", "1.1.1.2"))
 
 
 def test_the_owner_is_not_locked_out_by_who_tries_from_elsewhere(accounts: Accounts) -> None:
     attempts = AttemptLimiter(accounts.engine, "login", LIMITS)
-    attempts.succeeded(attempt("ann", "9.9.9.9"), attempts.take(attempt("ann", "9.9.9.9")))
+    attempts.record_success(attempt("ann", "9.9.9.9"), attempts.count_attempt(attempt("ann", "9.9.9.9")))
     assert not all(taken(attempts, "ann", *[f"1.1.1.{i}" for i in range(9)]))
     assert taken(attempts, "ann", *["9.9.9.9"] * 4) == [True] * 3 + [False]
-    attempts.succeeded(attempt("ann", "9.9.9.9"))
-    assert attempts.take(attempt("ann", "9.9.9.9"))
+    attempts.record_success(attempt("ann", "9.9.9.9"))
+    assert attempts.count_attempt(attempt("ann", "9.9.9.9"))
 
 
 def test_logging_in_costs_nothing(accounts: Accounts) -> None:
     attempts = AttemptLimiter(accounts.engine, "login", LIMITS)
     for i in range(30):
-        found = attempts.take(attempt(f"user {i % 2}", "1.1.1.1"))
+        found = attempts.count_attempt(attempt(f"user {i % 2}", "1.1.1.1"))
         assert found is not None
-        attempts.succeeded(attempt(f"user {i % 2}", "1.1.1.1"), found)
+        attempts.record_success(attempt(f"user {i % 2}", "1.1.1.1"), found)
 
 
 def test_an_attempt_comes_back_with_time(accounts: Accounts, clock: StoppedClock) -> None:
@@ -142,9 +142,9 @@ def test_what_is_counted_is_forgotten_in_time_and_says_nobodys_name(
         accounts.engine, "login", AttemptLimits(pair=9, account=9, address=9, window_s=0.01)
     )
     for i in range(50):
-        short.take(attempt("ann" + "x" * 10_000 + str(i), f"1.1.1.{i}"))
+        short.count_attempt(attempt("ann" + "x" * 10_000 + str(i), f"1.1.1.{i}"))
     clock.move(0.05)
-    short.take(attempt("ann", "1.1.1.1"))
+    short.count_attempt(attempt("ann", "1.1.1.1"))
     accounts.close()
     with sqlite3.connect(tmp_path / ".bifolio/accounts.db") as database:
         assert database.execute("SELECT count(*), max(length(key)) FROM attempts").fetchone() == (3, 64)

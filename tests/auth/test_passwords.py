@@ -41,7 +41,7 @@ def test_a_hash_of_an_older_release_is_good_and_outdated() -> None:
 
 
 def test_more_at_once_than_may_wait_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passwords, "_TURNS", BoundedMutex("have passwords", waiting=1, longest=10))
+    monkeypatch.setattr(passwords, "_TURNS", BoundedMutex("have passwords", max_waiting=1, max_wait_s=10))
     kept, refused, checked = hash_password("secret12"), [], []
 
     def check() -> None:

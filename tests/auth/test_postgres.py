@@ -12,7 +12,7 @@ from server.auth.directory import differs_from_last
 from server.auth.logins import Logins
 from server.auth.users import Users
 from server.database.postgres import connect_to
-from server.errors import SetupError, TakenError, UnavailableError
+from server.errors import DuplicateUserError, SetupError, UnavailableError
 from tests.postgres import Postgres, postgres
 from tests.waiting import until
 
@@ -40,15 +40,15 @@ def test_tokens_and_users_live_there(url: str, tmp_path: Path) -> None:
     assert here.revoke_token("one")
     until(lambda: there.find_token(token) is None, 1)
     user = Users(here).create("ann", "ann@example.org", "secret12", role="authenticated", confirmed=True)
-    assert Users(there).with_password("ann", "secret12") == user
+    assert Users(there).authenticate("ann", "secret12") == user
     assert Users(there).update(user.id, {"password": "secret34"}) is not None
-    assert Users(here).with_password("ann", "secret12") is None
+    assert Users(here).authenticate("ann", "secret12") is None
     for _ in range(2):
         here.last_uses.note_user(user.id)
         here.last_uses.save()
     assert there.last_uses.all() == here.last_uses.all() != {}
     assert Users(there).count_by_role() == {"authenticated": 1}
-    assert Users(there).invited() == set()
+    assert Users(there).ids_without_password() == set()
     session = timedelta(days=1)
     Logins(here).begin(Users(here).get(user.id) or user, session, session, None, None)
     assert Logins(there).count_by_user() == {user.id: 1}
@@ -75,7 +75,7 @@ def test_a_database_of_any_encoding_keeps_texts(url: str, tmp_path: Path) -> Non
         connection.execute("CREATE DATABASE plain ENCODING 'SQL_ASCII' TEMPLATE template0 LOCALE 'C'")
     accounts = Accounts(tmp_path, url.replace("/postgres?", "/plain?"))
     user = Users(accounts).create("zoë", "zoe@example.org", "secret12", role="authenticated", confirmed=True)
-    assert Users(accounts).with_password("zoë", "secret12") == user
+    assert Users(accounts).authenticate("zoë", "secret12") == user
     assert accounts.find_token(accounts.create_token("one", "read-only")) is not None
     accounts.close()
 
@@ -92,7 +92,7 @@ def test_names_are_one_and_changes_are_counted_there_too(url: str, tmp_path: Pat
     Users(here).create("zoë", "zoe@example.org", "secret12", role="authenticated", confirmed=True)
     assert Users(here).version > before
     until(lambda: Users(there).version == Users(here).version, 1)
-    with pytest.raises(TakenError):
+    with pytest.raises(DuplicateUserError):
         Users(there).create("ZOË", "other@example.org", "secret12", role="authenticated", confirmed=True)
     here.close()
     there.close()

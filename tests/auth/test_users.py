@@ -13,9 +13,9 @@ import pytest
 from argon2 import PasswordHasher
 
 from server.auth.accounts import Accounts
-from server.auth.user import INVISIBLE_CHARS, MAX_CHARS, User, broken_rule, name_key, plain_name
+from server.auth.user import INVISIBLE_CHARS, MAX_CHARS, User, name_key, plain_name, violated_rule
 from server.auth.users import Users
-from server.errors import TakenError
+from server.errors import DuplicateUserError
 
 
 @pytest.fixture
@@ -34,24 +34,24 @@ def create(users: Users, username: str, email: str = "") -> User:
 @pytest.mark.parametrize("other", ["ann", "Ann", "ANN", " ann", "ann\u2003", "ａｎｎ", "aⁿn"])
 def test_two_names_that_nobody_can_tell_apart_are_one(users: Users, other: str) -> None:
     create(users, "ann")
-    with pytest.raises(TakenError, match="Username already taken"):
+    with pytest.raises(DuplicateUserError, match="Username already taken"):
         create(users, other, "other@example.org")
     bob = create(users, "bob")
-    with pytest.raises(TakenError):
+    with pytest.raises(DuplicateUserError):
         users.update(bob.id, {"username": other})
-    with pytest.raises(TakenError, match="Email or Username are already taken"):
+    with pytest.raises(DuplicateUserError, match="Email or Username are already taken"):
         users.register(other, "other@example.org", "secret12", confirmed=True)
 
 
 @pytest.mark.parametrize("other", ["ann@example.org", "ANN@example.org", " ann@example.org"])
 def test_an_address_belongs_to_one_user(users: Users, other: str) -> None:
     create(users, "ann")
-    with pytest.raises(TakenError, match="Email already taken"):
+    with pytest.raises(DuplicateUserError, match="Email already taken"):
         create(users, "bob", other)
-    with pytest.raises(TakenError):
+    with pytest.raises(DuplicateUserError):
         create(users, other, "other@example.org")  # as a name, because users can also log in by name
     bob = create(users, "bob")
-    with pytest.raises(TakenError):
+    with pytest.raises(DuplicateUserError):
         users.update(bob.id, {"email": other})
 
 
@@ -65,9 +65,9 @@ def test_a_user_may_keep_and_change_the_spelling_of_a_name(users: Users) -> None
 def test_one_logs_in_by_the_name_or_by_the_address_in_any_case(users: Users) -> None:
     create(users, "Zoe\u0308", "zoe@example.org")
     for identifier in ("Zoë", " Zoë ", "Zoe\u0308", "zoe@example.org", " ZOE@Example.org"):
-        assert users.with_password(identifier, "secret12") is not None, identifier
+        assert users.authenticate(identifier, "secret12") is not None, identifier
     for identifier in ("Zoe", "Zo", "zoë", "ZOË", ""):
-        assert users.with_password(identifier, "secret12") is None, identifier
+        assert users.authenticate(identifier, "secret12") is None, identifier
 
 
 def test_the_hash_of_an_older_release_is_renewed_at_the_next_login(users: Users) -> None:
@@ -81,19 +81,19 @@ def test_the_hash_of_an_older_release_is_renewed_at_the_next_login(users: Users)
         with users.engine.reading() as connection:
             return str(connection.execute("SELECT password FROM users").fetchone()[0])
 
-    assert users.with_password("ann", "wrong") is None
+    assert users.authenticate("ann", "wrong") is None
     assert kept() == older
-    assert users.with_password("ann", "secret12") == ann
+    assert users.authenticate("ann", "secret12") == ann
     renewed = kept()
     assert renewed != older
-    assert users.with_password("ann", "secret12") == ann
+    assert users.authenticate("ann", "secret12") == ann
     assert kept() == renewed
 
 
 def test_names_are_measured_as_they_are_kept() -> None:
-    assert broken_rule("username", "  a  ", 3)
-    assert not broken_rule("username", " abc ", 3)
-    assert broken_rule("username", "\ufdfa" * 100)  # a letter that expands to eighteen letters
+    assert violated_rule("username", "  a  ", 3)
+    assert not violated_rule("username", " abc ", 3)
+    assert violated_rule("username", "\ufdfa" * 100)  # a letter that expands to eighteen letters
     assert len(name_key("ß" * (MAX_CHARS["username"] // 2))) == MAX_CHARS["username"]
     assert plain_name(" Zoe\u0308 ") == "Zoë"
 
@@ -112,7 +112,7 @@ def test_the_version_grows_with_what_can_be_seen_of_users(tmp_path: Path) -> Non
     users.update(ann.id, {"blocked": True})
     assert grows()
     code, reset = users.confirm_code(ann), users.reset_code(ann)
-    users.with_password("ann", "secret12")
+    users.authenticate("ann", "secret12")
     users.spend_confirm_code("nothing")
     here.create_token("one", "read-only")
     assert not grows()
@@ -132,7 +132,7 @@ def test_of_many_who_want_a_name_at_once_one_gets_it(tmp_path: Path) -> None:
     made: list[User] = []
 
     def try_to(users: Users, name: str) -> None:
-        with suppress(TakenError):
+        with suppress(DuplicateUserError):
             made.append(create(users, name, f"{len(name)}@example.org"))
 
     names = ("ann", "ANN ", " aNN  ", "Ann   ")
@@ -173,7 +173,7 @@ def test_a_database_of_an_older_release_is_brought_up_to_date(tmp_path: Path) ->
         users = Users(accounts)
         assert [user.username for user in users.all()] == ["ann", "Ann", "bob"]
         for taken in ("ANN", "Ann", "BOB", "1@x.org"):
-            with pytest.raises(TakenError):
+            with pytest.raises(DuplicateUserError):
                 create(users, taken, "new@example.org")
         assert users.update(2, {"blocked": True}) is not None
         accounts.close()

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from server.config.values import read_duration
+from server.config.values import parse_duration
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from server.config.values import read_duration
     ],
 )
 def test_lengths_of_time(text: str, duration: timedelta) -> None:
-    assert read_duration(text) == duration
+    assert parse_duration(text) == duration
 
 
 @pytest.mark.parametrize(
@@ -46,4 +46,4 @@ def test_lengths_of_time(text: str, duration: timedelta) -> None:
 )
 def test_what_is_no_length_of_time_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=re.escape(text) or "^$"):
-        read_duration(text)
+        parse_duration(text)

@@ -172,7 +172,7 @@ def test_what_is_wrong_leaves_the_rest_as_it_is_said(tmp_path: Path) -> None:
 
 
 def test_every_key_says_what_it_holds_in_a_word_that_has_a_reader() -> None:
-    assert {key.holds for key in KEYS.values()} == READERS.keys() | ENTRIES.keys()
+    assert {key.value_type for key in KEYS.values()} == READERS.keys() | ENTRIES.keys()
 
 
 def test_each_key_has_a_value_of_its_own() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from server.config.settings_file import HIDDEN, change_settings_text, key_of, mask_settings_text
+from server.config.settings_file import HIDDEN, change_settings_text, find_setting, mask_settings_text
 from server.errors import ConflictError
 from server.formats.edits import REMOVE
 from server.formats.yaml.reader import read_yaml
@@ -154,7 +154,8 @@ def test_secrets_are_masked() -> None:
 
 def test_names_of_settings_and_entries() -> None:
     assert [
-        found and found[1] for found in map(key_of, ("name", "preview.article", "api", "nothing", "preview."))
+        found and found[1]
+        for found in map(find_setting, ("name", "preview.article", "api", "nothing", "preview."))
     ] == [
         ("name",),
         ("preview", "article"),

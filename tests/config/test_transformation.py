@@ -11,7 +11,7 @@ from server.config.transformation import (
     PARAMETERS,
     Transformation,
     TransformationError,
-    canonical,
+    canonical_key,
     read_transformation,
 )
 from tests.sites import write
@@ -126,15 +126,15 @@ def test_any_text_is_read_or_refused(parameters: dict[str, str]) -> None:
 
 def test_equal_requests_have_the_same_canonical_text() -> None:
     same = ("w=800&dpr=2&fm=jpg", "width=1600&format=jpeg", "fm=pjpg&w=1600&dpr=1&withoutEnlargement=1")
-    texts = {canonical(wanted) for query in same if (wanted := read_transformation(parsed(query), {}))}
+    texts = {canonical_key(wanted) for query in same if (wanted := read_transformation(parsed(query), {}))}
     assert len(texts) == 1
     limited = ("h=100&dpr=2&min-w=10&max-w=300", "h=200&min-w=20&max-w=600")
-    texts = {canonical(wanted) for query in limited if (wanted := read_transformation(parsed(query), {}))}
+    texts = {canonical_key(wanted) for query in limited if (wanted := read_transformation(parsed(query), {}))}
     assert len(texts) == 1
     others = ("w=801", "h=800", "w=800&fit=inside", "w=800&q=1", "w=800&fp-x=0", "w=800&withoutEnlargement=0")
     others += ("w=800&ar=2:1", "w=800&rect=0,0,9,9", "w=800&crop=entropy", "w=800&max-h=9", "w=800&min-h=9")
     others += ("h=100&dpr=2&max-w=300", "h=200&max-w=300")
-    texts = {canonical(wanted) for query in others if (wanted := read_transformation(parsed(query), {}))}
+    texts = {canonical_key(wanted) for query in others if (wanted := read_transformation(parsed(query), {}))}
     assert len(texts) == len(others)
 
 

@@ -7,13 +7,17 @@ import time
 
 import psycopg
 
-from server.database.queue import Queue
+from server.database.queue import PushTurnQueue
 from tests.postgres import Postgres
 from tests.waiting import until
 
 
 def test_machines_wait_for_one_another_in_turn(database: Postgres) -> None:
-    first, others, came = Queue(database.url), [Queue(database.url) for _ in range(3)], list[int]()
+    first, others, came = (
+        PushTurnQueue(database.url),
+        [PushTurnQueue(database.url) for _ in range(3)],
+        list[int](),
+    )
 
     def wait(number: int) -> None:
         with others[number].turn(5.0) as waited:
@@ -44,7 +48,7 @@ def waiting(database: Postgres) -> int:
 
 
 def test_who_leaves_early_lets_others_in(database: Postgres) -> None:
-    first, second = Queue(database.url), Queue(database.url)
+    first, second = PushTurnQueue(database.url), PushTurnQueue(database.url)
     with first.turn(5.0):
         first.leave()
         with second.turn(5.0) as waited:
@@ -52,7 +56,7 @@ def test_who_leaves_early_lets_others_in(database: Postgres) -> None:
 
 
 def test_nobody_waits_for_long(database: Postgres) -> None:
-    first, second = Queue(database.url), Queue(database.url)
+    first, second = PushTurnQueue(database.url), PushTurnQueue(database.url)
     with first.turn(5.0):
         began = time.monotonic()
         with second.turn(0.2) as waited:
@@ -63,7 +67,7 @@ def test_nobody_waits_for_long(database: Postgres) -> None:
 
 
 def test_who_is_gone_is_first_no_more(database: Postgres) -> None:
-    first, second = Queue(database.url), Queue(database.url)
+    first, second = PushTurnQueue(database.url), PushTurnQueue(database.url)
     with first.turn(5.0):
         with psycopg.connect(database.url) as connection:
             held = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted"
@@ -76,7 +80,7 @@ def test_who_is_gone_is_first_no_more(database: Postgres) -> None:
 
 def test_without_a_database_nobody_waits() -> None:
     away = "postgresql://bifolio@127.0.0.1:9/none"
-    for queue in (Queue(), Queue("users.db"), Queue(away)):
+    for queue in (PushTurnQueue(), PushTurnQueue("users.db"), PushTurnQueue(away)):
         began = time.monotonic()
         with queue.turn(5.0) as waited:
             assert not waited

@@ -18,7 +18,7 @@ from server.events.model import Event
 from server.events.presence import PresenceSource, PresenceTable
 from server.events.reading import Selection
 from server.events.resume import id_of
-from server.events.stream import Frames, Stream, StreamCounts, frame
+from server.events.stream import Frames, Stream, StreamCounts, encode_frame
 from server.index.snapshot import build
 from server.schema.model import Schema
 from server.site.site import State
@@ -54,7 +54,7 @@ class Log:
     ) -> bytes:
         if not actor.everything and event.seq % 2:
             return b""
-        return frame(event.kind, "x" * self.size, id_of(log_id, event.seq))
+        return encode_frame(event.kind, "x" * self.size, id_of(log_id, event.seq))
 
     def identify(self, authorization: str) -> Actor:
         found = self.actors[authorization]
@@ -94,7 +94,7 @@ class Streams:
 
     def __init__(self) -> None:
         self.log, self.counts = Log(), StreamCounts()
-        self.counts.enter(1)
+        self.counts.register_worker(1)
         self.stuck: set[str] = set()
         self.given_up: set[str] = set()
         presence = PresenceSource(PresenceTable(), lambda: State(DEFAULTS, Schema({}), build(Schema({}), ())))

@@ -11,14 +11,14 @@ def test_workers_are_counted_as_long_as_they_live() -> None:
     read, write = os.pipe()
     worker = os.fork()
     if not worker:
-        counts.enter(1)
+        counts.register_worker(1)
         counts.set(5)
         counts.add("192.0.2.1", 2)
         os.write(write, b".")
         signal.pause()
     try:
         os.read(read, 1)
-        counts.enter(2)
+        counts.register_worker(2)
         counts.set(3)
         counts.add("192.0.2.1", 1)
         assert counts.total() == 8
@@ -30,7 +30,7 @@ def test_workers_are_counted_as_long_as_they_live() -> None:
         os.close(write)
     assert counts.total() == 3
     assert counts.client_count("192.0.2.1") == 1
-    counts.enter(2)
+    counts.register_worker(2)
     assert counts.client_count("192.0.2.1") == 0
     counts.set(0)
     assert counts.total() == 0

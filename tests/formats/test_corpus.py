@@ -11,7 +11,7 @@ import yaml
 from ruamel.yaml import YAML
 
 from server.formats import frontmatter
-from server.formats.edits import REMOVE, same
+from server.formats.edits import REMOVE, is_same_value
 from server.formats.json import read_json
 from server.formats.tree import Plain, SyntaxProblem
 from server.formats.yaml.reader import read_yaml
@@ -75,7 +75,7 @@ def test_a_changed_key_says_the_new_value_and_all_others_the_old(name: str) -> N
             if key == BODY and not isinstance(value, str | None):
                 continue
             after = tree_of(name, change_text(name, text, BODY, {key: value}))
-            assert same(after.get(key), value), (key, value)
+            assert is_same_value(after.get(key), value), (key, value)
             assert {k: v for k, v in after.items() if k != key} == {
                 k: v for k, v in before.items() if k != key
             }
@@ -108,13 +108,13 @@ def test_one_number_changes_one_line(name: str) -> None:
 def test_comments_and_body_survive_changes_of_the_front_matter(name: str) -> None:
     text = text_of(name)
     matter, body = (
-        frontmatter.split(text.removeprefix("\ufeff")).front_matter,
-        frontmatter.split(text.removeprefix("\ufeff")).body,
+        frontmatter.split_front_matter(text.removeprefix("\ufeff")).front_matter,
+        frontmatter.split_front_matter(text.removeprefix("\ufeff")).body,
     )
     for key in tree_of(name, text):
         if key != BODY:
             made = change_text(name, text, BODY, {key: "changed", "added": [1]})
-            kept = frontmatter.split(made.removeprefix("\ufeff"))
+            kept = frontmatter.split_front_matter(made.removeprefix("\ufeff"))
             assert kept.body == body
             if "literal" not in name and not isinstance(tree_of(name, text)[key], list | dict):
                 assert [c for c in comments(matter) if c not in comments(kept.front_matter)] == []
@@ -161,7 +161,7 @@ def test_text_stays_text_for_every_reader(value: str, flow: bool) -> None:
     made = change_text("a.yaml", text, None, {key: new})
     assert yaml.safe_load(made)[key] == new
     assert YAML(typ="safe", pure=True).load(made)[key] == new
-    assert same(read_yaml(made)[key], new)
+    assert is_same_value(read_yaml(made)[key], new)
 
 
 REFUSED = {

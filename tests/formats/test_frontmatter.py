@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from server.formats.frontmatter import YamlHandler, split
+from server.formats.frontmatter import YamlHandler, split_front_matter
 from server.formats.text_positions import Positions
 from server.formats.tree import SyntaxProblem
 from server.storage.document_text import change_text
@@ -22,7 +22,7 @@ ENDS = st.sampled_from(["\n", "\r\n"])
 def test_a_body_is_the_text_between_blank_line_and_last_newline(
     body: str, end: str, after: str, fence: str
 ) -> None:
-    parts = split(f"---{after}{end}title: x{end}{fence}{after}{end}{end}{body}{end}")
+    parts = split_front_matter(f"---{after}{end}title: x{end}{fence}{after}{end}{end}{body}{end}")
     assert parts.body == body
     assert parts.front_matter == f"title: x{end}"
 
@@ -30,19 +30,19 @@ def test_a_body_is_the_text_between_blank_line_and_last_newline(
 @given(BODIES, ENDS)
 def test_a_body_needs_no_blank_line_and_no_last_newline(body: str, end: str) -> None:
     text = f"---{end}title: x{end}---{end}b{body}b"
-    assert split(text).body == f"b{body}b"
+    assert split_front_matter(text).body == f"b{body}b"
 
 
 @given(BODIES, ENDS)
 def test_toml_and_json_leave_the_same_body(body: str, end: str) -> None:
     for matter in (f"+++{end}title = 'x'{end}+++{end}", f'{{"title": "x"}}{end}'):
-        parts = split(f"{matter}{end}{body}{end}")
+        parts = split_front_matter(f"{matter}{end}{body}{end}")
         assert (parts.body, parts.load()) == (body, {"title": "x"})
 
 
 def test_what_only_looks_like_json_is_body() -> None:
     for text in ("{/* MDX */}\n", '{"text"}', "{% raw %}", "{ }", "{title}"):
-        assert split(text).body == text.removesuffix("\n")
+        assert split_front_matter(text).body == text.removesuffix("\n")
 
 
 PIECES = st.sampled_from(
@@ -57,7 +57,7 @@ PIECES = st.sampled_from(
 def test_no_byte_is_lost(start: str, more: str) -> None:
     text = start + more
     try:
-        parts = split(text)
+        parts = split_front_matter(text)
     except SyntaxProblem:
         return
     assert text == parts.opening + parts.front_matter + parts.closing + parts.body_text
@@ -65,17 +65,17 @@ def test_no_byte_is_lost(start: str, more: str) -> None:
 
 
 def test_a_file_without_front_matter_is_all_body() -> None:
-    assert split("# Title\n\n---\n\nText.\n").body == "# Title\n\n---\n\nText."
-    assert split("-- -\na: b\n---\n").front_matter == ""
-    assert split("").body == ""
-    assert split("+++ x\ny\n").body == "+++ x\ny"
-    assert split("    code first\n").body == "    code first"
+    assert split_front_matter("# Title\n\n---\n\nText.\n").body == "# Title\n\n---\n\nText."
+    assert split_front_matter("-- -\na: b\n---\n").front_matter == ""
+    assert split_front_matter("").body == ""
+    assert split_front_matter("+++ x\ny\n").body == "+++ x\ny"
+    assert split_front_matter("    code first\n").body == "    code first"
 
 
 @pytest.mark.parametrize("blank", ["\n", "\r\n", "\n \t\n\n"])
 def test_blank_lines_may_stand_above_front_matter(blank: str) -> None:
     for text in ("---\n# comment\n\ntitle: x\n---\n\nBody.\n", "+++\ntitle = 'x'\n+++\nBody.\n"):
-        parts, positions = split(blank + text), Positions()
+        parts, positions = split_front_matter(blank + text), Positions()
         assert (parts.load(positions), parts.body) == ({"title": "x"}, "Body.")
         assert parts.opening + parts.front_matter + parts.closing + parts.body_text == blank + text
         assert (blank + text).split("\n")[positions["title",].line - 1].startswith("title")
@@ -92,34 +92,34 @@ def test_a_change_leaves_blank_lines_above_front_matter() -> None:
     ["\n---\n\nText.\n\n---\n", "\n---\nkey: x\n\nText.\n", "\n---\n- a\n---\n", "\n# a\n---\nb: c\n---\n"],
 )
 def test_a_rule_below_a_blank_line_is_no_fence(text: str) -> None:
-    assert split(text).body == text.removeprefix("\n").removesuffix("\n")
-    assert split(text).handler is None
+    assert split_front_matter(text).body == text.removeprefix("\n").removesuffix("\n")
+    assert split_front_matter(text).handler is None
 
 
 def test_a_problem_below_blank_lines_has_the_line_of_the_file() -> None:
     with pytest.raises(SyntaxProblem) as caught:
-        split("\n\n---\ntitle: x\nsub: a: b\n---\n").load()
+        split_front_matter("\n\n---\ntitle: x\nsub: a: b\n---\n").load()
     assert caught.value.line == 5
 
 
 def test_a_rule_in_the_body_is_no_fence() -> None:
-    parts = split("---\ntitle: x\n---\n---\n\nBelow the rule.\n\n---\n")
+    parts = split_front_matter("---\ntitle: x\n---\n---\n\nBelow the rule.\n\n---\n")
     assert (parts.front_matter, parts.body) == ("title: x\n", "---\n\nBelow the rule.\n\n---")
 
 
 def test_dashes_in_a_value_are_no_fence() -> None:
-    parts = split("---\ntitle: a --- b\ntext: |\n  ---\n  x\nlong: ----\n---\nBody\n")
+    parts = split_front_matter("---\ntitle: a --- b\ntext: |\n  ---\n  x\nlong: ----\n---\nBody\n")
     assert parts.load() == {"title": "a --- b", "text": "---\nx\n", "long": "----"}
 
 
 @pytest.mark.parametrize("text", ["---\n---\n", "---\n---", "---\n# comment\n---\nx", "---\n\n---\n"])
 def test_front_matter_may_be_empty(text: str) -> None:
-    assert split(text).load() == {}
+    assert split_front_matter(text).load() == {}
 
 
 def test_lines_are_those_of_the_file() -> None:
     positions: Positions = {}
-    split("---\ntitle: x\nlist:\n- a\n- b\n---\n").load(positions)
+    split_front_matter("---\ntitle: x\nlist:\n- a\n- b\n---\n").load(positions)
     assert positions == {
         ("title",): (2, 1, 8),
         ("list",): (3, 1, 0),
@@ -167,7 +167,7 @@ REFUSED = {
 def test_what_can_not_be_read_is_refused_with_the_line_of_the_file(name: str) -> None:
     text, message, line, fix = REFUSED[name]
     with pytest.raises(SyntaxProblem) as caught:
-        split(text).load()
+        split_front_matter(text).load()
     assert message in caught.value.message
     assert caught.value.line == line
     assert caught.value.column

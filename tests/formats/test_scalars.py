@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from server.formats.tree import MAX_DIGITS, Plain, is_null, typed
+from server.formats.tree import MAX_DIGITS, Plain, is_null, resolve_plain_values
 
 # The core schema in section 10.3.2 of YAML 1.2.2.
 CORE: dict[str, Any] = {
@@ -23,9 +23,9 @@ CORE: dict[str, Any] = {
 
 @pytest.mark.parametrize("text", CORE)
 def test_scalars_without_quotes_are_typed_by_yaml_1_2(text: str) -> None:
-    found = typed(Plain(text))
+    found = resolve_plain_values(Plain(text))
     assert (found, type(found)) == (CORE[text], type(CORE[text]))
-    assert typed(text) == text  # with quotes, it is a string
+    assert resolve_plain_values(text) == text  # with quotes, it is a string
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_scalars_without_quotes_are_typed_by_yaml_1_2(text: str) -> None:
 )
 def test_numbers_that_json_does_not_have_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"JSON|too large|digits"):
-        typed({"a": [Plain(text)]})
+        resolve_plain_values({"a": [Plain(text)]})
 
 
 NULLS = [None, Plain("~"), Plain(""), Plain("null"), Plain("NULL")]

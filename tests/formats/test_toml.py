@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.formats.edits import REMOVE, same
+from server.formats.edits import REMOVE, is_same_value
 from server.formats.text_positions import Positions
 from server.formats.toml.edit import edit_toml
-from server.formats.toml.reader import NoNull, read_toml, toml_mapping
-from server.formats.toml.statements import positions_in
-from server.formats.tree import Plain, SyntaxProblem, Tree, typed
+from server.formats.toml.reader import NullError, read_toml, toml_mapping
+from server.formats.toml.statements import toml_positions
+from server.formats.tree import Plain, SyntaxProblem, Tree, resolve_plain_values
 from server.storage.document_text import change_text
 
 DATES = {
@@ -41,7 +41,7 @@ def test_numbers_keep_their_digits() -> None:
     assert tree == {"a": "1.10", "b": 1000, "c": 255, "d": "10.5", "e": "-.inf", "f": ".nan"}
     assert type(tree["a"]) is Plain
     with pytest.raises(ValueError, match="be written in JSON"):
-        typed(tree["f"])
+        resolve_plain_values(tree["f"])
 
 
 TEXT = """# Comment
@@ -124,9 +124,9 @@ trees = st.dictionaries(texts, values, max_size=4)
 def test_what_is_written_reads_back(tree: dict[str, Any]) -> None:
     text = toml_mapping(tree)
     assert tomllib.loads(text) == tree
-    assert same(read_toml(text), tree)
-    assert set(positions_in(text)) >= {(key,) for key in tree}
-    assert set(paths_of(tree)) == set(positions_in(text))
+    assert is_same_value(read_toml(text), tree)
+    assert set(toml_positions(text)) >= {(key,) for key in tree}
+    assert set(paths_of(tree)) == set(toml_positions(text))
 
 
 def paths_of(tree: Tree, above: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
@@ -141,7 +141,7 @@ def test_a_change_says_what_it_should(tree: dict[str, Any], new: dict[str, Any],
     changes = {key: new.get(key, REMOVE) for key in tree | new}
     for expand in (False, True):
         made = edit_toml(text, read_toml(text), changes, expand=expand)
-        assert same(read_toml(made), new)
+        assert is_same_value(read_toml(made), new)
         assert "\r" not in made.replace("\r\n", "") or newline == "\n"
 
 
@@ -191,7 +191,7 @@ def test_a_change_is_made_where_it_belongs(changes: dict[str, Any], line: str, i
 
 def test_a_null_inside_of_a_value_has_no_form() -> None:
     for value in ([None], {"a": None}):
-        with pytest.raises(NoNull):
+        with pytest.raises(NullError):
             edit_toml("", {}, {"a": value})
 
 

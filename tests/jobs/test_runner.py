@@ -8,7 +8,7 @@ import pytest
 
 from server.errors import BusyError
 from server.jobs.job import Backoff, DeferredJob, Job, JobContext, JobFailedError
-from server.jobs.runner import Report, Runner
+from server.jobs.runner import JobReport, Runner
 from tests.jobs.clocks import ManualClock
 from tests.waiting import until
 
@@ -96,14 +96,14 @@ def test_pauses_after_failures_grow_and_end_with_a_success(
     for pause in (1.0, 2.0, 3.0, 3.0):
         assert runner.run_due() == ["job"]
         (report,) = runner.reports
-        assert (report.error, report.due) == ("the disk is full", clock.time() + pause)
+        assert (report.error, report.next_run_time) == ("the disk is full", clock.time() + pause)
         runner.wake("job")  # does not shorten the pause after a failure
         clock.advance(pause - 0.01)
         assert runner.run_due() == []
         clock.advance(0.02)
     is_failing = False
     assert runner.run_due() == ["job"]
-    assert runner.reports == (Report("job", clock.time() + 0.5, clock.time()),)
+    assert runner.reports == (JobReport("job", clock.time() + 0.5, clock.time()),)
     assert caplog.messages == ["job has failed"] * 4
 
 
@@ -119,7 +119,7 @@ def test_failures_count_until_a_job_has_been_well_for_a_while(clock: ManualClock
     for _ in range(6):
         while not runner.run_due():
             clock.advance(0.125)
-        pauses.append(round((runner.reports[0].due or 0.0) - clock.time()))
+        pauses.append(round((runner.reports[0].next_run_time or 0.0) - clock.time()))
     assert pauses == [1, 1, 2, 1, 1, 1]
 
 
@@ -128,7 +128,7 @@ def test_a_failure_that_a_job_has_logged_is_reported_and_not_logged(
 ) -> None:
     runner = Runner([Recurring("job", 1.0, refuse)], clock)
     runner.run_due()
-    assert runner.reports == (Report("job", clock.time() + 5.0, clock.time(), "nobody answers"),)
+    assert runner.reports == (JobReport("job", clock.time() + 5.0, clock.time(), "nobody answers"),)
     runner.wake("job")  # The job itself has chosen this pause, so waking the job ends the pause.
     assert runner.run_due() == ["job"]
     assert caplog.messages == []
@@ -220,11 +220,11 @@ def test_a_wake_and_a_stop_end_the_pause_of_a_thread() -> None:
 
 
 def test_reports_are_observed(clock: ManualClock) -> None:
-    seen = list[Report]()
+    seen = list[JobReport]()
     runner = Runner([Recurring("job", 2.0)], clock, seen.append)
-    assert runner.reports == (Report("job", clock.time()),)
+    assert runner.reports == (JobReport("job", clock.time()),)
     runner.run_due()
-    assert seen == [Report("job", clock.time() + 2.0, clock.time())]
+    assert seen == [JobReport("job", clock.time() + 2.0, clock.time())]
 
 
 def test_what_a_job_raises_at_its_end_is_logged(caplog: pytest.LogCaptureFixture) -> None:

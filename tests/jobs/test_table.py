@@ -2,7 +2,7 @@
 
 import os
 
-from server.jobs.runner import Report
+from server.jobs.runner import JobReport
 from server.jobs.table import MAX_JOBS, JobTable
 
 
@@ -11,14 +11,14 @@ def test_any_process_reads_the_newest_report_of_each_job() -> None:
     assert table.reports() == ()
     pid = os.fork()
     if not pid:
-        table.store(Report("push", 12.5, 10.0, "é" * 300))
-        table.store(Report("commit", 1.0))
-        table.store(Report("commit", None, 2.0, "away"))
+        table.store(JobReport("push", 12.5, 10.0, "é" * 300))
+        table.store(JobReport("commit", 1.0))
+        table.store(JobReport("commit", None, 2.0, "away"))
         os._exit(0)
     os.waitpid(pid, 0)
     push, commit = table.reports()
-    assert commit == Report("commit", None, 2.0, "away")
-    assert push == Report("push", 12.5, 10.0, "é" * 100)
+    assert commit == JobReport("commit", None, 2.0, "away")
+    assert push == JobReport("push", 12.5, 10.0, "é" * 100)
     table.clear()
     table.store(push)
     assert table.reports() == (push,)
@@ -27,5 +27,5 @@ def test_any_process_reads_the_newest_report_of_each_job() -> None:
 def test_there_may_be_more_jobs_than_places() -> None:
     table = JobTable()
     for number in range(MAX_JOBS + 5):
-        table.store(Report(str(number), 1.0))
+        table.store(JobReport(str(number), 1.0))
     assert len(table.reports()) == MAX_JOBS

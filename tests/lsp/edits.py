@@ -10,7 +10,9 @@ from server.lsp.positions import Text
 def apply_edits(text: str, edits: list[dict[str, Any]]) -> str:
     """Return a text after edits, whose positions are those of the text before."""
     before = Text(text)
-    spans = [tuple(before.index(edit["range"][end]) for end in ("start", "end")) for edit in edits]
+    spans = [
+        tuple(before.index_of_position(edit["range"][end]) for end in ("start", "end")) for edit in edits
+    ]
     for (start, end), edit in sorted(zip(spans, edits, strict=True), key=lambda pair: pair[0], reverse=True):
         text = text[:start] + edit["newText"] + text[end:]
     return text

@@ -8,7 +8,7 @@ from PIL import Image
 
 from server.lsp.positions import Text
 from server.lsp.titles import Titles
-from server.lsp.view import Client, View
+from server.lsp.view import EditorCapabilities, View
 from server.service.opening import Mode, open_site
 from server.site.check.unsaved import SavedSite
 from tests.lsp.edits import apply_edits
@@ -69,10 +69,10 @@ FILES = {
     "content/uploads/fog.png.yaml": "alternativeText: Fog at sea\n",
     "content/uploads/notes.txt": "notes",
 }
-CLIENT = Client(snippets=True, creates_files=True, renames_files=True)
+CLIENT = EditorCapabilities(snippets=True, creates_files=True, renames_files=True)
 
 
-def view_of(root: Path, texts: dict[str, str] | None = None, client: Client = CLIENT) -> View:
+def view_of(root: Path, texts: dict[str, str] | None = None, client: EditorCapabilities = CLIENT) -> View:
     """Return the view of a site in a folder, with unsaved texts."""
     site = open_site(root, Mode.READ).site
     overlay = SavedSite.from_site(site).with_texts(texts or {})

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from server.lsp.completion import complete, resolve
+from server.lsp.completion import complete, describe_completion
 from server.lsp.titles import Titles
-from server.lsp.view import Client
+from server.lsp.view import EditorCapabilities
 from tests.lsp.sites import FILES, inserted, marked, view_of
 from tests.sites import write
 
@@ -20,7 +20,9 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def offered(root: Path, text: str, path: str = ARTICLE, client: Client | None = None) -> dict[str, Any]:
+def offered(
+    root: Path, text: str, path: str = ARTICLE, client: EditorCapabilities | None = None
+) -> dict[str, Any]:
     """Return the items at the character | of a text by label."""
     plain, params = marked(text)
     view = view_of(root, {path: plain}, **({"client": client} if client else {}))
@@ -48,7 +50,7 @@ def test_a_key_in_the_middle_of_typing_is_completed(root: Path) -> None:
 
 
 def test_an_editor_without_snippets_gets_plain_text(root: Path) -> None:
-    items = offered(root, "---\n|\n---\n", client=Client())
+    items = offered(root, "---\n|\n---\n", client=EditorCapabilities())
     assert items["tags"]["after"] == "---\ntags: []\n---\n"
     assert "insertTextFormat" not in items["tags"]
 
@@ -116,10 +118,12 @@ def test_titles_and_pictures_are_shown_beside_ids_and_paths(root: Path) -> None:
     author = offered(root, "---\nauthor: |\n---\n")["ann"]
     assert author["detail"] == "Ann Moor"
     view = view_of(root)
-    assert resolve(view, author["data"]).startswith("**Ann Moor**\n\nKeeps the light.\n\nAuthor `ann`")
+    assert describe_completion(view, author["data"]).startswith(
+        "**Ann Moor**\n\nKeeps the light.\n\nAuthor `ann`"
+    )
     picture = offered(root, "---\ncover: |\n---\n")["fog.png"]
     assert picture["detail"].startswith("3 × 2 · ")
-    assert "![](file://" in resolve(view, picture["data"])
+    assert "![](file://" in describe_completion(view, picture["data"])
 
 
 def test_titles_are_those_of_the_locale_that_is_offered(root: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from server.formats.text_positions import Positions
 from server.formats.tree import MAX_DEPTH
 from server.formats.yaml.reader import read_yaml
-from server.lsp.keys import Cursor, cursor_at, nodes_of
+from server.lsp.keys import Cursor, cursor_at, scan_nodes
 
 
 def at(path: str, text: str) -> Cursor | None:
@@ -81,7 +81,7 @@ def test_the_keys_of_json_are_those_that_the_parser_finds(tree: object, indent: 
     text = json.dumps(tree, indent=indent)
     positions: Positions = {}
     read_yaml(text, positions)
-    assert {node.path for node in nodes_of("a.json", text)} == set(positions)
+    assert {node.path for node in scan_nodes("a.json", text)} == set(positions)
 
 
 @given(MAPPINGS)
@@ -91,7 +91,7 @@ def test_the_keys_of_yaml_are_those_that_the_parser_finds(tree: object) -> None:
     text = yaml_mapping(tree)  # type: ignore[arg-type]
     positions: Positions = {}
     read_yaml(text, positions)
-    found = {node.path: text.count("\n", 0, node.key[0]) + 1 for node in nodes_of("a.yaml", text)}
+    found = {node.path: text.count("\n", 0, node.key[0]) + 1 for node in scan_nodes("a.yaml", text)}
     assert found == {at: position.line for at, position in positions.items()}
 
 
@@ -101,7 +101,7 @@ def test_the_keys_of_yaml_are_those_that_the_parser_finds(tree: object) -> None:
     st.sampled_from(["a.yaml", "a.json", "a.toml", "a.md"]),
 )
 def test_any_text_can_be_scanned(text: str, index: int, path: str) -> None:
-    for node in nodes_of(path, text):
+    for node in scan_nodes(path, text):
         assert 0 <= node.key[0] <= node.key[1] <= len(text)
     found = cursor_at(path, text, min(index, len(text)))
     assert found is None or found.span[0] <= min(index, len(text)) <= found.span[1]
@@ -127,18 +127,18 @@ def nested(levels: int) -> dict[str, tuple[str, str]]:
 @pytest.mark.parametrize("name", nested(MAX_DEPTH))
 def test_there_are_no_keys_if_the_levels_are_too_deep(name: str) -> None:
     path, text = nested(MAX_DEPTH)[name]
-    assert nodes_of(path, text)
+    assert scan_nodes(path, text)
     assert cursor_at(path, text, len(text)) is not None
     for levels in (MAX_DEPTH + 2, 50_000):
         path, text = nested(levels)[name]
-        assert nodes_of(path, text) == []
+        assert scan_nodes(path, text) == []
         found = cursor_at(path, text, len(text))
         assert found is None or found.role == "body"
 
 
 def test_brackets_that_are_not_closed_end_before_the_next_item() -> None:
     text = "tags:\n- [fog,\n  sea\n- [x]\n- y\n"
-    assert [node.path for node in nodes_of("a.yaml", text)] == [
+    assert [node.path for node in scan_nodes("a.yaml", text)] == [
         ("tags",),
         ("tags", 0),
         ("tags", 0, 0),
@@ -151,7 +151,7 @@ def test_brackets_that_are_not_closed_end_before_the_next_item() -> None:
 
 def test_lists_of_a_repeated_key_are_counted_again() -> None:
     text = "a:\n  b:\n  - 1\n  - 2\na:\n  b:\n  - 3\n"
-    assert [node.path for node in nodes_of("a.yaml", text) if node.path[2:]] == [
+    assert [node.path for node in scan_nodes("a.yaml", text) if node.path[2:]] == [
         ("a", "b", 0),
         ("a", "b", 1),
         ("a", "b", 0),
@@ -165,4 +165,4 @@ def test_lists_of_a_repeated_key_are_counted_again() -> None:
 def test_a_line_of_many_spaces_has_no_key(path: str, line: str) -> None:
     # Each space was once the start of another search to the end of the line.
     text = line.format(" " * 400_000) + "\n"
-    assert nodes_of(path, text) == []
+    assert scan_nodes(path, text) == []

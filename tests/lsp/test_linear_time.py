@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from server.lsp.keys import nodes_of
-from server.lsp.markdown import complete_link, headings, links
-from server.lsp.outline import folding, outline
+from server.lsp.keys import scan_nodes
+from server.lsp.markdown import complete_link, find_headings, find_links
+from server.lsp.outline import document_symbols, folding_ranges
 from server.lsp.positions import Text
 from server.lsp.view import Source, View
 from tests.growth import is_linear
@@ -40,14 +40,14 @@ MARKDOWN = {
 
 @pytest.mark.parametrize("piece", YAML)
 def test_keys_take_linear_time(piece: str) -> None:
-    assert is_linear(lambda size: nodes_of("a.yaml", YAML[piece] * size), 100)
+    assert is_linear(lambda size: scan_nodes("a.yaml", YAML[piece] * size), 100)
 
 
 @pytest.mark.parametrize("piece", MARKDOWN)
 def test_links_and_headings_take_linear_time(piece: str) -> None:
-    assert is_linear(lambda size: list(links(MARKDOWN[piece] * size)), 150)
-    assert is_linear(lambda size: headings(MARKDOWN[piece] * size), 150)
-    assert is_linear(lambda size: headings("# " + MARKDOWN[piece].strip() * size)[0].anchor, 150)
+    assert is_linear(lambda size: list(find_links(MARKDOWN[piece] * size)), 150)
+    assert is_linear(lambda size: find_headings(MARKDOWN[piece] * size), 150)
+    assert is_linear(lambda size: find_headings("# " + MARKDOWN[piece].strip() * size)[0].anchor, 150)
 
 
 PATH = "content/articles/x.md"
@@ -62,8 +62,8 @@ def test_outlines_take_linear_time(tmp_path: Path, piece: str) -> None:
         view = views.setdefault(
             size, view_of(tmp_path, {PATH: f"---\n{YAML[piece] * size}---\n" + "# a\n" * size})
         )
-        outline(view, PATH, {})
-        folding(view, PATH, {})
+        document_symbols(view, PATH, {})
+        folding_ranges(view, PATH, {})
 
     assert is_linear(shown, 60)
 

@@ -7,10 +7,10 @@ import pytest
 
 from server.lsp.hover import hover
 from server.lsp.inlay_hints import inlay_hints
-from server.lsp.navigation import definition, document_links, documents_by_title, references
-from server.lsp.outline import folding, outline
+from server.lsp.navigation import document_links, documents_by_title, find_definition, find_references
+from server.lsp.outline import document_symbols, folding_ranges
 from server.lsp.positions import Text
-from server.lsp.view import Client, View
+from server.lsp.view import EditorCapabilities, View
 from tests.lsp.edits import path_of
 from tests.lsp.sites import FILES, view_of
 from tests.sites import write
@@ -92,7 +92,7 @@ def test_definitions(root: Path) -> None:
     view = view_of(root, {PATH: TEXT})
 
     def leads_to(word: str) -> list[tuple[str, int]]:
-        return places(root, definition(view, PATH, at(word)))
+        return places(root, find_definition(view, PATH, at(word)))
 
     assert leads_to("ann") == [("content/authors/ann.yaml", 0)]
     assert leads_to("bob") == [("content/authors/bob.yaml", 0)]
@@ -104,7 +104,7 @@ def test_definitions(root: Path) -> None:
     assert '"author"' in (root / path).read_text().splitlines()[line]
     schema = '{"attributes": {"a": {"target": "api::tag.tag"}}}'
     view = view_of(root, {"content-types/x.json": schema})
-    found = definition(view, "content-types/x.json", at("api::", text=schema))
+    found = find_definition(view, "content-types/x.json", at("api::", text=schema))
     assert places(root, found) == [("content-types/tag.json", 0)]
 
 
@@ -112,15 +112,15 @@ def test_the_definition_of_a_translated_document_is_its_translation(root: Path) 
     text = "---\nabout: [{__type: api::article.article, documentId: 2024--b}]\n---\n"
     view = view_of(root, {"content/articles/new.fr.md": text, PATH: text})
     position = at("2024--b", text=text)
-    assert places(root, definition(view, "content/articles/new.fr.md", position)) == [
+    assert places(root, find_definition(view, "content/articles/new.fr.md", position)) == [
         ("content/articles/2024/b.fr.json", 0)
     ]
-    assert places(root, definition(view, PATH, position)) == [("content/articles/2024/b.json", 0)]
+    assert places(root, find_definition(view, PATH, position)) == [("content/articles/2024/b.json", 0)]
 
 
 def test_references(root: Path) -> None:
     view = view_of(root, {PATH: TEXT})
-    found = places(root, references(view, PATH, at("ann")))
+    found = places(root, find_references(view, PATH, at("ann")))
     assert found == [
         ("content/articles/2024/b.fr.json", 0),
         ("content/articles/2024/b.json", 0),
@@ -129,8 +129,8 @@ def test_references(root: Path) -> None:
         (PATH, 12),
     ]
     author = view_of(root, {"content/authors/bob.yaml": "name: Bob\n", PATH: TEXT})
-    assert places(root, references(author, "content/authors/bob.yaml", {"position": {}})) == [(PATH, 7)]
-    pictures = references(view, "content/uploads/fog.png.yaml", {"position": {}})
+    assert places(root, find_references(author, "content/authors/bob.yaml", {"position": {}})) == [(PATH, 7)]
+    pictures = find_references(view, "content/uploads/fog.png.yaml", {"position": {}})
     assert places(root, pictures) == [("content/articles/2024/b.json", 0), (PATH, 4), (PATH, 12)]
 
 
@@ -157,7 +157,7 @@ def test_addresses_of_pages(root: Path) -> None:
     view = view_of(root, {PATH: PAGES})
 
     def leads_to(word: str) -> list[tuple[str, int]]:
-        return places(root, definition(view, PATH, at(word, text=PAGES)))
+        return places(root, find_definition(view, PATH, at(word, text=PAGES)))
 
     assert leads_to("/blog/a") == [("content/articles/a.md", 8)]
     assert leads_to("/by/ann") == [("content/authors/ann.yaml", 0)]
@@ -168,8 +168,8 @@ def test_addresses_of_pages(root: Path) -> None:
     found = hover(view, PATH, at("/blog/a", text=PAGES))
     assert found is not None
     assert found["contents"]["value"].startswith("**First**")
-    assert (PATH, 4) in places(root, references(view, "content/authors/ann.yaml", {"position": {}}))
-    assert places(root, references(view, PATH, at("/blog/a", text=PAGES))) == [(PATH, 4)]
+    assert (PATH, 4) in places(root, find_references(view, "content/authors/ann.yaml", {"position": {}}))
+    assert places(root, find_references(view, PATH, at("/blog/a", text=PAGES))) == [(PATH, 4)]
 
 
 def test_documents_are_found_by_title(root: Path) -> None:
@@ -182,20 +182,20 @@ def test_the_outline_contains_keys_and_headings(root: Path) -> None:
     def names(symbols: list[dict[str, Any]]) -> list[Any]:
         return [(s["name"], names(s["children"])) if s["children"] else s["name"] for s in symbols]
 
-    assert names(outline(view, PATH, {})) == [
+    assert names(document_symbols(view, PATH, {})) == [
         "title", "author", "tags", "cover",
         ("sections", [("1 shared.quote", ["__component", "by"])]),
         ("One", [("Two", ["Three"])]),
     ]  # fmt: skip
-    for symbol in outline(view, PATH, {}):
+    for symbol in document_symbols(view, PATH, {}):
         assert symbol["range"]["end"]["line"] >= symbol["selectionRange"]["end"]["line"]
-    flat = view_of(root, {PATH: TEXT}, Client(nests_symbols=False))
-    assert [one["name"] for one in outline(flat, PATH, {})][-3:] == ["One", "Two", "Three"]
+    flat = view_of(root, {PATH: TEXT}, EditorCapabilities(nests_symbols=False))
+    assert [one["name"] for one in document_symbols(flat, PATH, {})][-3:] == ["One", "Two", "Three"]
 
 
 def test_folding(root: Path) -> None:
     view = view_of(root, {PATH: TEXT})
-    found = {(fold["startLine"], fold["endLine"]) for fold in folding(view, PATH, {})}
+    found = {(fold["startLine"], fold["endLine"]) for fold in folding_ranges(view, PATH, {})}
     assert {(0, 8), (5, 7), (6, 7), (10, 21), (19, 21)} <= found
 
 
@@ -224,5 +224,13 @@ def test_any_text_is_accepted(root: Path, text: str) -> None:
         view = view_of(root, {path: text})
         for line in (0, 1, 99):
             params = {"position": {"line": line, "character": 3}, "range": {}}
-            for feature in (hover, definition, references, document_links, outline, folding, inlay_hints):
+            for feature in (
+                hover,
+                find_definition,
+                find_references,
+                document_links,
+                document_symbols,
+                folding_ranges,
+                inlay_hints,
+            ):
                 feature(view, path, params)

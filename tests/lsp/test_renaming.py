@@ -9,7 +9,7 @@ from server.errors import ConflictError, ValidationError
 from server.lsp.new_document import new_document
 from server.lsp.positions import uri_of
 from server.lsp.renaming import prepare_rename, rename, will_rename
-from server.lsp.view import Client
+from server.lsp.view import EditorCapabilities
 from server.service.authorship import caller_of_command, writes_of_command
 from server.service.opening import Mode, open_site
 from server.service.renaming import rename_content
@@ -103,7 +103,7 @@ def test_a_rename_that_is_not_possible_is_refused(root: Path) -> None:
             rename(view_of(root), ARTICLE, {**AUTHOR, "newName": name}, {})
     assert rename(view_of(root), ARTICLE, {**AUTHOR, "newName": "zoë-2.0_b"}, {})
     with pytest.raises(ValidationError, match="bifolio mv"):
-        rename(view_of(root, client=Client()), ARTICLE, {**AUTHOR, "newName": "x"}, {})
+        rename(view_of(root, client=EditorCapabilities()), ARTICLE, {**AUTHOR, "newName": "x"}, {})
 
 
 LINKS = """---

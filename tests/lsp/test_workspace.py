@@ -10,7 +10,7 @@ import server.lsp.workspace
 from server.jobs.job import Timing
 from server.lsp.positions import Text
 from server.lsp.protocol import Json
-from server.lsp.view import Client
+from server.lsp.view import EditorCapabilities
 from server.lsp.workspace import OpenText, Workspace
 from server.site.check.readings import ProseCache
 from server.site.check.survey import Survey
@@ -40,7 +40,7 @@ def test_a_problem_that_is_shown_has_its_fix_before_the_site_is_checked(root: Pa
         if view := workspace.view:
             surveys.put(workspace.survey_of(PATH, view.overlay))
 
-    workspace = Workspace(root, Client(), publish, Timing())
+    workspace = Workspace(root, EditorCapabilities(), publish, Timing())
     workspace.set_text(PATH, opened("News", 1))
     workspace.start()
     try:
@@ -66,7 +66,9 @@ def test_a_changed_text_ends_a_check_of_the_site(root: Path, monkeypatch: pytest
         return found
 
     monkeypatch.setattr(server.lsp.workspace, "survey_unsaved", survey)
-    workspace = Workspace(root, Client(), lambda uri, version, shown: versions.put(version), Timing())
+    workspace = Workspace(
+        root, EditorCapabilities(), lambda uri, version, shown: versions.put(version), Timing()
+    )
     workspace.set_text(PATH, opened("news", 1))
     workspace.start()
     try:

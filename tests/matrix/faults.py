@@ -189,13 +189,13 @@ def _show_answers_that_were_kept_for_others(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def _show_events_of_hidden_types(monkeypatch: pytest.MonkeyPatch) -> None:
-    subjects = reading.subjects_of
+    subjects = reading.findable_subjects
 
     def all_of(actor: Actor, schema: Schema) -> Any:
         return subjects(Actor(actor.name, everything=True), schema)
 
     monkeypatch.setattr(reading, "_may_see", _always)
-    monkeypatch.setattr("server.api.routes.events.subjects_of", all_of)
+    monkeypatch.setattr("server.api.routes.events.findable_subjects", all_of)
 
 
 def _send_private_values(monkeypatch: pytest.MonkeyPatch) -> None:

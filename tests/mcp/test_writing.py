@@ -624,13 +624,13 @@ def test_a_branch_is_read_only_on_a_turn(api: Api, agent: Agent) -> None:
     api.site.refresh()
     app = cast(Entrance, api.app.wsgi_app)
     app.turns = turns(max_waiting=0)
-    app.turns.take()
+    app.turns.acquire()
     arguments = {"path": "content/articles/fog.json", "at": "more"}
     assert agent.call("read_file", **arguments).error["status"] == 503
-    app.turns.leave()
+    app.turns.release()
     assert not agent.call("read_file", **arguments).is_error
-    app.turns.take()  # No request has kept the turn.
-    app.turns.leave()
+    app.turns.acquire()  # No request has kept the turn.
+    app.turns.release()
 
 
 def test_check_finds_problems_of_the_served_content(agent: Agent, api: Api) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from server.auth.owner import OWNER
 from server.auth.permissions import Actor
-from server.errors import ForbiddenError, NotFoundError, UnmergedError, ValidationError
+from server.errors import ForbiddenError, MergeConflictError, NotFoundError, ValidationError
 from server.history.merging.conflicts import read_resolution
 from server.history.past import PastStates
 from server.query.ast import Page
@@ -59,7 +59,7 @@ def test_a_conflict_is_ended_as_it_is_resolved(service: Service, branches: SiteB
     branches.create(service.caller(), "spring")
     rename(service, "Mist", "spring")
     rename(service, "Haze")
-    with pytest.raises(UnmergedError) as raised:
+    with pytest.raises(MergeConflictError) as raised:
         branches.merge(service.caller(), "spring", read_resolution(None))
     assert raised.value.details["conflicts"]
     assert service.read("note", "fog")["title"] == "Haze"

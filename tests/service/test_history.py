@@ -6,7 +6,7 @@ import pytest
 
 from server.auth.permissions import Actor
 from server.config.model import Settings
-from server.errors import ForbiddenError, NotFoundError, TurnError
+from server.errors import ForbiddenError, NotFoundError, QueueError
 from server.index.budget import Budget, turns
 from server.service.document_write import Verb
 from server.service.history import DocumentHistory
@@ -61,7 +61,7 @@ def test_reads_of_the_history_take_turns(service: Service) -> None:
         lambda: service.histories.deleted(caller, "notes"),
     )
     for read in reads:
-        with taken, pytest.raises(TurnError):
+        with taken, pytest.raises(QueueError):
             read()
         with caller.budget:
             read()

@@ -33,7 +33,7 @@ from tests.sites import opened, write_to
 
 FORK = get_context("forkserver")
 FORK.set_forkserver_preload(["tests.site.cluster"])
-TIMING = replace(Timing(), patrol_s=2.0, doubt_s=1.0)
+TIMING = replace(Timing(), patrol_s=2.0, max_notification_delay_s=1.0)
 TOUCHING = ("open", "os.rename", "os.remove", "os.link", "os.mkdir", "os.chmod", "os.rmdir")
 
 Shown = dict[str, Any]  # a state as plain values

@@ -160,7 +160,7 @@ def test_an_edit_that_git_takes_back_is_no_longer_shown(api: Api) -> None:
 def test_what_is_not_reported_is_found_by_the_patrol_which_says_so(
     api: Api, caplog: pytest.LogCaptureFixture
 ) -> None:
-    watcher = Runner([Watcher(api.site, replace(Timing(), patrol_s=0.5, doubt_s=0.2))])
+    watcher = Runner([Watcher(api.site, replace(Timing(), patrol_s=0.5, max_notification_delay_s=0.2))])
     watcher.start()
     time.sleep(1.2)
     assert caplog.messages == []

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from server.errors import GitError, GitSlowError
+from server.errors import GitError, GitTimeoutError
 from server.site.site import Site
 from server.storage.git import command
 from server.storage.git.command import git as bifolio_git
@@ -330,7 +330,7 @@ def is_running(process: int) -> bool:
 
 
 def test_a_command_that_takes_too_long_is_ended_with_all_that_it_started(root: Path, slow_git: Path) -> None:
-    with pytest.raises(GitSlowError, match=r"git log took longer than 0.3 s"):
+    with pytest.raises(GitTimeoutError, match=r"git log took longer than 0.3 s"):
         bifolio_git(root, "log")
     until(lambda: not is_running(int(slow_git.read_text())))
     assert git_if_possible(root, "log", seconds=0.1) is None

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 
 from server.config.reader import read_settings
 from server.documents.path_rules import MARKDOWN, is_draft_name
-from server.formats.tree import typed
+from server.formats.tree import resolve_plain_values
 from server.schema.load import read_content_types
 from server.schema.model import Type
 from server.storage.read import parse
@@ -52,7 +52,7 @@ class Verdicts:
         type_ = self.type_of(path)
         format_ = "front-matter" if path.endswith(MARKDOWN) else "json" if path.endswith(".json") else "yaml"
         draft = ".draft" if type_.draft_publish and is_draft_name(path) else ""
-        value = typed(parse(path, text, None))
+        value = resolve_plain_values(parse(path, text, None))
         validator = self.validator(f"{format_}/{type_.singular}{draft}.json")
         return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(value)]
 

@@ -11,7 +11,7 @@ from server.auth.permissions import Actor
 from server.errors import ApiError, ForbiddenError, GoneError, UnauthorizedError
 from server.events.database import EventDatabase
 from server.events.model import Event
-from server.events.reading import visible
+from server.events.reading import visible_part
 from server.events.resume import require_available
 
 log = logging.getLogger("bifolio")
@@ -95,5 +95,5 @@ class EventCursor:
             found += part
             position = part[-1].seq
         self._position = max(position, bounds.last)
-        shown = (visible(event, actor, state.schema) for event in found)
+        shown = (visible_part(event, actor, state.schema) for event in found)
         return NewEvents(tuple(event for event in shown if event and SELECTION.matches(event)))

@@ -132,9 +132,9 @@ def _job_metrics(jobs: JobTable) -> Iterator[Metric]:
     due = GaugeMetricFamily("bifolio_job_due_timestamp_seconds", text, labels=("job",))
     for report in jobs.reports():
         up.add_metric((report.name,), not report.error)
-        ran.add_metric((report.name,), report.ended)
-        if report.due is not None:
-            due.add_metric((report.name,), report.due)
+        ran.add_metric((report.name,), report.last_run_time)
+        if report.next_run_time is not None:
+            due.add_metric((report.name,), report.next_run_time)
     yield from (up, ran, due)
 
 

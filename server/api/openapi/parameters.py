@@ -12,7 +12,7 @@ from server.api.openapi.types import TypeSchemas
 from server.api.operations.json_schema import TEXT, JsonSchema, in_header, in_path, in_query, ref
 from server.api.routes.write_requests import MAX_MESSAGE_CHARS, MESSAGE
 from server.auth.permissions import Actor
-from server.auth.query_permissions import narrow
+from server.auth.query_permissions import narrow_query
 from server.config.model import Settings
 from server.config.values import LOCALE
 from server.documents.constraints import option_errors
@@ -273,7 +273,7 @@ def _first(state: State, type_: Type) -> Document | None:
 
 def _example_of(state: State, public: Actor, document: Document, params: Mapping[str, Any]) -> Any:
     query = read_query(state.schema, state.settings, document.type, params, many=False)
-    query = narrow(query, public, state.schema)
+    query = narrow_query(query, public, state.schema)
     view = View(state.snapshot, state.settings)
     return _cut(json.loads(Renderer(view).document(document, query.selection)))
 

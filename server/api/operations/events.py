@@ -19,7 +19,7 @@ from server.api.operations.operation import Area, Audience, Docs, Operation, Tag
 from server.api.operations.permission import anyone, may_attend_any, may_read_events
 from server.events.model import KINDS, SOURCES
 from server.events.presence import types_with_presence
-from server.events.reading import DEFAULT_LIMIT, MAX_INTEGER, MAX_LIMIT, STATUSES, subjects_of
+from server.events.reading import DEFAULT_LIMIT, MAX_INTEGER, MAX_LIMIT, STATUSES, findable_subjects
 
 OF_EVENTS = Tag("Events", "The event log: changes of documents, media files and content types.")
 OF_PRESENCE = Tag("Presence", "Which clients are viewing which documents.")
@@ -78,7 +78,7 @@ def _events(audience: Audience) -> Docs:
                 {**NUMBER, "minimum": 1, "maximum": MAX_LIMIT},
                 f"Maximum number of events; default {DEFAULT_LIMIT}.",
             ),
-            _words("types", {"enum": subjects_of(audience.actor, audience.schema)}),
+            _words("types", {"enum": findable_subjects(audience.actor, audience.schema)}),
             _words("events", {"enum": list(KINDS)}),
             _words("locales", TEXT),
             _words("status", {"enum": list(STATUSES)}),

@@ -13,13 +13,13 @@ from server.auth.permissions import (
     PROBLEMS,
     SITE_SUBJECTS,
     Actor,
+    has_site_permission,
     may_draft,
-    may_of_site,
     may_write,
 )
 from server.errors import ForbiddenError
 from server.events.presence import PUBLIC_ACTOR, types_with_presence
-from server.events.reading import subjects_of
+from server.events.reading import findable_subjects
 from server.schema.model import Schema, Type
 
 Permission = Callable[[Actor, Schema, Type | None], bool]
@@ -34,7 +34,7 @@ class May:
 
     def __call__(self, actor: Actor, schema: Schema, type_: Type | None) -> bool:
         if self.subject in SITE_SUBJECTS:
-            return all(may_of_site(actor, self.subject, action, schema) for action in self.actions)
+            return all(has_site_permission(actor, self.subject, action, schema) for action in self.actions)
         return all(actor.may(self.subject, action) for action in self.actions)
 
 
@@ -90,7 +90,7 @@ def may_find_any(actor: Actor, schema: Schema, type_: Type | None) -> bool:
 def may_read_events(actor: Actor, schema: Schema, type_: Type | None) -> bool:
     """Return whether the actor has permission to find media files or documents of any content type."""
     with suppress(ForbiddenError):
-        return bool(subjects_of(actor, schema))
+        return bool(findable_subjects(actor, schema))
     return False
 
 

@@ -69,9 +69,9 @@ def bind(handles: Handlers, identities: Identities) -> None:
         form = read_form(read_body(request), CHANGE)
         attempts, attempt = identities.directory().login_limiter, attempt_at(request, user, user.email)
         taken = count(attempts, attempt)
-        if identities.users.with_password(user.email, form["currentPassword"]) is None:
+        if identities.users.authenticate(user.email, form["currentPassword"]) is None:
             raise ValidationError("The provided current password is invalid")
-        attempts.succeeded(attempt, taken)
+        attempts.record_success(attempt, taken)
         if form["password"] == form["currentPassword"]:
             raise ValidationError("Your new password must be different than your current password")
         user = identities.users.update(user.id, {"password": form["password"]}) or user
@@ -97,7 +97,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
         # The code was sent to the email address, so using the code also confirms the address.
         user = identities.users.update(user.id, {"password": form["password"], "confirmed": True}) or user
         for identifier in (user.username, user.email):
-            identities.directory().login_limiter.succeeded(attempt_at(request, user, identifier))
+            identities.directory().login_limiter.record_success(attempt_at(request, user, identifier))
         refuse_unready(user, state_of(request).settings)
         return login_answer(request, user)
 

@@ -29,7 +29,13 @@ from server.api.routes.write_requests import (
 )
 from server.auth.permissions import forbidden, may_find, may_write
 from server.documents.ids import to_nfc
-from server.errors import RESPONSE_ERRORS, ForbiddenError, NotFoundError, ValidationError, of_operation
+from server.errors import (
+    RESPONSE_ERRORS,
+    ForbiddenError,
+    NotFoundError,
+    ValidationError,
+    add_operation_number,
+)
 from server.query import qs
 from server.schema.model import Type
 from server.schema.spelling import suggestion
@@ -116,7 +122,7 @@ def _refuse_keys(found: Iterable[str], known: Sequence[str], what: str) -> None:
 def _operations(items: Iterable[Any], caller: Caller) -> Iterator[Operation]:
     # This is a generator, so that each operation is parsed only after the previous ones have been handled.
     for number, one in enumerate(items):
-        with of_operation(number):
+        with add_operation_number(number):
             operation = _operation(one, caller)
         yield operation
 

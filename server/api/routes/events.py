@@ -33,11 +33,11 @@ from server.events.presence import types_with_presence
 from server.events.reading import (
     DEFAULT_LIMIT,
     MAX_LIMIT,
+    findable_subjects,
+    parse_selection,
     read_number,
     read_page,
-    read_selection,
     shown,
-    subjects_of,
 )
 from server.paths import UPLOADS_URL
 from server.schema.model import SITE_TAG, Type, document_tag, type_tag
@@ -55,8 +55,8 @@ def bind(handles: Handlers, database: EventDatabase) -> None:
     @handles("findEvents")
     def listed() -> Response:
         actor, schema = actor_of(request), state_of(request).schema
-        subjects, asked = subjects_of(actor, schema), parameters(request)
-        selection = read_selection(asked, subjects)
+        subjects, asked = findable_subjects(actor, schema), parameters(request)
+        selection = parse_selection(asked, subjects)
         newest = read_number(asked, "newest", 0)
         since, limit = read_number(asked, "since", 0), read_number(asked, "limit", DEFAULT_LIMIT, MAX_LIMIT)
         if selection.presence and selection.presence[0] not in types_with_presence(actor, schema):
@@ -74,7 +74,7 @@ def bind(handles: Handlers, database: EventDatabase) -> None:
     @handles("findActivity")
     def activity() -> Response:
         caller, asked = caller_of(request), parameters(request)
-        subjects_of(caller.actor, caller.state.schema)
+        findable_subjects(caller.actor, caller.state.schema)
         since = read_number(asked, "since", 0) if asked.get("since") else None
         found = find_activity(database, caller, since, identities_of(request).name_of)
         data = {"drafts": found.drafts, "others": found.others}
@@ -91,7 +91,7 @@ def bind(handles: Handlers, database: EventDatabase) -> None:
         def reader(type_: Type) -> Reader:
             return Reader(tagging, type_, actor, response_format=response_format, users=users, budget=budget)
 
-        subjects = subjects_of(actor, state.schema)
+        subjects = findable_subjects(actor, state.schema)
         found = tags_of_address(parameters(request).get("of"), state, reader, subjects)
         return answer(dumps({"data": found}))
 

@@ -58,17 +58,17 @@ def prove_password(request: Request, body: object) -> User:
     if len(device) >= MIN_DEVICE_CHARS:
         attempt = replace(attempt, device=device)
     taken = count(attempts, attempt)
-    user = identities.users.with_password(form["identifier"], form["password"])
+    user = identities.users.authenticate(form["identifier"], form["password"])
     if user is None:
         raise ValidationError(WRONG)
-    attempts.succeeded(attempt, taken)
+    attempts.record_success(attempt, taken)
     refuse_unready(user, state_of(request).settings)
     return user
 
 
 def attempt_by(request: Request, identifier: str) -> Attempt:
     """Return a login attempt for a user name or email address, even if no such user exists."""
-    return attempt_at(request, identities_of(request).users.resembling(identifier), identifier)
+    return attempt_at(request, identities_of(request).users.find_by_identifier(identifier), identifier)
 
 
 def attempt_at(request: Request, user: User | None, identifier: str) -> Attempt:
@@ -79,7 +79,7 @@ def attempt_at(request: Request, user: User | None, identifier: str) -> Attempt:
 
 def count(attempts: "AttemptLimiter", attempt: Attempt) -> "CountedKeys":
     """Count a login attempt. Raises RateLimitError after too many attempts."""
-    taken = attempts.take(attempt)
+    taken = attempts.count_attempt(attempt)
     if taken is None:
         raise RateLimitError(max(1, ceil(attempts.wait_s(attempt))))
     return taken

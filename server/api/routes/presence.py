@@ -21,7 +21,7 @@ from server.events.presence import (
     by_document,
     is_visible,
     is_visible_field,
-    others_viewing,
+    other_viewers_json,
     types_with_presence,
 )
 from server.schema.model import Type
@@ -47,7 +47,7 @@ def bind(handles: Handlers, table: PresenceTable) -> None:
         name, document_id = _read_query(parameters(request), types)
         state, there = state_of(request), by_document(table.all())
         told = [
-            others_viewing(document, present, types[document[0]], actor, state.schema)
+            other_viewers_json(document, present, types[document[0]], actor, state.schema)
             for document, present in there.items()
             if document[0] in types and name in ("", document[0]) and document_id in ("", document[1])
             if is_visible(state.snapshot, types[document[0]], document[1], actor)
@@ -65,7 +65,7 @@ def bind(handles: Handlers, table: PresenceTable) -> None:
         table.put(client, Presence(actor.name, kind, name, type_.singular, document_id, locale, field))
         document = type_.singular, document_id
         present = by_document(table.all()).get(document, ())
-        told = others_viewing(document, present, type_, actor, state.schema)
+        told = other_viewers_json(document, present, type_, actor, state.schema)
         meta = {"expiresIn": int(ENTRY_TTL_S)}
         return answer_within(request, {"data": told, "meta": meta})
 

@@ -15,7 +15,7 @@ from server.api.routes.write_requests import (
     message_of,
     required_if_match,
 )
-from server.auth.permissions import SETTINGS, may_of_site
+from server.auth.permissions import SETTINGS, has_site_permission
 from server.auth.roles import roles_of
 from server.errors import ConflictError
 from server.service.cache_tags import tag_of, tag_of_bytes
@@ -89,7 +89,7 @@ def bind(handles: Handlers, identities: Identities, writes: Writes) -> None:
 
     def show_settings(caller: Caller, file: SettingsFile) -> Response:
         rows = [_setting_json(setting) for setting in list_settings(caller, file)]
-        may_write = may_of_site(caller.actor, SETTINGS, "write", caller.state.schema)
+        may_write = has_site_permission(caller.actor, SETTINGS, "write", caller.state.schema)
         meta = {"problem": file.problem or None}
         return _tagged(file, {"data": rows, "meta": meta}, may_write=may_write)
 
@@ -117,7 +117,7 @@ def _setting_json(setting: Setting) -> dict[str, Any]:
     key = setting.key
     return {
         "key": key.name,
-        "type": key.holds,
+        "type": key.value_type,
         "description": setting.description,
         "default": setting.default,
         "value": setting.value,

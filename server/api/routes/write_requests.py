@@ -21,7 +21,13 @@ from server.api.request import (
 )
 from server.config.mcp import WriteMode
 from server.documents.timestamps import from_seconds
-from server.errors import CHECKED_OUT, CheckedOutError, ForbiddenError, UnauthorizedError, ValidationError
+from server.errors import (
+    CHECKED_OUT,
+    BranchCheckedOutError,
+    ForbiddenError,
+    UnauthorizedError,
+    ValidationError,
+)
 from server.service.document_write import Verb
 from server.service.dry_run import FileChange
 from server.service.write import Result, UndoOffer, Writes
@@ -61,7 +67,7 @@ def open_branch(writes: Writes) -> None:
     settings = caller.state.settings
     if caller.branch is None and OF_AGENT in environ and settings.mcp.write is not WriteMode.DIRECT:
         # Somebody has checked the branch out since the tool chose it.
-        raise CheckedOutError(
+        raise BranchCheckedOutError(
             f"The branch \"{name}\" is checked out in the site's folder now, so agents can't write to it",
             {CHECKED_OUT: name},
         )

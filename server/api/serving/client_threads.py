@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from server.errors import TurnError
+from server.errors import QueueError
 
 # Limit for each client, because a waiting request occupies a connection even after the client disconnects.
 MAX_QUEUED_CALLS = 1000
@@ -25,12 +25,12 @@ class ClientThreads:
         self._working: Counter[str] = Counter()  # number of threads that each client occupies
 
     def submit(self, client: str, work: Callable[..., Any], *args: Any) -> "Future[Any]":
-        """Queue a call for a client. Raises TurnError if the client's queue is full."""
+        """Queue a call for a client. Raises QueueError if the client's queue is full."""
         future: Future[Any] = Future()
         with self._lock:
             queue = self._queues.setdefault(client, deque())
             if len(queue) >= MAX_QUEUED_CALLS:
-                raise TurnError(_QUEUE_FULL)
+                raise QueueError(_QUEUE_FULL)
             queue.append((future, partial(work, *args)))
             self._begin()
         return future

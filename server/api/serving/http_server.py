@@ -30,7 +30,7 @@ from server.api.serving.pipelining import PipelineTurns
 from server.api.serving.sending import SMALL_BYTES, LargeBodies, length_of, refuse, send_body
 from server.api.serving.sockets import Acceptor
 from server.bounded import network_of
-from server.errors import ApiError, ClientGone, NeedsThreadPool, TurnError
+from server.errors import ApiError, ClientGone, NeedsThreadPool, QueueError
 from server.events.hub import Hub
 from server.events.stream import Stream
 
@@ -245,7 +245,7 @@ class HttpServer:
     async def _refuse_if_full(self, exchange: Exchange, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
-        except TurnError as error:
+        except QueueError as error:
             await asyncio.sleep(REFUSAL_PAUSE_S)
             refuse(exchange, error)
             self._observer.end(exchange.environ, error.status)

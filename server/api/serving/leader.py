@@ -90,8 +90,8 @@ def _outward(opened: OpenSite, monitored: MonitoredParts) -> Iterator[Job]:
         module = import_module("server.history.remote.push_after_serving")
         return cast(Job, module.PushCommits(past, timing, partial(monitored.notices.notify, COMMITS)))
 
-    yield DeferredJob("deliver", lambda: bool(site.state.settings.webhooks), deliver, timing.setting_s)
+    yield DeferredJob("deliver", lambda: bool(site.state.settings.webhooks), deliver, timing.settings_poll_s)
     yield DeferredJob(
-        "follow-remote", lambda: site.state.settings.git.follow is not None, follow, timing.setting_s
+        "follow-remote", lambda: site.state.settings.git.follow is not None, follow, timing.settings_poll_s
     )
-    yield DeferredJob("push", lambda: bool(site.state.settings.git.push), push, timing.setting_s)
+    yield DeferredJob("push", lambda: bool(site.state.settings.git.push), push, timing.settings_poll_s)

@@ -173,7 +173,7 @@ class Deliverer(Job):
         if not self._database.is_deliverer():  # Another machine delivers, and computes the due times.
             self._last_state, self._offset = (), 0.0
             return
-        state = (settings, self._database.mark())
+        state = (settings, self._database.external_write_counter())
         if (
             state == self._last_state
             and not self._outcomes

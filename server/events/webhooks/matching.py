@@ -1,6 +1,6 @@
 """Rules for which webhooks receive an event (docs/webhooks.md)."""
 
-from server.auth.permissions import subject_of
+from server.auth.permissions import permission_subject
 from server.config.webhooks import Webhook
 from server.events.model import Event
 
@@ -33,7 +33,7 @@ def receives(webhook: Webhook, event: Event) -> bool:
 
 def _matches_type(webhook: Webhook, uid: str) -> bool:
     # Any content type can use a component.
-    return not webhook.types or "::" not in uid or subject_of(uid) in webhook.types
+    return not webhook.types or "::" not in uid or permission_subject(uid) in webhook.types
 
 
 def _matches(selected: tuple[str, ...], value: str) -> bool:

@@ -6,8 +6,8 @@ It does not use tomlkit, which mixes line endings and reports no positions.
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from server.formats.differences import differences, steps
-from server.formats.edits import REMOVE, Part, Replacement, apply_replacements, brackets, same
+from server.formats.differences import compare_lists, find_differences
+from server.formats.edits import REMOVE, Part, Replacement, apply_replacements, is_same_value, split_brackets
 from server.formats.text_positions import KeyPath, comments_start, line_end, line_start, newline_of, next_line
 from server.formats.toml.reader import (
     blank_duplicate_keys,
@@ -17,7 +17,7 @@ from server.formats.toml.reader import (
     toml_section,
     toml_value,
 )
-from server.formats.toml.statements import Statement, Value, statements
+from server.formats.toml.statements import Statement, Value, parse_statements
 from server.formats.tree import Tree
 
 
@@ -40,8 +40,8 @@ def edit_toml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
 
 def remove_duplicate_toml_keys(text: str, keys: Collection[KeyPath]) -> str:
     """Remove all but the last occurrence of each duplicate key in `keys` from TOML text."""
-    counting = {s.start for s in statements(blank_duplicate_keys(text))}
-    gone = [s for s in statements(text) if s.path in keys and s.start not in counting]
+    counting = {s.start for s in parse_statements(blank_duplicate_keys(text))}
+    gone = [s for s in parse_statements(text) if s.path in keys and s.start not in counting]
     replacements = [
         Replacement(line_start(text, s.start), next_line(text, line_end(text, s.end)), "") for s in gone
     ]
@@ -53,8 +53,8 @@ class _TomlEditor:
 
     def __init__(self, text: str) -> None:
         self.text, self.newline = text, newline_of(text)
-        self.statements = statements(blank_duplicate_keys(text))
-        self.all_statements = statements(text)  # includes the earlier values of duplicate keys
+        self.statements = parse_statements(blank_duplicate_keys(text))
+        self.all_statements = parse_statements(text)  # includes the earlier values of duplicate keys
         self.replacements: list[Replacement] = []
         self.top = ""  # text of new keys, if there are no keys above the first table yet
         self.sections: list[str] = []
@@ -76,7 +76,7 @@ class _TomlEditor:
     def change(self, path: KeyPath, old: Tree, new: Any) -> None:
         if new is REMOVE:
             return self.remove(path)
-        if same(old, new):
+        if is_same_value(old, new):
             return None
         existing = next((s.value for s in self.statements if s.path == path and s.value), None)
         if existing:
@@ -148,7 +148,7 @@ class _TomlEditor:
 
     def tables(self, path: KeyPath, old: list[Tree], new: list[Any]) -> None:
         names = [str(part) for part in path if isinstance(part, str)]
-        for found in differences(old, new):
+        for found in find_differences(old, new):
             changed = range(found.start, min(found.end, found.start + len(found.new)))
             for i, item in zip(changed, found.new, strict=False):
                 self.change((*path, i), old[i], item)
@@ -164,7 +164,7 @@ class _TomlEditor:
                 self.insert(at, toml_section(names, added) + "\n")
 
     def value(self, value: Value, old: Tree, new: Any, *, lines: bool = False) -> str:
-        if same(old, new):
+        if is_same_value(old, new):
             return self.text[value.start : value.end]
         if value.kind == "table" and isinstance(new, dict) and (made := self.inline_table(value, old, new)):
             return made
@@ -181,7 +181,7 @@ class _TomlEditor:
         if not new or any(len(entry.path) > 1 for entry in table.entries):
             return None
         spans = [(entry.start, entry.value.end) for entry in table.entries]
-        found = brackets(self.text, table.start, table.end, spans, trailing_comma=False)
+        found = split_brackets(self.text, table.start, table.end, spans, trailing_comma=False)
         return found.render(self.members(table, old, new)) if found else None
 
     def members(self, table: Value, old: dict[str, Tree], new: dict[str, Any]) -> Iterator[Part]:
@@ -198,17 +198,17 @@ class _TomlEditor:
 
     def array(self, array: Value, old: list[Tree], new: list[Any]) -> str | None:
         spans = [(entry.value.start, entry.value.end) for entry in array.entries]
-        found = brackets(self.text, array.start, array.end, spans) if new else None
+        found = split_brackets(self.text, array.start, array.end, spans) if new else None
         return found.render(self.items(array, old, new)) if found else None
 
     def items(self, array: Value, old: list[Tree], new: list[Any]) -> Iterator[Part]:
-        for step in steps(old, new):
-            if step.kind == "comes":
+        for step in compare_lists(old, new):
+            if step.kind == "added":
                 yield -1, toml_value(step.new)
-            elif step.kind == "changes":
+            elif step.kind == "changed":
                 yield step.old, self.value(array.entries[step.old].value, old[step.old], step.new)
-            elif step.kind == "goes":
+            elif step.kind == "removed":
                 yield step.old, None
-            elif step.kind != "leaves":
+            elif step.kind != "moved_away":
                 value = array.entries[step.old].value
                 yield step.old, self.text[value.start : value.end]

@@ -16,7 +16,7 @@ from server.formats.toml.statements import (
     blanked,
     describe_duplicate_key,
     first_duplicate_of_last,
-    positions_in,
+    toml_positions,
 )
 from server.formats.tree import (
     MAX_DEPTH,
@@ -64,9 +64,9 @@ def read_toml(
         )
     if text.count("\n") + text.count(",") > MAX_NODES and size_of(read) > MAX_NODES:
         raise SyntaxProblem(f"the file has more than {MAX_NODES} values", None, "split the file")
-    tree: dict[str, Tree] = _tree(read)
+    tree: dict[str, Tree] = _to_tree(read)
     if positions is not None:
-        positions.update(positions_in(text))
+        positions.update(toml_positions(text))
     return tree
 
 
@@ -107,13 +107,13 @@ def _end_of_duplicate(message: str, text: str) -> int:
     return starts[int(where[1]) - 1] + int(where[2]) - 1
 
 
-def _tree(value: Any) -> Tree:
+def _to_tree(value: Any) -> Tree:
     """Convert a value from tomllib. Dates and times become strings in the format that the API uses."""
     kind = type(value)
     if kind is dict:
-        return {key: _tree(item) for key, item in value.items()}
+        return {key: _to_tree(item) for key, item in value.items()}
     if kind is list:
-        return [_tree(item) for item in value]
+        return [_to_tree(item) for item in value]
     if kind is datetime or kind is time:
         spec = "auto" if value.microsecond % 1000 else "milliseconds"
         return Plain(value.isoformat(timespec=spec).replace("+00:00", "Z"))
@@ -169,7 +169,7 @@ _LINES_UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]|^(?:\+\+\+|<<<<<<<)", re.MU
 _LITERAL_UNFIT = re.compile(r"[\x00-\x08\x0a-\x1f\x7f']")
 
 
-class NoNull(ValueError):
+class NullError(ValueError):
     """Error for a value that contains a null, which TOML can't represent."""
 
 
@@ -184,7 +184,7 @@ def toml_value(value: Any, *, multiline: bool = False, quote: str = "") -> str:
     which is reused if possible.
     """
     if value is None:
-        raise NoNull("TOML has no null")
+        raise NullError("TOML has no null")
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Decimal):

@@ -62,8 +62,8 @@ class Statement:
     table: KeyPath
 
 
-def statements(text: str) -> list[Statement]:
-    """Return the statements in TOML text, in order."""
+def parse_statements(text: str) -> list[Statement]:
+    """Return the statements of valid TOML text, in order."""
     found: list[Statement] = []
     lengths: dict[KeyPath, int] = {}  # lengths of arrays of tables, by path
     table: KeyPath = ()
@@ -73,12 +73,12 @@ def statements(text: str) -> list[Statement]:
         if text[at] == "[":
             listed = text[at + 1] == "["
             at = _skip(text, at + 1 + listed)
-            keys, at = _keys(text, at)
+            keys, at = _parse_dotted_key(text, at)
             at = text.index("]", at) + 1 + listed
             table = _table(keys, lengths, listed=listed)
             found.append(Statement(table, start, at, None, table))
         else:
-            keys, at = _keys(text, at)
+            keys, at = _parse_dotted_key(text, at)
             value = _value(text, _after(_EQUALS, text, at))
             at = value.end
             found.append(Statement((*table, *keys), start, at, value, table))
@@ -97,7 +97,7 @@ def _table(keys: KeyPath, lengths: dict[KeyPath, int], *, listed: bool) -> KeyPa
     return path
 
 
-def _keys(text: str, index: int) -> tuple[KeyPath, int]:
+def _parse_dotted_key(text: str, index: int) -> tuple[KeyPath, int]:
     """Parse the dotted key at `index`. Return its parts, and the index after the key."""
     parts = []
     while part := _PART.match(text, index):
@@ -154,7 +154,7 @@ def _inline_table(text: str, index: int) -> Value:
     index = _skip(text, index + 1)
     while text[index] != "}":
         start = index
-        keys, index = _keys(text, index)
+        keys, index = _parse_dotted_key(text, index)
         item = _value(text, _after(_EQUALS, text, index))
         made.entries.append(Entry(keys, start, item))
         index = _skip(text, item.end)
@@ -180,7 +180,7 @@ def first_duplicate_of_last(text: str) -> Statement | None:
     The text must end directly after the value that tomllib rejected.
     """
     try:
-        *earlier, last = statements(text)
+        *earlier, last = parse_statements(text)
     # tomllib has rejected the text for a different reason, inside a statement.
     except (ValueError, IndexError):
         return None
@@ -201,14 +201,14 @@ def describe_duplicate_key(text: str, statement: Statement, end: int) -> Duplica
     """
     line = text.count("\n", 0, statement.start) + 1
     column = statement.start - text.rfind("\n", 0, statement.start)
-    last = [s for s in statements(text[:end]) if s.path == statement.path][-1]
+    last = [s for s in parse_statements(text[:end]) if s.path == statement.path][-1]
     value = statement.value
     written = text[value.start : value.end] if value and value.kind == "scalar" else ""
     return DuplicateKey(statement.path, line, column, text.count("\n", 0, last.start) + 1, written)
 
 
-def positions_in(text: str) -> Positions:
-    """Return the positions of the keys and list items in TOML text."""
+def toml_positions(text: str) -> Positions:
+    """Return the positions of all keys and list items."""
     lines = [0, *(found.end() for found in re.finditer("\n", text))]
     positions: Positions = {}
     for path, start, value in _all_values(text):
@@ -224,7 +224,7 @@ def positions_in(text: str) -> Positions:
 
 def _all_values(text: str) -> Iterator[tuple[KeyPath, int, Value | None]]:
     """Yield the path, start index and value of each statement, and of the keys and items inside it."""
-    for statement in statements(text):
+    for statement in parse_statements(text):
         yield statement.path, statement.start, statement.value
         waiting = [(statement.path, statement.value)] if statement.value else []
         while waiting:

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from server.formats.differences import steps
-from server.formats.edits import REMOVE, Part, Replacement, apply_replacements, brackets, same
+from server.formats.differences import compare_lists
+from server.formats.edits import REMOVE, Part, Replacement, apply_replacements, is_same_value, split_brackets
 from server.formats.text_positions import (
     KeyPath,
     comments_start,
@@ -31,24 +31,24 @@ def change_flow(text: str, node: Node, tree: Tree, value: Any) -> str | None:
         return None
     if node.kind == "list" and isinstance(value, list | tuple) and len(tree) == len(node.items):
         spans = [(item.start, item.end) for item in node.items]
-        found = brackets(text, node.start, node.end, spans)
+        found = split_brackets(text, node.start, node.end, spans)
         return found.render(_items(text, node, tree, list(value))) if found else None
     if node.kind == "map" and isinstance(value, dict) and {key.value for key in node.keys} == tree.keys():
         pairs = zip(node.keys, node.items, strict=True)
-        found = brackets(text, node.start, node.end, [(k.start, max(k.end, i.end)) for k, i in pairs])
+        found = split_brackets(text, node.start, node.end, [(k.start, max(k.end, i.end)) for k, i in pairs])
         return found.render(_members(text, node, tree, value)) if found else None
     return None
 
 
 def _items(text: str, node: Node, tree: list[Tree], value: list[Any]) -> Iterator[Part]:
-    for step in steps(tree, value):
-        if step.kind == "comes":
+    for step in compare_lists(tree, value):
+        if step.kind == "added":
             yield -1, _write_scalar(step.new)
-        elif step.kind == "changes":
+        elif step.kind == "changed":
             yield step.old, _change_value(text, node.items[step.old], tree[step.old], step.new)
-        elif step.kind == "goes":
+        elif step.kind == "removed":
             yield step.old, None
-        elif step.kind != "leaves":
+        elif step.kind != "moved_away":
             yield step.old, text[node.items[step.old].start : node.items[step.old].end]
 
 
@@ -57,7 +57,7 @@ def _members(text: str, node: Node, tree: dict[str, Tree], value: dict[str, Any]
         new = value.get(key.value, REMOVE)
         if new is REMOVE:
             yield i, None
-        elif same(tree[key.value], new) or node.find(key.value) != i:
+        elif is_same_value(tree[key.value], new) or node.find(key.value) != i:
             yield i, text[key.start : max(key.end, item.end)]
         elif item.end > item.start:
             yield i, text[key.start : item.start] + _change_value(text, item, tree[key.value], new)
@@ -151,13 +151,13 @@ class _YamlEditor:
             i = node.find(key)
             if i < 0:
                 if value is not REMOVE:
-                    flow = self.flow_lists and _has_lists(value)
-                    added += yaml_entry(key, value, offset=self.offset(node), flow=flow)
+                    flow = self.flow_lists and _has_flat_lists(value)
+                    added += yaml_entry(key, value, offset=self.list_indent(node), flow=flow)
             elif value is REMOVE:
                 for each in node.all(key):
                     self.remove_lines(node.keys[each].start, self.trimmed_end(node.items[each]))
-            elif key in self.forced or not same(tree[key], value):
-                self.entry(node.keys[i], node.items[i], tree[key], value, self.offset(node))
+            elif key in self.forced or not is_same_value(tree[key], value):
+                self.entry(node.keys[i], node.items[i], tree[key], value, self.list_indent(node))
         if added:
             self.insert_after(node.items[-1], node.keys[-1], self.indented(added, margin))
 
@@ -173,7 +173,7 @@ class _YamlEditor:
                 self.remove_duplicates(item, at, keys)
         if gone and node.style == "flow":
             spans = [(k.start, max(k.end, v.end)) for k, v in zip(node.keys, node.items, strict=True)]
-            found = brackets(self.text, node.start, node.end, spans)
+            found = split_brackets(self.text, node.start, node.end, spans)
             parts = [(i, None if i in gone else self.text[a:b]) for i, (a, b) in enumerate(spans)]
             self.replacements += [Replacement(node.start, node.end, found.render(parts))] if found else []
             return
@@ -195,7 +195,7 @@ class _YamlEditor:
                 gone = {k: REMOVE for k in tree if k not in value}
                 return self.mapping(node, tree, {**value, **gone})
             if node.kind == "list" and isinstance(value, list | tuple) and value:
-                return self.sequence(node, tree, list(value))
+                return self.change_sequence(node, tree, list(value))
         if not (self.forced and _has_anchor_or_alias(node)) and self.flow(node, tree, value):
             return None
         flow = node.style == "flow" and isinstance(value, list | dict) and bool(value) and _is_shallow(value)
@@ -249,24 +249,24 @@ class _YamlEditor:
         end = max(node.end, colon + 1)
         return self.text[end : line_end(self.text, end)].rstrip()
 
-    def sequence(self, node: Node, tree: list[Tree], value: list[Any]) -> None:
+    def change_sequence(self, node: Node, tree: list[Tree], value: list[Any]) -> None:
         """Change a block-style list. Items that are unchanged or moved keep their bytes and comments."""
         lines = self.item_lines(node)
         margin = " " * self.column(lines[0].dash)
         added = ""
-        for step in steps(tree, value):
-            if step.kind == "comes":
+        for step in compare_lists(tree, value):
+            if step.kind == "added":
                 added += self.item(step.new, margin)
-            elif step.kind == "moves":
+            elif step.kind == "moved_here":
                 added += lines[step.old].of(self.text)
-            elif step.kind == "leaves":
+            elif step.kind == "moved_away":
                 self.replacements.append(Replacement(lines[step.old].comments, lines[step.old].end, ""))
-            elif step.kind == "goes":
+            elif step.kind == "removed":
                 self.replacements.append(Replacement(lines[step.old].start, lines[step.old].end, ""))
             else:
                 self.insert_item(lines, step.old, added)
                 added = ""
-                if step.kind == "changes":
+                if step.kind == "changed":
                     self.change_item(node.items[step.old], lines[step.old], tree[step.old], step.new)
         self.insert_item(lines, len(lines), added)
 
@@ -343,8 +343,8 @@ class _YamlEditor:
     def column(self, index: int) -> int:
         return index - line_start(self.text, index)
 
-    def offset(self, node: Node) -> int:
-        """Return how many columns a mapping indents the lists below its keys. The default is 2."""
+    def list_indent(self, node: Node) -> int:
+        """Return by how many columns the lists below a mapping's keys are indented. The default is 2."""
         for key, item in zip(node.keys, node.items, strict=True):
             own_line = line_start(self.text, key.start) != line_start(self.text, item.start)
             if item.kind == "list" and item.style == "block" and own_line:
@@ -396,8 +396,8 @@ def _has_anchor_or_alias(node: Node) -> bool:
     return node.anchored or node.kind == "alias" or any(map(_has_anchor_or_alias, (*node.keys, *node.items)))
 
 
-def _has_lists(value: Any) -> bool:
-    """Return whether a value is a list, or a mapping of lists."""
+def _has_flat_lists(value: Any) -> bool:
+    """Return whether a value is a flat list, or a mapping of flat lists."""
     inner = value.values() if isinstance(value, dict) and value else [value]
     return all(isinstance(one, list | tuple) and _is_shallow(one) for one in inner)
 

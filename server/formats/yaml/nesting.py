@@ -18,7 +18,7 @@ def nest_keys(text: str, names: Collection[str], parent: str) -> str | None:
     Return None if that is impossible.
     """
     root = _block_mapping(text)
-    spans = sorted(span for name in names if root for span in [_lines(text, root, name)] if span)
+    spans = sorted(span for name in names if root for span in [_key_lines(text, root, name)] if span)
     if root is None or len(spans) != len(names) or any(root.find(name) < 0 for name in names):
         return None
     newline, first = newline_of(text), spans[0][0]
@@ -32,7 +32,7 @@ def nest_keys(text: str, names: Collection[str], parent: str) -> str | None:
 def unnest_keys(text: str, parent: str) -> str | None:
     """Replace the mapping called `parent` with the keys inside it. Return None if that is impossible."""
     root = _block_mapping(text)
-    span = _lines(text, root, parent) if root else None
+    span = _key_lines(text, root, parent) if root else None
     if root is None or span is None:
         return None
     inner, key = root.items[root.find(parent)], root.keys[root.find(parent)]
@@ -54,7 +54,7 @@ def _block_mapping(text: str) -> Node | None:
     return root if root and root.kind == "map" and root.style == "block" else None
 
 
-def _lines(text: str, root: Node, name: str) -> tuple[int, int] | None:
+def _key_lines(text: str, root: Node, name: str) -> tuple[int, int] | None:
     """Return the start and end of a top-level key's lines, or None if they can't be moved."""
     i = root.find(name)
     if i < 0 or len(list(root.all(name))) > 1:

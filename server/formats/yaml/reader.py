@@ -278,7 +278,7 @@ class _Builder:
         if self.positions is not None and hasattr(event, "value"):
             position = self.positions[at]
             if position.line == start.line + 1:
-                self.positions[at] = position._replace(value=start.column + 1)
+                self.positions[at] = position._replace(value_column=start.column + 1)
 
 
 _NO_KEY: Any = object()
@@ -341,7 +341,7 @@ def yaml_keys(text: str, mappings: Set[KeyPath]) -> Iterator[tuple[KeyPath, int,
 
 
 def _next_path(container: list[Any]) -> KeyPath | None:
-    """Advance a container to its next node, and return that node's path, or None if the node is a key."""
+    """Advance a list or mapping to its next node. Return that node's path, or None if the node is a key."""
     at, key = container
     if at is None:
         return None

@@ -15,7 +15,7 @@ from ruamel.yaml import events
 from ruamel.yaml.emitter import Emitter, ScalarAnalysis
 from ruamel.yaml.tag import Tag
 
-from server.formats.tree import Plain, typed
+from server.formats.tree import Plain, resolve_plain_values
 
 _LINE_CHARS = 1_000_000_000  # long lines are not wrapped
 ESCAPED = "escaped"
@@ -124,7 +124,7 @@ def is_safe_plain(text: str, *, flow: bool = False) -> bool:
     if flow and re.search(r"[,\[\]{}]|:", text):
         return False
     try:
-        if not isinstance(typed(Plain(text)), str):
+        if not isinstance(resolve_plain_values(Plain(text)), str):
             return False
     except ValueError:
         return False

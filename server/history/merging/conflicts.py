@@ -10,7 +10,7 @@ from server.auth.permissions import may_find
 from server.documents.document import DRAFT
 from server.documents.three_way_merge import Conflict, MergeResult
 from server.documents.values import empty_value, same_values
-from server.errors import UnmergedError, ValidationError
+from server.errors import MergeConflictError, ValidationError
 from server.history.differences import value_json
 from server.history.merging.documents import Key, ThreeVersions
 from server.history.titles import title_for
@@ -144,7 +144,7 @@ class ConflictCollector:
             raise _unknown(path, self.known_files)
 
     def require_none(self, viewer: Viewer) -> None:
-        """Raise UnmergedError if conflicts are unresolved.
+        """Raise MergeConflictError if conflicts are unresolved.
 
         The error contains only values that the viewer is allowed to see.
         """
@@ -158,7 +158,7 @@ class ConflictCollector:
             "files": sorted(self.files)[:MAX_REPORTED],
             "total": len(self.documents) + len(self.files),
         }
-        raise UnmergedError(details=details)
+        raise MergeConflictError(details=details)
 
 
 def _unknown(name: str, known: Collection[str], kind: str = "") -> ValidationError:

@@ -203,7 +203,7 @@ class Merger:
     def merge(self, request: MergeRequest, current_settings: Settings) -> BranchMergeResult:
         """Merge a branch into another branch. If this raises an error, nothing has changed.
 
-        Raises UnmergedError if there are conflicts, PreconditionError if the branch has changed, and
+        Raises MergeConflictError if there are conflicts, PreconditionError if the branch has changed, and
         ValidationError if the result would be invalid.
         """
         served = self.branches.served()

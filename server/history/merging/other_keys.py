@@ -9,7 +9,7 @@ from typing import Any
 
 from server.documents.file_keys import collect_other_keys
 from server.documents.values import Component, components_in
-from server.formats.edits import REMOVE, same
+from server.formats.edits import REMOVE, is_same_value
 from server.formats.tree import Tree
 from server.history.merging.sides import Version
 from server.schema.model import FILE_FIELDS, Attribute
@@ -85,4 +85,4 @@ def _component_has_other_keys(component: Component, tree: Mapping[str, Tree]) ->
 
 
 def _equal(one: Any, other: Any) -> bool:
-    return one is other or (one is not REMOVE and other is not REMOVE and same(one, other))
+    return one is other or (one is not REMOVE and other is not REMOVE and is_same_value(one, other))

@@ -13,7 +13,7 @@ from server.documents.document import DRAFT
 from server.documents.path_rules import Layout
 from server.documents.three_way_merge import MergeResult
 from server.documents.timestamps import now
-from server.errors import ConflictError, ForbiddenError, SetupError, UnmergedError
+from server.errors import ConflictError, ForbiddenError, MergeConflictError, SetupError
 from server.history.branching import CommittedFiles
 from server.history.commit_files import configuration_files, read_configuration
 from server.history.exposure import reveals_more
@@ -127,7 +127,7 @@ class Planner:
             changeset = Changeset(self.root, files)
         try:
             plan = self._plan(brought.sides, changeset)
-        except UnmergedError as error:
+        except MergeConflictError as error:
             raise self._with_skipped_migrations(error, sides, brought.skipped) from error
         if brought.sides != sides:
             only_brought = {p: text for p, text in brought.our_changes.items() if p not in plan.outcomes}
@@ -167,8 +167,8 @@ class Planner:
         self._require_no_exposure(served.schema, plan.migrated.sides, documents)
 
     def _with_skipped_migrations(
-        self, error: UnmergedError, sides: Sides, skipped: Sequence[str]
-    ) -> UnmergedError:
+        self, error: MergeConflictError, sides: Sides, skipped: Sequence[str]
+    ) -> MergeConflictError:
         """Return an error like `error` that also names the migrations that were skipped."""
         if not skipped:
             return error
@@ -184,12 +184,12 @@ class Planner:
             "bifolio migrate apply --scripts --write, and commit (docs/migrate.md#merge-with-git)"
         )
         rows = [{"name": n, "lackedBy": "ours" if side == OURS else "theirs"} for n, side in lacking.items()]
-        return UnmergedError(what, {**error.details, "migrations": rows})
+        return MergeConflictError(what, {**error.details, "migrations": rows})
 
     def _plan(self, sides: Sides, changeset: Changeset) -> Plan:
         """Plan a merge of the commits as they are, without applying migrations.
 
-        Raises ForbiddenError, ConflictError, LimitError or UnmergedError. Raises ValidationError if the
+        Raises ForbiddenError, ConflictError, LimitError or MergeConflictError. Raises ValidationError if the
         request contains a choice for something that has no conflict.
         """
         plan, unmerged = Plan(sides), ConflictCollector(self.resolution)

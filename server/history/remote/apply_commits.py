@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from server.errors import ApiError, BusyError, CommitError, ConflictError, NotTakenOverError, StorageError
+from server.errors import ApiError, BusyError, CommitError, ConflictError, RemoteMergeError, StorageError
 from server.history.merging.merge import CommitToServe, put_in_place
 from server.history.merging.plan import Outcome
 from server.history.merging.sides import Sides, is_plain, require_writable
@@ -95,7 +95,7 @@ class Takeover:
         """Apply a remote commit to the served branch.
 
         If `branch` is given, it must be the served branch. If the commit is a write, `authorship` is its
-        author. Raises NotTakenOverError, BusyError and StorageError.
+        author. Raises RemoteMergeError, BusyError and StorageError.
         """
         with self.exclusive():
             return self.take_over_locked(remote_commit, branch, authorship)
@@ -118,8 +118,8 @@ class Takeover:
             try:
                 return self._take_over(remote_commit, branch, authorship, included_edits)
             except CommitError as error:
-                raise NotTakenOverError(f"git can't commit now: {error}") from error
-            except NotTakenOverError:
+                raise RemoteMergeError(f"git can't commit now: {error}") from error
+            except RemoteMergeError:
                 raise
             except ConflictError as error:  # A file has just been edited.
                 reason = error
@@ -139,7 +139,7 @@ class Takeover:
         self._require_committed()
         head = head_commit(self.root)
         if not head:
-            raise NotTakenOverError("The site has no commits; check the branch out first")
+            raise RemoteMergeError("The site has no commits; check the branch out first")
         target = find_target(self.past, head, remote_commit, last_commit(self.root, branch))
         target = replace(target, included_edits=included_edits)
         if target.how == NOTHING:
@@ -151,21 +151,21 @@ class Takeover:
             files, commit = self._put(head, target, folder, authorship, names)
         if commit == PENDING:
             self.site.refresh()
-            raise NotTakenOverError("git can't move the branch now")
+            raise RemoteMergeError("git can't move the branch now")
         if head_commit(self.root) != target.commit:
             raise _SiteChangedError()
         set_last_commit(self.root, branch, remote_commit)
         return AppliedCommit(target.commit, target.how, files, kept)
 
     def _require_committed(self) -> None:
-        """Commit all queued writes. Raises NotTakenOverError if a merge is not committed yet."""
+        """Commit all queued writes. Raises RemoteMergeError if a merge is not committed yet."""
         self.site.recover()
         committer = self.site.committer
         if committer.queue.is_unsettled:
             committer.commit_due()
         committer.flush()
         if any(write.joins for write in committer.queue.pending()):
-            raise NotTakenOverError("A merge has been started with git, but is not committed yet")
+            raise RemoteMergeError("A merge has been started with git, but is not committed yet")
 
     # --- files -----------------------------------------------------------------------------------------
 
@@ -209,7 +209,7 @@ class Takeover:
         try:
             require_writable(self.root, commit, found)
         except ConflictError as error:
-            raise NotTakenOverError(error.message, error.details) from error
+            raise RemoteMergeError(error.message, error.details) from error
         changed = found.items()
         swapped = file_folder_swaps(path for path, _ in changed)
         plain = {
@@ -232,7 +232,7 @@ class Takeover:
     ) -> Mapping[str, Outcome]:
         """Return the new files by path, with local edits merged into them.
 
-        Raises NotTakenOverError if an edit can't be merged.
+        Raises RemoteMergeError if an edit can't be merged.
         """
         incoming = {**files.regular, **files.special}
         _require_free_paths(repository, files.special, incoming)
@@ -249,7 +249,7 @@ class Takeover:
         try:
             base = base_with_edits(self.past, head, target)
             plan = plan_integration(self.past, Sides(base, ours, target.commit), changeset)
-        except NotTakenOverError as error:
+        except RemoteMergeError as error:
             raise _uncommitted_error(error, edited) from error
         return {path: outcome for path, outcome in plan.outcomes.items() if _is_integrated(path)}
 
@@ -281,13 +281,13 @@ class Takeover:
 def served_branch(root: Path, expected: str) -> str:
     """Return the name of the checked-out branch.
 
-    Raises NotTakenOverError if no branch is checked out, or if it is not `expected`.
+    Raises RemoteMergeError if no branch is checked out, or if it is not `expected`.
     """
     branch = checked_out(root)
     if not branch:
-        raise NotTakenOverError("No branch is checked out")
+        raise RemoteMergeError("No branch is checked out")
     if expected and branch != expected:
-        raise NotTakenOverError(f'The branch "{branch}" is checked out instead of "{expected}"')
+        raise RemoteMergeError(f'The branch "{branch}" is checked out instead of "{expected}"')
     return branch
 
 
@@ -300,49 +300,49 @@ def _authorship(target: Target) -> Authorship:
 
 
 def _signatures(changeset: Changeset, paths: Iterable[str]) -> dict[str, Signature | None]:
-    """Return the files' signatures by path. Raises NotTakenOverError if a file can't be accessed."""
+    """Return the files' signatures by path. Raises RemoteMergeError if a file can't be accessed."""
     signatures: dict[str, Signature | None] = {}
     for path in paths:
         try:
             signatures[path] = changeset.signature(path)
         except StorageError as error:
-            raise NotTakenOverError(error.message, {"files": [path]}) from error
+            raise RemoteMergeError(error.message, {"files": [path]}) from error
     return signatures
 
 
 def _require_mergeable(edited: Mapping[str, Edit], odd: Collection[str]) -> None:
     if hidden := sorted(path for path, edit in edited.items() if edit.hidden):
         message = f"{_quote_paths(hidden)}: edited, but marked as unchanged in git (see git ls-files -v)"
-        raise NotTakenOverError(message, {"files": hidden})
+        raise RemoteMergeError(message, {"files": hidden})
     if both := sorted(path for path, edit in edited.items() if edit.is_both):
-        raise NotTakenOverError(
+        raise RemoteMergeError(
             f"{_quote_paths(both)}: staged, then edited again; commit these changes", {"files": both}
         )
     if odd_edits := sorted(edited.keys() & set(odd)):
-        raise NotTakenOverError(
+        raise RemoteMergeError(
             f"{_quote_paths(odd_edits)}: changed both here and on the git remote; commit the local changes",
             {"files": odd_edits},
         )
 
 
 def _require_free_paths(repository: Repository, odd: Tree, incoming: Tree) -> None:
-    """Raise NotTakenOverError if a checkout would overwrite staged or untracked local files."""
+    """Raise RemoteMergeError if a checkout would overwrite staged or untracked local files."""
     incoming_paths = [path for path, file in incoming.items() if file]
     if staged := sorted(staged_in_place_of(repository, incoming_paths)):
-        raise NotTakenOverError(
+        raise RemoteMergeError(
             f"{_quote_paths(staged)}: staged here, but the git remote has a different file at this path",
             {"files": staged},
         )
     if untracked := sorted(blocking_files(repository, odd)):
-        raise NotTakenOverError(
+        raise RemoteMergeError(
             f"{_quote_paths(untracked)}: not in git, but the git remote has a different file at this path",
             {"files": untracked},
         )
 
 
-def _uncommitted_error(error: NotTakenOverError, edited: Collection[str]) -> NotTakenOverError:
+def _uncommitted_error(error: RemoteMergeError, edited: Collection[str]) -> RemoteMergeError:
     files = sorted({*error.details.get("files", ()), *edited})
-    return NotTakenOverError(
+    return RemoteMergeError(
         f"{error.message}; the local changes have not been committed", {**error.details, "files": files}
     )
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from threading import Event
 
 from server.config.model import Settings
-from server.errors import ApiError, CommitError, GitError, NotTakenOverError, RemoteError
+from server.errors import ApiError, CommitError, GitError, RemoteError, RemoteMergeError
 from server.history.past import PastStates
 from server.history.remote.apply_commits import AppliedCommit, Takeover
 from server.history.remote.last_integrated import last_commit
@@ -125,17 +125,17 @@ class Follower(Job):
         )
         try:
             if not branch:
-                raise NotTakenOverError("No branch is checked out")
+                raise RemoteMergeError("No branch is checked out")
             known, theirs = last_commit(self.root, branch), fetch(self.root, settings.git.remote, branch)
             status = replace(status, commit=theirs, asked=self._clock.time())
             self._away_since = 0.0
             if not theirs:
-                raise NotTakenOverError(f'The git remote has no branch "{branch}"')
+                raise RemoteMergeError(f'The git remote has no branch "{branch}"')
             self._take_over(settings, branch, known, theirs)
         except RemoteError as error:
             self._away_since = self._away_since or self._clock.monotonic()
             status = replace(status, state=AWAY, reason=error.message)
-        except NotTakenOverError as error:
+        except RemoteMergeError as error:
             files = tuple(error.details.get("files", ()))
             behind = self._count_behind(status.commit)
             status = replace(status, state=BEHIND, commits=behind, reason=error.message, files=files)
@@ -166,7 +166,7 @@ class Follower(Job):
             return
         situation = (remote_commit, head, self.site.applied, self.site.git.index)
         if situation == self._stuck and self._clock.monotonic() < self._stuck_until:
-            raise NotTakenOverError(self._status.reason, {"files": self._status.files})
+            raise RemoteMergeError(self._status.reason, {"files": self._status.files})
         try:
             with self._takeover.exclusive():
                 if last_commit(self.root, branch) != known_commit:  # Another process merged it first.
@@ -180,7 +180,7 @@ class Follower(Job):
                     settings.git.remote, branch, self._takeover.take_over_locked(remote_commit, branch)
                 )
             self._stuck = None
-        except NotTakenOverError:
+        except RemoteMergeError:
             self._stuck, self._stuck_until = situation, self._clock.monotonic() + STUCK_RETRY_INTERVAL_S
             raise
 
@@ -188,7 +188,7 @@ class Follower(Job):
         # The history seems to have been rewritten. Fetch again, because this could be a temporary fault.
         again = fetch(self.root, remote, branch)
         if again != theirs:
-            raise NotTakenOverError("The git remote returned two different commits; fetching again")
+            raise RemoteMergeError("The git remote returned two different commits; fetching again")
         return theirs
 
     def _count_behind(self, theirs: str) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from server.auth.permissions import Actor
-from server.errors import ConflictError, NotTakenOverError, UnmergedError
+from server.errors import ConflictError, MergeConflictError, RemoteMergeError
 from server.history.branching import CommittedFiles
 from server.history.merging.conflicts import Resolution
 from server.history.merging.plan import Outcome, Plan, Planner
@@ -48,7 +48,7 @@ class Target:
 def find_target(past: PastStates, head: str, remote_commit: str, known_commit: str) -> Target:
     """Return the commit to check out if `head` is served and the remote's branch is at `remote_commit`.
 
-    `known_commit` is the last remote commit that was merged, or "". Raises NotTakenOverError if there are
+    `known_commit` is the last remote commit that was merged, or "". Raises RemoteMergeError if there are
     conflicts.
     """
     root = past.site.root
@@ -61,7 +61,7 @@ def find_target(past: PastStates, head: str, remote_commit: str, known_commit: s
         return Target(remote_commit, RESET)
     base = merge_base(root, known_commit if rewritten else remote_commit, head)
     if not base:
-        raise NotTakenOverError(
+        raise RemoteMergeError(
             "The git remote and the served branch have no common ancestor; merge them with git"
         )
     if rewritten:
@@ -70,15 +70,15 @@ def find_target(past: PastStates, head: str, remote_commit: str, known_commit: s
 
 
 def plan_integration(past: PastStates, sides: Sides, files: Changeset) -> Plan:
-    """Plan a merge of the whole repository. Raises NotTakenOverError if there are conflicts."""
+    """Plan a merge of the whole repository. Raises RemoteMergeError if there are conflicts."""
     try:
         plan = Planner(past, GIT, past.site.state.settings, Resolution(), whole_repository=True).plan(
             sides, files
         )
-    except UnmergedError as error:
+    except MergeConflictError as error:
         raise _conflict_error(error) from error
     except ConflictError as error:
-        raise NotTakenOverError(error.message, error.details) from error
+        raise RemoteMergeError(error.message, error.details) from error
     if plan.skipped:
         log.warning("merging commits of the git remote without their migrations: %s. %s", plan.skipped, _FIX)
     return plan
@@ -116,7 +116,7 @@ def _merged_files(past: PastStates, sides: Sides) -> Mapping[str, bytes | GitFil
     try:
         known = past.at(sides.ours).known
     except ConflictError as error:
-        raise NotTakenOverError(error.message) from error
+        raise RemoteMergeError(error.message) from error
     files = Changeset(past.site.root, CommittedFiles(past.site.root, known.blobs))
     return {
         path: content_of(outcome) for path, outcome in plan_integration(past, sides, files).outcomes.items()
@@ -132,7 +132,7 @@ def _sign(past: PastStates, message: str) -> Signed:
     return Signed(f"{message}\n", committer, committer)
 
 
-def _conflict_error(error: UnmergedError) -> NotTakenOverError:
+def _conflict_error(error: MergeConflictError) -> RemoteMergeError:
     conflicts = error.details["conflicts"]
     names = [_conflict(conflict) for conflict in conflicts]
     files = list(error.details["files"])
@@ -141,7 +141,7 @@ def _conflict_error(error: UnmergedError) -> NotTakenOverError:
     if more > 0:
         summary = f"{summary} and {more:,} more"
     files = sorted({*files, *(path for conflict in conflicts for path in conflict["files"])})
-    return NotTakenOverError(
+    return RemoteMergeError(
         f"The same values were changed here and on the git remote: {summary}",
         {"conflicts": names, "files": files},
     )

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable
 
-from server.errors import ApiError, CommitError, NotTakenOverError, RemoteMovedError
+from server.errors import ApiError, CommitError, RemoteMergeError, RemoteMovedError
 from server.history.past import PastStates
 from server.history.remote.apply_commits import Takeover
 from server.history.remote.backlog import store_error
@@ -72,7 +72,7 @@ class PushCommits(Job):
             with self._takeover.exclusive():
                 pushed = self._push()
         except (ApiError, CommitError, OSError) as error:
-            self._stuck = mark if isinstance(error, NotTakenOverError) else None
+            self._stuck = mark if isinstance(error, RemoteMergeError) else None
             self._fail(str(error), error.details.get("files", ()) if isinstance(error, ApiError) else ())
             return
         mark = head_mark(folder)
@@ -87,7 +87,7 @@ class PushCommits(Job):
     def _push(self) -> str:
         """Push the served branch, and return its last commit.
 
-        Raises RemoteError if the push fails. Raises NotTakenOverError if the remote's commits conflict with
+        Raises RemoteError if the push fails. Raises RemoteMergeError if the remote's commits conflict with
         local commits.
         """
         self._site.committer.flush()

@@ -12,17 +12,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from server.database.queue import Queue
+from server.database.queue import PushTurnQueue
 from server.errors import (
     BusyError,
     CommitError,
     ConflictError,
-    NotTakenOverError,
     RemoteAccessError,
-    RemoteAwayError,
     RemoteError,
+    RemoteMergeError,
     RemoteMovedError,
     RemoteRefusedError,
+    RemoteTimeoutError,
 )
 from server.history.merging.merge import CommitToServe, put_in_place
 from server.history.remote.apply_commits import Takeover
@@ -69,14 +69,14 @@ class Arbiter:
         self,
         takeover: Takeover,
         notify: Callable[[str], None] = lambda _: None,
-        queue: Queue | None = None,
+        queue: PushTurnQueue | None = None,
     ) -> None:
         # `notify` is called with each pushed commit.
         self.takeover, self.site, self.root = takeover, takeover.site, takeover.root
         self._notify = notify
         self._pusher = Pusher(takeover)
         self._line = PushQueue[WriteAttempt[Any, Any]]()
-        self._queue, self._fairness = queue or Queue(), PushFairness()
+        self._queue, self._fairness = queue or PushTurnQueue(), PushFairness()
         self._logged_reason = ""  # why the remote is unavailable, as last logged
 
     def write(
@@ -84,8 +84,8 @@ class Arbiter:
     ) -> tuple[State, Result, str]:
         """Write like `Site.write`, but serve the result only after the remote has accepted the commit.
 
-        Raises RemoteError if the push fails, OvertakenError if the files have changed, BusyError on timeout,
-        and any error from `prepare`.
+        Raises RemoteError if the push fails, ConcurrentChangeError if the files have changed, BusyError on
+        timeout, and any error from `prepare`.
         """
         attempt = WriteAttempt(self.site, authorship, prepare, request)
         attempt.begin()
@@ -250,12 +250,12 @@ class Arbiter:
             with self.takeover.exclusive(timeout_s), self._queue.turn(timeout_s) as waited:
                 yield waited
             self._logged_reason = ""
-        except (RemoteAwayError, RemoteAccessError, NotTakenOverError) as error:
+        except (RemoteTimeoutError, RemoteAccessError, RemoteMergeError) as error:
             if error.message != self._logged_reason:
                 self._logged_reason = error.message
                 log.warning("writes are rejected for now: %s", error.message)
             # The message can contain URLs and file names, so callers get it only if it is harmless.
-            hidden = error.details or not isinstance(error, NotTakenOverError)
+            hidden = error.details or not isinstance(error, RemoteMergeError)
             raise type(error)("" if hidden else error.message) from error
 
     def _push_new_commit(

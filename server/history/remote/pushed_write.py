@@ -12,10 +12,10 @@ from server.errors import (
     ApiError,
     BusyError,
     CommitError,
+    ConcurrentChangeError,
     ConflictError,
     NotServedError,
-    NotTakenOverError,
-    OvertakenError,
+    RemoteMergeError,
 )
 from server.history.remote.push_queue import Turn
 from server.site.commits.commit_first import create_unpublished_commit
@@ -112,7 +112,7 @@ class WriteAttempt(Turn, Generic[Request, Result]):
         # The write replaces whole files, so it can't be merged with other changes.
         changed = changed_files(self.site.root, self._begun, head).keys()
         if both := sorted(write.path for write in self.writes if write.path in changed):
-            raise OvertakenError(details={"files": both})
+            raise ConcurrentChangeError(details={"files": both})
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ def take_over_until(take_over: Callable[[], object], deadline: float) -> None:
             take_over()
             return
         except (BusyError, CommitError, ConflictError) as error:
-            is_blocked = isinstance(error, NotTakenOverError) and bool(error.details)
+            is_blocked = isinstance(error, RemoteMergeError) and bool(error.details)
             if not is_blocked and time.monotonic() < deadline:
                 time.sleep(TAKEOVER_BACKOFF_S)
                 continue

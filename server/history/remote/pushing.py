@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass
 
 from server.config.model import Settings
-from server.errors import RemoteAwayError, RemoteError, RemoteLostError
+from server.errors import RemoteError, RemoteTimeoutError, UnconfirmedPushError
 from server.history.remote.apply_commits import Takeover, served_branch
 from server.storage.git.refs import head_commit, is_ancestor
 from server.storage.git.remote import fetch, push, tracked_commit
@@ -36,7 +36,7 @@ class Pusher:
 
     def __init__(self, takeover: Takeover) -> None:
         self.takeover, self.site, self.root = takeover, takeover.site, takeover.root
-        self._rests_until, self._failed = 0.0, RemoteAwayError()
+        self._rests_until, self._failed = 0.0, RemoteTimeoutError()
         self._is_away = False
 
     @property
@@ -49,7 +49,7 @@ class Pusher:
         """Merge the remote's commits into the served branch, and return the resulting commits.
 
         Does not merge them if `commit` already contains them. If `must_fetch` is set, fetches first. Raises
-        RemoteError if the remote is unavailable, and NotTakenOverError if there are conflicts.
+        RemoteError if the remote is unavailable, and RemoteMergeError if there are conflicts.
         """
         branch = served_branch(self.root, self.settings.git.branch)
         self.require_rested()
@@ -68,8 +68,8 @@ class Pusher:
     ) -> None:
         """Push `commit`, which must contain the last known commit on the remote branch.
 
-        Raises RemoteMovedError if the remote has newer commits, RemoteLostError if the result is unknown, and
-        RemoteError for other failures.
+        Raises RemoteMovedError if the remote has newer commits, UnconfirmedPushError if the result is
+        unknown, and RemoteError for other failures.
         """
         timeout = min(PUSH_TIMEOUT_S, max(timeout_s - LOST_RESPONSE_TIMEOUT_S, MIN_TIMEOUT_S))
         try:
@@ -82,7 +82,7 @@ class Pusher:
                 timeout,
                 is_descendant=True,
             )
-        except RemoteLostError as error:
+        except UnconfirmedPushError as error:
             self._is_away = True
             try:
                 if self._has_arrived(base, commit):
@@ -90,18 +90,18 @@ class Pusher:
             except RemoteError:
                 self._rest(error)
             raise
-        except RemoteAwayError as error:
+        except RemoteTimeoutError as error:
             raise self._rest(error) from error
 
     def require_rested(self) -> None:
         # Let waiting requests fail immediately instead of timing out one after the other.
         if time.monotonic() < self._rests_until:
-            raise RemoteAwayError(self._failed.message)
+            raise RemoteTimeoutError(self._failed.message)
 
     def _ask_remote(self, branch: str, seconds: float) -> str:
         try:
             tip = fetch(self.root, self.settings.git.remote, branch, seconds)
-        except RemoteAwayError as error:
+        except RemoteTimeoutError as error:
             raise self._rest(error) from error
         self._is_away = False
         return tip
@@ -118,7 +118,7 @@ class Pusher:
                 return False
             time.sleep(POLL_INTERVAL_S)
 
-    def _rest(self, error: RemoteAwayError) -> RemoteAwayError:
+    def _rest(self, error: RemoteTimeoutError) -> RemoteTimeoutError:
         self._is_away = True
         self._rests_until, self._failed = time.monotonic() + BACKOFF_S, error
         return error

@@ -20,7 +20,7 @@ from server.config.transformation import (
     PARAMETERS,
     PRESET,
     Transformation,
-    canonical,
+    canonical_key,
 )
 from server.documents.document import Document
 from server.errors import ForbiddenError, NotFoundError, ValidationError
@@ -327,7 +327,7 @@ def _cache_key(
     alternative_formats: tuple[str, ...],
     animation_pixels: int,
 ) -> str:
-    parameters = canonical(replace(transformation, format=format_))
+    parameters = canonical_key(replace(transformation, format=format_))
     text = f"{VERSION} {digest} {animation_pixels} {' '.join(alternative_formats)} {parameters}"
     return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_DIGITS]
 

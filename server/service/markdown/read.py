@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from server.auth.permissions import require
-from server.auth.query_permissions import narrow
+from server.auth.query_permissions import narrow_query
 from server.config.model import ResponseFormat
 from server.errors import NotFoundError
 from server.query.ast import Node, Query, Selection
@@ -77,7 +77,7 @@ def _with_links(reader: Reader, query: Query, params: Params) -> Query:
     if "populate" in params or "fields" in params:
         return query
     nodes = link_nodes(reader.state.schema, reader.type)
-    return narrow(
+    return narrow_query(
         query._replace(selection=query.selection._replace(populate=nodes)), reader.actor, reader.state.schema
     )
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from server.auth.query_permissions import narrow
+from server.auth.query_permissions import narrow_query
 from server.documents.document import Document
 from server.errors import NotFoundError
 from server.index.budget import UNLIMITED
@@ -135,7 +135,7 @@ def read_file_query(caller: Caller, params: Mapping[str, Any], *, paged: bool = 
         key: params[key] for key in (_PAGED_QUERY_KEYS if paged else _QUERY_KEYS) if key in params
     }
     query = read_query(state.schema, state.settings, state.schema.types[UPLOAD], query_params, many=True)
-    return narrow(query, caller.actor, state.schema)._replace(
+    return narrow_query(query, caller.actor, state.schema)._replace(
         page=query.page if paged else read_offset_page(params)
     )
 

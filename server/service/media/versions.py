@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from server.config.transformation import Transformation, canonical
+from server.config.transformation import Transformation, canonical_key
 from server.documents.document import Document
 from server.storage.images.derivatives import VERSION
 
@@ -32,7 +32,7 @@ def version_of_image(digest: str, transformation: Transformation, animation_pixe
     `digest` is the SHA-256 hash of the original. `transformation` contains the focal point of the
     description. `animation_pixels` is the result of `animation_limit`.
     """
-    text = f"{VERSION} {digest} {animation_pixels} {canonical(transformation)}"
+    text = f"{VERSION} {digest} {animation_pixels} {canonical_key(transformation)}"
     return hashlib.sha256(text.encode()).hexdigest()[:MIN_VERSION_DIGITS]
 
 

@@ -11,7 +11,7 @@ from server.documents.document import Document, make_version
 from server.documents.encode import Reading, read_attributes, read_document_id
 from server.documents.file_keys import collect_other_keys
 from server.documents.path_rules import Layout, PathClaim
-from server.formats.text_positions import KeyPath, Position, Positions, nearest
+from server.formats.text_positions import KeyPath, Position, Positions, nearest_position
 from server.formats.tree import SyntaxProblem, Tree
 from server.index.dangling import MEDIA, Key
 from server.index.snapshot import Snapshot
@@ -116,7 +116,7 @@ class Audit:
 
     def position(self, path: str, key_path: KeyPath) -> Position | None:
         """Return the position of a value in a file, or of the nearest value that contains it."""
-        return nearest(self.parsed(path)[1], key_path)
+        return nearest_position(self.parsed(path)[1], key_path)
 
     def parsed(self, path: str) -> tuple[dict[str, Tree], Positions]:
         """Return the values in a file and their positions. Both are empty if the file is invalid."""

@@ -85,7 +85,7 @@ def _written_id(path: str, text: str) -> str:
 
 def _body(text: str) -> str:
     try:
-        return frontmatter.split(text).body_text
+        return frontmatter.split_front_matter(text).body_text
     except SyntaxProblem:
         return text
 

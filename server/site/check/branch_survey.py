@@ -94,7 +94,7 @@ def _find_between(
     optional = [
         find
         for rule, find in OPTIONAL_AUDITS.items()
-        if audit.settings.level_of(rule) != "off" and (media or rule != "unused-media")
+        if audit.settings.severity_of(rule) != "off" and (media or rule != "unused-media")
     ]
     more = (find_untranslated,) if translations else ()
     limited = audit.limited(near)
@@ -166,9 +166,9 @@ def _find_in_unchanged(
     documents = [audit.documents[path] for path in sorted(paths & audit.documents.keys())]
     documents += [document for document in audit.broken if document.path in paths]
     yield from find_dangling(snapshot, audit.parsed, documents, removed)
-    if audit.settings.level_of("missing-alt") != "off":
+    if audit.settings.severity_of("missing-alt") != "off":
         yield from _find_undescribed(audit, changes)
-    if audit.settings.level_of("broken-link") != "off":
+    if audit.settings.severity_of("broken-link") != "off":
         for path in sorted(paths):
             page = page_of(audit, path)
             if page is not None:

@@ -171,7 +171,7 @@ def find_in_documents(
     audit: Audit, paths: Collection[str] | None = None, targets: LinkTargets | None = None
 ) -> Iterator[Problem]:
     """Yield the problems that the rules find in the documents at `paths` (by default, in all documents)."""
-    rules = [rule for rule in DOCUMENT_RULES if audit.settings.level_of(rule.name) != "off"]
+    rules = [rule for rule in DOCUMENT_RULES if audit.settings.severity_of(rule.name) != "off"]
     targets = targets or LinkTargets(audit)
     for path, document in audit.documents.items():
         if paths is None or path in paths:
@@ -223,7 +223,7 @@ def check_text(
     return tuple(
         with_level(audit.settings, problem)
         for rule in DOCUMENT_RULES
-        if audit.settings.level_of(rule.name) != "off"
+        if audit.settings.severity_of(rule.name) != "off"
         for problem in rule.find(subject)
         if not audit.settings.ignores(problem) and not is_ignored(problem, ignored)
     )

@@ -12,7 +12,7 @@ from server.documents.path_rules import MARKDOWN
 from server.documents.values import components_at
 from server.formats import frontmatter
 from server.formats.prose import Heading, Link, Prose, link_definition_names, possible_anchors
-from server.formats.text_positions import KeyPath, Position, Positions, nearest
+from server.formats.text_positions import KeyPath, Position, Positions, nearest_position
 from server.formats.tree import SyntaxProblem, Tree
 from server.schema.model import Schema, Type
 from server.storage.read import BOM, parse, positions_of
@@ -93,7 +93,7 @@ class Page:
 
     def position(self, key_path: KeyPath) -> Position | None:
         """Return the position of a value, or of the nearest value that contains it. Raises SyntaxProblem."""
-        return nearest(self.parsed[1], key_path)
+        return nearest_position(self.parsed[1], key_path)
 
     def _find_passages(self) -> Iterator[Passage]:
         if self.document is not None:
@@ -101,7 +101,7 @@ class Page:
             return
         if self.has_body and self.type.body:
             text = self.text.removeprefix(BOM)
-            rest = frontmatter.split(text).body_text
+            rest = frontmatter.split_front_matter(text).body_text
             first_line = text.count("\n", 0, len(text) - len(rest)) + 1
             yield Passage((self.type.body,), self.read_prose(rest, first_line))
         others = self.schema.prose_attributes.get(self.type.uid, ())

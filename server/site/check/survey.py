@@ -10,7 +10,7 @@ from typing import Any, cast
 from server.config.reader import survey_settings
 from server.documents.document import PUBLISHED, Document
 from server.documents.values import is_empty, same_values
-from server.errors import SetupError, noting
+from server.errors import SetupError, collect_setup_errors
 from server.formats.text_positions import KeyPath, Position, line_and_column
 from server.index.dangling import Key, find_dangling, no_document
 from server.index.snapshot import Snapshot
@@ -242,7 +242,7 @@ def survey_audit(
     `problems` contains the problems already known, and `snapshot` is a snapshot that includes users.
     """
     found = {_with_position(audit, problem): None for problem in problems}
-    optional = (f for rule, f in OPTIONAL_AUDITS.items() if audit.settings.level_of(rule) != "off")
+    optional = (f for rule, f in OPTIONAL_AUDITS.items() if audit.settings.severity_of(rule) != "off")
     for find in (*AUDITS, *optional, *((find_untranslated,) if translations else ())):
         audit.checkpoint()
         found.update(dict.fromkeys(find(audit)))
@@ -308,7 +308,7 @@ def broken_configuration(root: Path) -> list[Problem]:
     """Return the problems that make site.yaml or the schemas unusable."""
     links = list(configuration_links(root))
     schema, schema_errors = read_all_content_types(root) if not links else (Schema(BUILT_IN), links)
-    with noting(schema_errors):
+    with collect_setup_errors(schema_errors):
         check_state_folder(root)
     problems = [_problem_of(error, "schema") for error in schema_errors]
     settings, settings_errors = survey_settings(root)
@@ -373,4 +373,4 @@ def _with_position(audit: Audit, problem: Problem) -> Problem:
     position = audit.position(problem.path, ("documentId",))
     if position is None:
         return problem
-    return replace(problem, line=position.line, column=position.value or position.column)
+    return replace(problem, line=position.line, column=position.value_column or position.column)

@@ -13,7 +13,7 @@ from server.config.model import FILE
 from server.documents.file_keys import is_marked_as_draft
 from server.documents.path_rules import ENDINGS, MARKDOWN, Layout, PathClaim
 from server.errors import ConflictError, SetupError, StorageError, ValidationError, place_of, with_fix
-from server.formats.text_positions import KeyPath, line_and_column, nearest
+from server.formats.text_positions import KeyPath, line_and_column, nearest_position
 from server.formats.tree import SyntaxProblem, Tree
 from server.paths import TYPES
 from server.problems import Problem
@@ -172,7 +172,9 @@ class Draft:
             line, column = found.line, None
             if line is None and found.key_path:
                 text = self.original_texts.get(found.path) or self.text_or_none(found.path) or ""
-                line, column = line_and_column(nearest(positions_of(found.path, text), found.key_path))
+                line, column = line_and_column(
+                    nearest_position(positions_of(found.path, text), found.key_path)
+                )
             yield f"{place_of(found.path, line, column)}: {with_fix(found.message, found.fix)}"
 
     def require_possible(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from server.documents.path_rules import MARKDOWN
 from server.errors import ConflictError
 from server.formats import frontmatter
-from server.formats.edits import REMOVE, same
+from server.formats.edits import REMOVE, is_same_value
 from server.formats.rename_keys import rename_keys
 from server.formats.text_positions import KeyPath
 from server.formats.tree import SyntaxProblem, Tree
@@ -93,7 +93,7 @@ def edit_text(
 def _with_values(path: str, text: str, body: str | None, expected: Mapping[str, Any]) -> str:
     text = _with_moves(path, text, body, expected)
     now = parse(path, text, body)
-    changes = {key: value for key, value in expected.items() if not same(now.get(key), value)}
+    changes = {key: value for key, value in expected.items() if not is_same_value(now.get(key), value)}
     changes |= dict.fromkeys(now.keys() - expected.keys(), REMOVE)
     return change_text(path, text, body, changes) if changes else text
 
@@ -127,7 +127,7 @@ def _without(values: Mapping[str, Any], keys: Collection[str]) -> dict[str, Any]
 def _in_yaml(path: str, text: str, change: Callable[[str], str | None]) -> str | None:
     if path.endswith((".yaml", ".yml")):
         return change(text)
-    parts = frontmatter.split(text) if path.endswith(MARKDOWN) else None
+    parts = frontmatter.split_front_matter(text) if path.endswith(MARKDOWN) else None
     if parts is None or not isinstance(parts.handler, frontmatter.YamlHandler):
         return None
     matter = change(parts.front_matter)
@@ -151,4 +151,4 @@ def _require_same(path: str, text: str, body: str | None, expected: Mapping[str,
 
 
 def _is_same(found: Mapping[str, Any], expected: Mapping[str, Any]) -> bool:
-    return found.keys() == expected.keys() and all(same(found[key], expected[key]) for key in found)
+    return found.keys() == expected.keys() and all(is_same_value(found[key], expected[key]) for key in found)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from server.errors import SetupError, ValidationError
-from server.formats.text_positions import Positions, line_and_column, nearest
+from server.formats.text_positions import Positions, line_and_column, nearest_position
 from server.formats.tree import SyntaxProblem, describe_value
 from server.formats.yaml.reader import read_yaml
 from server.formats.yaml.writer import yaml_mapping
@@ -83,17 +83,17 @@ def read_migration(path: str, text: str, known_arguments: Mapping[str, Arguments
     if not isinstance(tree, dict) or not isinstance(named, str) or named not in known_arguments:
         found = named if isinstance(named, str) else describe_value(named)
         fix = suggestion(found, known_arguments) or "use one of " + ", ".join(known_arguments)
-        line, column = line_and_column(nearest(positions, ("operation",)))
+        line, column = line_and_column(nearest_position(positions, ("operation",)))
         raise SetupError(path, line or 1, f'unknown operation "{found}"', fix, column)
     operation = str(tree.pop("operation"))
-    line, column = line_and_column(nearest(positions, ("operation",)))
+    line, column = line_and_column(nearest_position(positions, ("operation",)))
     for key in known_arguments[operation].required:
         if key not in tree:
             fix = f"add {key}, or restore the file from git"
             raise SetupError(path, line, f'"{operation}" must have the key "{key}"', fix, column)
     given = {}
     for key, value in tree.items():
-        line, column = line_and_column(nearest(positions, (key,)))
+        line, column = line_and_column(nearest_position(positions, (key,)))
         if key not in known_arguments[operation].all:
             fix = suggestion(str(key), known_arguments[operation].all) or "use " + ", ".join(
                 known_arguments[operation].all

@@ -9,7 +9,7 @@ from server.documents.file_keys import is_marked_as_draft
 from server.documents.path_rules import MARKDOWN, Layout
 from server.documents.readers import READERS, InvalidValue
 from server.errors import ConflictError, ValidationError
-from server.formats.edits import REMOVE, same
+from server.formats.edits import REMOVE, is_same_value
 from server.formats.tree import SyntaxProblem, Tree, is_null
 from server.schema.model import Attribute, Schema, Type
 from server.site.configure import Configuration
@@ -139,12 +139,12 @@ def _find_values(draft: Draft, before: Configuration, move: _Move, *, is_new: bo
         used.add(source.path)
         if is_null(value) or move.name not in source.tree:
             continue
-        if move.name in target.tree and (is_new or not same(target.tree[move.name], value)):
+        if move.name in target.tree and (is_new or not is_same_value(target.tree[move.name], value)):
             what = f'already contains the key "{move.name}"'
             draft.refuse(target.path, f"{what}, which {source.path} also has", "remove one of them",
                          (move.name,))  # fmt: skip
         known = move.values.setdefault(target.path, (value, source))
-        if not same(known[0], value):
+        if not is_same_value(known[0], value):
             what = (
                 f'"{move.name}" has another value than in {known[1].path}, but both belong to {target.path}'
             )
@@ -155,7 +155,7 @@ def _find_values(draft: Draft, before: Configuration, move: _Move, *, is_new: bo
         if source.path in used or is_null(value):
             continue
         siblings = (each for each in kept if each.document_id == source.document_id)
-        if not any(same(each.tree.get(move.name), value) for each in siblings):
+        if not any(is_same_value(each.tree.get(move.name), value) for each in siblings):
             draft.add_loss(
                 source.path, (move.name,), f'"{move.name}" has a value that no related document would get'
             )

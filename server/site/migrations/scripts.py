@@ -9,7 +9,7 @@ from typing import Any
 from server.errors import ValidationError
 from server.formats.edits import REMOVE
 from server.formats.text_positions import KeyPath
-from server.formats.tree import typed
+from server.formats.tree import resolve_plain_values
 from server.schema.model import Type
 from server.site.migrations.attributes import configure_after, keep_markdown_body, replace_references
 from server.site.migrations.draft import AttributeMapping, Draft
@@ -135,7 +135,7 @@ def _values(tree: Mapping[str, Any]) -> Document:
     found = {}
     for key, value in tree.items():
         try:
-            found[key] = typed(value)
+            found[key] = resolve_plain_values(value)
         except ValueError:
             found[key] = str(value)
     return found

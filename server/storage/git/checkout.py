@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from server.errors import CommitError, GitError, GitSlowError, StorageError
+from server.errors import CommitError, GitError, GitTimeoutError, StorageError
 from server.storage.git.command import filter_names, git_as_owner, git_or_fail
 from server.storage.git.repository import GitFile, Repository, Tree, prefix_of, repository_of
 from server.storage.temporary import temporary_folder
@@ -156,7 +156,7 @@ def _check_out(root: Path, commit: str, clone: Path) -> Path:
 def _run(folder: Path, *arguments: str, stdin: str = "", filters: Iterable[str] = ()) -> str:
     try:
         return git_or_fail(folder, *arguments, stdin=stdin, filters=filters)
-    except GitSlowError:
+    except GitTimeoutError:
         raise
     except GitError as error:
         raise StorageError(f"The commit can't be checked out: {error.message}") from error

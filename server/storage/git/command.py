@@ -15,7 +15,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import IO
 
-from server.errors import CommitError, GitError, GitSlowError
+from server.errors import CommitError, GitError, GitTimeoutError
 from server.storage.git.trouble import DISK_FULL, AffectedTask, trouble_log
 
 log = logging.getLogger("bifolio")
@@ -136,7 +136,7 @@ def git_bytes(
 
     Also return None if git is not installed or there is no readable repository.
 
-    Raises GitError for other failures, and GitSlowError after a timeout.
+    Raises GitError for other failures, and GitTimeoutError after a timeout.
 
     `index` is an index file to use instead of the repository's own. `filters` contains the names of filters
     to disable. If `into` is set, the output is written to that file.
@@ -196,7 +196,7 @@ def _find(
     except OSError as error:
         raise GitError(f"git can't be run: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
-        raise GitSlowError(f"git {arguments[0]} took longer than {limit:g} s; try again") from error
+        raise GitTimeoutError(f"git {arguments[0]} took longer than {limit:g} s; try again") from error
     if status == 0:
         return output, ""
     if trust := _SAFE_DIRECTORY_HINT.search(stderr):

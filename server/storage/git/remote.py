@@ -17,11 +17,11 @@ from typing import IO
 from server.errors import (
     GitError,
     RemoteAccessError,
-    RemoteAwayError,
     RemoteError,
-    RemoteLostError,
     RemoteMovedError,
     RemoteRefusedError,
+    RemoteTimeoutError,
+    UnconfirmedPushError,
 )
 from server.storage.files import file_mark_of
 from server.storage.git.command import git, git_or_fail, is_full
@@ -92,7 +92,7 @@ class _CommandResult:
 def fetch(root: Path, remote: str, branch: str, timeout_s: float = FETCH_TIMEOUT_S) -> str:
     """Fetch a branch, and return the id of its last commit, or "" if the remote has no such branch.
 
-    Raises RemoteAwayError and RemoteAccessError.
+    Raises RemoteTimeoutError and RemoteAccessError.
     """
     tracking = tracking_ref(remote, branch)
     options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap=")
@@ -114,7 +114,7 @@ def fetch(root: Path, remote: str, branch: str, timeout_s: float = FETCH_TIMEOUT
 def fetch_all(root: Path, remote: str, timeout_s: float = FETCH_ALL_TIMEOUT_S) -> None:
     """Fetch all branches into tracking branches, and all tags into refs/bifolio/tags/.
 
-    Raises RemoteAwayError and RemoteAccessError.
+    Raises RemoteTimeoutError and RemoteAccessError.
     """
     options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap=")
     refspecs = (
@@ -143,8 +143,8 @@ def push(
     Raises:
     - RemoteMovedError if the branch has moved, or if the push would remove commits from it.
     - RemoteRefusedError if the remote or the `pre-push` hook rejects the commit.
-    - RemoteAccessError or RemoteAwayError if nothing was pushed.
-    - RemoteLostError if it is unknown whether the remote received the commit.
+    - RemoteAccessError or RemoteTimeoutError if nothing was pushed.
+    - UnconfirmedPushError if it is unknown whether the remote received the commit.
     """
     if expected and not is_descendant and not is_ancestor(root, expected, commit):
         raise RemoteMovedError()
@@ -162,8 +162,8 @@ def push(
     reason = refusal.rpartition("\t")[2]
     if not refusal or _REMOTE_BROKEN.search(reason):
         error = _push_failed(done, timeout_s)
-        if isinstance(error, RemoteAwayError) and not _UNREACHABLE.search(done.stderr):
-            raise RemoteLostError(error.message)
+        if isinstance(error, RemoteTimeoutError) and not _UNREACHABLE.search(done.stderr):
+            raise UnconfirmedPushError(error.message)
         raise error
     if _BRANCH_MOVED.search(reason) and "hook declined" not in reason:
         raise RemoteMovedError()
@@ -190,16 +190,16 @@ def printable(text: str) -> str:
 
 def _failure(command: str, result: _CommandResult, timeout_s: float) -> RemoteError:
     if result.status is None:
-        return RemoteAwayError(f"The git remote did not respond within {timeout_s:.0f} s; try again later")
+        return RemoteTimeoutError(f"The git remote did not respond within {timeout_s:.0f} s; try again later")
     reason = printable(_without_hints(result.stderr)) or f"git {command} exited with status {result.status}"
     if _NO_ACCESS.search(result.stderr):
         return RemoteAccessError(f"The git remote denies access to this server: {reason}")
     if is_full(result.stderr):
-        return RemoteAwayError(f"The git remote is unavailable because the disk is full: {reason}")
+        return RemoteTimeoutError(f"The git remote is unavailable because the disk is full: {reason}")
     # Call this error temporary: a lock that a killed command has left is removed after STALE_LOCK_AGE_S.
     if "cannot lock ref" in result.stderr:
-        return RemoteAwayError(f"The commits from the git remote can't be stored yet: {reason}")
-    return RemoteAwayError(f"The git remote did not respond: {reason}")
+        return RemoteTimeoutError(f"The commits from the git remote can't be stored yet: {reason}")
+    return RemoteTimeoutError(f"The git remote did not respond: {reason}")
 
 
 def _push_failed(result: _CommandResult, timeout_s: float) -> RemoteError:
@@ -236,7 +236,7 @@ def _run(root: Path, timeout_s: float, *arguments: str) -> _CommandResult:
             command, stdin=nothing, stdout=pipe, stderr=pipe, env=_environment(root), start_new_session=True
         )
     except OSError as error:
-        raise RemoteAwayError(f"git can't be run: {error.strerror}") from error
+        raise RemoteTimeoutError(f"git can't be run: {error.strerror}") from error
     readers = [_Reader(stream) for stream in (process.stdout, process.stderr) if stream]
     try:
         status: int | None = _wait(process, max(timeout_s, 0.0))

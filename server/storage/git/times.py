@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from server.documents.timestamps import from_seconds
-from server.errors import GitError, GitSlowError
+from server.errors import GitError, GitTimeoutError
 from server.paths import cache_folder
 from server.storage.durable import replace_file
 from server.storage.git.log import CERTAIN_RENAME_PERCENT, Commit, CommitLog
@@ -81,7 +81,7 @@ def _changed_paths(root: Path, folder: Path | None, before: CommitTimes | None) 
 def tell_changed_unknown(root: Path, error: GitError) -> None:
     """Log that git can't list uncommitted files, unless this has already been logged."""
     # After a timeout, do not use CHANGED, because git would then be called again before the next commit.
-    task = AffectedTask.TIMES if isinstance(error, GitSlowError) else AffectedTask.CHANGED
+    task = AffectedTask.TIMES if isinstance(error, GitTimeoutError) else AffectedTask.CHANGED
     trouble_log(root).tell(task, str(error), "git can't list the uncommitted files")
 
 

@@ -16,7 +16,7 @@ from server.config.reader import read_settings
 from server.errors import ConflictError, SetupError
 from server.formats.edits import REMOVE
 from server.formats.json import json_text, read_json
-from server.formats.tree import SyntaxProblem, typed
+from server.formats.tree import SyntaxProblem, resolve_plain_values
 from server.formats.yaml.reader import read_yaml
 from server.paths import TYPES
 from server.schema.load import read_content_types
@@ -191,7 +191,7 @@ def _merge_schema(merge: Merge, path: str, schema: SchemaJson) -> None:
             tree = read_json(old) if path.endswith(".json") else read_yaml(old)
         except SyntaxProblem as error:
             raise ConflictError(f"{path}: {error.message}") from error
-        if typed(tree) == typed(dict(schema)):
+        if resolve_plain_values(tree) == resolve_plain_values(dict(schema)):
             return old
         changes = {**dict.fromkeys(tree, REMOVE), **schema}
         return change_text(path, old, None, changes)

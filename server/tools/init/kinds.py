@@ -8,7 +8,7 @@ from typing import Any
 
 from server.documents.constraints import is_email
 from server.documents.timestamps import read_date, read_timestamp
-from server.formats.tree import Plain, Tree, is_null, typed
+from server.formats.tree import Plain, Tree, is_null, resolve_plain_values
 from server.storage.media import mime_type
 from server.tools.init.groups import PageMember
 
@@ -163,7 +163,7 @@ def collection_type(key: KeyValues) -> TypeProposal:
 
 def _changes(text: Plain) -> bool:
     try:
-        value = typed(text)
+        value = resolve_plain_values(text)
     except ValueError:
         return False
     return not isinstance(value, str | bool) and value is not None and str(value) != text

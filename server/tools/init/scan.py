@@ -86,7 +86,7 @@ def read_page(root: Path, path: str) -> MarkdownPage:
     tree = parse(path, text, None)
     if not path.endswith(MARKDOWN):
         return MarkdownPage(path, tree, False)
-    parts = frontmatter.split(text)
+    parts = frontmatter.split_front_matter(text)
     return MarkdownPage(path, tree, bool(parts.body.strip()), parts.handler is frontmatter.TOML)
 
 

@@ -15,7 +15,7 @@ from server.config.reader import survey_settings
 from server.documents.path_rules import ENDINGS, MARKDOWN
 from server.documents.timestamps import now
 from server.formats.conflict_markers import Labels, mark_conflicts
-from server.formats.frontmatter import split
+from server.formats.frontmatter import split_front_matter
 from server.history.merging.single_file import MergedFile, Texts, merge_file, store_by_keys
 from server.paths import SETTINGS, TYPES
 from server.schema.load import read_all_content_types
@@ -98,7 +98,7 @@ def _merge(top: Path, path: str, texts: Texts) -> MergedFile | None:
 
 
 def _has_front_matter(data: bytes) -> bool:
-    return split(data.decode().removeprefix(BOM)).handler is not None
+    return split_front_matter(data.decode().removeprefix(BOM)).handler is not None
 
 
 def _lost_comments(path: str, texts: Texts, merged: MergedFile) -> set[str]:
@@ -113,7 +113,7 @@ def _lost_comments(path: str, texts: Texts, merged: MergedFile) -> set[str]:
 def _comments(path: str, text: str) -> set[str]:
     # A "#" in a string can be mistaken for a comment.
     if path.endswith(MARKDOWN):
-        parts = split(text.removeprefix(BOM))
+        parts = split_front_matter(text.removeprefix(BOM))
         text = parts.opening + parts.front_matter
     return {found[1].strip(" \t\r\"'") for found in _COMMENT.finditer(text)}
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from server.errors import NotTakenOverError
+from server.errors import RemoteMergeError
 from server.history.remote import apply_commits
 from tests.git import git
 from tests.history.remote.places import FILES, Places, set_up, settle
@@ -31,10 +31,10 @@ def shown(places: Places) -> list[int]:
     return counts
 
 
-def refused(places: Places) -> NotTakenOverError:
+def refused(places: Places) -> RemoteMergeError:
     """Assert that integrating the remote's commits fails and changes nothing. Return the error."""
     before = (places.head, places.status, places.api.get("/api/notes").data)
-    with pytest.raises(NotTakenOverError) as caught:
+    with pytest.raises(RemoteMergeError) as caught:
         places.take()
     assert (places.head, places.status, places.api.get("/api/notes").data) == before
     return caught.value
@@ -284,10 +284,10 @@ def test_another_branch_or_none_is_not_changed(places: Places) -> None:
     git(places.root, "fetch", "-q")
     git(places.root, "checkout", "-q", "-b", "mine")
     take = apply_commits.Takeover(apply_commits.PastStates(places.api.site)).take_over
-    with pytest.raises(NotTakenOverError, match='The branch "mine" is checked out instead of "main"'):
+    with pytest.raises(RemoteMergeError, match='The branch "mine" is checked out instead of "main"'):
         take(theirs, "main")
     git(places.root, "checkout", "-q", "--detach")
-    with pytest.raises(NotTakenOverError, match="No branch is checked out"):
+    with pytest.raises(RemoteMergeError, match="No branch is checked out"):
         take(theirs, "main")
     git(places.root, "checkout", "-q", "main")
     assert take(theirs, "main").method == "fast-forward"
@@ -530,7 +530,7 @@ def test_an_edit_hidden_from_git_is_kept(places: Places, flag: str) -> None:
     places.push({"content/notes/two.md": "---\ntitle: Theirs\n---\nText.\n"})
     git(places.root, "update-index", flag, "content/notes/two.md")
     places.edit({"content/notes/two.md": "---\ntitle: By hand\n---\nText.\n"})
-    with pytest.raises(NotTakenOverError, match="but marked as unchanged in git") as raised:
+    with pytest.raises(RemoteMergeError, match="but marked as unchanged in git") as raised:
         places.take()
     assert raised.value.details == {"files": ["content/notes/two.md"]}
     assert (places.head, "By hand" in places.text("content/notes/two.md")) == (before, True)
@@ -544,7 +544,7 @@ def test_staged_files_are_kept_in_the_index(places: Places, staged: str, coming:
     (places.root / staged).unlink()
     shutil.rmtree(places.root / "place", ignore_errors=True)
     with pytest.raises(
-        NotTakenOverError, match="staged here, but the git remote has a different file at this path"
+        RemoteMergeError, match="staged here, but the git remote has a different file at this path"
     ):
         places.take()
     assert git(places.root, "show", f":{staged}") == "Staged\n"

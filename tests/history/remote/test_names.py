@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from server.errors import NotTakenOverError
+from server.errors import RemoteMergeError
 from server.storage.git.command import git as run
 from tests.git import TIME, git
 from tests.history.remote.places import Places
@@ -48,7 +48,7 @@ def test_reserved_names_are_refused(places: Places, name: str, merged: bool) -> 
         places.commit()
     head, commit = places.head, push_tree(places, name)
     before = {path: path.stat().st_mtime_ns for path in (places.root / ".git").glob("h*")}
-    with pytest.raises(NotTakenOverError) as refused:
+    with pytest.raises(RemoteMergeError) as refused:
         places.take()
     assert commit[:10] in refused.value.message
     assert ascii(f"{name}/hook") in refused.value.message
@@ -70,7 +70,7 @@ def test_a_path_that_the_system_refuses_is_named_and_the_site_stays_as_it_is(pla
     tree = git(places.other, "write-tree").strip()
     commit = git(places.other, "commit-tree", "-p", "HEAD", "-m", "long", tree).strip()
     git(places.other, "push", "-q", "origin", f"{commit}:main")
-    with pytest.raises(NotTakenOverError) as refused:
+    with pytest.raises(RemoteMergeError) as refused:
         places.take()
     assert refused.value.details["files"] == [path]
     assert (places.head, places.status) == (head, "")

@@ -231,7 +231,7 @@ def test_the_retry_interval_stops_growing(two: Machines) -> None:
         clock.advance(30.0)
         assert runner.run_due() == ["push"]
     (report,) = runner.reports
-    assert report.due == clock.time() + Timing().push_longest_s
+    assert report.next_run_time == clock.time() + Timing().push_longest_s
     assert "did not respond" in report.error
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from server.errors import NotTakenOverError
+from server.errors import RemoteMergeError
 from tests.git import git
 from tests.history.remote.places import Places
 from tests.sites import STRING, collection
@@ -86,7 +86,7 @@ def test_random_edits_on_three_sides(places: Places) -> None:
         both = theirs.set.keys() & local.keys()
         head = places.head
         if both:
-            with pytest.raises(NotTakenOverError):
+            with pytest.raises(RemoteMergeError):
                 places.take()
             places.api.site.refresh()
             assert places.head == head, number

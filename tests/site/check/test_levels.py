@@ -15,7 +15,7 @@ def test_every_rule_that_is_a_warning_has_a_level(tmp_path: Path) -> None:
         write(tmp_path, {"site.yaml": f"check: {{rules: {{{rule.name}: error}}}}\n"})
         settings, wrong = survey_settings(tmp_path)
         assert bool(wrong) == rule.is_fixed, rule
-        assert settings.level_of(rule.name) == "error"
+        assert settings.severity_of(rule.name) == "error"
 
 
 @pytest.mark.parametrize(

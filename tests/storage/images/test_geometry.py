@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.config.transformation import FITS, Transformation, canonical
+from server.config.transformation import FITS, Transformation, canonical_key
 from server.storage.images.geometry import lay_out
 from server.storage.images.kinds import ImageSize
 
@@ -109,6 +109,6 @@ def test_transformations_with_the_same_text_have_the_same_result(
         focus=None if x is None or y is None else (min(1.0, x + shift), y),
     )
     if is_scaled and other.focus == one.focus:
-        assert canonical(one) == canonical(other)
-    if canonical(one) == canonical(other):
+        assert canonical_key(one) == canonical_key(other)
+    if canonical_key(one) == canonical_key(other):
         assert lay_out(image, one) == lay_out(image, other)

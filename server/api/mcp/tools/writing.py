@@ -51,7 +51,7 @@ from server.api.mcp.tools.tool import (
 )
 from server.api.operations.batch import DIFF, MAX_OPERATIONS
 from server.config.mcp import WriteMode
-from server.errors import ValidationError, of_operation
+from server.errors import ValidationError, add_operation_number
 from server.query.serialize import query_string
 from server.schema.model import Type
 
@@ -94,7 +94,7 @@ def write(call: Call) -> Result:
 
 def _operation(call: Call, number: int, wanted: Json) -> Json:
     """Return an operation as POST /batch expects it. Raises ValidationError or NotFoundError."""
-    with of_operation(number):
+    with add_operation_number(number):
         action, inner = wanted["action"], Call(wanted, call.rest, call.settings)
         type_ = type_of(inner)
         document_id = "" if action == "create" else required_id(inner, type_)
