@@ -127,9 +127,8 @@ def _unpack(
     """Deserialize the entries in a block. Yield None for entries that `reuse_rule` does not admit."""
     try:
         begin = 8 + int.from_bytes(block[:8], "big")
-        data = memoryview(block)
-        without, groups = load(data[8:begin], types)
-        data = data[begin:]
+        without, groups = load(memoryview(block)[8:begin], types)
+        data = memoryview(block[begin:])  # a copy, so that rows do not keep the metadata in memory
         for path, signature, more, at in without:
             yield CachedEntry(Entry(path, signature, None, *more), at)
         for uid, facts, of_rows in groups:

@@ -69,10 +69,10 @@ class Store:
 
         `modified` is the file's mtime in seconds since 1970.
         """
-        created, updated = self.timestamps(path, modified)
+        derived = self.timestamps(path, modified)
         if DRAFT_MARK in path and (published := self.layout.sibling(path, draft=False)) not in (None, path):
-            created = min(created, self.timestamps(str(published), _FAR_S)[0])
-        return created, updated
+            return min(derived[0], self.timestamps(str(published), _FAR_S)[0]), derived[1]
+        return derived
 
     def owner(self, path: str, exists: Callable[[str], bool]) -> str:
         """Return the media file that a description file belongs to, or `path` if there is none."""

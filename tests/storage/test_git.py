@@ -310,6 +310,16 @@ def test_no_room_for_temporary_files_is_no_error(root: Path, monkeypatch: pytest
     assert read_times(root, None).times.keys() == {"content/a.md", "content/b.md"}
 
 
+def test_files_of_one_commit_share_their_times_in_memory(root: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    for history in (read_times(root, cache), read_times(root, cache)):  # from git, then from the cache
+        one, other = (history.times[f"content/{name}.md"] for name in "ab")
+        assert one is other
+        derived, other_derived = (history.timestamps(f"content/{name}.md", 0) for name in "ab")
+        assert derived is other_derived
+
+
 @pytest.fixture
 def slow_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A git program that waits for a child process, and a timeout of 0.3 s."""

@@ -190,6 +190,19 @@ def test_what_is_packed_is_unpacked(root: Path) -> None:
     assert rows == [repr(e.document.row) for e in entries if e.document]
 
 
+def test_documents_keep_only_their_rows_in_memory(root: Path) -> None:
+    site = Site(root)
+    site.load()
+    documents = site._replica.contents.documents
+    block = pack(CachedEntry(entry, 5) for entry in site._replica.contents.entries.values())
+    unpacked = [one.entry.document for one in unpack(block, site.state.schema.types)]
+    [rows] = {document.packed for document in unpacked if document}
+    assert rows is not None
+    assert len(rows) == len(documents)
+    [data] = rows.packed()[1]
+    assert len(data) == len(data.obj)  # The bytes hold nothing else, such as paths and signatures.
+
+
 def test_what_an_interrupted_start_has_read_is_not_read_again(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

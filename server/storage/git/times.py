@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 
 from server.documents.timestamps import from_seconds
@@ -29,11 +30,8 @@ class CommitTimes:
 
     def timestamps(self, path: str, mtime: float) -> tuple[str, str]:
         """Return (createdAt, updatedAt) for a file. `mtime` is used if the times are unknown."""
-        times = self.times.get(path)
-        if times is None:
-            at = from_seconds(mtime)
-            return at, at
-        return from_seconds(times[0]), from_seconds(mtime if path in self.changed else times[1])
+        first, last = self.times.get(path, (mtime, mtime))
+        return _timestamps(first, mtime if path in self.changed else last)
 
     def last_change(self, path: str, mtime: float) -> float:
         """Return the time of a file's last change, in seconds since 1970.
@@ -42,6 +40,12 @@ class CommitTimes:
         """
         times = self.times.get(path)
         return mtime if times is None or path in self.changed else times[1]
+
+
+# Saves 64 bytes of memory per file, because many files share a commit's timestamps.
+@lru_cache(maxsize=1000)
+def _timestamps(first: float, last: float) -> tuple[str, str]:
+    return from_seconds(first), from_seconds(last)
 
 
 def read_times(root: Path, folder: Path | None = None, before: CommitTimes | None = None) -> CommitTimes:
@@ -65,7 +69,7 @@ def read_times(root: Path, folder: Path | None = None, before: CommitTimes | Non
         times = with_commits({}, log.before(commit))
     if folder:
         _save(root, folder, commit, times)
-    return CommitTimes(commit, times, _changed_paths(root, folder, before))
+    return CommitTimes(commit, _shared(times.items()), _changed_paths(root, folder, before))
 
 
 def _changed_paths(root: Path, folder: Path | None, before: CommitTimes | None) -> frozenset[str]:
@@ -105,13 +109,19 @@ def with_commits(
     return later
 
 
+def _shared(times: Iterable[tuple[str, tuple[int, int]]]) -> dict[str, tuple[int, int]]:
+    # Equal times share one tuple, which saves up to 128 bytes of memory per file.
+    known: dict[tuple[int, int], tuple[int, int]] = {}
+    return {path: known.setdefault(at, at) for path, at in times}
+
+
 def _load(folder: Path | None) -> CommitTimes:
     try:
         data = json.loads((folder / FILE).read_bytes()) if folder else {}
         if data["version"] != _VERSION:
             return CommitTimes()
-        times = {str(path): (int(first), int(last)) for path, (first, last) in data["times"].items()}
-        return CommitTimes(str(data["commit"]), times)
+        times = ((str(path), (int(first), int(last))) for path, (first, last) in data["times"].items())
+        return CommitTimes(str(data["commit"]), _shared(times))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return CommitTimes()
 
