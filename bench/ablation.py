@@ -20,7 +20,7 @@ from bench.sites import Sizes
 from bench.tables import count, ratio, show
 from server.api import entrance as entrances
 from server.api.app import create_app
-from server.api.caching import answer_cache
+from server.api.caching import make_response_cache
 from server.api.request import actor_of, answer, parameters, state_of
 from server.auth.accounts import Accounts
 from server.index import planner as plan
@@ -53,7 +53,9 @@ OPTIMISATIONS = (
     Optimisation(
         "response cache", "list of 25", lambda: _out(entrances, "MAX_RESPONSE_BYTES", -1), is_repeated=True
     ),
-    Optimisation("reading without Flask", "one document", lambda: _out(entrances, "content_at", _nothing)),
+    Optimisation(
+        "reading without Flask", "one document", lambda: _out(entrances, "parse_content_path", _nothing)
+    ),
     Optimisation(
         "rendered-document cache",
         "list of 25, populate=*",
@@ -108,7 +110,7 @@ def measure(root: Path, articles: int) -> None:
             for with_it in (True, False):
                 with ExitStack() as stack:
                     if not with_it:
-                        entrance.cache = answer_cache()
+                        entrance.cache = make_response_cache()
                         stack.enter_context(optimisation.without())
                     taken[with_it].append(_median_cpu_s(app, paths, is_repeated=optimisation.is_repeated))
         best = {with_it: median(found) for with_it, found in taken.items()}

@@ -89,8 +89,8 @@ class Client:
 
     def receive(self, method: str, path: str) -> None:
         environ = {"REQUEST_METHOD": method, "PATH_INFO": path, **self._environ}
-        self._entrance.most_bytes(environ)
-        self._entrance.waits_long(environ)
+        self._entrance.max_body_bytes(environ)
+        self._entrance.may_wait_long(environ)
 
     def read(self, *targets: str) -> None:
         # The appended number makes each request different.

@@ -16,7 +16,7 @@ from bench.read_requests import cases
 from bench.serving import Serving, bifolio
 from bench.sites import Sizes, article_path
 from bench.tables import count, ratio, show, size
-from server.api.serving.http_server import most_connections
+from server.api.serving.http_server import max_connections
 
 STREAMS, WORKERS = scaled(2000), 2
 BATCH = 100  # clients that connect at the same time
@@ -86,7 +86,7 @@ class StreamClients:
 
 def measure(root: Path, articles: int, rounds: int) -> None:
     """Print the memory and delay of event streams, and their effect on reads."""
-    most_connections()  # This process needs one open file for each stream.
+    max_connections()  # This process needs one open file for each stream.
     sizes = Sizes(articles)
     paths = [path for case in cases(sizes) for path in case.paths[:40]]
     found: dict[str, list[Result]] = {kind: [] for kind in _KINDS}

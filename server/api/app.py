@@ -17,7 +17,7 @@ from server.api.monitoring.request_counts import MonitoredParts
 from server.api.openapi import routes as openapi
 from server.api.operations.operation import CONVERTERS
 from server.api.operations.table import OPERATIONS
-from server.api.request import not_found, options_of
+from server.api.request import allowed_methods, not_found
 from server.api.response import BODY_HEADERS, Answer, Environ, without
 from server.api.routes import (
     access,
@@ -47,7 +47,7 @@ from server.api.routes import (
 )
 from server.api.routes.handlers import Handlers
 from server.api.routes.history import handlers as history
-from server.api.routes.write_requests import keep_to_branches, open_branch, open_dry_run
+from server.api.routes.write_requests import check_dry_run, enforce_branch_only, switch_to_branch
 from server.api.serving.bodies import MAX_BODY_BYTES
 from server.api.serving.heads import has_body
 from server.api.studio import routes as studio
@@ -76,10 +76,10 @@ def create_app(site: Site, accounts: "Accounts") -> Flask:
     return app
 
 
-def handler(
+def make_flask_handler(
     site: Site, identities: Identities, past: PastStates, monitored: MonitoredParts
 ) -> Callable[[Environ], Answer]:
-    """Return a function that passes requests to a new Flask app."""
+    """Create the Flask app, and return a function that passes a request to it."""
     return partial(_handle, _make(site, identities, past, monitored))
 
 
@@ -101,11 +101,11 @@ def _make(site: Site, identities: Identities, past: PastStates, monitored: Monit
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     # Handle routing errors from Flask like any other error.
     app.config["TRAP_HTTP_EXCEPTIONS"] = True
-    writes = Writes(site, past, identities.signature)
+    writes = Writes(site, past, identities.commit_author)
     bucket = SiteBucket(site.root, site.image_cache.folder)
     app.before_request(_answer_other_methods)
     app.before_request(_refuse_compressed)
-    app.before_request(open_dry_run)
+    app.before_request(check_dry_run)
     app.before_request(partial(_open_branch, writes))
     handles = Handlers()
     auth.bind(handles, identities)
@@ -119,7 +119,10 @@ def _make(site: Site, identities: Identities, past: PastStates, monitored: Monit
     batch.bind(handles, writes)
     undo.bind(handles, writes)
     uploads.bind(
-        handles, MediaFiles(site, past, bucket), monitored.transformations, monitored.counts.is_answering
+        handles,
+        MediaFiles(site, past, bucket),
+        monitored.transformations,
+        monitored.counts.has_recent_requests,
     )
     openapi.bind(handles)
     search.bind(handles, site)
@@ -145,7 +148,7 @@ def _make(site: Site, identities: Identities, past: PastStates, monitored: Monit
 # Saves 4 ms whenever another app is created, which a new generation of workers and each test with a site do.
 @cache
 def _url_map() -> Map:
-    """Return the rules for the URLs of all operations. They do not depend on the site."""
+    """Return the URL rules of all operations, which are the same for all sites."""
     rules = [
         _MatchedRule(o.rule, endpoint=o.id, methods=[o.method], strict_slashes=not o.slash)
         for o in OPERATIONS
@@ -166,15 +169,15 @@ def _answer_other_methods() -> Response | None:
         # would stay open until the next garbage collection, and the client's next request would have to wait.
         request.routing_exception = None
     if request.method == "OPTIONS":
-        return Response(headers={"Allow": ", ".join(options_of(request))})
+        return Response(headers={"Allow": ", ".join(allowed_methods(request))})
     if unmatched:
         raise not_found(request)
     return None
 
 
 def _open_branch(writes: Writes) -> None:
-    open_branch(writes)
-    keep_to_branches()
+    switch_to_branch(writes)
+    enforce_branch_only()
 
 
 def _refuse_compressed() -> None:

@@ -7,7 +7,7 @@ from typing import IO, Generic, NamedTuple, TypeVar
 
 from xxhash import xxh3_128
 
-from server.api.response import CACHE_TAG, Environ, Representation, encoding_for
+from server.api.response import CACHE_TAG, Environ, Representation, best_encoding
 from server.auth.permissions import Actor
 from server.bounded import Cache
 from server.config.model import ResponseFormat
@@ -60,24 +60,26 @@ class StateCache(Generic[K, V]):
         return cache
 
 
-class CachedAnswer(NamedTuple):
+class CachedResponse(NamedTuple):
     """Cached response. `users` is the version of the user index that it depends on, or None."""
 
     answer: Representation
     users: int | None
 
 
-def answer_cache(max_bytes: int = MAX_BYTES) -> StateCache[CacheKey, CachedAnswer]:
+def make_response_cache(max_bytes: int = MAX_BYTES) -> StateCache[CacheKey, CachedResponse]:
     """Create a response cache. Callers must not store bodies larger than MAX_RESPONSE_BYTES."""
     # The cache saves 0.44 of the 0.45 ms that a brotli-compressed list of 25 documents takes.
     return StateCache(max_bytes, _size)
 
 
-def past_answer_cache(max_bytes: int = MAX_PAST_BYTES) -> Cache[CacheKey, CachedAnswer]:
+def past_answer_cache(max_bytes: int = MAX_PAST_BYTES) -> Cache[CacheKey, CachedResponse]:
     return Cache(max_bytes, _size)  # The cache saves 0.26 of the 0.38 ms that a list at a past commit takes.
 
 
-def key_of(environ: Environ, actor: Actor, commit: str = "", *, response_format: ResponseFormat) -> JsonKey:
+def response_cache_key(
+    environ: Environ, actor: Actor, commit: str = "", *, response_format: ResponseFormat
+) -> JsonKey:
     """Return the cache key for a content read. Actors with the same permissions share a key."""
     query: str | bytes = environ.get("QUERY_STRING", "")
     if len(query) > MAX_QUERY_CHARS:
@@ -89,7 +91,7 @@ def key_of(environ: Environ, actor: Actor, commit: str = "", *, response_format:
         response_format,
         bool(environ.get("HTTP_AUTHORIZATION")),
         access_digest(actor),
-        encoding_for(environ),
+        best_encoding(environ),
     )
 
 
@@ -104,7 +106,7 @@ def _access_digest(everything: bool, reading: bool, permissions: frozenset[str])
     return blake2b(text.encode(), digest_size=32).digest()
 
 
-def _size(key: CacheKey, cached_answer: CachedAnswer) -> int:
+def _size(key: CacheKey, cached_answer: CachedResponse) -> int:
     body = len(cached_answer.answer.body) if isinstance(cached_answer.answer.body, bytes) else 0
     tags = sum(len(value) for name, value in cached_answer.answer.headers if name == CACHE_TAG)
     return len(key[1]) + len(key[2]) + body + tags + ENTRY_OVERHEAD_BYTES
@@ -115,6 +117,6 @@ def _size(key: CacheKey, cached_answer: CachedAnswer) -> int:
 _tags = FileDigests(xxh3_128)
 
 
-def tag_of_file(file: IO[bytes]) -> str:
-    """Return the entity tag of an open file: a hash of its content, without quotes."""
+def file_etag(file: IO[bytes]) -> str:
+    """Return an open file's entity tag: a hash of its content, without quotes."""
     return _tags.digest_of(file)

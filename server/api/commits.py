@@ -38,11 +38,11 @@ class CommitWaiter:
         self._there: Cache[tuple[str, str], bool] = Cache(_MAX_BYTES, lambda *_: _ENTRY_BYTES)
         self._woken = 0.0
 
-    def state_after(self, environ: Environ, state: State) -> State:
-        """Wait for the commit in the Bifolio-After header, and return a state that includes it.
+    def wait_for_commit(self, environ: Environ, state: State) -> State:
+        """Wait until the site serves the commit in the Bifolio-After header, and return the site's state.
 
-        Raises ValidationError if the header is invalid, and CommitNotServedError if the commit does not
-        arrive in time.
+        Returns `state` if it already includes the commit. Raises ValidationError if the header is invalid, or
+        CommitNotServedError if the commit does not arrive in time.
         """
         wanted = _read(environ[AFTER_KEY])
         if self._is_known(wanted, state.commit):
@@ -114,21 +114,21 @@ FILE_STATUSES = ("200", "206", "304")
 
 
 @dataclass(frozen=True, slots=True)
-class AnsweredCommit:
+class RequestedCommit:
     """The past commit that a request reads from.
 
-    - `lasting`: whether the request's URL will always refer to this commit
-    - `complete`: whether all resized versions of the commit's images exist
+    - `is_permanent`: whether the URL will always refer to this commit
+    - `has_all_images`: whether all resized versions of the commit's images have been made
     """
 
     id: str
-    lasting: bool
-    complete: bool = True
+    is_permanent: bool
+    has_all_images: bool = True
 
 
-def with_commit_caching(commit: AnsweredCommit, representation: Representation) -> Representation:
-    """Mark a past commit's response as immutable, unless the response could still change."""
-    if not (commit.lasting and commit.complete) or not (
+def with_commit_caching(commit: RequestedCommit, representation: Representation) -> Representation:
+    """Mark the response for a past commit as immutable if it can never change."""
+    if not (commit.is_permanent and commit.has_all_images) or not (
         representation.etag or representation.status.startswith(FILE_STATUSES)
     ):
         return representation

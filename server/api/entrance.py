@@ -10,17 +10,17 @@ from typing import NoReturn, cast
 from server.api.accept import MARKDOWN, MARKDOWN_TYPE, prefers_markdown
 from server.api.caching import (
     MAX_RESPONSE_BYTES,
-    CachedAnswer,
+    CachedResponse,
     CacheKey,
-    answer_cache,
-    key_of,
+    make_response_cache,
     past_answer_cache,
+    response_cache_key,
 )
 from server.api.commits import (
     AFTER_KEY,
     COMMIT_HEADER,
-    AnsweredCommit,
     CommitWaiter,
+    RequestedCommit,
     commit_of,
     with_commit_caching,
 )
@@ -40,16 +40,16 @@ from server.api.environ import (
     ON_LOOP,
     REFUSED,
     STATE,
-    believe_proxies,
+    apply_forwarded_headers,
     parse_query,
     response_format_of,
     wsgi_text,
 )
-from server.api.error_response import cors_headers, cors_vary, failure, preflight_headers
+from server.api.error_response import cors_headers, cors_vary, error_answer, preflight_headers
 from server.api.hints import WITH_EFFECT, Hints
 from server.api.identities import Identities
 from server.api.limiting.count_table import CountTable
-from server.api.operations.content import content_at, markdown_at
+from server.api.operations.content import parse_content_path, parse_markdown_path
 from server.api.operations.media import FILES
 from server.api.operations.site import HEALTH
 from server.api.operations.table import OPERATIONS, area_of, operations_at
@@ -68,11 +68,11 @@ from server.api.response import (
     without,
 )
 from server.api.role_view import HEADER as ROLE_HEADER
-from server.api.role_view import is_narrowed, narrow_to_role, never_stored
+from server.api.role_view import is_narrowed, narrow_to_role, without_storage
 from server.api.serving.bodies import SMALL_BODY_BYTES
 from server.api.source_maps import HEADER as SOURCE_MAPS
 from server.api.source_maps import mark
-from server.api.studio.cookie import HEADER, use_cookie
+from server.api.studio.cookie import HEADER, authenticate_by_cookie
 from server.auth.draft_visibility import has_draft_permission
 from server.auth.permissions import Actor, forbidden, may_branch, require_branch, require_source
 from server.bounded import work_for
@@ -136,7 +136,7 @@ class Entrance:
     ) -> None:
         self.site, self.identities, self.handle = site, identities, handle
         self.count = _counter(site.state.settings.api.rate_limit, counted)
-        self.cache, self.turns, self.large = answer_cache(), turns(), large_responses()
+        self.cache, self.turns, self.large = make_response_cache(), turns(), large_responses()
         self.hints = hints or Hints()
         self.past, self.past_cache = past, past_answer_cache()
         self.renames = Renames(site, past.log)
@@ -154,12 +154,12 @@ class Entrance:
         try:
             environ[IDENTITIES], environ[ENTRANCE] = self.identities, self
             environ[STATE] = state = self._current(environ)
-            within, counted = self._admit(environ, state.settings)
+            within, counted = self._check_rate_limit(environ, state.settings)
             work_for(environ.get("REMOTE_ADDR", ""))
             environ[BUDGET] = budget = self._budget(environ, state.settings)
             if self.past.pinned and _changes_site(environ):
                 raise ForbiddenError(READ_ONLY_MESSAGE.format(self.past.pinned.commit[:10]))
-            use_cookie(environ)
+            authenticate_by_cookie(environ)
             if ROLE_HEADER in environ:
                 narrow_to_role(environ)
             if REFUSED in environ:
@@ -167,9 +167,9 @@ class Entrance:
             if not within:
                 raise RateLimitError()
             if AFTER_KEY in environ and not self.past.pinned:
-                environ[STATE] = state = self.arrivals.state_after(environ, state)
+                environ[STATE] = state = self.arrivals.wait_for_commit(environ, state)
             if COMMIT in environ or self.past.pinned or AT_PARAMETER.search(environ.get("QUERY_STRING", "")):
-                environ[STATE] = state = self._past(environ, state)
+                environ[STATE] = state = self._requested_state(environ, state)
             shown = self._answer(environ, state)
         except (NeedsThreadPool, ClientGone):
             raise
@@ -177,14 +177,14 @@ class Entrance:
             self.hints.note_error(error)
             if isinstance(error, QueueError):
                 environ[NO_TURN] = True
-            shown = _represent(failure(error), environ, state)
+            shown = _represent(error_answer(error), environ, state)
         finally:
             budget.close()
         headers = _headers(environ, state)
         if COMMIT in environ:
             shown = with_commit_caching(environ[COMMIT], shown)
         if is_narrowed(environ):
-            shown = never_stored(shown)
+            shown = without_storage(shown)
         if counted and any(name == "Retry-After" for name, _ in shown.headers):
             counted = without(counted, "Retry-After")
         return send(shown, environ, start_response, headers + counted if counted else headers)
@@ -193,8 +193,8 @@ class Entrance:
     def kept_bytes(self) -> int:
         return self.cache.bytes + self.past_cache.bytes
 
-    def most_bytes(self, environ: Environ) -> int:
-        """Return the maximum size of a request's body, which is smaller for callers without permission.
+    def max_body_bytes(self, environ: Environ) -> int:
+        """Return the maximum body size of a request. It is smaller if the caller lacks permission.
 
         Raises UnauthorizedError or ForbiddenError.
         """
@@ -203,17 +203,17 @@ class Entrance:
             return SMALL_BODY_BYTES
         for operation, type_ in operations_at(environ["PATH_INFO"], state.schema):
             if operation.method == environ["REQUEST_METHOD"] and operation.max_body != SMALL_BODY_BYTES:
-                use_cookie(environ)
+                authenticate_by_cookie(environ)
                 actor = self.identities.identify(environ.get("HTTP_AUTHORIZATION", ""), state.settings)
                 may = operation.permission(actor, state.schema, type_)
                 return (operation.max_body or state.settings.api.upload_limit) if may else SMALL_BODY_BYTES
         return SMALL_BODY_BYTES
 
-    def state_of_sources(self, environ: Environ, branch: str, *, to_write: bool = False) -> State:
-        """Return the state on a branch, or the served one if `branch` is "" or a new branch to write to.
+    def source_state(self, environ: Environ, branch: str, *, to_write: bool = False) -> State:
+        """Return the state of a branch, from which files are read or to which they are written.
 
-        The caller needs the same permissions as for requests to `/source` with `at` or `branch`. They are
-        checked before the branch is read.
+        Returns the served state if `branch` is "", or if the branch does not exist yet and `to_write` is set.
+        The caller needs the same permissions as for requests to `/source` with `at` or `branch`.
 
         Raises UnauthorizedError, ForbiddenError, BusyError, and the errors of PastStates.
         """
@@ -230,11 +230,11 @@ class Entrance:
         if not commit:
             return state
         with closing(self._budget(environ, state.settings)) as budget:
-            self._await_turn(commit, budget)
+            self._limit_state_build(commit, budget)
             return self.past.state_for_request(commit, state.settings)
 
-    def waits_long(self, environ: Environ) -> bool:
-        """Return whether a request might wait a long time for another process, as uploads do."""
+    def may_wait_long(self, environ: Environ) -> bool:
+        """Return whether the request might wait a long time for another process, as uploads do."""
         if environ["PATH_INFO"].startswith(UPLOADS_URL):
             return bool(environ.get("QUERY_STRING"))  # probably a transformation of an image
         return any(
@@ -243,20 +243,20 @@ class Entrance:
         )
 
     def may_query_accounts(self, environ: Environ) -> bool:
-        """Return whether a request might have to wait for a remote accounts database."""
+        """Return whether the request might have to wait for a remote accounts database."""
         state, path = self.site.state, environ["PATH_INFO"]
         if not is_server(state.settings.accounts):
             return False
         if environ.get("HTTP_AUTHORIZATION") or HEADER in environ or area_of(path).may_query_accounts:
             return True
-        is_content = content_at(path, state.schema) or markdown_at(path, state.schema)
+        is_content = parse_content_path(path, state.schema) or parse_markdown_path(path, state.schema)
         return state.schema.has_user_relations and is_content is not None
 
-    def _admit(self, environ: Environ, settings: Settings) -> tuple[bool, tuple[Header, ...]]:
+    def _check_rate_limit(self, environ: Environ, settings: Settings) -> tuple[bool, tuple[Header, ...]]:
         """Return whether the rate limit allows the request, and the rate limit headers for the response."""
         if ADMITTED not in environ:
             if settings.api.trusted_proxies:
-                believe_proxies(environ, settings.api.trusted_proxies)
+                apply_forwarded_headers(environ, settings.api.trusted_proxies)
             is_health_check = environ["PATH_INFO"] in HEALTH_PATHS
             if self.count is None or environ["REQUEST_METHOD"] == "OPTIONS" or is_health_check:
                 environ[ADMITTED] = True, ()
@@ -281,10 +281,10 @@ class Entrance:
 
     def _answer(self, environ: Environ, state: State) -> Representation:
         if environ["REQUEST_METHOD"] in READ_METHODS:
-            place = content_at(environ["PATH_INFO"], state.schema)
+            place = parse_content_path(environ["PATH_INFO"], state.schema)
             if place is not None:
                 return self._read(environ, state, *place)
-            place = markdown_at(environ["PATH_INFO"], state.schema)
+            place = parse_markdown_path(environ["PATH_INFO"], state.schema)
             if place is not None:
                 return self._read(environ, state, *place, markdown=True)
             if environ["PATH_INFO"] in LIVENESS_PATHS:
@@ -309,8 +309,8 @@ class Entrance:
             self.site.refresh(())
         return self.site.current()
 
-    def _past(self, environ: Environ, state: State) -> State:
-        """Return the state selected by the `at` parameter or, without that parameter, the served state."""
+    def _requested_state(self, environ: Environ, state: State) -> State:
+        """Return the state of the commit in the `at` parameter, or the served state if it is missing."""
         if COMMIT in environ:  # `at` was resolved before the request moved to this thread.
             return self.past.state_for_request(environ[COMMIT].id, state.settings)
         area, params = area_of(environ["PATH_INFO"]), parse_query(environ["QUERY_STRING"])
@@ -327,7 +327,7 @@ class Entrance:
             raise NeedsThreadPool(costly=False)
         actor = self._identify(environ, state)
         commit = self._resolve(name, actor, state.schema)
-        self._await_turn(commit, environ[BUDGET])
+        self._limit_state_build(commit, environ[BUDGET])
         complete = area is FILES or not self.past.at(commit).unscaled_images
         past = self.past.state_for_request(commit, state.settings)
         uses_current_settings = (
@@ -339,14 +339,16 @@ class Entrance:
         # Transformations depend on the current settings, so their responses can change.
         may_transform = area is FILES and bool(environ["QUERY_STRING"])
         lasting = name == commit and not uses_current_settings and not may_transform
-        environ[COMMIT] = AnsweredCommit(commit, lasting, complete)
+        environ[COMMIT] = RequestedCommit(commit, lasting, complete)
         return past
 
     def _held(self, environ: Environ, state: State) -> State:
         held = self.past.pinned
         if held is None or area_of(environ["PATH_INFO"]).ignores_served_commit:
             return state
-        environ[COMMIT] = AnsweredCommit(held.commit, lasting=False, complete=not held.unscaled_images)
+        environ[COMMIT] = RequestedCommit(
+            held.commit, is_permanent=False, has_all_images=not held.unscaled_images
+        )
         return self.past.state_for_request(held.commit, state.settings)
 
     def _resolve(self, name: str, actor: Actor, schema: Schema) -> str:
@@ -357,8 +359,8 @@ class Entrance:
             raise forbidden(actor, "history", "read", is_type=False)
         return commit
 
-    def _await_turn(self, commit: str, budget: Budget) -> None:
-        """Take a turn if the state at a commit has to be built, which is costly."""
+    def _limit_state_build(self, commit: str, budget: Budget) -> None:
+        """Wait for a turn if the commit's state is not cached, because building it is costly."""
         if not self.past.is_kept(commit):
             budget.take_turn()
 
@@ -374,7 +376,7 @@ class Entrance:
         response_format = response_format_of(environ, state.settings)
         at = environ.get(COMMIT)
         commit = at.id if at else ""
-        key: CacheKey = key_of(environ, actor, commit, response_format=response_format)
+        key: CacheKey = response_cache_key(environ, actor, commit, response_format=response_format)
         accept = environ.get("HTTP_ACCEPT")
         if markdown or (accept and accept != "*/*" and prefers_markdown(accept)):
             markdown, key = True, (*key, MARKDOWN)
@@ -399,7 +401,7 @@ class Entrance:
             state, type_, actor, response_format=response_format, users=users, budget=environ[BUDGET]
         )
         wanted = to_nfc(wsgi_text(document_id)) or None
-        read = self._find(environ, reader, params, wanted, markdown=markdown)
+        read = self._render_requested(environ, reader, params, wanted, markdown=markdown)
         if marked and not read.is_markdown:  # Not cached, because only previews request source maps.
             body = mark(read.body, type_, state, environ[BUDGET])
             return _represent(Answer(body, cache_control=NO_STORE, vary=READ_VARY), environ, state)
@@ -408,34 +410,36 @@ class Entrance:
         kind = MARKDOWN_TYPE if read.is_markdown else JSON
         answer = Answer(read.body, content_type=kind, etag=read.etag, vary=READ_VARY, headers=tags)
         shown = _represent(answer, environ, state)
-        if shown.body and len(read.body) <= MAX_RESPONSE_BYTES and (at is None or at.complete):
-            cache.put(key, CachedAnswer(shown, read.users))
+        if shown.body and len(read.body) <= MAX_RESPONSE_BYTES and (at is None or at.has_all_images):
+            cache.put(key, CachedResponse(shown, read.users))
         return shown
 
-    def _find(
-        self, environ: Environ, reader: Reader, params: Params, wanted: str | None, *, markdown: bool
+    def _render_requested(
+        self, environ: Environ, reader: Reader, params: Params, requested_id: str | None, *, markdown: bool
     ) -> Rendering:
         """Render the requested document or list.
 
-        `/api/TYPE/ID.md` is the document ID as Markdown, unless EXACT_ID is set.
+        An id such as `fog.md` requests the document `fog` as Markdown, unless EXACT_ID is set.
         """
         try:
-            return read_markdown(reader, params, wanted) if markdown else reader.get(params, wanted)
+            return (
+                read_markdown(reader, params, requested_id) if markdown else reader.get(params, requested_id)
+            )
         except NotFoundError as error:
-            if not wanted:
+            if not requested_id:
                 raise
-            document_id = wanted if EXACT_ID in environ else wanted.removesuffix(ENDING)
-            if document_id and document_id != wanted:
+            document_id = requested_id if EXACT_ID in environ else requested_id.removesuffix(ENDING)
+            if document_id and document_id != requested_id:
                 with suppress(NotFoundError):
                     return read_markdown(reader, params, document_id)
             if COMMIT not in environ:
-                self._tell_rename(environ, reader, params, document_id, error)
+                self._add_new_id(environ, reader, params, document_id, error)
             raise
 
-    def _tell_rename(
+    def _add_new_id(
         self, environ: Environ, reader: Reader, params: Params, document_id: str, error: NotFoundError
     ) -> None:
-        """Add a renamed document's new id to `error`, if the actor is allowed to read the document."""
+        """If the document was renamed and the actor may read it, add its new id to `error`."""
         with suppress(ApiError):
             if not self.renames.are_known(reader.state):
                 if IN_PLACE in environ:

@@ -15,8 +15,8 @@ MAX_QUOTED_CHARS = 2000
 log = logging.getLogger("bifolio")
 
 
-def failure(error: Exception) -> Answer:
-    """Convert an exception into a response. Unexpected exceptions are logged and result in status 500."""
+def error_answer(error: Exception) -> Answer:
+    """Convert an exception into a response. Log unexpected exceptions, and return status 500 for them."""
     if isinstance(error, ApiError):
         return envelope(error.status, error.name, error.message, error.details, _headers(error))
     log.exception("a request failed with an unexpected error", exc_info=error)

@@ -45,7 +45,7 @@ class OnceLog:
         # digests of the logged keys, in memory that forked processes share
         self._logged = mmap.mmap(-1, max_messages * _HASH_BYTES)
 
-    def warn(self, key: str, message: Callable[[], str]) -> None:
+    def warn_once(self, key: str, message: Callable[[], str]) -> None:
         """Log a warning, unless its key has been logged before or the log is full."""
         wanted, unused = blake2b(key.encode(errors="replace"), digest_size=_HASH_BYTES).digest(), bytes(8)
         for at in range(0, len(self._logged), _HASH_BYTES):
@@ -69,7 +69,7 @@ class Hints:
     def note_error(self, error: Exception) -> None:
         """Log a hint if a setting or a missing permission caused the error."""
         if isinstance(error, NotAllowedBySettingError):
-            self.settings.warn("", lambda: f"a request was rejected (logged only once): {error.message}")
+            self.settings.warn_once("", lambda: f"a request was rejected (logged only once): {error.message}")
         elif isinstance(error, ForbiddenError) and error.permission:
             self._note_permission(error.actor, error.permission)
 
@@ -80,7 +80,7 @@ class Hints:
             name = name.partition("=")[0]
             older = name == "publicationState" and settings.api.format is ResponseFormat.V4
             if name not in WITH_EFFECT and not older:
-                self.parameters.warn(name, partial(_ignored, name[:MAX_SHOWN_CHARS]))
+                self.parameters.warn_once(name, partial(_ignored, name[:MAX_SHOWN_CHARS]))
 
     def _note_permission(self, actor: str, permission: str) -> None:
         kind, _, name = actor.partition(":")
@@ -95,7 +95,7 @@ class Hints:
             who, fix = f"the role {name or kind}", "to grant it, edit roles in site.yaml; see docs/access.md"
         key = f"{kind if kind == 'user' else actor} {permission}"
         what = f"{who} does not have the permission {permission} ({fix})"
-        self.permissions.warn(key, lambda: f"a request was rejected (logged only once): {what}")
+        self.permissions.warn_once(key, lambda: f"a request was rejected (logged only once): {what}")
 
 
 def _ignored(name: str) -> str:

@@ -80,13 +80,13 @@ class Identities:
         return self._opened is not None
 
     @property
-    def are_read_only(self) -> bool:
-        """Return whether the accounts database has rejected a write because the database is read-only."""
+    def is_database_read_only(self) -> bool:
+        """Return whether the database has rejected a write because it is read-only."""
         opened = self._opened
         return opened is not None and opened.directory.accounts.is_read_only
 
-    def changed(self, key: str) -> None:
-        """Invalidate the cached account with this key, or all cached accounts if `key` is empty."""
+    def invalidate(self, key: str) -> None:
+        """Remove the account with this key from the cache, or expire all accounts if `key` is empty."""
         opened = self._opened
         if opened is not None:
             known = opened.directory.accounts.known
@@ -144,36 +144,40 @@ class Identities:
     def sessions(self) -> "JsonWebTokens":
         return self.directory().sessions
 
-    def signature(self, actor: Actor) -> tuple[str, str]:
-        """Return the author name and email for an actor's commits. If empty, `git.committer` is used."""
+    def commit_author(self, actor: Actor) -> tuple[str, str]:
+        """Return the name and email of an actor's commits, or "" for each that `git.committer` provides."""
         if actor is OWNER:
             return "", ""
         user = self.users.get_cached(actor.user_id) if actor.user_id is not None else None
         # The names of tokens from older releases can contain any characters.
         return (user.username, user.email) if user else (_NO_EMAIL.sub("", actor.name[len("token:") :]), "")
 
-    def name_of(self, actor: str) -> str | None:
-        """Return the name of the user or token of an event, or None if the user does not exist any more."""
-        kind, _, name = actor.partition(":")
+    def actor_name(self, actor_key: str) -> str | None:
+        """Return a user's or token's name for a key such as `user:7` or `token:desk`.
+
+        Returns None if the user no longer exists.
+        """
+        kind, _, name = actor_key.partition(":")
         if kind != "user" or not name.isdigit():
             return name or kind
         user = self.users.get_cached(int(name))
         return user.username if user else None
 
     def identify(
-        self, authorization: str, settings: Settings, *, ended: bool = False, waits: bool = True
+        self, authorization: str, settings: Settings, *, allow_ended: bool = False, waits: bool = True
     ) -> Actor:
         """Return the actor that an Authorization header identifies, or the public if there is no token.
 
-        If `ended` is set, also accepts tokens from sessions that ended when the password was changed. Raises
-        UnauthorizedError if the token is invalid. Raises NeedsThreadPool if `waits` is False and the call
-        would block.
+        - `allow_ended`: whether to accept tokens of sessions that a password change has ended
+        - `waits`: whether the call may block; otherwise, it raises NeedsThreadPool
+
+        Raises UnauthorizedError if the token is invalid.
         """
         credentials, _, role = authorization.partition(ROLE_MARK)
-        actor = self._identify(credentials, settings, ended=ended, waits=waits)
-        return _narrowed(actor, role, settings) if role else actor
+        actor = self._identify(credentials, settings, allow_ended=allow_ended, waits=waits)
+        return _restrict_to_role(actor, role, settings) if role else actor
 
-    def _identify(self, authorization: str, settings: Settings, *, ended: bool, waits: bool) -> Actor:
+    def _identify(self, authorization: str, settings: Settings, *, allow_ended: bool, waits: bool) -> Actor:
         scheme, _, credentials = authorization.partition(" ")
         text = credentials and credentials.strip()
         if scheme.startswith(TOKEN_PREFIX) and not text:
@@ -187,7 +191,7 @@ class Identities:
         if not waits and self._opened is None and is_server(self._settings.accounts):
             raise NeedsThreadPool(accounts=True)
         if scheme == COOKIE_SCHEME or text.count(".") == 2:
-            return self._user_of(scheme, text, settings, ended=ended, waits=waits)
+            return self._user_of(scheme, text, settings, allow_ended=allow_ended, waits=waits)
         accounts = self.directory().accounts
         token = accounts.find_token(text, waits=waits)
         if token is None:
@@ -199,7 +203,9 @@ class Identities:
         accounts.last_uses.note_token(token.name)
         return token.actor()
 
-    def _user_of(self, scheme: str, text: str, settings: Settings, *, ended: bool, waits: bool) -> Actor:
+    def _user_of(
+        self, scheme: str, text: str, settings: Settings, *, allow_ended: bool, waits: bool
+    ) -> Actor:
         by_login = scheme == COOKIE_SCHEME or settings.auth.refresh
         if not by_login:
             claims = self.sessions.read(text)
@@ -216,16 +222,16 @@ class Identities:
             if user is None:
                 break
             usable = not user.blocked and (user.confirmed or not settings.auth.confirm_email)
-            if usable and (user.sessions == claims[1] or ended):
+            if usable and (user.sessions == claims[1] or allow_ended):
                 self.directory().accounts.last_uses.note_user(user.id)
                 return Actor(f"user:{user.id}", settings.roles.get(user.role, frozenset()), user_id=user.id)
         raise UnauthorizedError()
 
 
-def _narrowed(actor: Actor, role: str, settings: Settings) -> Actor:
-    """Return an actor with those of a role's permissions that the given actor has, too.
+def _restrict_to_role(actor: Actor, role: str, settings: Settings) -> Actor:
+    """Return an actor with only the permissions that both the actor and the role have.
 
-    Raises ForbiddenError unless the actor is allowed to see roles, and ValidationError for an unknown role.
+    Raises ForbiddenError if the actor may not see roles, or ValidationError if the role is unknown.
     """
     if not actor.may("role", "find"):
         raise forbidden(actor, "role", "find", is_type=False)

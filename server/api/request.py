@@ -41,7 +41,7 @@ def state_of(request: Request) -> State:
     return cast(State, request.environ[STATE])
 
 
-def commit_of(request: Request) -> str:
+def requested_commit(request: Request) -> str:
     """Return the id of the past commit that a request reads from, or "" for the current state."""
     return request.environ[COMMIT].id if COMMIT in request.environ else ""
 
@@ -66,8 +66,8 @@ def operation_of(request: Request) -> Operation:
     return BY_ID[request.endpoint or ""]
 
 
-def options_of(request: Request) -> tuple[str, ...]:
-    """Return the HTTP methods that a request's path supports, for the `Allow` header.
+def allowed_methods(request: Request) -> tuple[str, ...]:
+    """Return the HTTP methods that the request's path supports, for the `Allow` header.
 
     Raises NotFoundError for unknown paths outside /api.
     """
@@ -79,8 +79,8 @@ def options_of(request: Request) -> tuple[str, ...]:
 
 
 def not_found(request: Request) -> ApiError:
-    """Return a 404 or 405 error for a request that matches no operation."""
-    allowed = options_of(request)
+    """Return the 404 or 405 error for a request that no operation matches."""
+    allowed = allowed_methods(request)
     if request.method in READ_METHODS and ("GET" in allowed or allowed == ("OPTIONS",)):
         return NotFoundError()
     return MethodNotAllowedError(allowed)
@@ -123,7 +123,7 @@ def answer(body: bytes, status: int = 200, cache_control: str = "") -> Response:
     return Response(body, status, headers, content_type=JSON)
 
 
-def answer_within(request: Request, value: object, cache_control: str = "") -> Response:
+def budgeted_json_response(request: Request, value: object, cache_control: str = "") -> Response:
     """Return a JSON response. Raises LimitError if the JSON exceeds the request's budget."""
     body = dumps(value)
     budget_of(request).write(len(body))
@@ -132,7 +132,7 @@ def answer_within(request: Request, value: object, cache_control: str = "") -> R
 
 def with_cache_tags(response: Response, request: Request, tags: Iterable[str]) -> Response:
     """Add a Cache-Tag header if `api.cache_tags` is set and the request reads the current state."""
-    if state_of(request).settings.api.cache_tags and not commit_of(request):
+    if state_of(request).settings.api.cache_tags and not requested_commit(request):
         response.headers[CACHE_TAG] = header_value(tags)
     return response
 
@@ -141,29 +141,31 @@ def identities_of(request: Request) -> Identities:
     return cast(Identities, request.environ[IDENTITIES])
 
 
-def actor_of(request: Request, *, ended: bool = False) -> Actor:
+def actor_of(request: Request, *, allow_ended: bool = False) -> Actor:
     credentials, settings = request.headers.get("Authorization", ""), state_of(request).settings
-    return identities_of(request).identify(credentials, settings, ended=ended)
+    return identities_of(request).identify(credentials, settings, allow_ended=allow_ended)
 
 
-def require_permission(request: Request, subject: str, action: str, *, ended: bool = False) -> Actor:
-    """Return the request's actor. Raises ForbiddenError if the actor lacks permission for the action."""
-    actor = actor_of(request, ended=ended)
+def require_permission(request: Request, subject: str, action: str, *, allow_ended: bool = False) -> Actor:
+    """Return the request's actor. Raises ForbiddenError if the actor lacks the permission.
+
+    `allow_ended`: whether to accept tokens of sessions that a password change has ended.
+    """
+    actor = actor_of(request, allow_ended=allow_ended)
     if not actor.may(subject, action):
         raise forbidden(actor, subject, action, is_type=False)
     return actor
 
 
 def caller_of(request: Request) -> Caller:
-    state = state_of(request)
-    identities = identities_of(request)
+    state, users = state_of(request), identities_of(request).user_index
     actor, response_format = actor_of(request), response_format_of(request.environ, state.settings)
-    budget, branch = budget_of(request), g.get("branch")
-    return Caller(state, actor, response_format, identities.user_index, budget, branch, commit_of(request))
+    budget, branch, commit = budget_of(request), g.get("branch"), requested_commit(request)
+    return Caller(state, actor, response_format, users, budget, branch, commit)
 
 
-def tell_commit(response: Response, commit: str) -> Response:
-    """Add the Bifolio-Commit header to a response, unless the commit is ""."""
+def add_commit_header(response: Response, commit: str) -> Response:
+    """Add the Bifolio-Commit header to a response, unless `commit` is ""."""
     if commit:
         response.headers[COMMIT_HEADER] = commit
     return response

@@ -32,7 +32,7 @@ SECURITY_HEADERS: tuple[Header, ...] = (
 )
 # The supported content encodings, best first.
 ENCODINGS: Mapping[str, Callable[[bytes], bytes]] = {
-    "br": lambda body: in_brotli(body, 4),
+    "br": lambda body: compress_brotli(body, 4),
     "gzip": lambda body: gzip.compress(body, 6, mtime=0),
 }
 MIN_COMPRESSED_BYTES = 1024  # Smaller bodies are not compressed.
@@ -41,7 +41,7 @@ FAST_COMPRESSION_BYTES = 256 * 1024
 # Larger bodies are compressed on a thread, because compressing them takes a few milliseconds.
 OFF_LOOP_COMPRESSION_BYTES = 64 * 1024
 QUICK_ENCODINGS: Mapping[str, Callable[[bytes], bytes]] = {
-    "br": lambda body: in_brotli(body, 1),
+    "br": lambda body: compress_brotli(body, 1),
     "gzip": lambda body: gzip.compress(body, 1, mtime=0),
 }
 # Matches an encoding and its quality in an Accept-Encoding header. Importing werkzeug's parser instead would
@@ -93,7 +93,7 @@ def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> R
     if isinstance(body, bytes) and answer.status != 204:
         if not etag and read:
             etag = tag_of_bytes(body)
-        encoding = _worthwhile(encoding_for(environ), len(body), read=read)
+        encoding = _useful_encoding(best_encoding(environ), len(body), is_read=read)
         headers.extend(_about_body(body, answer.content_type, etag, encoding))
         if encoding and len(body) > FAST_COMPRESSION_BYTES and _needs_headers_only(environ, etag):
             body = b""
@@ -109,26 +109,26 @@ def send(
     representation: Representation,
     environ: Environ,
     start_response: StartResponse,
-    more: Iterable[Header] = (),
+    extra_headers: Iterable[Header] = (),
 ) -> Iterable[bytes]:
     """Send a response, or status 304 if the client's cached copy is still current."""
     known = environ.get("HTTP_IF_NONE_MATCH")
-    if known and representation.etag and matches(known, representation.etag):
-        start_response("304 Not Modified", [*without(representation.headers, *BODY_HEADERS), *more])
+    if known and representation.etag and etag_matches(known, representation.etag):
+        start_response("304 Not Modified", [*without(representation.headers, *BODY_HEADERS), *extra_headers])
         return _close(representation.body)
-    start_response(representation.status, [*representation.headers, *more])
+    start_response(representation.status, [*representation.headers, *extra_headers])
     if environ["REQUEST_METHOD"] == "HEAD":
         return _close(representation.body)
     return [representation.body] if isinstance(representation.body, bytes) else representation.body
 
 
-def encoding_for(environ: Environ) -> str:
+def best_encoding(environ: Environ) -> str:
     """Return the best supported encoding that the client accepts, or "" for no compression."""
     accepted = environ.get("HTTP_ACCEPT_ENCODING")
     return _encoding_for(accepted[:MAX_ACCEPT_CHARS]) if accepted else ""
 
 
-def in_brotli(body: bytes, quality: int) -> bytes:
+def compress_brotli(body: bytes, quality: int) -> bytes:
     """Compress a body with brotli, at a quality from 0 (fastest) to 11 (smallest)."""
     return bytes(brotli.compress(body, quality=quality))
 
@@ -141,12 +141,12 @@ def _encoding_for(accepted: str) -> str:
     return next((name for name in ENCODINGS if qualities.get(name, default) > 0), "")
 
 
-def matches(known: str, etag: str) -> bool:
+def etag_matches(if_none_match: str, etag: str) -> bool:
     """Return whether an If-None-Match header contains an entity tag, ignoring suffixes such as `-br`."""
-    if known.strip() == "*":
+    if if_none_match.strip() == "*":
         return True
     # A string search is correct, because the tag includes its quotes. Splitting a long list would take 10 ms.
-    return etag in known or any(f'{etag[:-1]}-{encoding}"' in known for encoding in ENCODINGS)
+    return etag in if_none_match or any(f'{etag[:-1]}-{encoding}"' in if_none_match for encoding in ENCODINGS)
 
 
 def _vary(names: tuple[str, ...]) -> tuple[Header, ...]:
@@ -161,13 +161,13 @@ def _cache_control(answer: Answer, environ: Environ) -> str:
     return PRIVATE_REVALIDATE if environ.get("HTTP_AUTHORIZATION") else PUBLIC_REVALIDATE
 
 
-def _worthwhile(encoding: str, size: int, *, read: bool) -> str:
+def _useful_encoding(encoding: str, size: int, *, is_read: bool) -> str:
     """Return the encoding, or "" if the body should not be compressed.
 
     Large responses to writes are not compressed. If compression failed, the client would get an error even
     though the write had succeeded.
     """
-    return encoding if size >= MIN_COMPRESSED_BYTES and (read or size <= FAST_COMPRESSION_BYTES) else ""
+    return encoding if size >= MIN_COMPRESSED_BYTES and (is_read or size <= FAST_COMPRESSION_BYTES) else ""
 
 
 def _about_body(body: bytes, content_type: str, etag: str, encoding: str) -> Iterable[Header]:
@@ -181,7 +181,7 @@ def _about_body(body: bytes, content_type: str, etag: str, encoding: str) -> Ite
 
 def _needs_headers_only(environ: Environ, etag: str) -> bool:
     known = environ.get("HTTP_IF_NONE_MATCH")
-    return environ["REQUEST_METHOD"] == "HEAD" or bool(known and matches(known, etag))
+    return environ["REQUEST_METHOD"] == "HEAD" or bool(known and etag_matches(known, etag))
 
 
 def _encode(body: bytes, encoding: str, environ: Environ) -> bytes:

@@ -15,7 +15,7 @@ READ_ONLY_MESSAGE = "Requests with the header Bifolio-Role can only read"
 
 
 def narrow_to_role(environ: Environ) -> None:
-    """Narrow a request to the role in its header. Raises ForbiddenError for writes, or ValidationError."""
+    """Give the request only the permissions of the role in its header. Raises ForbiddenError for writes."""
     if environ["REQUEST_METHOD"] not in READ_METHODS:
         raise ForbiddenError(READ_ONLY_MESSAGE)
     # The header is removed, because the request can be handled again on another thread.
@@ -29,7 +29,7 @@ def is_narrowed(environ: Environ) -> bool:
     return ROLE_MARK in environ.get(_CREDENTIALS, "")
 
 
-def never_stored(representation: Representation) -> Representation:
-    """Return a response that no cache stores, because the caller's other responses differ."""
+def without_storage(representation: Representation) -> Representation:
+    """Return the response with `no-store`, because the caller's other responses differ."""
     headers = without(representation.headers, "Cache-Control")
     return representation._replace(headers=(*headers, ("Cache-Control", NO_STORE)))

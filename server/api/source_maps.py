@@ -25,8 +25,8 @@ _SHIFTS = (6, 4, 2, 0)
 _MARKS = {code: "".join(DIGITS[code >> shift & 3] for shift in _SHIFTS) for code in range(256)}
 
 
-def encode(source: Mapping[str, str]) -> str:
-    """Encode a string's origin as invisible characters (a mark). Empty values are omitted."""
+def encode_mark(source: Mapping[str, str]) -> str:
+    """Encode the origin of a string as invisible characters (a mark). Empty values are omitted."""
     query = "&".join(f"{name}={_quote(value)}" for name, value in source.items() if value)
     return _START + f'{{"strapiSource":"{query}"}}'.translate(_MARKS)
 
@@ -113,9 +113,9 @@ class _Marker:
             if attribute.type in MARKED_TYPES:
                 values[name] = self.marked(value, attribute.type, inner)
             elif attribute.type == "blocks":
-                self.blocks(value, inner)
+                self.mark_blocks(value, inner)
             elif attribute.type == "media":
-                self.files(value, inner.of(self.schema.types[UPLOAD]))
+                self.mark_files(value, inner.of(self.schema.types[UPLOAD]))
             elif attribute.holds_components:
                 for index, part in enumerate(_objects(value)):
                     place = source.inside(name, index) if isinstance(value, list) else inner
@@ -127,7 +127,7 @@ class _Marker:
                     if target is not None:
                         self.document(document, target)
 
-    def files(self, value: Any, source: _Source) -> None:
+    def mark_files(self, value: Any, source: _Source) -> None:
         """Mark strings of media files, such as captions. Their paths omit the file's index in a list."""
         for file in _objects(value):
             for name in FILE_TEXT_FIELDS & file.keys():
@@ -135,13 +135,13 @@ class _Marker:
                 if inner.names not in source.unmarked:
                     file[name] = self.marked(file[name], "string" if name == "name" else "text", inner)
 
-    def blocks(self, value: Any, source: _Source) -> None:
+    def mark_blocks(self, value: Any, source: _Source) -> None:
         """Mark the first string in each block or list item, and the alternative texts of images."""
         for block in _objects(value):
             if block.get("type") == "list":
                 self.entries(block, source)
             elif block.get("type") in ("paragraph", "heading", "quote"):
-                self.first_text(block, source)
+                self.mark_first_text(block, source)
             elif block.get("type") == "image":
                 for image in _objects(block.get("image")):
                     if image.get("alternativeText"):
@@ -152,14 +152,14 @@ class _Marker:
             if entry.get("type") == "list":
                 self.entries(entry, source)
             elif entry.get("type") == "list-item":
-                self.first_text(entry, source)
+                self.mark_first_text(entry, source)
 
-    def first_text(self, node: dict[str, Any], source: _Source) -> bool:
+    def mark_first_text(self, node: dict[str, Any], source: _Source) -> bool:
         """Mark the first string inside a node of rich text. Return False if there is none."""
         if node.get("type") == "text" and isinstance(node.get("text"), str):
             self.block_text(node, "text", source)
             return True
-        return any(self.first_text(child, source) for child in _objects(node.get("children")))
+        return any(self.mark_first_text(child, source) for child in _objects(node.get("children")))
 
     def block_text(self, values: dict[str, Any], name: str, source: _Source) -> None:
         values[name] = self.marked(values[name], "blocks", source, field_path=source.path)
@@ -168,7 +168,7 @@ class _Marker:
         if not isinstance(value, str) or _ADDRESS.fullmatch(value):
             return value
         # The keys have the same order as in Strapi, because front ends may compare the JSON text.
-        told = encode(
+        told = encode_mark(
             {
                 "documentId": source.document_id,
                 "type": type_,

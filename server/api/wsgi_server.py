@@ -26,7 +26,7 @@ from server.api.monitoring.request_log import JsonHandler, write_line
 from server.api.response import Answer
 from server.api.serving.generations import Generation
 from server.api.serving.http_server import BACKLOG_CONNECTIONS, Connections, HttpServer
-from server.api.serving.leader import Leader, jobs_of
+from server.api.serving.leader import Leader, background_jobs
 from server.api.serving.supervisor import Supervisor
 from server.auth.permissions import Actor
 from server.auth.session_key import session_key
@@ -121,11 +121,11 @@ def worker_count(requested_count: int | None) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
-    """Resources shared by all of a server's processes.
+class SharedResources:
+    """Resources shared by all processes of a server.
 
     - `limited`: the number of each client's requests, for the rate limit.
-    - `transformations`: the number of each client's transformations of images.
+    - `transformations`: the number of image transformations that each client has requested.
     """
 
     log: ChangeLog
@@ -142,7 +142,7 @@ class Shared:
 
 def serve(
     opened: OpenSite,
-    shared: Shared,
+    shared: SharedResources,
     generation: Generation,
     workers: int,
     ready: Callable[[], None],
@@ -170,7 +170,7 @@ def serve(
     monitored = _monitored_parts(opened, shared)
 
     def work() -> None:
-        app, leader = _start(opened, shared, key, report, monitored)
+        app, leader = _prepare_worker(opened, shared, key, report, monitored)
         connections = Connections()
         hub = make_hub(app, monitored, shared, connections)
         observer = Observer(shared.counts, lambda: app.kept_bytes, log=shared.json_log)
@@ -188,7 +188,7 @@ def serve(
     ).run()
 
 
-def _monitored_parts(opened: OpenSite, shared: Shared) -> MonitoredParts:
+def _monitored_parts(opened: OpenSite, shared: SharedResources) -> MonitoredParts:
     return MonitoredParts(
         opened.recorder,
         shared.counts,
@@ -208,16 +208,16 @@ def _begin_log(*, as_json: bool) -> None:
     logging.getLogger("bifolio").setLevel(logging.INFO)
 
 
-def _start(
-    opened: OpenSite, shared: Shared, key: str, report: Report, monitored: MonitoredParts
+def _prepare_worker(
+    opened: OpenSite, shared: SharedResources, key: str, report: Report, monitored: MonitoredParts
 ) -> tuple[Entrance, Leader]:
-    """Prepare a worker. Return the WSGI app, and the thread that waits to become the leader."""
+    """Return a worker's WSGI app, and the thread that waits to become the leader."""
     site = opened.site
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     gc.set_threshold(*GC_THRESHOLDS)
     worker = shared.log.register_worker()
     shared.streams.register_worker(worker)
-    shared.counts.enter(worker)
+    shared.counts.register_worker(worker)
     site.catch_up()  # Apply the changes since the parent process loaded the site.
     site.recover()  # Complete or undo a write that a previous worker did not finish.
     Runner([FollowLog(site, opened.timing)]).start()
@@ -227,14 +227,18 @@ def _start(
 
     def make_runner() -> Runner:
         shared.jobs.clear()
-        return Runner(jobs_of(opened, monitored, shared.limited, report, tell), observe=shared.jobs.store)
+        return Runner(
+            background_jobs(opened, monitored, shared.limited, report, tell), observe=shared.jobs.store
+        )
 
     leader = Leader(shared.log, make_runner, opened.timing.start_delay_s)
     leader.start()
     return make_app(site, key, opened.past, monitored, shared.limited, shared.hints), leader
 
 
-def make_hub(app: Entrance, monitored: MonitoredParts, shared: Shared, connections: Connections) -> Hub:
+def make_hub(
+    app: Entrance, monitored: MonitoredParts, shared: SharedResources, connections: Connections
+) -> Hub:
     """Create the hub that sends events to a worker's event streams."""
 
     def identify(authorization: str) -> Actor:
@@ -270,8 +274,10 @@ def make_app(
         past or PastStates(site),
         monitored or MonitoredParts.for_single_process(site.root, settings.accounts),
     )
-    monitored.notices.listen(ACCOUNTS, identities.changed)
-    handler = Lazy(lambda: import_module("server.api.app").handler(site, identities, past, monitored))
+    monitored.notices.listen(ACCOUNTS, identities.invalidate)
+    handler = Lazy(
+        lambda: import_module("server.api.app").make_flask_handler(site, identities, past, monitored)
+    )
     return Entrance(site, identities, lambda environ: cast(Answer, handler()(environ)), past, limited, hints)
 
 

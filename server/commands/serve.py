@@ -19,7 +19,7 @@ from server.api.environ import is_loopback
 from server.api.monitoring.request_log import JsonLog
 from server.api.serving.generations import Generation, Generations
 from server.api.serving.takeover import TakenOverSocket, TakeoverListener, take_over
-from server.api.wsgi_server import Shared, bind, check_accounts, serve, worker_count
+from server.api.wsgi_server import SharedResources, bind, check_accounts, serve, worker_count
 from server.auth.owner import make_key
 from server.commands.announce import Terminal
 from server.config.model import Settings
@@ -106,7 +106,7 @@ def serve_command(
     # At a past commit, changes to files have no effect.
     report_to = replace(terminal, quiet=True) if commit else terminal
     taken, listener = _listen(root, host, port, takes_over=takes_over)
-    shared = Shared(ChangeLog(), listener, json_log=form == "json")
+    shared = SharedResources(ChangeLog(), listener, json_log=form == "json")
 
     @one_line_errors
     def first(generation: Generation) -> None:
@@ -172,7 +172,7 @@ def _serve_next(
     root: Path,
     commit: str,
     workers: int | None,
-    shared: Shared,
+    shared: SharedResources,
     log: Log,
     generation: Generation,
     timing: Timing,

@@ -14,7 +14,7 @@ import brotli
 import pytest
 from werkzeug.test import create_environ, run_wsgi_app
 
-from server.api.caching import MAX_BYTES, answer_cache
+from server.api.caching import MAX_BYTES, make_response_cache
 from server.api.entrance import Entrance
 from tests.sites import Api, make, schema
 
@@ -134,7 +134,7 @@ def front(api: Api) -> Entrance:
 
 
 def test_what_is_kept_has_a_limit(api: Api) -> None:
-    front(api).cache = answer_cache(20_000)
+    front(api).cache = make_response_cache(20_000)
     for i in range(50):
         assert api.get(f"/api/posts?nothing={i}", "public").status == 200
     kept = front(api).cache.for_state(api.site.state)

@@ -17,7 +17,7 @@ from flask import request
 from werkzeug.datastructures import Headers
 from werkzeug.test import TestResponse
 
-from server.api.operations.content import content_at
+from server.api.operations.content import parse_content_path
 from server.api.operations.table import OPERATIONS
 from server.api.request import state_of
 from server.api.response import FAST_COMPRESSION_BYTES
@@ -474,7 +474,7 @@ def test_clients_are_counted_apart(make_api: MakeApi) -> None:
     ],
 )
 def test_paths_of_content(apis: dict[str, Api], path: str, expected: tuple[str, str] | None) -> None:
-    found = content_at(path, apis["plain"].site.state.schema)
+    found = parse_content_path(path, apis["plain"].site.state.schema)
     assert (found and (found[0].singular, found[1])) == expected
 
 

@@ -124,7 +124,7 @@ def test_a_parameter_without_effect_is_logged_once(
 def test_what_a_client_can_have_logged_is_limited(caplog: pytest.LogCaptureFixture) -> None:
     once = OnceLog(3)
     for i in range(10):
-        once.warn(f"{i}\udcff", partial(str, i))
+        once.warn_once(f"{i}\udcff", partial(str, i))
     assert [record.getMessage() for record in caplog.records] == ["0", "1", "2"]
 
 

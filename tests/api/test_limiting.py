@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from server.api.limiting.count_table import SETS, WAYS, CountTable, id_of
+from server.api.limiting.count_table import SETS, WAYS, CountTable, client_id
 from server.api.limiting.limiter import Limiter
 from server.api.limiting.shared_stores import PostgresStore, RedisStore, Store
-from server.api.limiting.sharing import BATCH_CLIENTS, ShareCounts, check_store, exchange
+from server.api.limiting.sharing import BATCH_CLIENTS, CountSharingJob, check_store, exchange_counts
 from server.config.model import DEFAULTS, with_values
 from server.errors import SetupError
 from server.jobs.job import Timing
@@ -96,8 +96,8 @@ def test_a_window_ends() -> None:
 
 
 def test_whoever_asks_most_is_forgotten_last() -> None:
-    table, many = CountTable(), [id_of(f"attacker {number}") for number in range(3 * SETS * WAYS)]
-    client = id_of("client")
+    table, many = CountTable(), [client_id(f"attacker {number}") for number in range(3 * SETS * WAYS)]
+    client = client_id("client")
     table.add(client, WINDOW_S, 50)
     for other in many:
         table.add(other, WINDOW_S)
@@ -106,33 +106,33 @@ def test_whoever_asks_most_is_forgotten_last() -> None:
 
 def test_machines_count_together(store: Callable[[], Store]) -> None:
     here, there = CountTable(), CountTable()
-    client = id_of(f"client {time.time_ns()}")
+    client = client_id(f"client {time.time_ns()}")
     stores = store(), store()
     assert here.add(client, WINDOW_S, 30)[0] == 30
-    exchange(here, stores[0], 2, WINDOW_S)
+    exchange_counts(here, stores[0], 2, WINDOW_S)
     assert there.add(client, WINDOW_S)[0] == 1
-    exchange(there, stores[1], 2, WINDOW_S)
+    exchange_counts(there, stores[1], 2, WINDOW_S)
     # A machine learns of other machines' requests only after it has counted part of the limit.
     assert there.add(client, WINDOW_S, 0)[0] == 1
     assert there.add(client, WINDOW_S)[0] == 2
-    exchange(there, stores[1], 2, WINDOW_S)
+    exchange_counts(there, stores[1], 2, WINDOW_S)
     total, ends = there.add(client, WINDOW_S, 0)
     assert total == 32
     assert abs(ends - here.add(client, WINDOW_S, 0)[1]) < 2
     here.add(client, WINDOW_S, 2)
-    exchange(here, stores[0], 2, WINDOW_S)
+    exchange_counts(here, stores[0], 2, WINDOW_S)
     assert here.add(client, WINDOW_S, 0)[0] == 34
     for one in stores:
         one.close()
 
 
 def test_a_window_at_a_store_ends(store: Callable[[], Store]) -> None:
-    table, one, client = CountTable(), store(), id_of(f"short {time.time_ns()}")
+    table, one, client = CountTable(), store(), client_id(f"short {time.time_ns()}")
     table.add(client, 1, 5)
-    exchange(table, one, 1, 1)
+    exchange_counts(table, one, 1, 1)
     time.sleep(2.1)
     assert table.add(client, 1)[0] == 1
-    exchange(table, one, 1, 1)
+    exchange_counts(table, one, 1, 1)
     assert table.add(client, WINDOW_S, 0)[0] == 1
     one.close()
 
@@ -140,8 +140,8 @@ def test_a_window_at_a_store_ends(store: Callable[[], Store]) -> None:
 def test_no_more_is_told_at_once_than_a_store_takes(store: Callable[[], Store]) -> None:
     table, one = CountTable(), store()
     for number in range(BATCH_CLIENTS + 100):
-        table.add(id_of(f"one of {number}"), WINDOW_S)
-    exchange(table, one, 1, WINDOW_S)
+        table.add(client_id(f"one of {number}"), WINDOW_S)
+    exchange_counts(table, one, 1, WINDOW_S)
     assert 0 < len(table.unsent(1, BATCH_CLIENTS)) <= 100
     one.close()
 
@@ -151,10 +151,10 @@ def test_a_store_that_is_away_is_said_once_and_what_was_counted_is_told_later(
 ) -> None:
     timing = replace(Timing(), share_limits_retry_s=0.1)
     settings = with_values(DEFAULTS, {"api.rate_limit": RATE, "api.rate_store": redis.url})
-    table, client = CountTable(), id_of(f"away {time.time_ns()}")
+    table, client = CountTable(), client_id(f"away {time.time_ns()}")
     redis.stop()
     with caplog.at_level(logging.INFO, "bifolio"):
-        runner = Runner([ShareCounts(table, settings, timing)])
+        runner = Runner([CountSharingJob(table, settings, timing)])
         runner.start()
         try:
             assert table.add(client, WINDOW_S, 20)[0] == 20

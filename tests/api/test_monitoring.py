@@ -16,7 +16,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from server.api.monitoring.request_counts import ANSWERING_NS, BUCKET_BOUNDS_S, RequestCounts
-from server.api.monitoring.request_log import JsonHandler, request_id, tell
+from server.api.monitoring.request_log import JsonHandler, log_request, request_id
 from server.api.operations.table import OPERATIONS, ROUTES, route_of
 from tests.conftest import MakeApi
 from tests.servers import free_port, get, start, stop, wait, workers
@@ -117,22 +117,22 @@ def test_every_operation_is_counted_by_a_name() -> None:
 
 def test_a_server_answers_requests_for_a_moment_after_each_response(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = RequestCounts()
-    counts.enter(1)
+    counts.register_worker(1)
     counts.count("/uploads/a.png", "GET", 200, 0.003)
-    assert not counts.is_answering()
+    assert not counts.has_recent_requests()
     counts.count("/api/notes", "GET", 200, 0.003)
     now = time.monotonic_ns()
     monkeypatch.setattr(time, "monotonic_ns", lambda: now)
-    assert counts.is_answering()
+    assert counts.has_recent_requests()
     monkeypatch.setattr(time, "monotonic_ns", lambda: now + ANSWERING_NS)
-    assert not counts.is_answering()
+    assert not counts.has_recent_requests()
 
 
 def test_counts_of_all_workers_are_one_and_outlast_them() -> None:
     counts = RequestCounts()
 
     def work(number: int) -> None:
-        counts.enter(number)
+        counts.register_worker(number)
         for _ in range(number):
             counts.count("/api/notes", "GET", 200, 0.003)
         counts.count("/events", "GET", 200, None)
@@ -156,7 +156,7 @@ def test_counts_of_all_workers_are_one_and_outlast_them() -> None:
 
 
 def counted(counts: RequestCounts) -> Iterator[tuple[tuple[str, str, int], int]]:
-    return ((found[:3], found[3]) for found in counts.requests())
+    return ((found[:3], found[3]) for found in counts.request_counts())
 
 
 def test_an_id_of_a_request_is_kept_where_it_can_be_printed() -> None:
@@ -255,7 +255,7 @@ SECRET_QUERIES = (
 
 def logged_query(capfd: pytest.CaptureFixture[str], query: str) -> str:
     environ = {"PATH_INFO": "/api/notes", "QUERY_STRING": query, "REQUEST_METHOD": "GET"}
-    tell(environ, "1", 200, time.perf_counter())
+    log_request(environ, "1", 200, time.perf_counter())
     shown: str = json.loads(capfd.readouterr().out)["query"]
     return shown
 

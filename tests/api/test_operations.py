@@ -128,7 +128,7 @@ def test_a_large_body_is_read_from_who_may_use_the_operation(
     entrance = api.app.wsgi_app
     assert isinstance(entrance, Entrance)
     credentials = {} if who == "public" else {"HTTP_AUTHORIZATION": f"Bearer {api.tokens[who]}"}
-    assert entrance.most_bytes({"REQUEST_METHOD": method, "PATH_INFO": path, **credentials}) == most
+    assert entrance.max_body_bytes({"REQUEST_METHOD": method, "PATH_INFO": path, **credentials}) == most
 
 
 def test_an_upload_may_be_as_large_as_the_site_says(api: Api) -> None:
@@ -137,4 +137,4 @@ def test_an_upload_may_be_as_large_as_the_site_says(api: Api) -> None:
     for who, most in (("uploader", api.site.state.settings.api.upload_limit), ("reader", SMALL_BODY_BYTES)):
         token = f"Bearer {api.tokens[who]}"
         asked = {"REQUEST_METHOD": "POST", "PATH_INFO": "/api/upload", "HTTP_AUTHORIZATION": token}
-        assert entrance.most_bytes(asked) == most
+        assert entrance.max_body_bytes(asked) == most

@@ -94,7 +94,7 @@ async def connected(server: Server) -> AsyncIterator[socket.socket]:
                 await until(lambda: bool(server.connections))
                 yield client
             for connection in server.connections:
-                connection.give_up()
+                connection.abort()
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -252,7 +252,7 @@ def test_waiting_requests_are_handled_before_the_connection_closes(end: str) -> 
                 client.shutdown(socket.SHUT_WR)
                 await settle()
             # The connection is not idle, so it stays open.
-            server.connections[0].check(asyncio.get_running_loop().time() + 45)
+            server.connections[0].close_if_stalled(asyncio.get_running_loop().time() + 45)
             assert server.handled < 10
             data = await read(client)
             assert paths(data) == list(range(60 + (end == "close")))
@@ -267,7 +267,7 @@ def test_a_server_that_shuts_down_closes_connections_after_the_next_response() -
         async with connected(server) as client:
             await leave_unread(server, client)
             handled, server.is_shutting_down = server.handled, True
-            server.connections[0].end()
+            server.connections[0].close_if_idle()
             assert paths(await read(client)) == list(range(handled + 1))
 
     asyncio.run(go())
@@ -350,7 +350,7 @@ def test_a_closed_connection_leaves_no_cycle() -> None:
         async with connected(server) as client:
             await send(client, GET % 1)
             await until(lambda: bool(server.held))
-            server.connections[0].give_up()
+            server.connections[0].abort()
             await until(lambda: not server.connections[0].is_open)
             server.held.clear()
             return weakref.ref(server.connections.pop())

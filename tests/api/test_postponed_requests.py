@@ -62,7 +62,7 @@ def test_a_waiting_request_keeps_nothing_of_its_attempt(tmp_path: Path, path: by
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.setblocking(False)
         counts = RequestCounts()
-        counts.enter(1)
+        counts.register_worker(1)
         observer = Observer(counts, lambda: 0)
         server = HttpServer(cast(Entrance, App()), listener, lambda: tmp_path, hub, observer, sockets)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from server.api.environ import believe_proxies
+from server.api.environ import apply_forwarded_headers
 from tests.conftest import MakeApi
 from tests.sites import STRING, Answer, Api, collection
 
@@ -37,13 +37,13 @@ LIMITED = "api: {rate_limit: 2 per minute%s}\nroles: {public: {note: [find]}}\n"
 )
 def test_the_address_of_a_client(trusted: tuple[str, ...], remote: str, forwarded: str, address: str) -> None:
     environ = {"REMOTE_ADDR": remote, "HTTP_X_FORWARDED_FOR": forwarded, "wsgi.url_scheme": "http"}
-    believe_proxies(environ, trusted)
+    apply_forwarded_headers(environ, trusted)
     assert (environ["REMOTE_ADDR"], environ["wsgi.url_scheme"]) == (address, "http")
 
 
 def test_the_header_forwarded_is_not_read() -> None:
     environ = {"REMOTE_ADDR": "10.0.0.1", "HTTP_FORWARDED": "for=1.1.1.1", "wsgi.url_scheme": "http"}
-    believe_proxies(environ, ("10.0.0.1",))
+    apply_forwarded_headers(environ, ("10.0.0.1",))
     assert environ["REMOTE_ADDR"] == "10.0.0.1"
 
 

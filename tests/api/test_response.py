@@ -13,8 +13,8 @@ from server.api.response import (
     FAST_COMPRESSION_BYTES,
     JSON,
     Answer,
-    encoding_for,
-    matches,
+    best_encoding,
+    etag_matches,
     represent,
     send,
 )
@@ -44,12 +44,12 @@ TAG = '"0123456789abcdef"'
     ],
 )
 def test_a_client_gets_an_encoding_that_it_takes(accepted: str, encoding: str) -> None:
-    assert encoding_for({"HTTP_ACCEPT_ENCODING": accepted}) == encoding
+    assert best_encoding({"HTTP_ACCEPT_ENCODING": accepted}) == encoding
 
 
 @given(st.text(st.characters(max_codepoint=255)))
 def test_odd_encodings_are_no_error(accepted: str) -> None:
-    assert encoding_for({"HTTP_ACCEPT_ENCODING": accepted}) in ("", *ENCODINGS)
+    assert best_encoding({"HTTP_ACCEPT_ENCODING": accepted}) in ("", *ENCODINGS)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_odd_encodings_are_no_error(accepted: str) -> None:
     ],
 )
 def test_an_entity_tag_is_the_same_in_every_encoding(known: str, same: bool) -> None:
-    assert matches(known, TAG) == same
+    assert etag_matches(known, TAG) == same
 
 
 @given(

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.api.source_maps import DIGITS, HEADER, encode
+from server.api.source_maps import DIGITS, HEADER, encode_mark
 from tests.clients.source_maps.site import FILES, POPULATE
 from tests.sites import Answer, Api, bracketed, make, write
 
@@ -65,14 +65,14 @@ NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 )
 def test_a_mark_is_read_back_as_it_was_written(source: dict[str, str], text: str) -> None:
     text = text.rstrip(DIGITS)
-    found, told = split(text + encode(source))
+    found, told = split(text + encode_mark(source))
     assert found == text
     assert parse_qsl(told, strict_parsing=True, encoding="utf-8") == list(source.items())
 
 
 def test_a_mark_is_what_the_reference_makes_of_the_same_source() -> None:
     source = {"documentId": "a b", "type": "string", "path": "zone.0.title", "model": "", "locale": "en"}
-    mark = encode(source)
+    mark = encode_mark(source)
     assert mark[:24] == "\u200b" * 4 + "\u200c\ufeff\u200d\ufeff" + "\u200b\u200d\u200b\u200d" + (
         "\u200c\ufeff\u200b\ufeff" "\u200c\ufeff\u200c\u200b" "\u200c\ufeff\u200b\u200d"
     )  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 
 from server.api.limiting.count_table import CountTable
 from server.api.monitoring.request_counts import MonitoredParts
-from server.api.serving.leader import Leader, jobs_of
+from server.api.serving.leader import Leader, background_jobs
 from server.jobs.job import Job, JobContext, Timing
 from server.jobs.runner import Runner
 from server.service.opening import Mode, OpenSite, open_site
@@ -37,7 +37,7 @@ class Hello(Job):
 def jobs_with(opened: OpenSite, *more: Job) -> list[Job]:
     site = opened.site
     monitored = MonitoredParts.for_single_process(site.root, site.state.settings.accounts)
-    return [*jobs_of(opened, monitored, CountTable(), lambda *_: None, lambda _: None), *more]
+    return [*background_jobs(opened, monitored, CountTable(), lambda *_: None, lambda _: None), *more]
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from server.api.openapi import types as openapi_types
 from server.api.request import identities_of
 from server.api.response import PUBLIC_REVALIDATE
 from server.api.routes import auth as auth_routes
-from server.api.routes.login import prove_password
+from server.api.routes.login import check_password
 from server.auth import query_permissions
 from server.auth.permissions import Actor
 from server.auth.user import User
@@ -222,12 +222,12 @@ def _log_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
 def _name_addresses_in_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     def proved(request: Request, body: Any) -> User:
         try:
-            return prove_password(request, body)
+            return check_password(request, body)
         except ValidationError as error:
             user = identities_of(request).users.find(str(body.get("identifier")))
             raise ValidationError(f"{error.message}: {user and user.email}") from error
 
-    monkeypatch.setattr(auth_routes, "prove_password", proved)
+    monkeypatch.setattr(auth_routes, "check_password", proved)
 
 
 def _name_tokens_in_errors(monkeypatch: pytest.MonkeyPatch) -> None:

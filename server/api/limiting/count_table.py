@@ -18,7 +18,7 @@ _SLOTS = SETS * WAYS
 
 
 @dataclass(frozen=True, slots=True)
-class Unsent:
+class UnsentCount:
     """The number of a client's requests that have not yet been reported to the store."""
 
     id: bytes
@@ -39,7 +39,7 @@ class CountTable:
         self._lock = SharedLock()
 
     def add(self, client: bytes, window_s: float, amount: int = 1) -> tuple[int, float]:
-        """Add to a client's count. Return the count, and the Unix time when the client's window ends."""
+        """Add requests to a client's count. Return the count, and the Unix time when the window ends."""
         places, now = self._places(client), time.time()
         with self._lock:
             slot = self._find(client, places)
@@ -54,8 +54,8 @@ class CountTable:
             self._unsent[slot] += amount
             return self._counts[slot], self._ends[slot]
 
-    def unsent(self, min_count: int, max_clients: int) -> list[Unsent]:
-        """Return up to `max_clients` clients with `min_count` or more unsent requests, busiest first."""
+    def unsent(self, min_count: int, max_clients: int) -> list[UnsentCount]:
+        """Return up to `max_clients` clients with at least `min_count` unsent requests, busiest first."""
         now, ends = time.time(), self._ends.tolist()
         waiting = [
             (count, slot)
@@ -64,19 +64,19 @@ class CountTable:
         ]
         waiting.sort(reverse=True)
         with self._lock:
-            return [Unsent(self._id(slot), self._unsent[slot]) for _, slot in waiting[:max_clients]]
+            return [UnsentCount(self._id(slot), self._unsent[slot]) for _, slot in waiting[:max_clients]]
 
-    def record_total(self, sent: Unsent, total: int, left_s: float) -> None:
-        """Record the store's total for a client, which includes `sent`.
+    def record_total(self, sent: UnsentCount, total: int, remaining_s: float) -> None:
+        """Record the total that the store returned for a client. It includes the count in `sent`.
 
-        The client's window ends in `left_s` seconds.
+        The client's window ends in `remaining_s` seconds.
         """
         with self._lock:
             slot = self._find(sent.id, self._places(sent.id))
             if slot is not None:
                 self._unsent[slot] -= min(sent.count, self._unsent[slot])
                 self._counts[slot] = total + self._unsent[slot]
-                self._ends[slot] = time.time() + left_s
+                self._ends[slot] = time.time() + remaining_s
 
     def _places(self, client: bytes) -> range:
         number = int.from_bytes(blake2b(client, key=self._key, digest_size=4).digest()) % SETS
@@ -94,6 +94,6 @@ class CountTable:
         return bytes(self._ids[slot * ID_BYTES : (slot + 1) * ID_BYTES])
 
 
-def id_of(key: str) -> bytes:
+def client_id(key: str) -> bytes:
     """Hash a client's address or network. The result is the same on all machines."""
     return blake2b(key.encode(errors="surrogatepass"), digest_size=ID_BYTES).digest()

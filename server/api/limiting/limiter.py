@@ -4,7 +4,7 @@ import time
 
 from limits import parse
 
-from server.api.limiting.count_table import CountTable, id_of
+from server.api.limiting.count_table import CountTable, client_id
 from server.api.response import Header
 from server.bounded import network_of
 
@@ -16,8 +16,8 @@ class Limiter:
         self._limit, self._table = parse(rate), table
 
     def count(self, address: str) -> tuple[bool, tuple[Header, ...]]:
-        """Count a request. Return whether the rate limit allows it, and the rate limit headers to send."""
-        client = id_of(self._limit.key_for(network_of(address)))
+        """Count a request. Return whether it is allowed, and the rate limit headers for the response."""
+        client = client_id(self._limit.key_for(network_of(address)))
         made, end = self._table.add(client, self._limit.get_expiry())
         left, reset = self._limit.amount - made, int(end) + 1
         return left >= 0, (

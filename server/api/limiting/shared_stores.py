@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from limits.storage import Storage, storage_from_string
 
-from server.api.limiting.count_table import Unsent
+from server.api.limiting.count_table import UnsentCount
 
 TIMEOUT_S = 1.0
 SWEEP_INTERVAL_S = 60.0
@@ -32,7 +32,7 @@ Totals = Mapping[bytes, tuple[int, float]]
 class Store(Protocol):
     """Request counts that all machines share. Methods raise the database driver's exceptions."""
 
-    def add(self, counts: Iterable[Unsent], window_s: int) -> Totals:
+    def add(self, counts: Iterable[UnsentCount], window_s: int) -> Totals:
         """Add the counts, and return each client's total in its current window of `window_s` seconds."""
 
     def close(self) -> None:
@@ -47,7 +47,7 @@ class PostgresStore:
         self._connection: Any = None
         self._forget_at = 0.0
 
-    def add(self, counts: Iterable[Unsent], window_s: int) -> Totals:
+    def add(self, counts: Iterable[UnsentCount], window_s: int) -> Totals:
         if self._connection is None:
             self._connection = self._postgres.connect_to(self._url)
             self._connection.execute(_TABLE)
@@ -73,7 +73,7 @@ class RedisStore:
         assert isinstance(storage, Storage)  # the synchronous implementation, not the one for asyncio
         self._storage, self._prefix = storage, prefix
 
-    def add(self, counts: Iterable[Unsent], window_s: int) -> Totals:
+    def add(self, counts: Iterable[UnsentCount], window_s: int) -> Totals:
         totals = {}
         for one in counts:
             key = f"{self._prefix}/{one.id.hex()}"

@@ -52,8 +52,8 @@ def check_store(settings: Settings) -> None:
         raise SetupError(FILE, None, what, "set the variable to a URL such as redis://HOST:PORT/0")
 
 
-class ShareCounts(Job):
-    """Background job that exchanges a machine's request counts with the store."""
+class CountSharingJob(Job):
+    """Background job that adds up request counts with other machines, through the store."""
 
     name = "share-limits"
 
@@ -68,11 +68,11 @@ class ShareCounts(Job):
         self._store = _store(self._settings)
 
     def run(self, context: JobContext) -> float:
-        """Return the seconds until the next run. Raises JobFailedError if the store is unavailable."""
+        """Exchange the counts. Return the seconds until the next run. Raises JobFailedError on failure."""
         assert self._store is not None
         try:
             least = max(1, self._limit.amount // EXCHANGES_PER_LIMIT)
-            exchange(self._table, self._store, least, self._limit.get_expiry())
+            exchange_counts(self._table, self._store, least, self._limit.get_expiry())
         except Exception as error:  # Each driver has its own exceptions.
             self._store.close()
             reason = reason_of(error)
@@ -96,9 +96,9 @@ class ShareCounts(Job):
             self._store.close()
 
 
-def exchange(table: CountTable, store: Store, least: int, window_s: int) -> None:
-    """Send the unsent counts that are at least `least` to the store. Put the new totals into `table`."""
-    unsent = table.unsent(least, BATCH_CLIENTS)
+def exchange_counts(table: CountTable, store: Store, min_count: int, window_s: int) -> None:
+    """Send the unsent counts of at least `min_count` to the store, and save its totals in `table`."""
+    unsent = table.unsent(min_count, BATCH_CLIENTS)
     totals = store.add(unsent, window_s) if unsent else {}
     for one in unsent:
         table.record_total(one, *totals[one.id])

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from server.api.entrance import Entrance
 from server.api.environ import ADMITTED, EXACT_ID, GONE, OF_AGENT
-from server.api.error_response import failure
+from server.api.error_response import error_answer
 from server.api.mcp.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, Json, RpcError, encode
 from server.documents.path_rules import Layout, PathClaim
 from server.errors import ApiError, GitError
@@ -153,7 +153,7 @@ class RestClient:
         Raises UnauthorizedError or ForbiddenError if the caller may not read files, or not on this branch.
         """
         environ = {**self._environ, "REQUEST_METHOD": "PUT" if for_writing else "GET"}
-        state = self._app.state_of_sources(environ, branch, to_write=for_writing)
+        state = self._app.source_state(environ, branch, to_write=for_writing)
         layout = Layout(state.schema, state.settings)
         claims = {path: layout.claim(path) for path in paths}
         uids = {claim.type.uid for claim in claims.values() if claim}
@@ -192,7 +192,7 @@ def quoted(path: str) -> str:
 
 def reply_of_error(error: ApiError) -> Reply:
     """Return the response that the REST API gives for an error."""
-    body = failure(error).body
+    body = error_answer(error).body
     assert isinstance(body, bytes)
     return Reply(error.status, {"content-type": "application/json"}, json.loads(body))
 

@@ -20,7 +20,7 @@ class RoleIdentities(Identities):
         self._role = role
 
     def identify(
-        self, authorization: str, settings: Settings, *, ended: bool = False, waits: bool = True
+        self, authorization: str, settings: Settings, *, allow_ended: bool = False, waits: bool = True
     ) -> Actor:
         name = f"{PREFIX}{self._role}"
         if self._role in BUILT_IN_ROLES:
@@ -29,5 +29,5 @@ class RoleIdentities(Identities):
             raise ForbiddenError(f'site.yaml has no role "{self._role}" any more')
         return Actor(name, settings.roles[self._role])
 
-    def signature(self, actor: Actor) -> tuple[str, str]:
+    def commit_author(self, actor: Actor) -> tuple[str, str]:
         return f"agent ({self._role})", ""

@@ -26,8 +26,8 @@ BEHIND_STATUS = "behind"
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
-    """The status of each of a server's parts, and how much work is pending."""
+class ServerStatus:
+    """The status of each part of a server, and how much work is pending."""
 
     accounts: str
     commits: int  # writes that are waiting to be committed
@@ -40,34 +40,34 @@ class Condition:
     push: Backlog | None  # None if the site does not push
 
     @property
-    def lag(self) -> float:
-        """Return how many seconds the server has been behind the git remote, or 0 if it is up to date."""
+    def lag_s(self) -> float:
+        """Return for how many seconds the git remote has been ahead, or 0 if the server is up to date."""
         behind = self.remote is not None and self.remote.state == LAGGING
         return max(time.time() - self.remote.since, 0.0) if self.remote and behind else 0.0
 
-    def as_json(self, *, all_of_it: bool = False) -> Mapping[str, Any]:
-        """Return the JSON for `/_health/ready`. `all_of_it` adds branches, failure reasons and file paths."""
+    def as_json(self, *, detailed: bool = False) -> Mapping[str, Any]:
+        """Return the JSON for `/_health/ready`. `detailed` adds branches, failure reasons and file paths."""
         return {
             "content": READY_STATUS,
             "accounts": self.accounts,
             "events": self.events,
             "media": self.media,
-            "remote": self.remote and _remote(self.remote, all_of_it=all_of_it),
-            "push": self.push and _push(self.push, has_details=all_of_it),
+            "remote": self.remote and _remote(self.remote, detailed=detailed),
+            "push": self.push and _push(self.push, detailed=detailed),
             "commitsWaiting": self.commits,
             "deliveriesWaiting": sum(self.deliveries.values()),
         }
 
 
-def condition(site: Site, identities: Identities, recorder: Recorder, bucket: SiteBucket) -> Condition:
-    """Return the server's condition. This call might wait for a database server."""
+def server_status(site: Site, identities: Identities, recorder: Recorder, bucket: SiteBucket) -> ServerStatus:
+    """Return the server's status. May wait for a database server."""
     last, deliveries, missed = 0, dict[str, int](), recorder.missed
     try:
         last = recorder.database.bounds().last
         deliveries = recorder.database.query(waiting)
     except StorageError:
         missed = True
-    return Condition(
+    return ServerStatus(
         accounts=_condition_of_accounts(site, identities),
         commits=site.committer.queue.waiting,
         events=BEHIND_STATUS if missed else READY_STATUS,
@@ -86,21 +86,21 @@ def _backlog(site: Site) -> Backlog:
         return Backlog(error=error.message)
 
 
-def _remote(standing: RemoteStatus, *, all_of_it: bool) -> Mapping[str, Any]:
+def _remote(standing: RemoteStatus, *, detailed: bool) -> Mapping[str, Any]:
     since = from_seconds(standing.since) if standing.since else None
     told = {"state": standing.state, "behind": standing.commits, "since": since}
-    if all_of_it:
+    if detailed:
         told |= {"branch": standing.branch, "commit": standing.commit}
         told |= {"reason": standing.reason, "files": list(standing.files)}
     return told
 
 
-def _push(backlog: Backlog, *, has_details: bool) -> Mapping[str, Any]:
+def _push(backlog: Backlog, *, detailed: bool) -> Mapping[str, Any]:
     told = {
         "commits": backlog.commit_count,
         "since": from_seconds(backlog.oldest_at) if backlog.oldest_at else None,
     }
-    return {**told, "reason": backlog.error, "files": list(backlog.files)} if has_details else told
+    return {**told, "reason": backlog.error, "files": list(backlog.files)} if detailed else told
 
 
 def _condition_of_accounts(site: Site, identities: Identities) -> str:
@@ -110,12 +110,12 @@ def _condition_of_accounts(site: Site, identities: Identities) -> str:
         return READY_STATUS if is_ready else AWAY_STATUS
     with suppress(ApiError):
         identities.users.get(0)
-        return READ_ONLY_STATUS if identities.are_read_only else READY_STATUS
+        return READ_ONLY_STATUS if identities.is_database_read_only else READY_STATUS
     return AWAY_STATUS
 
 
-def versions_of(site: Site) -> Iterator[tuple[str, str, str, int]]:
-    """Count document versions by type, locale and status. Yields (type, locale, status, number)."""
+def count_versions(site: Site) -> Iterator[tuple[str, str, str, int]]:
+    """Count document versions by type, locale and status. Yields (type, locale, status, count)."""
     snapshot = site.state.snapshot
     for type_ in site.state.schema.content_types:
         counts: dict[tuple[str, str], int] = {}
@@ -125,8 +125,8 @@ def versions_of(site: Site) -> Iterator[tuple[str, str, str, int]]:
             yield type_.singular, locale, status, count
 
 
-def problems_of(site: Site) -> Mapping[str, int]:
-    """Count the problems in files and settings by severity, not including broken relations."""
+def count_problems(site: Site) -> Mapping[str, int]:
+    """Count the problems in files and settings by severity. Broken relations are not counted."""
     _, configuration, _, entries = site.basis()
     found = Counter(problem.severity for problem in configuration.problems)
     for entry in entries.values():

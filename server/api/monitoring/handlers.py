@@ -10,7 +10,7 @@ from flask import Response, request
 
 from server.api.identities import Identities
 from server.api.lazy import Lazy
-from server.api.monitoring.condition import condition
+from server.api.monitoring.condition import server_status
 from server.api.monitoring.request_counts import MonitoredParts
 from server.api.request import actor_of, answer, parameters, require_permission
 from server.api.routes.handlers import Handlers
@@ -29,7 +29,7 @@ def bind(
     handles: Handlers, site: Site, identities: Identities, monitored: MonitoredParts, bucket: SiteBucket
 ) -> None:
     """Register the handlers."""
-    look = partial(condition, site, identities, monitored.recorder, bucket)
+    look = partial(server_status, site, identities, monitored.recorder, bucket)
 
     def make() -> "Metrics":
         module = import_module("server.api.monitoring.metrics")  # a lazy import (docs/packages.py)
@@ -39,14 +39,14 @@ def bind(
 
     @handles("healthReady")
     def ready() -> Response:
-        longest, found = _longest_lag(), look()
+        longest, found = _max_lag_s(), look()
         may = False
         if found.remote or found.push:
             # A caller who can't be identified gets the same response as the public.
             with suppress(ApiError):
                 may = actor_of(request).may("metrics", "read")
-        late = longest is not None and found.lag > longest
-        return answer(dumps({"data": found.as_json(all_of_it=may)}), 503 if late else 200)
+        late = longest is not None and found.lag_s > longest
+        return answer(dumps({"data": found.as_json(detailed=may)}), 503 if late else 200)
 
     @handles("metrics")
     def shown() -> Response:
@@ -54,7 +54,7 @@ def bind(
         return Response(metrics().text(), content_type=CONTENT_TYPE)
 
 
-def _longest_lag() -> int | None:
+def _max_lag_s() -> int | None:
     """Return the `lag` parameter in seconds, or None if it is missing. Raises ValidationError."""
     given = parameters(request).get("lag")
     if given is None:

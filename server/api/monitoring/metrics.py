@@ -10,7 +10,13 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from server.api.monitoring.condition import AWAY_STATUS, READY_STATUS, Condition, problems_of, versions_of
+from server.api.monitoring.condition import (
+    AWAY_STATUS,
+    READY_STATUS,
+    ServerStatus,
+    count_problems,
+    count_versions,
+)
 from server.api.monitoring.request_counts import BUCKET_BOUNDS_S, MonitoredParts, RequestCounts
 from server.jobs.table import JobTable
 from server.site.site import Site
@@ -21,7 +27,7 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 class Metrics(Collector):
     """Prometheus collector for a server's metrics."""
 
-    def __init__(self, site: Site, monitored: MonitoredParts, condition: Callable[[], Condition]) -> None:
+    def __init__(self, site: Site, monitored: MonitoredParts, condition: Callable[[], ServerStatus]) -> None:
         self._site, self._condition = site, condition
         self._counts, self._streams, self._jobs = monitored.counts, monitored.streams, monitored.jobs
         self._registry = CollectorRegistry()
@@ -61,7 +67,7 @@ def _request_metrics(counts: RequestCounts) -> Iterator[Metric]:
     requests = CounterMetricFamily(
         "bifolio_requests", "Completed requests.", labels=("route", "method", "status")
     )
-    for route, method, status, count in counts.requests():
+    for route, method, status, count in counts.request_counts():
         requests.add_metric((route, method, str(status or "other")), count)
     yield requests
     seconds = HistogramMetricFamily(
@@ -82,7 +88,7 @@ def _document_count(site: Site) -> Metric:
     documents = GaugeMetricFamily(
         "bifolio_documents", "Number of document versions.", labels=("type", "locale", "status")
     )
-    for type_, locale, status, count in versions_of(site):
+    for type_, locale, status, count in count_versions(site):
         documents.add_metric((type_, locale, status), count)
     return documents
 
@@ -91,7 +97,7 @@ def _problem_counts(site: Site) -> Metric:
     metric = GaugeMetricFamily(
         "bifolio_problems", "Number of problems in files and settings.", labels=("severity",)
     )
-    for severity, count in problems_of(site).items():
+    for severity, count in count_problems(site).items():
         metric.add_metric((severity,), count)
     return metric
 
@@ -138,7 +144,7 @@ def _job_metrics(jobs: JobTable) -> Iterator[Metric]:
     yield from (up, ran, due)
 
 
-def _condition_metrics(condition: Condition) -> Iterator[Metric]:
+def _condition_metrics(condition: ServerStatus) -> Iterator[Metric]:
     yield _gauge(
         "bifolio_accounts_up", "Whether accounts can be read and changed.", condition.accounts == READY_STATUS
     )
@@ -157,7 +163,7 @@ def _condition_metrics(condition: Condition) -> Iterator[Metric]:
         text = "Number of commits on the git remote that are not served yet."
         yield _gauge("bifolio_remote_behind_commits", text, condition.remote.commits)
         text = "Seconds since the served content fell behind the git remote."
-        yield _gauge("bifolio_remote_behind_seconds", text, condition.lag)
+        yield _gauge("bifolio_remote_behind_seconds", text, condition.lag_s)
         text = "Time when the git remote last responded, in seconds since 1970."
         yield _gauge("bifolio_remote_asked_timestamp_seconds", text, condition.remote.asked)
     if condition.push:

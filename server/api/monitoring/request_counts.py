@@ -54,7 +54,7 @@ class Durations:
 
 
 class RequestCounts:
-    """All workers' request counts and durations. Create it before forking; each worker must call `enter`."""
+    """Request counts and durations of all workers. Create it before forking."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, MAX_WORKERS * _SIZE * 8)
@@ -62,8 +62,8 @@ class RequestCounts:
         self._lock = threading.Lock()
         self._place = 0
 
-    def enter(self, worker: int) -> None:
-        """Make this process use the slot of worker number `worker`."""
+    def register_worker(self, worker: int) -> None:
+        """Select the slot in which this process counts. Every worker must call it first."""
         self._place = worker % MAX_WORKERS * _SIZE
         self._lock = threading.Lock()
         self._numbers[self._place + _CACHED] = 0
@@ -83,15 +83,15 @@ class RequestCounts:
                 self._numbers[times + bisect_left(BUCKET_BOUNDS_S, seconds)] += 1
                 self._numbers[times + _BUCKETS] += int(seconds * 1e6)
 
-    def is_answering(self) -> bool:
-        """Return whether a worker has just answered a request that was not for a media file."""
+    def has_recent_requests(self) -> bool:
+        """Return whether any worker has just answered a request other than for a media file."""
         earliest = time.monotonic_ns() - ANSWERING_NS
         return any(self._numbers[place + _LAST_NS] > earliest for place in self._taken_slots())
 
     def keep(self, cached: int) -> None:
         self._numbers[self._place + _CACHED] = cached
 
-    def requests(self) -> Iterator[tuple[str, str, int, int]]:
+    def request_counts(self) -> Iterator[tuple[str, str, int, int]]:
         """Yield request counts as (route, method, status, count).
 
         Status 0 stands for all statuses that are not in STATUSES.
@@ -111,7 +111,7 @@ class RequestCounts:
                 yield Durations(route, tuple(counts), microseconds / 1e6)
 
     def workers(self) -> Iterator[tuple[int, int]]:
-        """Yield the process id and the response cache size in bytes for each running worker."""
+        """Yield each running worker's process id, and the size of its response cache in bytes."""
         for place in self._taken_slots():
             if is_alive(process := self._numbers[place + _PROCESS]):
                 yield process, self._numbers[place + _CACHED]
@@ -131,10 +131,10 @@ CACHE_REPORT_INTERVAL_S = 1.0  # How often each process reports the size of its 
 
 
 class Observer:
-    """Counts and optionally logs a process's requests. `kept` returns the size of the caches in bytes."""
+    """Observer that counts a process's requests and optionally logs them."""
 
-    def __init__(self, counts: RequestCounts, cached_count: Callable[[], int], *, log: bool = False) -> None:
-        self._counts, self._kept, self._log = counts, cached_count, log
+    def __init__(self, counts: RequestCounts, cached_bytes: Callable[[], int], *, log: bool = False) -> None:
+        self._counts, self._kept, self._log = counts, cached_bytes, log
         self._next = 0.0
 
     def begin(self, environ: Environ) -> None:
@@ -142,14 +142,14 @@ class Observer:
         if self._log:
             environ[REQUEST] = request_log.request_id(environ.get("HTTP_X_REQUEST_ID", ""))
 
-    def answer(self, environ: Environ) -> tuple[Header, ...]:
+    def response_headers(self, environ: Environ) -> tuple[Header, ...]:
         """Return headers to add to the response.
 
         If requests are logged, also set the request id for this thread's log messages.
         """
         if not self._log:
             return ()
-        request_log.begin(environ[REQUEST])
+        request_log.set_request_id(environ[REQUEST])
         return ((request_log.HEADER, environ[REQUEST]),)
 
     def end(self, environ: Environ, status: int, *, streams: bool = False) -> None:
@@ -161,8 +161,8 @@ class Observer:
             self._next = now + CACHE_REPORT_INTERVAL_S
             self._counts.keep(self._kept())
         if self._log:
-            request_log.tell(environ, environ[REQUEST], status, environ[BEGAN])
-            request_log.begin("")
+            request_log.log_request(environ, environ[REQUEST], status, environ[BEGAN])
+            request_log.set_request_id("")
 
 
 # --- monitored parts ------------------------------------------------------------------------------

@@ -51,22 +51,22 @@ def request_id(header: str) -> str:
     return header if _ID.fullmatch(header) else uuid4().hex
 
 
-def begin(request: str) -> None:
-    """Set this thread's current request id, which is "" between requests."""
-    _current.request = request
+def set_request_id(request_id_: str) -> None:
+    """Set the request id for this thread's log messages, or "" between requests."""
+    _current.request = request_id_
 
 
-def tell(environ: Mapping[str, Any], request: str, status: int, began: float) -> None:
-    """Log a completed request. `began` is a `time.perf_counter()` value."""
+def log_request(environ: Mapping[str, Any], id_: str, status: int, started: float) -> None:
+    """Log a completed request. `started` is its start as a `time.perf_counter()` value."""
     path, query = environ["PATH_INFO"], environ["QUERY_STRING"]
     told = {
-        "request": request,
+        "request": id_,
         "client": environ.get("REMOTE_ADDR", ""),
         "method": environ["REQUEST_METHOD"],
         "path": path[:MAX_PATH_CHARS],
         "query": _shown(path, query)[:MAX_PATH_CHARS],
         "status": status,
-        "ms": round((time.perf_counter() - began) * 1000, 2),
+        "ms": round((time.perf_counter() - started) * 1000, 2),
     }
     write_line("error" if status >= 500 else "info", "request", told)
 

@@ -9,13 +9,13 @@ from server.api.operations.json_schema import (
     TAG,
     TEXT,
     JsonSchema,
-    answer,
     json_content,
+    parameter_refs,
     ref,
-    shared_parameters,
+    response_doc,
 )
 from server.api.operations.operation import Area, Audience, Docs, Operation
-from server.api.operations.permission import MayOfType
+from server.api.operations.permission import TypePermissionCheck
 from server.errors import HTTP_NAMES, ApiError
 
 _WRITTEN = {"schema": TEXT, "description": "Commit of the write; `pending` before it is made."}
@@ -31,7 +31,9 @@ def describe(operation: Operation, area: Area, audience: Audience) -> JsonSchema
     if isinstance(operation.docs, str) or not operation.permission(audience.actor, audience.schema, type_):
         return None
     docs = (
-        operation.docs if isinstance(operation.docs, Docs) else operation.docs(_drafting(operation, audience))
+        operation.docs
+        if isinstance(operation.docs, Docs)
+        else operation.docs(_with_drafts_only(operation, audience))
     )
     commits, accepts_dry_run = _commits(operation, audience), operation.dry_run and audience.may_dry_run
     names = [
@@ -39,11 +41,11 @@ def describe(operation: Operation, area: Area, audience: Audience) -> JsonSchema
         *["dryRun"] * accepts_dry_run,
         *["message"] * commits,
     ]
-    parameters = [*docs.parameters, *shared_parameters(*names)]
-    answers = {s: _with_commit(a) if commits else a for s, a in docs.answers.items()}
+    parameters = [*docs.parameters, *parameter_refs(*names)]
+    answers = {s: _with_commit(a) if commits else a for s, a in docs.responses.items()}
     errors = {*docs.errors, *[429] * audience.is_rate_limited}
     if operation.method == "GET" and 200 in answers:
-        parameters += shared_parameters("ifNoneMatch", *["after"] * area.varies_by_commit)
+        parameters += parameter_refs("ifNoneMatch", *["after"] * area.varies_by_commit)
         answers |= _read(answers[200], varies_by_commit=area.varies_by_commit)
         errors |= {503} if area.varies_by_commit else set()
     if accepts_dry_run:
@@ -52,7 +54,7 @@ def describe(operation: Operation, area: Area, audience: Audience) -> JsonSchema
     public = operation.permission(audience.public, audience.schema, type_)
     found: JsonSchema = {
         "tags": [type_.display if type_ else area.tag.name if area.tag else area.name],
-        "operationId": _id_of(operation, audience),
+        "operationId": _operation_id(operation, audience),
         "summary": docs.summary,
         "parameters": parameters,
         **({} if docs.body is None else {"requestBody": docs.body}),
@@ -62,16 +64,16 @@ def describe(operation: Operation, area: Area, audience: Audience) -> JsonSchema
     return found if parameters else {key: value for key, value in found.items() if key != "parameters"}
 
 
-def _drafting(operation: Operation, audience: Audience) -> Audience:
+def _with_drafts_only(operation: Operation, audience: Audience) -> Audience:
     """Return the audience, with `drafts_only` set if the caller has permission only for drafts."""
     view, permission = audience.view, operation.permission
-    if view is None or not isinstance(permission, MayOfType):
+    if view is None or not isinstance(permission, TypePermissionCheck):
         return audience
     drafts_only = not audience.actor.may(view.type.singular, permission.action)
     return replace(audience, view=replace(view, drafts_only=drafts_only))
 
 
-def _id_of(operation: Operation, audience: Audience) -> str:
+def _operation_id(operation: Operation, audience: Audience) -> str:
     """Return an operation id that ends with the content type's name, such as `createArticle`."""
     if audience.view is None:
         return operation.id
@@ -104,7 +106,7 @@ def _read(answered: JsonSchema, *, varies_by_commit: bool) -> dict[int, JsonSche
 def _with_dry_run(written: JsonSchema | None) -> JsonSchema:
     dry_run = ref("DryRun")
     if written is None:
-        return answer("The files that would change.", dry_run)
+        return response_doc("The files that would change.", dry_run)
     described = written["content"][JSON]
     return {**written, "content": {JSON: {**described, "schema": {"anyOf": [described["schema"], dry_run]}}}}
 

@@ -6,7 +6,7 @@ from hashlib import blake2b
 from typing import Any
 
 from server.api.openapi.describe import describe, error_responses
-from server.api.openapi.parameters import examples_of, shared_parameters, type_parameters
+from server.api.openapi.parameters import example_documents, shared_parameters, type_parameters
 from server.api.openapi.shared import shared_schemas
 from server.api.openapi.types import SUFFIXES, TypeSchemas
 from server.api.operations.content import CONTENT
@@ -45,12 +45,12 @@ def describe_site(state: State, actor: Actor) -> bytes:
     audience = Audience(actor, public, state.schema, state.settings)
     paths: dict[str, JsonSchema] = {}
     for type_ in state.schema.content_types:
-        view = TypeView(type_, schemas.names[type_.uid], examples_of(state, public, type_))
-        _add(paths, CONTENT, replace(audience, view=view))
+        view = TypeView(type_, schemas.names[type_.uid], example_documents(state, public, type_))
+        _add_operations(paths, CONTENT, replace(audience, view=view))
     for area in AREAS:
         if area is not CONTENT:
-            _add(paths, area, audience)
-    _leave_out_unknown(paths, components["parameters"])
+            _add_operations(paths, area, audience)
+    _remove_undefined_parameters(paths, components["parameters"])
     used = _used_components(paths, components)
     document = {
         "openapi": OPENAPI,
@@ -63,8 +63,8 @@ def describe_site(state: State, actor: Actor) -> bytes:
     return dumps(document)
 
 
-def _add(paths: dict[str, JsonSchema], area: Area, audience: Audience) -> None:
-    """Add the area's operations that the caller is allowed to use."""
+def _add_operations(paths: dict[str, JsonSchema], area: Area, audience: Audience) -> None:
+    """Add the operations of an area that the caller is allowed to use."""
     for operation in area.operations:
         path, view = operation.described_path, audience.view
         if view:
@@ -77,8 +77,10 @@ def _add(paths: dict[str, JsonSchema], area: Area, audience: Audience) -> None:
             paths.setdefault(path, {})[operation.method.lower()] = made
 
 
-def _leave_out_unknown(paths: Mapping[str, JsonSchema], parameters: Mapping[str, JsonSchema]) -> None:
-    """Remove references to undefined parameters, such as `populate` for a type without relations."""
+def _remove_undefined_parameters(
+    paths: Mapping[str, JsonSchema], parameters: Mapping[str, JsonSchema]
+) -> None:
+    """Remove references to parameters that are not defined, such as `populate` without relations."""
     known = {f"#/components/parameters/{name}" for name in parameters}
     for methods in paths.values():
         for made in methods.values():

@@ -185,7 +185,7 @@ def type_parameters(schemas: TypeSchemas, type_: Type) -> Iterator[tuple[str, Js
             example=columns[:2],
         ),
     )
-    links = [a.name for a in schemas.links(type_)] + ["localizations"] * type_.localized
+    links = [a.name for a in schemas.populatable(type_)] + ["localizations"] * type_.localized
     if links:
         yield f"{name}.populate", _populate(links)
     example = next((c for c in columns if c not in ("id", "documentId")), "id")
@@ -229,7 +229,7 @@ def _sort(schemas: TypeSchemas, type_: Type, columns: list[str], example: str) -
 
 def _nested_sort_keys(schemas: TypeSchemas, type_: Type) -> Iterator[str]:
     """Yield regular expressions for sort keys that follow relations or components, such as `author.name`."""
-    for link in schemas.links(type_):
+    for link in schemas.populatable(type_):
         targets: Mapping[str, Type] = {t.uid: t for t in schemas.targets(link)}
         if link.type == "dynamiczone" or link.polymorphic:
             continue
@@ -244,7 +244,7 @@ MAX_EXAMPLE_CHARS = 120  # maximum length of strings in examples
 MAX_EXAMPLE_ITEMS = 2  # maximum length of lists in examples
 
 
-def examples_of(state: State, public: Actor, type_: Type) -> Mapping[str, Any]:
+def example_documents(state: State, public: Actor, type_: Type) -> Mapping[str, Any]:
     """Return example documents under the keys `plain`, `populated` and `input` (a request body).
 
     Only documents that the public is allowed to read are used.
@@ -321,7 +321,7 @@ def _sample(attribute: Attribute) -> Any:
 
 
 def _input(type_: Type, value_of: Callable[[Attribute], Any]) -> Any:
-    """Return a request body with values from `value_of`, or None if a required value is absent or invalid."""
+    """Return a request body with values from `value_of`, or None if a required value is bad."""
     found: dict[str, Any] = {}
     for attribute in type_.attributes.values():
         known = value_of if attribute.visible else _sample
@@ -334,7 +334,7 @@ def _input(type_: Type, value_of: Callable[[Attribute], Any]) -> Any:
 
 
 def _input_value(attribute: Attribute, value: Any) -> Any:
-    """Return an attribute's value for a request body. A suffix is added to a `uid` to make it unique."""
+    """Return an attribute's value for a request body. A `uid` gets a suffix that makes it unique."""
     if attribute.type in ("biginteger", "uid"):
         return f"{value}-2" if attribute.type == "uid" else str(value)
     bound = attribute.regex or attribute.min_length or attribute.type in ("email", "enumeration")

@@ -24,9 +24,9 @@ def shared_schemas(settings: Settings) -> Iterator[tuple[str, JsonSchema]]:
     yield "InlineInput", {**_INLINE_INPUT}
     yield "ImageFormat", _image_format(settings)
     yield "MediaInput", _media()
-    yield "RelationInput", _relation(_TARGET)
-    yield "MorphInput", _relation(_MORPH_TARGET)
-    yield "LinkFilter", _link_filter()
+    yield "RelationInput", _relation_input(_TARGET)
+    yield "MorphInput", _relation_input(_MORPH_TARGET)
+    yield "LinkFilter", _relation_filter()
     for kind, operand in OPERANDS.items():
         yield f"{kind}Filter", _scalar_filter(f"{kind}Filter", operand)
 
@@ -135,7 +135,7 @@ _MORPH_TARGET: JsonSchema = {
 }
 
 
-def _relation(target: JsonSchema) -> JsonSchema:
+def _relation_input(target: JsonSchema) -> JsonSchema:
     """Return the schema for a relation in a request body: its targets, or changes such as `connect`."""
     several = {"anyOf": [target, {"type": "array", "items": target}, {"type": "null"}]}
     changes = dict.fromkeys(OPERATIONS, several)
@@ -207,7 +207,7 @@ def _operator(operator: Operator, operand: JsonSchema) -> JsonSchema:
     return {**operands[operator.operand_kind], "description": f"The value {operator.description}."}
 
 
-def _link_filter() -> JsonSchema:
+def _relation_filter() -> JsonSchema:
     """Return the schema for a filter on a relation's documentId, or on whether the relation is empty."""
     ids = {"type": "array", "items": _ID, "minItems": 1}
     one, several = ("$eq", "$ne"), ("$in", "$notIn")

@@ -35,7 +35,10 @@ def _with_statuses(meta: JsonSchema) -> JsonSchema:
 
 @dataclass(frozen=True, slots=True)
 class TypeSchemas:
-    """JSON Schemas of a site's types for one caller. `names` maps each type's uid to a schema name."""
+    """JSON Schemas of a site's types for one caller. `names` maps each type's uid to a schema name.
+
+    `has_placeholders`: whether images have placeholders.
+    """
 
     types: Schema
     names: Mapping[str, str]
@@ -45,12 +48,12 @@ class TypeSchemas:
     def all(self) -> Iterator[tuple[str, JsonSchema]]:
         for uid, type_ in self.types.types.items():
             name = self.names[uid]
-            yield name, self.shown(type_)
+            yield name, self.response_schema(type_)
             yield f"{name}Filters", self.filters(type_)
             if not uid.startswith("plugin::"):
-                yield f"{name}Input", self.input(type_, whole=True)
+                yield f"{name}Input", self.input_schema(type_, whole=True)
             if type_.kind != "component":
-                yield f"{name}Change", self.input(type_, whole=False)
+                yield f"{name}Change", self.input_schema(type_, whole=False)
         paged: JsonSchema = {
             "type": "object",
             "properties": {"pagination": ref("Pagination")},
@@ -70,19 +73,19 @@ class TypeSchemas:
         return bool(self.targets(attribute))
 
     def targets(self, attribute: Attribute) -> list[Type]:
-        """Return the attribute's target types, without relation targets that the caller can't `find`."""
+        """Return the types that a relation can refer to, without those that the caller can't `find`."""
         checked = attribute.type == "relation"
         found = targets_of(self.types, attribute)
         return [t for t in found if not checked or may_find(self.actor, t.uid)]
 
-    def links(self, type_: Type) -> list[Attribute]:
+    def populatable(self, type_: Type) -> list[Attribute]:
         """Return the attributes that the caller is allowed to populate."""
         found = (a for a in type_.attributes.values() if a.populatable)
         return [a for a in found if self.may_find(a)]
 
     # --- responses ------------------------------------------------------------------------------
 
-    def shown(self, type_: Type) -> JsonSchema:
+    def response_schema(self, type_: Type) -> JsonSchema:
         """Return the schema for a document or component in a response."""
         properties: JsonSchema = {"id": {"type": "integer"}}
         if type_.kind == "component":
@@ -97,7 +100,7 @@ class TypeSchemas:
         for name, attribute in type_.columns.items():
             if name not in properties and attribute.selectable:
                 properties[name] = _formats(type_, name) or value_schema(attribute)
-        for link in self.links(type_):
+        for link in self.populatable(type_):
             properties[link.name] = with_description(self._populated_schema(link), link)
         if type_.uid == UPLOAD:
             if self.has_placeholders:
@@ -137,8 +140,8 @@ class TypeSchemas:
 
     # --- bodies --------------------------------------------------------------------------------
 
-    def input(self, type_: Type, *, whole: bool) -> JsonSchema:
-        """Return the schema of a request body. If `whole` is set, required attributes must be present."""
+    def input_schema(self, type_: Type, *, whole: bool) -> JsonSchema:
+        """Return the schema of a request body, in which required attributes must be present if `whole`."""
         properties = {a.name: self._input_schema(a) for a in type_.attributes.values() if self._writable(a)}
         needed = [a.name for a in type_.attributes.values() if a.name in properties and _is_required(a)]
         found: JsonSchema = {"type": "object", "properties": properties, "additionalProperties": False}

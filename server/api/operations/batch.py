@@ -8,13 +8,13 @@ from server.api.operations.json_schema import (
     TIMESTAMP,
     WRITE,
     JsonSchema,
-    answer,
     body_of,
     in_path,
     in_query,
     list_of,
     object_of,
-    shared_parameters,
+    parameter_refs,
+    response_doc,
 )
 from server.api.operations.operation import Area, Docs, Operation, Tag
 from server.api.operations.permission import may_undo, may_write_any
@@ -99,8 +99,8 @@ WRITES = Area(
             "batch", "POST", "/batch", may_write_any,
             Docs(
                 "Make several writes, all of them or none",
-                {200: answer("The result of each operation, in order.", _RESULTS)},
-                [in_query(DIFF, FLAG, _DIFF_MEANING), *shared_parameters("prefer")],
+                {200: response_doc("The result of each operation, in order.", _RESULTS)},
+                [in_query(DIFF, FLAG, _DIFF_MEANING), *parameter_refs("prefer")],
                 body_of(_BODY), (*WRITE, 404, 412),
             ),
             MAX_BODY_BYTES, branch=True, dry_run=True, commits="maybe",
@@ -109,8 +109,8 @@ WRITES = Area(
             "undoWrite", "POST", "/batch/undo/{id}", may_undo,
             Docs(
                 "Undo a write that was made with `Prefer: undo`: restore its files",
-                {200: answer("Number of restored files that the caller is allowed to see.", _UNDONE)},
-                [in_path("id", "`undo.id` of the write's response."), *shared_parameters("prefer")],
+                {200: response_doc("Number of restored files that the caller is allowed to see.", _UNDONE)},
+                [in_path("id", "`undo.id` of the write's response."), *parameter_refs("prefer")],
                 errors=(*WRITE, 404),
             ),
             commits="maybe",

@@ -12,7 +12,6 @@ from server.api.operations.json_schema import (
     TIMESTAMP,
     WRITE,
     JsonSchema,
-    answer,
     body_of,
     in_header,
     in_path,
@@ -20,6 +19,7 @@ from server.api.operations.json_schema import (
     list_of,
     object_of,
     ref,
+    response_doc,
 )
 from server.api.operations.operation import Area, Docs, Operation, Tag
 from server.api.operations.permission import may, may_check_branches
@@ -190,7 +190,7 @@ OF_REPOSITORY = Area(
             "findBranches", "GET", "/branches", may(BRANCH, "find"),
             Docs(
                 "List branches",
-                {200: answer("The branches, by name.", object_of({"data": list_of(_BRANCH)}))},
+                {200: response_doc("The branches, by name.", object_of({"data": list_of(_BRANCH)}))},
                 errors=(*READ, 409),
             ),
         ),
@@ -198,7 +198,7 @@ OF_REPOSITORY = Area(
             "createBranch", "POST", "/branches", may(BRANCH, "create"),
             Docs(
                 "Create a branch",
-                {201: answer("The new branch.", object_of({"data": _BRANCH}))},
+                {201: response_doc("The new branch.", object_of({"data": _BRANCH}))},
                 body=body_of(_NEW), errors=WRITE,
             ),
             branch_only=True,
@@ -206,7 +206,7 @@ OF_REPOSITORY = Area(
         Operation(
             "deleteBranch", "DELETE", _ONE, may(BRANCH, "delete"),
             Docs(
-                "Delete a branch that is not checked out", {204: answer("Deleted.")},
+                "Delete a branch that is not checked out", {204: response_doc("Deleted.")},
                 [_NAME, _LAST_COMMIT], errors=(*WRITE, 404, 412),
             ),
             slash=False,
@@ -215,7 +215,7 @@ OF_REPOSITORY = Area(
             "mergeBranch", "POST", f"{_ONE}/merge", may(BRANCH, "merge"),
             Docs(
                 "Merge a branch into the served branch or another one",
-                {200: answer("The result of the merge.", object_of({"data": _MERGED}))},
+                {200: response_doc("The result of the merge.", object_of({"data": _MERGED}))},
                 [_NAME, _LAST_COMMIT], body_of(_MERGE, required=False), (*WRITE, 404, 412),
             ),
             MAX_BODY_BYTES, commits="always", slash=False,
@@ -224,7 +224,7 @@ OF_REPOSITORY = Area(
             "findBranchProblems", "GET", f"{_ONE}/problems", may_check_branches,
             Docs(
                 "List problems in the files that a branch changed, and problems that it causes in others",
-                {200: answer("The problems, by file and line.", _PROBLEMS)},
+                {200: response_doc("The problems, by file and line.", _PROBLEMS)},
                 [_NAME, in_query("since", TEXT, _SINCE), OF_PATHS, *PAGES],
                 errors=(*READ, 404, 409, 503),
             ),
@@ -234,7 +234,7 @@ OF_REPOSITORY = Area(
             "findBranchChanges", "GET", f"{_ONE}/changes", may(BRANCH, "find"),
             Docs(
                 "List documents that a branch changed since it was created",
-                {200: answer("The changed documents.", _CHANGES)},
+                {200: response_doc("The changed documents.", _CHANGES)},
                 [_NAME], errors=(*READ, 404, 409, 503),
             ),
             slash=False,

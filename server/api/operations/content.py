@@ -12,13 +12,13 @@ from server.api.operations.json_schema import (
     TEXT,
     WRITE,
     JsonSchema,
-    answer,
     body_of,
+    parameter_refs,
     ref,
-    shared_parameters,
+    response_doc,
 )
 from server.api.operations.operation import Area, Audience, Docs, Operation, TypeView
-from server.api.operations.permission import MayOfType
+from server.api.operations.permission import TypePermissionCheck
 from server.api.serving.bodies import MAX_BODY_BYTES
 from server.schema.model import Schema, Type
 from server.service.markdown.document import ENDING
@@ -39,13 +39,13 @@ def _list(audience: Audience) -> Docs:
         return {"data": [document], "meta": {"pagination": pagination}}
 
     found = _with_markdown(_answer(view, f"{view.name}List", "A page of documents.", listed))
-    parameters = [*_reading(view, many=True), *shared_parameters("pagination")]
+    parameters = [*_reading(view, many=True), *parameter_refs("pagination")]
     return Docs(f"List {view.type.plural}", {200: found}, parameters)
 
 
 def _create(audience: Audience) -> Docs:
     view = _view(audience)
-    parameters, body = [*_writing(view), *shared_parameters("prefer")], _body(view, f"{view.name}Input")
+    parameters, body = [*_writing(view), *parameter_refs("prefer")], _body(view, f"{view.name}Input")
     return Docs(f"Create a {view.type.singular}", {201: _document(view)}, parameters, body, (*WRITE, 404))
 
 
@@ -61,7 +61,7 @@ def _update(audience: Audience) -> Docs:
     summary = f"Change a {view.type.singular}: omitted attributes keep their values, null clears them"
     summary += ", or create it if it does not exist" * (view.type.kind == SINGLE)
     changed = {**_document(view), "headers": {"ETag": TAG, "Preference-Applied": _MERGED}}
-    parameters = [*_path_parameters(view), *_writing(view), *shared_parameters("ifMatch", "prefer")]
+    parameters = [*_path_parameters(view), *_writing(view), *parameter_refs("ifMatch", "prefer")]
     return Docs(summary, {200: changed}, parameters, _body(view, f"{view.name}Change"), (*WRITE, 404, 412))
 
 
@@ -70,11 +70,11 @@ def _delete(audience: Audience) -> Docs:
     localized = view.type.localized
     parameters = [
         *_path_parameters(view),
-        *shared_parameters(*["localeOfList"] * localized, "ifMatch", "prefer"),
+        *parameter_refs(*["localeOfList"] * localized, "ifMatch", "prefer"),
     ]
     summary = f"Delete a {view.type.singular}" + ", in one locale or all" * localized
     errors = (*WRITE, *[404] * audience.may_branch, 412)
-    return Docs(summary, {204: answer("Deleted, or it did not exist.")}, parameters, errors=errors)
+    return Docs(summary, {204: response_doc("Deleted, or it did not exist.")}, parameters, errors=errors)
 
 
 def _unpublish(audience: Audience) -> Docs:
@@ -87,8 +87,8 @@ def _discard(audience: Audience) -> Docs:
 
 def _action(audience: Audience, summary: str) -> Docs:
     view = _view(audience)
-    locales = shared_parameters(*["localesWritten"] * view.type.localized)
-    parameters = [*_path_parameters(view), *_showing(view), *locales, *shared_parameters("ifMatch", "prefer")]
+    locales = parameter_refs(*["localesWritten"] * view.type.localized)
+    parameters = [*_path_parameters(view), *_showing(view), *locales, *parameter_refs("ifMatch", "prefer")]
     errors = (*WRITE, 404, 412)
     return Docs(summary.format(view.type.singular), {200: _document(view)}, parameters, errors=errors)
 
@@ -102,25 +102,25 @@ def _view(audience: Audience) -> TypeView:
 
 
 def _path_parameters(view: TypeView) -> Sequence[JsonSchema]:
-    return shared_parameters("documentId") if view.type.kind == COLLECTION else ()
+    return parameter_refs("documentId") if view.type.kind == COLLECTION else ()
 
 
 def _showing(view: TypeView) -> list[JsonSchema]:
-    return shared_parameters(f"{view.name}.fields", f"{view.name}.populate")
+    return parameter_refs(f"{view.name}.fields", f"{view.name}.populate")
 
 
 def _reading(view: TypeView, *, many: bool) -> list[JsonSchema]:
     found = _showing(view)
-    found += shared_parameters(f"{view.name}.filters", f"{view.name}.sort", "q") if many else []
-    found += shared_parameters("localeOfList" if many else "locale") if view.type.localized else []
+    found += parameter_refs(f"{view.name}.filters", f"{view.name}.sort", "q") if many else []
+    found += parameter_refs("localeOfList" if many else "locale") if view.type.localized else []
     names = ["status", *["publicationFilter"] * many, "publicationStatus"]
-    return found + shared_parameters(*names * view.type.draft_publish)
+    return found + parameter_refs(*names * view.type.draft_publish)
 
 
 def _writing(view: TypeView) -> list[JsonSchema]:
     status = "statusOfDraft" if view.drafts_only else "statusWritten"
     names = [*["localeWritten"] * view.type.localized, *[status] * view.type.draft_publish]
-    return _showing(view) + shared_parameters(*names)
+    return _showing(view) + parameter_refs(*names)
 
 
 def _body(view: TypeView, name: str) -> JsonSchema:
@@ -134,7 +134,7 @@ def _document(view: TypeView) -> JsonSchema:
 
 
 def _answer(view: TypeView, schema: str, description: str, wrap: Callable[[Any], Any]) -> JsonSchema:
-    made = answer(description, ref(schema), tagged=True)
+    made = response_doc(description, ref(schema), has_etag=True)
     known = {k: {"value": wrap(v)} for k, v in view.examples.items() if k != "input"}
     if known:
         made["content"][JSON]["examples"] = known
@@ -153,8 +153,8 @@ _of_collection = partial(Operation, kind=COLLECTION)
 _of_single = partial(Operation, kind=SINGLE)
 _writes_collection = partial(_of_collection, branch=True, dry_run=True, commits="maybe")
 _writes_single = partial(_of_single, branch=True, dry_run=True, commits="maybe")
-_DISCARDS = MayOfType("update", needs_drafts=True)
-_UNPUBLISHES = MayOfType("update", drafts=False, needs_drafts=True)
+_DISCARDS = TypePermissionCheck("update", needs_drafts=True)
+_UNPUBLISHES = TypePermissionCheck("update", drafts=False, needs_drafts=True)
 
 CONTENT = Area(
     "content",
@@ -162,27 +162,33 @@ CONTENT = Area(
     takes_at=True,
     varies_by_commit=True,
     operations=(
-        _of_collection("findDocument", "GET", _LIST, MayOfType("find"), _list, runs_inline=True),
-        _writes_collection("createDocument", "POST", _LIST, MayOfType("create"), _create, MAX_BODY_BYTES),
-        _of_collection(
-            "findOneDocument", "GET", _DOCUMENT, MayOfType("findOne"), _find_one, runs_inline=True
+        _of_collection("findDocument", "GET", _LIST, TypePermissionCheck("find"), _list, runs_inline=True),
+        _writes_collection(
+            "createDocument", "POST", _LIST, TypePermissionCheck("create"), _create, MAX_BODY_BYTES
         ),
-        _writes_collection("updateDocument", "PUT", _DOCUMENT, MayOfType("update"), _update, MAX_BODY_BYTES),
-        _writes_collection("deleteDocument", "DELETE", _DOCUMENT, MayOfType("delete"), _delete),
+        _of_collection(
+            "findOneDocument", "GET", _DOCUMENT, TypePermissionCheck("findOne"), _find_one, runs_inline=True
+        ),
+        _writes_collection(
+            "updateDocument", "PUT", _DOCUMENT, TypePermissionCheck("update"), _update, MAX_BODY_BYTES
+        ),
+        _writes_collection("deleteDocument", "DELETE", _DOCUMENT, TypePermissionCheck("delete"), _delete),
         _writes_collection(
             "unpublishDocument", "POST", f"{_DOCUMENT}/actions/{UNPUBLISH}", _UNPUBLISHES, _unpublish
         ),
         _writes_collection("discardDocument", "POST", f"{_DOCUMENT}/actions/{DISCARD}", _DISCARDS, _discard),
-        _of_single("findOneSingle", "GET", _SINGLE, MayOfType("find"), _find_one, runs_inline=True),
-        _writes_single("updateSingle", "PUT", _SINGLE, MayOfType("update"), _update, MAX_BODY_BYTES),
-        _writes_single("deleteSingle", "DELETE", _SINGLE, MayOfType("delete"), _delete),
+        _of_single("findOneSingle", "GET", _SINGLE, TypePermissionCheck("find"), _find_one, runs_inline=True),
+        _writes_single(
+            "updateSingle", "PUT", _SINGLE, TypePermissionCheck("update"), _update, MAX_BODY_BYTES
+        ),
+        _writes_single("deleteSingle", "DELETE", _SINGLE, TypePermissionCheck("delete"), _delete),
         _writes_single("unpublishSingle", "POST", f"{_SINGLE}/actions/{UNPUBLISH}", _UNPUBLISHES, _unpublish),
         _writes_single("discardSingle", "POST", f"{_SINGLE}/actions/{DISCARD}", _DISCARDS, _discard),
     ),
 )
 
 
-def content_at(path: str, schema: Schema) -> tuple[Type, str] | None:
+def parse_content_path(path: str, schema: Schema) -> tuple[Type, str] | None:
     """Return the content type and document id ("" for lists) in a content path, or None for other paths."""
     # As in WSGI, each character represents one byte.
     parts = path.split("/", 4)  # "", "api", the type, the id, and "" for a trailing slash
@@ -197,8 +203,8 @@ def content_at(path: str, schema: Schema) -> tuple[Type, str] | None:
     return type_, document_id
 
 
-def markdown_at(path: str, schema: Schema) -> tuple[Type, str] | None:
-    """Return the type and no document id for `/api/NAME.md`: a list or single type as Markdown."""
+def parse_markdown_path(path: str, schema: Schema) -> tuple[Type, str] | None:
+    """Return (type, "") for `/api/NAME.md`, a list or single type as Markdown, or None for other paths."""
     if not path.startswith("/api/") or not path.endswith(ENDING):
         return None
     type_ = schema.endpoints.get(path.removeprefix("/api/").removesuffix(ENDING))

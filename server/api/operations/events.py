@@ -8,15 +8,15 @@ from server.api.operations.json_schema import (
     TEXT_OR_NULL,
     TIMESTAMP,
     JsonSchema,
-    answer,
     body_of,
     in_path,
     in_query,
     list_of,
     object_of,
+    response_doc,
 )
 from server.api.operations.operation import Area, Audience, Docs, Operation, Tag
-from server.api.operations.permission import anyone, may_attend_any, may_read_events
+from server.api.operations.permission import anyone, may_read_events, may_see_presence
 from server.events.model import KINDS, SOURCES
 from server.events.presence import types_with_presence
 from server.events.reading import DEFAULT_LIMIT, MAX_INTEGER, MAX_LIMIT, STATUSES, findable_subjects
@@ -61,7 +61,7 @@ _LISTED = "Events, oldest first. With `Accept: text/event-stream`, an endless st
 def _events(audience: Audience) -> Docs:
     return Docs(
         "List events, or stream them",
-        {200: answer(_LISTED, object_of({"data": list_of(_EVENT), "meta": _META}))},
+        {200: response_doc(_LISTED, object_of({"data": list_of(_EVENT), "meta": _META}))},
         [
             in_query(
                 "since",
@@ -127,7 +127,7 @@ EVENTS = Area(
             "findActivity", "GET", "/events/activity", may_read_events,
             Docs(
                 "List the caller's drafts, and what others changed",
-                {200: answer("Documents by their last events, newest first.", _ACTIVITY)},
+                {200: response_doc("Documents by their last events, newest first.", _ACTIVITY)},
                 [
                     in_query(
                         "since",
@@ -142,7 +142,7 @@ EVENTS = Area(
             "findTagsOfAddress", "GET", "/events/tags", may_read_events,
             Docs(
                 "Get the cache tags of a response",
-                {200: answer("The tags, as in `Cache-Tag`.", object_of({"data": list_of(TEXT)}))},
+                {200: response_doc("The tags, as in `Cache-Tag`.", object_of({"data": list_of(TEXT)}))},
                 [in_query("of", TEXT, "Path and query of the response, `/api/…`.", required=True)],
             ),
         ),
@@ -177,7 +177,7 @@ def _presence(audience: Audience) -> Docs:
     shown = object_of({"data": list_of(_people(audience))})
     return Docs(
         "List which clients are viewing which documents",
-        {200: answer("Documents with the other people who are viewing them.", shown)},
+        {200: response_doc("Documents with the other people who are viewing them.", shown)},
         [
             in_query("type", _types(audience), "Only documents of this type."),
             in_query("documentId", TEXT, "Only this document."),
@@ -196,7 +196,7 @@ def _attend(audience: Audience) -> Docs:
         optional=("locale", "field"),
     )
     shown = object_of({"data": _people(audience), "meta": _HOLDS})
-    answers = {200: answer("The other people who are viewing the document.", shown)}
+    answers = {200: response_doc("The other people who are viewing the document.", shown)}
     return Docs(
         "Report which document a client is viewing",
         answers,
@@ -211,16 +211,16 @@ PRESENCE = Area(
     parts=("presence",),
     tag=OF_PRESENCE,
     operations=(
-        Operation("findPresence", "GET", "/presence", may_attend_any, _presence),
+        Operation("findPresence", "GET", "/presence", may_see_presence, _presence),
         Operation(
-            "putPresence", "PUT", "/presence/{client}", may_attend_any, _attend,
+            "putPresence", "PUT", "/presence/{client}", may_see_presence, _attend,
             branch_only=True, slash=False,
         ),
         Operation(
-            "deletePresence", "DELETE", "/presence/{client}", may_attend_any,
+            "deletePresence", "DELETE", "/presence/{client}", may_see_presence,
             Docs(
                 "Remove a client's presence",
-                {204: answer("Presence removed.")}, [_CLIENT], errors=(*READ, 429),
+                {204: response_doc("Presence removed.")}, [_CLIENT], errors=(*READ, 429),
             ),
             branch_only=True,
             slash=False,

@@ -9,7 +9,6 @@ from server.api.operations.json_schema import (
     TEXT_OR_NULL,
     WRITE,
     JsonSchema,
-    answer,
     body_of,
     in_path,
     in_query,
@@ -17,6 +16,7 @@ from server.api.operations.json_schema import (
     object_of,
     or_null,
     ref,
+    response_doc,
 )
 from server.api.operations.operation import Area, Docs, Operation, Tag
 from server.api.operations.permission import may
@@ -143,15 +143,15 @@ def _read(
     id_: str, path: str, summary: str, json_schema: JsonSchema, parameters: list[JsonSchema]
 ) -> Operation:
     docs = Docs(
-        summary, {200: answer("The history.", json_schema)}, parameters, errors=(*READ, 404, 409, 503)
+        summary, {200: response_doc("The history.", json_schema)}, parameters, errors=(*READ, 404, 409, 503)
     )
     return Operation(id_, "GET", path, may("history", "read"), docs)
 
 
 def _restore(id_: str, path: str, parameters: list[JsonSchema]) -> Operation:
     answers = {
-        200: answer("The document as it is now.", OBJECT),
-        201: answer("The restored document, which had been deleted.", OBJECT),
+        200: response_doc("The document as it is now.", OBJECT),
+        201: response_doc("The restored document, which had been deleted.", OBJECT),
     }
     docs = Docs("Restore an earlier version", answers, parameters, body_of(_RESTORED), (*WRITE, 404))
     return Operation(
@@ -180,7 +180,7 @@ COMMITS = Area(
             "commitFiles", "POST", "/history/commit", may("history", "read", "commit"),
             Docs(
                 "Commit the given files",
-                {201: answer("The commit.", _COMMITTED)},
+                {201: response_doc("The commit.", _COMMITTED)},
                 body=body_of(_FILES_TO_COMMIT), errors=WRITE,
             ),
             MEDIUM_BODY_BYTES,

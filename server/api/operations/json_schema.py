@@ -27,8 +27,8 @@ def ref(name: str, section: str = "schemas") -> JsonSchema:
     return {"$ref": f"#/components/{section}/{name}"}
 
 
-def shared_parameters(*names: str) -> list[JsonSchema]:
-    """Return references to shared parameters. References to undefined parameters are removed later."""
+def parameter_refs(*names: str) -> list[JsonSchema]:
+    """Return references to shared parameters. Those to undefined parameters are removed later."""
     return [ref(name, "parameters") for name in names]
 
 
@@ -58,10 +58,10 @@ def body_of(schema: JsonSchema, example: Any = None, *, required: bool = True) -
     return {"required": required, "content": json_content(schema, example)}
 
 
-def answer(description: str, schema: JsonSchema | None = None, *, tagged: bool = False) -> JsonSchema:
-    """Return an OpenAPI response. `tagged` adds an ETag header."""
+def response_doc(description: str, schema: JsonSchema | None = None, *, has_etag: bool = False) -> JsonSchema:
+    """Return the OpenAPI definition of a response. `has_etag` adds an ETag header."""
     found: JsonSchema = {"description": description}
-    if tagged:
+    if has_etag:
         found["headers"] = {"ETag": TAG}
     if schema is not None:
         found["content"] = json_content(schema)

@@ -9,14 +9,14 @@ from server.api.operations.json_schema import (
     TEXT_OR_NULL,
     WRITE,
     JsonSchema,
-    answer,
     body_of,
     in_path,
     in_query,
     list_of,
     object_of,
+    parameter_refs,
     ref,
-    shared_parameters,
+    response_doc,
 )
 from server.api.operations.operation import Area, Docs, Operation, Tag
 from server.api.operations.people import paging_parameters
@@ -29,7 +29,7 @@ FILE = "UploadFile"
 _FILE, _FILES = ref(FILE), list_of(ref(FILE))
 _PAGE = object_of({"data": _FILES, "meta": object_of({"pagination": ref("Pagination")})})
 _KEY = in_path("id", "The id or documentId of a file.")
-_QUERIED = shared_parameters(f"{FILE}.fields", f"{FILE}.filters", f"{FILE}.sort", f"{FILE}.populate")
+_QUERIED = parameter_refs(f"{FILE}.fields", f"{FILE}.filters", f"{FILE}.sort", f"{FILE}.populate")
 _LIBRARY = [
     in_query(
         "folder", TEXT, "Only the files directly in this folder of `content/uploads`; empty for the top."
@@ -123,7 +123,7 @@ UPLOAD = Area(
             "uploadFiles", "POST", "/api/upload", may("upload", "upload"),
             Docs(
                 "Upload files; with `id`, change a file's description or replace the file",
-                {200: answer("The changed file.", _FILE), 201: answer("The new files.", _FILES)},
+                {200: response_doc("The changed file.", _FILE), 201: response_doc("The new files.", _FILES)},
                 [in_query("id", TEXT, "The id or documentId of the file to change.")],
                 {"required": True, "content": {"multipart/form-data": {"schema": _FORM}}},
                 (*WRITE, 404, 412),
@@ -134,7 +134,7 @@ UPLOAD = Area(
             "findFiles", "GET", "/api/upload/files", may("upload", "find"),
             Docs(
                 "List all files of the media library",
-                {200: answer("The files.", _FILES)},
+                {200: response_doc("The files.", _FILES)},
                 [*_QUERIED, *paging_parameters("files")],
             ),
         ),
@@ -142,19 +142,19 @@ UPLOAD = Area(
             "findFilesPage", "GET", "/api/upload/files/page", may("upload", "find"),
             Docs(
                 "List files of the media library in pages",
-                {200: answer("The files.", _PAGE)},
-                [*_QUERIED, *shared_parameters("pagination"), *_LIBRARY],
+                {200: response_doc("The files.", _PAGE)},
+                [*_QUERIED, *parameter_refs("pagination"), *_LIBRARY],
             ),
         ),
         Operation(
             "findFolders", "GET", "/api/upload/folders", may("upload", "find"),
-            Docs("List the folders of the media library", {200: answer("The folders.", _FOLDERS)}),
+            Docs("List the folders of the media library", {200: response_doc("The folders.", _FOLDERS)}),
         ),
         Operation(
             "findFileUsage", "GET", "/api/upload/files/{id:file}/usage", may("upload", "findOne"),
             Docs(
                 "List the documents that use a file",
-                {200: answer("The documents that the caller may see.", _USAGE)},
+                {200: response_doc("The documents that the caller may see.", _USAGE)},
                 [_KEY],
                 errors=READ_ONE,
             ),
@@ -163,15 +163,15 @@ UPLOAD = Area(
             "findOneFile", "GET", "/api/upload/files/{id:file}", may("upload", "findOne"),
             Docs(
                 "Get a file",
-                {200: answer("The file.", _FILE)},
-                [_KEY, *shared_parameters(f"{FILE}.populate")],
+                {200: response_doc("The file.", _FILE)},
+                [_KEY, *parameter_refs(f"{FILE}.populate")],
                 errors=READ_ONE,
             ),
         ),
         Operation(
             "deleteFile", "DELETE", "/api/upload/files/{id:file}", may("upload", "destroy"),
             Docs(
-                "Delete a file", {200: answer("The deleted file.", _FILE)}, [_KEY], errors=(*WRITE, 404)
+                "Delete a file", {200: response_doc("The deleted file.", _FILE)}, [_KEY], errors=(*WRITE, 404)
             ),
             branch=True, commits="maybe",
         ),
@@ -179,8 +179,8 @@ UPLOAD = Area(
             "moveFile", "POST", "/api/upload/files/{id:file}/move", may("upload", "upload", "destroy"),
             Docs(
                 "Move or rename a file, and update the documents that use it",
-                {200: answer("The moved file.", _MOVED)},
-                [_KEY, *shared_parameters("prefer")],
+                {200: response_doc("The moved file.", _MOVED)},
+                [_KEY, *parameter_refs("prefer")],
                 body_of(_MOVE), (*WRITE, 404),
             ),
             dry_run=True, commits="maybe",

@@ -49,7 +49,7 @@ class TypeView:
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """The caller that an OpenAPI document is generated for, and the content type being described, if any."""
+    """The caller for whom an OpenAPI document is made, and the content type being described, if any."""
 
     actor: Actor
     public: Actor
@@ -73,10 +73,10 @@ class Audience:
 
 @dataclass(frozen=True, slots=True)
 class Docs:
-    """Handwritten parts of an operation's OpenAPI description."""
+    """The handwritten part of an operation's OpenAPI description."""
 
     summary: str
-    answers: Mapping[int, JsonSchema]
+    responses: Mapping[int, JsonSchema]
     parameters: Sequence[JsonSchema] = ()
     body: JsonSchema | None = None
     errors: Sequence[int] = READ

@@ -14,15 +14,15 @@ from server.api.operations.json_schema import (
     TEXT_OR_NULL,
     TIMESTAMP,
     JsonSchema,
-    answer,
     body_of,
     in_path,
     in_query,
     json_content,
     list_of,
     object_of,
+    parameter_refs,
     ref,
-    shared_parameters,
+    response_doc,
 )
 from server.api.operations.operation import Area, Docs, Operation, Tag
 from server.api.operations.permission import may
@@ -79,7 +79,7 @@ def text_of(name: str, least: int) -> JsonSchema:
     return {**found, "format": kind} if kind else found
 
 
-def _form(fields: Mapping[str, int]) -> JsonSchema:
+def _form_schema(fields: Mapping[str, int]) -> JsonSchema:
     """Return the JSON Schema of a form's body. `fields` maps each required field to its minimum length."""
     properties = {name: text_of(name, least) for name, least in fields.items()}
     schema: JsonSchema = {"type": "object", "properties": properties, "required": list(fields)}
@@ -92,8 +92,8 @@ def _optional(**properties: Any) -> JsonSchema:
     return {"content": json_content({"type": "object", "properties": properties})}
 
 
-def _user(names: tuple[str, ...] = SETTABLE_FIELDS, *, whole: bool = False) -> JsonSchema:
-    """Return a user's request body definition. If `whole` is set, required fields must be present."""
+def _user_schema(names: tuple[str, ...] = SETTABLE_FIELDS, *, whole: bool = False) -> JsonSchema:
+    """Return the schema of a user in a request body, in which required fields must be present if `whole`."""
     texts = {"username": MIN_NAME_CHARS, "email": 1, "password": MIN_PASSWORD_CHARS}
     properties: JsonSchema = {name: text_of(name, least) for name, least in texts.items() if name in names}
     properties |= {name: FLAG for name in ("confirmed", "blocked") if name in names}
@@ -109,17 +109,17 @@ def _user(names: tuple[str, ...] = SETTABLE_FIELDS, *, whole: bool = False) -> J
 
 
 _SIGNED_IN = {"jwt": TEXT, "refreshToken": TEXT, "user": ref(USER)}
-_TOKEN = answer(
+_TOKEN = response_doc(
     "A token to send as `Authorization: Bearer`, and its user.",
     object_of(_SIGNED_IN, ("refreshToken",)),
 )
-_REGISTERED = answer(
+_REGISTERED = response_doc(
     "The new user, with a token unless the e-mail address must be confirmed first.",
     object_of(_SIGNED_IN, ("jwt", "refreshToken")),
 )
 _NEXT = object_of({"jwt": TEXT, "refreshToken": TEXT}, ("refreshToken",))
-_DONE = answer("Done.", object_of({"ok": {"const": True}}))
-_SENT = answer("An e-mail is sent if the user exists.", object_of({"email": TEXT, "sent": FLAG}))
+_DONE = response_doc("Done.", object_of({"ok": {"const": True}}))
+_SENT = response_doc("An e-mail is sent if the user exists.", object_of({"email": TEXT, "sent": FLAG}))
 _SESSION = object_of(
     {
         "id": TEXT,
@@ -137,7 +137,7 @@ _OFF = (*READ_ONE, 413)  # 404, because these paths exist only if `auth.refresh`
 def _sends(
     id_: str, path: str, action: str, summary: str, json_schema: JsonSchema, form: Mapping[str, int]
 ) -> Operation:
-    docs = Docs(summary, {200: json_schema}, (), _form(form), _COUNTED)
+    docs = Docs(summary, {200: json_schema}, (), _form_schema(form), _COUNTED)
     return Operation(id_, "POST", f"/api/auth/{path}", may("auth", action), docs)
 
 
@@ -179,7 +179,11 @@ AUTH = Area(
             "refresh", "POST", "/api/auth/refresh", may("auth", "refresh"),
             Docs(
                 "Renew the token",
-                {200: answer("A new token, and a new refresh token unless it is sent as a cookie.", _NEXT)},
+                {
+                    200: response_doc(
+                        "A new token, and a new refresh token unless it is sent as a cookie.", _NEXT
+                    )
+                },
                 body=_optional(refreshToken=TEXT), errors=_OFF,
             ),
         ),
@@ -195,14 +199,14 @@ AUTH = Area(
             "getSessions", "GET", "/api/auth/sessions", may("auth", "getSessions"),
             Docs(
                 "List the caller's sessions",
-                {200: answer("The sessions.", object_of({"data": list_of(_SESSION)}))}, errors=READ_ONE,
+                {200: response_doc("The sessions.", object_of({"data": list_of(_SESSION)}))}, errors=READ_ONE,
             ),
         ),
         Operation(
             "revokeSession", "DELETE", "/api/auth/sessions/{sessionId}", may("auth", "revokeSession"),
             Docs(
                 "End one of the caller's sessions",
-                {200: answer("The session has ended.", object_of({"data": object_of({})}))},
+                {200: response_doc("The session has ended.", object_of({"data": object_of({})}))},
                 [in_path("sessionId", "The `id` of a session.")], errors=READ_ONE,
             ),
         ),
@@ -226,10 +230,10 @@ CONNECT = Area(
     ),
 )  # fmt: skip
 
-_ONE = {200: answer("The user.", ref(USER))}
-_FIELDS = shared_parameters(f"{USER}.fields")
-_SHOWING = shared_parameters(f"{USER}.fields", f"{USER}.populate")
-_FILTERS = shared_parameters(f"{USER}.filters")
+_ONE = {200: response_doc("The user.", ref(USER))}
+_FIELDS = parameter_refs(f"{USER}.fields")
+_SHOWING = parameter_refs(f"{USER}.fields", f"{USER}.populate")
+_FILTERS = parameter_refs(f"{USER}.filters")
 _NUMBER = in_path("id", "The id of a user.", {"type": "integer", "minimum": 0})
 _ROLE_MEMBERS = {
     "id": NUMBER,
@@ -254,20 +258,20 @@ USERS_AND_ROLES = Area(
             "findUsers", "GET", "/api/users", may("user", "find"),
             Docs(
                 "List users",
-                {200: answer("The users.", list_of(ref(USER)))},
-                [*_SHOWING, *_FILTERS, *shared_parameters(f"{USER}.sort"), *paging_parameters("users")],
+                {200: response_doc("The users.", list_of(ref(USER)))},
+                [*_SHOWING, *_FILTERS, *parameter_refs(f"{USER}.sort"), *paging_parameters("users")],
             ),
         ),
         Operation(
             "createUser", "POST", "/api/users", may("user", "create"),
             Docs(
-                "Create a user", {201: answer("The new user.", ref(USER))},
-                _FIELDS, _user(whole=True), (*READ, 413),
+                "Create a user", {201: response_doc("The new user.", ref(USER))},
+                _FIELDS, _user_schema(whole=True), (*READ, 413),
             ),
         ),
         Operation(
             "countUsers", "GET", "/api/users/count", may("user", "count"),
-            Docs("Count users", {200: answer("The number.", NUMBER)}, _FILTERS),
+            Docs("Count users", {200: response_doc("The number.", NUMBER)}, _FILTERS),
         ),
         Operation(
             "me", "GET", "/api/users/me", may("user", "me"),
@@ -277,7 +281,7 @@ USERS_AND_ROLES = Area(
             "updateMe", "PUT", "/api/users/me", may("user", "updateMe"),
             Docs(
                 "Change the calling user's name or e-mail address",
-                _ONE, _FIELDS, _user(OWN_FIELDS), (*READ, 413),
+                _ONE, _FIELDS, _user_schema(OWN_FIELDS), (*READ, 413),
             ),
         ),
         Operation(
@@ -286,7 +290,7 @@ USERS_AND_ROLES = Area(
         ),
         Operation(
             "updateUser", "PUT", "/api/users/{id:user}", may("user", "update"),
-            Docs("Change a user", _ONE, [_NUMBER, *_FIELDS], _user(), (*READ_ONE, 413)),
+            Docs("Change a user", _ONE, [_NUMBER, *_FIELDS], _user_schema(), (*READ_ONE, 413)),
         ),
         Operation(
             "deleteUser", "DELETE", "/api/users/{id:user}", may("user", "destroy"),
@@ -294,13 +298,13 @@ USERS_AND_ROLES = Area(
         ),
         Operation(
             "findRoles", "GET", _ROLES, may("role", "find"),
-            Docs("List roles", {200: answer("The roles.", object_of({"roles": list_of(_ROLE)}))}),
+            Docs("List roles", {200: response_doc("The roles.", object_of({"roles": list_of(_ROLE)}))}),
         ),
         Operation(
             "findOneRole", "GET", _ONE_ROLE, may("role", "findOne"),
             Docs(
                 "Get a role with its permissions",
-                {200: answer("The role.", object_of({"role": _ROLE_WITH_PERMISSIONS}))},
+                {200: response_doc("The role.", object_of({"role": _ROLE_WITH_PERMISSIONS}))},
                 [in_path("id", "The id or name of a role.")], errors=READ_ONE,
             ),
         ),
@@ -311,7 +315,11 @@ USERS_AND_ROLES = Area(
             "findPermissions", "GET", "/api/users-permissions/permissions", may("role", "find"),
             Docs(
                 "List all permissions that roles can have",
-                {200: answer("The permissions, by subject and action.", object_of({"permissions": OBJECT}))},
+                {
+                    200: response_doc(
+                        "The permissions, by subject and action.", object_of({"permissions": OBJECT})
+                    )
+                },
             ),
         ),
     ),

@@ -26,8 +26,8 @@ Permission = Callable[[Actor, Schema, Type | None], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class May:
-    """Permission check for all of the given actions on a subject."""
+class PermissionCheck:
+    """Check that the actor may perform all of the actions on a subject."""
 
     subject: str
     actions: tuple[str, ...]
@@ -38,13 +38,13 @@ class May:
         return all(actor.may(self.subject, action) for action in self.actions)
 
 
-def may(subject: str, *actions: str) -> May:
-    return May(subject, actions)
+def may(subject: str, *actions: str) -> PermissionCheck:
+    return PermissionCheck(subject, actions)
 
 
 @dataclass(frozen=True, slots=True)
-class MayOfType:
-    """Permission check for an action on the content type in the path.
+class TypePermissionCheck:
+    """Check that the actor may perform an action on the content type in the path.
 
     If `drafts` is set, permission for the type's drafts is enough. If `needs_drafts` is set, types without
     drafts fail the check.
@@ -88,14 +88,14 @@ def may_find_any(actor: Actor, schema: Schema, type_: Type | None) -> bool:
 
 
 def may_read_events(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Return whether the actor has permission to find media files or documents of any content type."""
+    """Return whether the actor may find media files or the documents of any content type."""
     with suppress(ForbiddenError):
         return bool(findable_subjects(actor, schema))
     return False
 
 
-def may_attend_any(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Return whether the actor is allowed to see who edits documents of at least one content type."""
+def may_see_presence(actor: Actor, schema: Schema, type_: Type | None) -> bool:
+    """Return whether the actor may see who edits documents of at least one content type."""
     with suppress(ForbiddenError):
         return bool(types_with_presence(actor, schema))
     return False

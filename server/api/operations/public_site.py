@@ -7,10 +7,10 @@ from server.api.operations.json_schema import (
     READ_ONE,
     TEXT,
     JsonSchema,
-    answer,
     in_path,
     list_of,
     object_of,
+    response_doc,
 )
 from server.api.operations.operation import Area, Audience, Docs, Operation, Tag
 from server.api.operations.permission import anyone, may
@@ -113,7 +113,7 @@ REDIRECTS = Area(
             Docs(
                 "List redirects from former addresses of documents",
                 {
-                    200: answer(
+                    200: response_doc(
                         "The redirects, sorted by their former addresses.",
                         object_of(
                             {

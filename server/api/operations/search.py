@@ -9,10 +9,10 @@ from server.api.operations.json_schema import (
     TEXT_OR_NULL,
     TIMESTAMP,
     JsonSchema,
-    answer,
     in_query,
     list_of,
     object_of,
+    response_doc,
 )
 from server.api.operations.operation import Area, Audience, Docs, Operation, Tag
 from server.api.operations.permission import may_find_any
@@ -35,7 +35,7 @@ def _search(audience: Audience) -> Docs:
     locales, prefix = list(settings.locales.available), {"enum": [*BOOLEANS], "default": "true"}
     return Docs(
         "Search documents of all types",
-        {200: answer("The hits, best first.", _hit_schema(names, locales))},
+        {200: response_doc("The hits, best first.", _hit_schema(names, locales))},
         [
             in_query("q", {**TEXT, "maxLength": MAX_QUESTION_CHARS}, syntax, required=True, example="tide"),
             in_query("type", list_of({"enum": names}), "Only these types.", explode=False),
@@ -109,7 +109,7 @@ def _overview(audience: Audience) -> Docs:
     return Docs(
         "Count documents by type, and list the last changed ones",
         {
-            200: answer(
+            200: response_doc(
                 "The documents that were changed last, and the number of documents of each type.", body
             )
         },

@@ -8,12 +8,12 @@ from server.api.operations.json_schema import (
     TEXT_OR_NULL,
     WRITE,
     JsonSchema,
-    answer,
     body_of,
     in_path,
     list_of,
     object_of,
-    shared_parameters,
+    parameter_refs,
+    response_doc,
 )
 from server.api.operations.operation import Area, Docs, Operation, Tag
 from server.api.operations.permission import may
@@ -53,7 +53,7 @@ _ROLES = object_of(
 )
 _ROLE_BODY = object_of({"data": object_of({"permissions": _ACTIONS})})
 _IN_PATH = in_path("role", "The name of a role.")
-_IF_MATCH = shared_parameters("requiredIfMatch")
+_IF_MATCH = parameter_refs("requiredIfMatch")
 _SHOWN = "after the write; with `dryRun=true`, the change in `site.yaml`."
 _ERRORS = (*WRITE, 404, 412)
 
@@ -61,7 +61,7 @@ _ERRORS = (*WRITE, 404, 412)
 def _role_write(id_: str, method: str, summary: str, body: JsonSchema | None) -> Operation:
     docs = Docs(
         summary,
-        {200: answer(f"The roles {_SHOWN}", _ROLES, tagged=True)},
+        {200: response_doc(f"The roles {_SHOWN}", _ROLES, has_etag=True)},
         [_IN_PATH, *_IF_MATCH],
         body,
         _ERRORS,
@@ -78,13 +78,13 @@ SITE_FILE = Area(
     operations=(
         Operation(
             "findSettings", "GET", "/settings", may(SETTINGS, "read"),
-            Docs("List settings", {200: answer("The settings.", _SETTINGS, tagged=True)}),
+            Docs("List settings", {200: response_doc("The settings.", _SETTINGS, has_etag=True)}),
         ),
         Operation(
             "updateSettings", "PUT", "/settings", may(SETTINGS, "read", "write"),
             Docs(
                 "Change settings in `site.yaml`",
-                {200: answer(f"The settings {_SHOWN}", _SETTINGS, tagged=True)},
+                {200: response_doc(f"The settings {_SHOWN}", _SETTINGS, has_etag=True)},
                 _IF_MATCH, body_of(_SETTINGS_BODY), (*WRITE, 412),
             ),
             dry_run=True, commits="maybe",
@@ -93,7 +93,7 @@ SITE_FILE = Area(
             "listRoles", "GET", "/roles", may("role", "find"),
             Docs(
                 "List roles with all their permissions",
-                {200: answer("The roles.", _ROLES, tagged=True)},
+                {200: response_doc("The roles.", _ROLES, has_etag=True)},
                 errors=(*READ, 409, 503),
             ),
         ),

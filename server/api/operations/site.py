@@ -12,14 +12,14 @@ from server.api.operations.json_schema import (
     TIMESTAMP,
     WRITE,
     JsonSchema,
-    answer,
     body_of,
     in_path,
     in_query,
     list_of,
     object_of,
     or_null,
-    shared_parameters,
+    parameter_refs,
+    response_doc,
 )
 from server.api.operations.operation import Area, Docs, Operation, Tag
 from server.api.operations.permission import anyone, may
@@ -55,7 +55,7 @@ LOCALES = Area(
     operations=(
         Operation(
             "findLocales", "GET", "/api/i18n/locales", may("locale", "find"),
-            Docs("List locales", {200: answer("The locales.", list_of(_LOCALE))}),
+            Docs("List locales", {200: response_doc("The locales.", list_of(_LOCALE))}),
         ),
     ),
 )  # fmt: skip
@@ -125,8 +125,8 @@ _CHANGES_BODY = object_of(
 
 
 def _describe_operations(kind: str, path: str, items: str) -> tuple[Operation, Operation]:
-    many = {200: answer("Their schemas.", object_of({"data": list_of(_DESCRIBED)}))}
-    one = {200: answer("Its schema.", object_of({"data": _DESCRIBED}))}
+    many = {200: response_doc("Their schemas.", object_of({"data": list_of(_DESCRIBED)}))}
+    one = {200: response_doc("Its schema.", object_of({"data": _DESCRIBED}))}
     uid = in_path("uid", "A uid, such as `api::article.article`.")
     return (
         Operation(
@@ -151,13 +151,13 @@ SCHEMA = Area(
             Docs(
                 "Change content types and components, with all documents",
                 {
-                    200: answer(
+                    200: response_doc(
                         "What the changes do; with `dryRun=true`, what they would do, and the files.",
                         _CHANGED,
-                        tagged=True,
+                        has_etag=True,
                     )
                 },
-                shared_parameters("requiredIfMatch", "prefer"),
+                parameter_refs("requiredIfMatch", "prefer"),
                 body_of(_CHANGES_BODY),
                 (*WRITE, 412),
             ),
@@ -209,7 +209,7 @@ ACCESS = Area(
             "access", "GET", "/access", anyone,
             Docs(
                 "Get the caller's permissions",
-                {200: answer("The caller's identity and permissions.", object_of({"data": _ACCESS}))},
+                {200: response_doc("The caller's identity and permissions.", object_of({"data": _ACCESS}))},
             ),
         ),
     ),
@@ -217,7 +217,7 @@ ACCESS = Area(
 
 # --- monitoring and hooks ------------------------------------------------------------------------
 
-_LOADED = Docs("Check whether the site is loaded", {204: answer("The site is loaded.")}, errors=(500,))
+_LOADED = Docs("Check whether the site is loaded", {204: response_doc("The site is loaded.")}, errors=(500,))
 _CONDITION = object_of(
     {
         "content": {"const": READY_STATUS},
@@ -260,8 +260,8 @@ HEALTH = Area(
             Docs(
                 "Get the condition of the server",
                 {
-                    200: answer("The condition of the server.", _READY),
-                    503: answer(
+                    200: response_doc("The condition of the server.", _READY),
+                    503: response_doc(
                         "The server has been behind the git remote for more than `lag` seconds.", _READY
                     ),
                 },
@@ -303,7 +303,10 @@ GIT = Area(
             "gitHook", "POST", "/git/hook", anyone,
             Docs(
                 "Receive a signed push webhook from the git host",
-                {202: answer("Fetch started."), 204: answer("Ignored: not a push to this branch.")},
+                {
+                    202: response_doc("Fetch started."),
+                    204: response_doc("Ignored: not a push to this branch."),
+                },
                 body=body_of({"type": "object", "properties": {"ref": TEXT, "after": TEXT}}),
                 errors=(*READ_ONE, 413),
             ),

@@ -11,15 +11,15 @@ from server.api.operations.json_schema import (
     TIMESTAMP,
     WRITE,
     JsonSchema,
-    answer,
     body_of,
     in_path,
     in_query,
     list_of,
     object_of,
     or_null,
+    parameter_refs,
     ref,
-    shared_parameters,
+    response_doc,
 )
 from server.api.operations.operation import Area, Docs, Operation, Tag
 from server.api.operations.permission import may
@@ -51,20 +51,20 @@ _ID = in_path("documentId", "A documentId.")
 def _operations(name: str, path: str, variables: list[JsonSchema]) -> tuple[Operation, Operation]:
     shown = Docs(
         "Get the source file of a document",
-        {200: answer("Path and text of the file.", _ANSWER)},
-        [*variables, *shared_parameters("localeWritten", "status")],
+        {200: response_doc("Path and text of the file.", _ANSWER)},
+        [*variables, *parameter_refs("localeWritten", "status")],
         errors=(*READ, 404, 409, 507),
     )
     written = Docs(
         "Replace the text of a source file, or its keys that the type does not have",
         {
-            200: answer(
+            200: response_doc(
                 "The file after the write; with `dryRun=true`, the changes that it would make.",
                 _ANSWER,
-                tagged=True,
+                has_etag=True,
             )
         },
-        [*variables, *shared_parameters("localeWritten", "statusWritten", "ifMatch")],
+        [*variables, *parameter_refs("localeWritten", "statusWritten", "ifMatch")],
         body_of(_BODY),
         (*WRITE, 404, 412),
     )
@@ -136,7 +136,7 @@ PROBLEMS_OF_FILES = Area(
             "findProblems", "GET", "/problems", may(PROBLEMS, "find"),
             Docs(
                 "List problems in the site's files",
-                {200: answer("The problems, by file and line.", _LISTED)},
+                {200: response_doc("The problems, by file and line.", _LISTED)},
                 [
                     in_query("severity", {"enum": ["error", "warning"]}),
                     in_query("fixable", FLAG),
@@ -152,7 +152,7 @@ PROBLEMS_OF_FILES = Area(
             "fixProblems", "POST", "/problems/fix", may(PROBLEMS, "find", "fix"),
             Docs(
                 "Apply fixes that GET /problems offers",
-                {200: answer("The applied and the refused fixes.", object_of({"data": _FIXED}))},
+                {200: response_doc("The applied and the refused fixes.", object_of({"data": _FIXED}))},
                 body=body_of(_FIXES), errors=WRITE,
             ),
             MEDIUM_BODY_BYTES, commits="maybe",

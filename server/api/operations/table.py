@@ -89,7 +89,7 @@ def route_of(path: str) -> int:
 
 
 def operations_at(path: str, schema: Schema) -> Iterator[tuple[Operation, Type | None]]:
-    """Yield each operation that a path supports, with the content type in the path, if any."""
+    """Yield the operations for a path, each with the content type that the path names, if any."""
     area, type_ = area_of(path), None
     if area is CONTENT:
         type_ = schema.endpoints.get(path.split("/", 3)[2])

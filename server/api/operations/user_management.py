@@ -11,15 +11,15 @@ from server.api.operations.json_schema import (
     TEXT_OR_NULL,
     TIMESTAMP,
     JsonSchema,
-    answer,
     body_of,
     in_path,
     in_query,
     list_of,
     object_of,
     or_null,
+    parameter_refs,
     ref,
-    shared_parameters,
+    response_doc,
 )
 from server.api.operations.operation import Area, Docs, Operation, Tag
 from server.api.operations.people import text_of
@@ -101,7 +101,7 @@ _NEW_TOKEN = object_of(
 _NUMBER = in_path("id", "The id of a user.", {"type": "integer", "minimum": 0})
 _NUMBER_OR_ME = in_path("id", "The id of a user, or `me`.")
 _ONE = object_of({"data": _USER})
-_DONE = {204: answer("Done.")}
+_DONE = {204: response_doc("Done.")}
 _ERRORS = (*READ_ONE, 413, 503)
 
 
@@ -125,7 +125,7 @@ USERS = Area(
             Docs(
                 "List users with their last activity",
                 {
-                    200: answer(
+                    200: response_doc(
                         "The users, by name.", object_of({"data": list_of(_USER), "meta": _USERS_META})
                     )
                 },
@@ -144,7 +144,7 @@ USERS = Area(
             may("user", "create"),
             Docs(
                 "Invite a user, who then chooses a password",
-                {201: answer("The user, and the link of the invitation.", _INVITED)},
+                {201: response_doc("The user, and the link of the invitation.", _INVITED)},
                 body=_body("username", "email", username=_USERNAME, email=_EMAIL, role=TEXT),
                 errors=(*READ, 413, 503),
             ),
@@ -157,7 +157,7 @@ USERS = Area(
             Docs(
                 "Choose the password of an invited user",
                 {
-                    200: answer(
+                    200: response_doc(
                         "The name to sign in with.", object_of({"data": object_of({"username": TEXT})})
                     )
                 },
@@ -172,7 +172,7 @@ USERS = Area(
             may("user", "findOne"),
             Docs(
                 "Get a user",
-                {200: answer("The user.", _ONE, tagged=True)},
+                {200: response_doc("The user.", _ONE, has_etag=True)},
                 [_NUMBER],
                 errors=(*READ_ONE, 503),
             ),
@@ -184,8 +184,8 @@ USERS = Area(
             may("user", "update"),
             Docs(
                 "Change a user's name, e-mail address or role, or block the user",
-                {200: answer("The user.", _ONE, tagged=True)},
-                [_NUMBER, *shared_parameters("requiredIfMatch")],
+                {200: response_doc("The user.", _ONE, has_etag=True)},
+                [_NUMBER, *parameter_refs("requiredIfMatch")],
                 _body(username=_USERNAME, email=_EMAIL, role=TEXT, blocked=FLAG),
                 (*_ERRORS, 412),
             ),
@@ -204,7 +204,7 @@ USERS = Area(
             may("user", "update"),
             Docs(
                 "Make a new link with which a user can choose a password",
-                {201: answer("The user, and the link.", _INVITED)},
+                {201: response_doc("The user, and the link.", _INVITED)},
                 [_NUMBER],
                 errors=_ERRORS,
             ),
@@ -216,7 +216,11 @@ USERS = Area(
             anyone,
             Docs(
                 "List a user's sessions",
-                {200: answer("The sessions, the last used first.", object_of({"data": list_of(_SESSION)}))},
+                {
+                    200: response_doc(
+                        "The sessions, the last used first.", object_of({"data": list_of(_SESSION)})
+                    )
+                },
                 [_NUMBER_OR_ME],
                 errors=(*READ_ONE, 503),
             ),
@@ -248,7 +252,7 @@ USERS = Area(
             Docs(
                 "List API tokens",
                 {
-                    200: answer(
+                    200: response_doc(
                         "The tokens, by name. Without `page` and `pageSize`, all of them.",
                         object_of(
                             {"data": list_of(_TOKEN), "meta": object_of({"pagination": ref("Pagination")})},
@@ -268,7 +272,7 @@ USERS = Area(
             Docs(
                 "Create an API token",
                 {
-                    201: answer(
+                    201: response_doc(
                         "The token. Its secret is in `meta.secret`, and can't be read again.",
                         object_of({"data": _TOKEN, "meta": object_of({"secret": TEXT})}),
                     )

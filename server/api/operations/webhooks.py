@@ -11,14 +11,14 @@ from server.api.operations.json_schema import (
     TIMESTAMP,
     WRITE,
     JsonSchema,
-    answer,
     body_of,
     in_path,
     in_query,
     list_of,
     object_of,
     or_null,
-    shared_parameters,
+    parameter_refs,
+    response_doc,
 )
 from server.api.operations.operation import Area, Docs, Operation, Tag
 from server.api.operations.permission import may
@@ -145,7 +145,7 @@ WEBHOOKS = Area(
             "listWebhooks", "GET", "/webhooks", may(WEBHOOK, "read"),
             Docs(
                 "List webhooks with their last delivery",
-                {200: answer("The webhooks, without secrets.", object_of({"data": list_of(_WEBHOOK)}))},
+                {200: response_doc("The webhooks, without secrets.", object_of({"data": list_of(_WEBHOOK)}))},
                 errors=(*READ, 503, 507),
             ),
         ),
@@ -153,8 +153,8 @@ WEBHOOKS = Area(
             "createWebhook", "POST", "/webhooks", may(WEBHOOK, "read", "write"),
             Docs(
                 "Create a webhook in `site.yaml`",
-                {201: answer(f"The webhook, and its secret, once{_OR_DIFF}", _CREATED, tagged=True)},
-                shared_parameters("ifMatch"), body_of(_body("name", "url")), _CHANGE,
+                {201: response_doc(f"The webhook, and its secret, once{_OR_DIFF}", _CREATED, has_etag=True)},
+                parameter_refs("ifMatch"), body_of(_body("name", "url")), _CHANGE,
             ),
             dry_run=True, commits="maybe",
         ),
@@ -162,8 +162,8 @@ WEBHOOKS = Area(
             "updateWebhook", "PUT", "/webhooks/{name}", may(WEBHOOK, "read", "write"),
             Docs(
                 "Change some values of a webhook in `site.yaml`",
-                {200: answer(f"The webhook{_OR_DIFF}", _ONE, tagged=True)},
-                [_NAME, *shared_parameters("requiredIfMatch")], body_of(_body()), (*_CHANGE, 404),
+                {200: response_doc(f"The webhook{_OR_DIFF}", _ONE, has_etag=True)},
+                [_NAME, *parameter_refs("requiredIfMatch")], body_of(_body()), (*_CHANGE, 404),
             ),
             dry_run=True, commits="maybe",
         ),
@@ -171,8 +171,8 @@ WEBHOOKS = Area(
             "deleteWebhook", "DELETE", "/webhooks/{name}", may(WEBHOOK, "read", "write"),
             Docs(
                 "Delete a webhook from `site.yaml`",
-                {204: answer("The webhook was deleted.")},
-                [_NAME, *shared_parameters("requiredIfMatch")], errors=(*_CHANGE, 404),
+                {204: response_doc("The webhook was deleted.")},
+                [_NAME, *parameter_refs("requiredIfMatch")], errors=(*_CHANGE, 404),
             ),
             dry_run=True, commits="maybe",
         ),
@@ -180,7 +180,7 @@ WEBHOOKS = Area(
             "listDeliveries", "GET", "/webhooks/{name}/deliveries", may(WEBHOOK, "read"),
             Docs(
                 "List deliveries to a webhook",
-                {200: answer("The deliveries, newest first.", _LIST)},
+                {200: response_doc("The deliveries, newest first.", _LIST)},
                 [
                     _NAME,
                     in_query("state", {"enum": list(STATES)}, "Only deliveries in this state."),
@@ -198,14 +198,14 @@ WEBHOOKS = Area(
             "getDelivery", "GET", "/webhooks/{name}/deliveries/{delivery}", may(WEBHOOK, "read"),
             Docs(
                 "Get a delivery with its last request and response",
-                {200: answer("The delivery.", _DELIVERED)}, [_NAME, _ID], errors=_ERRORS,
+                {200: response_doc("The delivery.", _DELIVERED)}, [_NAME, _ID], errors=_ERRORS,
             ),
         ),
         Operation(
             "testWebhook", "POST", "/webhooks/{name}/test", may(WEBHOOK, "read", "send"),
             Docs(
                 "Send a sample request to a webhook",
-                {200: answer("The receiver's response, without the webhook's secrets.", _TESTED)},
+                {200: response_doc("The receiver's response, without the webhook's secrets.", _TESTED)},
                 [_NAME], errors=(*READ_ONE, 409),
             ),
             waits=True,  # for the receiver's response
@@ -215,7 +215,7 @@ WEBHOOKS = Area(
             may(WEBHOOK, "read", "send"),
             Docs(
                 "Send a delivery again",
-                {200: answer("The delivery, which waits to be sent.", _DELIVERED)},
+                {200: response_doc("The delivery, which waits to be sent.", _DELIVERED)},
                 [_NAME, _ID], errors=_WRITE,
             ),
         ),
@@ -223,14 +223,14 @@ WEBHOOKS = Area(
             "enableWebhook", "POST", "/webhooks/{name}/enable", may(WEBHOOK, "read", "send"),
             Docs(
                 "Enable a webhook that a 410 response has disabled",
-                {200: answer("The webhook.", _ONE)}, [_NAME], errors=_ERRORS,
+                {200: response_doc("The webhook.", _ONE)}, [_NAME], errors=_ERRORS,
             ),
         ),
         Operation(
             "rotateSecret", "POST", "/webhooks/{name}/secret", may(WEBHOOK, "read", "rotate"),
             Docs(
                 "Generate a new secret for a webhook",
-                {201: answer("The new secret, once. The old one stays valid for 24 hours.", _SECRET)},
+                {201: response_doc("The new secret, once. The old one stays valid for 24 hours.", _SECRET)},
                 [_NAME], errors=_WRITE,
             ),
         ),

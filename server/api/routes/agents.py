@@ -8,7 +8,7 @@ from typing import Any
 from flask import Response, request
 
 from server.api.environ import ENTRANCE
-from server.api.error_response import failure
+from server.api.error_response import error_answer
 from server.api.request import actor_of, state_of
 from server.api.response import JSON
 from server.api.routes.event_stream import stream
@@ -38,7 +38,7 @@ def bind(handles: Handlers, database: EventDatabase) -> None:
         try:
             return answer_message()
         except ApiError as error:
-            return _as_json_rpc(error)
+            return _json_rpc_error(error)
 
     def answer_message() -> Response:
         settings, environ = state_of(request).settings, request.environ
@@ -47,7 +47,7 @@ def bind(handles: Handlers, database: EventDatabase) -> None:
         _require_credentials(environ)
         length = request.content_length or 0
         # The HTTP server drops bodies that are larger than the caller's permissions allow.
-        if length > SMALL_BODY_BYTES and length > (most := environ[ENTRANCE].most_bytes(environ)):
+        if length > SMALL_BODY_BYTES and length > (most := environ[ENTRANCE].max_body_bytes(environ)):
             raise PayloadTooLargeError(f"The request body is larger than {most:,} bytes")
         data = request.get_data(cache=False, parse_form_data=False)
         # Imported here, because most sites have no agents.
@@ -58,9 +58,9 @@ def bind(handles: Handlers, database: EventDatabase) -> None:
         return Response(body, status, content_type=JSON if body else None)
 
 
-def _as_json_rpc(error: ApiError) -> Response:
-    """Return an error of the REST API that is also a JSON-RPC error, because clients show no other."""
-    shown = failure(error)
+def _json_rpc_error(error: ApiError) -> Response:
+    """Return a REST error that is also a JSON-RPC error, because MCP clients show no other errors."""
+    shown = error_answer(error)
     assert isinstance(shown.body, bytes)
     body = {"jsonrpc": "2.0", "id": None, **json.loads(shown.body)}
     body["error"]["code"] = INVALID_REQUEST
@@ -68,7 +68,7 @@ def _as_json_rpc(error: ApiError) -> Response:
 
 
 def _require_credentials(environ: Mapping[str, Any]) -> None:
-    """Raise UnauthorizedError if the header Authorization contains no token, or an invalid one.
+    """Raise UnauthorizedError if the Authorization header contains no token or an invalid one.
 
     Otherwise, an agent would learn that only from its first read, or would be the public without knowing it.
     """

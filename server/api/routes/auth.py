@@ -11,13 +11,13 @@ from server.api.request import answer, parameters, read_body, require_permission
 from server.api.response import NO_STORE
 from server.api.routes.handlers import Handlers
 from server.api.routes.login import (
-    attempt_at,
-    attempt_by,
-    count,
-    login_answer,
-    prove_password,
+    check_password,
+    count_attempt,
+    identifier_attempt,
+    login_attempt,
+    login_response,
     read_sign_in,
-    refuse_unready,
+    require_active,
 )
 from server.auth import mail
 from server.auth.user import User, public_fields
@@ -34,14 +34,14 @@ def bind(handles: Handlers, identities: Identities) -> None:
     outbox = mail.Outbox()
 
     def count_mail(email: str) -> None:
-        count(identities.directory().email_limiter, attempt_by(request, email))
+        count_attempt(identities.directory().email_limiter, identifier_attempt(request, email))
 
     @handles("login")
     def login() -> Response:
         require_permission(request, "auth", "callback")
         body = read_sign_in(request)
-        user = prove_password(request, body)
-        return login_answer(request, user, body=body)
+        user = check_password(request, body)
+        return login_response(request, user, body=body)
 
     @handles("register")
     def register() -> Response:
@@ -57,25 +57,25 @@ def bind(handles: Handlers, identities: Identities) -> None:
         if settings.auth.confirm_email:
             outbox.put(lambda: _mail_confirmation(settings, identities, user))
             return answer(dumps({"user": public_fields(user)}))
-        return login_answer(request, user)
+        return login_response(request, user)
 
     @handles("changePassword")
     def change_password() -> Response:
         # Ended sessions are accepted, because the request must contain the current password.
-        actor = require_permission(request, "auth", "changePassword", ended=True)
+        actor = require_permission(request, "auth", "changePassword", allow_ended=True)
         user = identities.users.get(actor.user_id) if actor.user_id else None
         if user is None:
             raise ApplicationError("You must be authenticated to reset your password")
         form = read_form(read_body(request), CHANGE)
-        attempts, attempt = identities.directory().login_limiter, attempt_at(request, user, user.email)
-        taken = count(attempts, attempt)
+        attempts, attempt = identities.directory().login_limiter, login_attempt(request, user, user.email)
+        taken = count_attempt(attempts, attempt)
         if identities.users.authenticate(user.email, form["currentPassword"]) is None:
             raise ValidationError("The provided current password is invalid")
         attempts.record_success(attempt, taken)
         if form["password"] == form["currentPassword"]:
             raise ValidationError("Your new password must be different than your current password")
         user = identities.users.update(user.id, {"password": form["password"]}) or user
-        return login_answer(request, user)
+        return login_response(request, user)
 
     @handles("forgotPassword")
     def forgot_password() -> Response:
@@ -97,9 +97,9 @@ def bind(handles: Handlers, identities: Identities) -> None:
         # The code was sent to the email address, so using the code also confirms the address.
         user = identities.users.update(user.id, {"password": form["password"], "confirmed": True}) or user
         for identifier in (user.username, user.email):
-            identities.directory().login_limiter.record_success(attempt_at(request, user, identifier))
-        refuse_unready(user, state_of(request).settings)
-        return login_answer(request, user)
+            identities.directory().login_limiter.record_success(login_attempt(request, user, identifier))
+        require_active(user, state_of(request).settings)
+        return login_response(request, user)
 
     @handles("sendConfirmation")
     def send_confirmation() -> Response:

@@ -9,8 +9,8 @@ import orjson
 from flask import Response, request
 
 from server.api.operations.batch import DIFF, MAX_MESSAGE_CHARS, MAX_OPERATIONS, MERGE
-from server.api.operations.content import content_at
-from server.api.request import answer, caller_of, parameters, prefers, read_body, tell_commit
+from server.api.operations.content import parse_content_path
+from server.api.request import add_commit_header, answer, caller_of, parameters, prefers, read_body
 from server.api.routes.handlers import Handlers
 from server.api.routes.write_requests import (
     DRY_RUN,
@@ -18,14 +18,14 @@ from server.api.routes.write_requests import (
     UNDO,
     VERBS,
     WRITE_METHODS,
+    add_undo_header,
     answer_files,
+    commit_message,
     data_of,
     files_json,
     is_dry_run,
     is_like_dry_run,
-    message_of,
-    tell_undo,
-    undo_of,
+    undo_json,
 )
 from server.auth.permissions import forbidden, may_find, may_write
 from server.documents.ids import to_nfc
@@ -73,17 +73,17 @@ def bind(handles: Handlers, writes: Writes) -> None:
             dry_run=is_dry_run(),
             diff=_wants_diff(),
             undo=prefers(request, UNDO),
-            message=message_of(request, message),
+            message=commit_message(request, message),
         )
         result = writes.write(command)
         if command.dry_run:
             return answer_files(result.files or ())
-        body = {"data": [_result_json(written) for written in result.documents], **undo_of(result.undo)}
+        body = {"data": [_result_json(written) for written in result.documents], **undo_json(result.undo)}
         if command.diff:
             body["files"] = None if result.files is None else files_json(result.files)
         if result.note:
             body["meta"] = {"note": result.note}
-        return tell_commit(tell_undo(answer(dumps(body)), result.undo), result.commit)
+        return add_commit_header(add_undo_header(answer(dumps(body)), result.undo), result.commit)
 
 
 def _wants_diff() -> bool:
@@ -144,7 +144,7 @@ def _operation(item: Any, caller: Caller) -> Operation:
     place, verb = to_nfc(unquote(place)), VERBS[method]
     if (acted := _ACTION.fullmatch(place)) and verb is Verb.CREATE:
         place, verb = acted[1], Verb(acted[2])
-    type_, document_id = _find_address(place, verb, caller)
+    type_, document_id = _parse_path(place, verb, caller)
     params = qs.parse(query)
     if "branch" in params:
         raise ValidationError(
@@ -159,10 +159,10 @@ def _operation(item: Any, caller: Caller) -> Operation:
     return Operation(type_, verb, document_id, params, data, if_match, merge)
 
 
-def _find_address(path: str, verb: Verb, caller: Caller) -> tuple[Type, str | None]:
+def _parse_path(path: str, verb: Verb, caller: Caller) -> tuple[Type, str | None]:
     """Return the content type and document id in a path. Raises ForbiddenError or ValidationError."""
     schema = caller.state.schema
-    found = content_at(path, schema)
+    found = parse_content_path(path, schema)
     if found is None:
         name = path.removeprefix("/api/").partition("/")[0]
         why = _OTHERS.get(name) or suggestion(
@@ -199,7 +199,7 @@ def _may_use(caller: Caller, type_: Type) -> bool:
 
 
 def _result_json(written: Written) -> dict[str, Any]:
-    """Return the JSON for one result in a batch. `body` is null for a deleted or oversized document."""
+    """Return the JSON for one result in a batch. `body` is null for deleted and oversized documents."""
     try:
         shown = written.render()
     except (*RESPONSE_ERRORS, NotFoundError):

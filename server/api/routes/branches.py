@@ -9,18 +9,18 @@ from orjson import Fragment
 
 from server.api.operations.branches import MAX_LISTED_MEDIA
 from server.api.request import (
+    add_commit_header,
     answer,
-    answer_within,
+    budgeted_json_response,
     caller_of,
     parameters,
     read_body,
-    tell_commit,
 )
 from server.api.response import PRIVATE_REVALIDATE
 from server.api.routes.handlers import Handlers
-from server.api.routes.history.document import shown_differences
+from server.api.routes.history.document import differences_json
 from server.api.routes.problems import problem_json
-from server.api.routes.write_requests import MAX_MESSAGE_CHARS, message_of
+from server.api.routes.write_requests import MAX_MESSAGE_CHARS, commit_message
 from server.documents.timestamps import from_seconds
 from server.errors import BusyError, ValidationError
 from server.history.branching import DocumentChange, MediaChange
@@ -70,7 +70,7 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
     @handles("createBranch")
     def create() -> Response:
         caller = permitted("create")
-        name, origin = _new_branch(read_body(request))
+        name, origin = _read_new_branch(read_body(request))
         branch = branches.create(caller, name, origin)
         return answer(dumps({"data": shown(caller, [branch], made=True)[0]}), 201)
 
@@ -116,23 +116,23 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
             "pagination": pagination(page, len(found.problems)),
         }
         data = [{**problem_json(one, caller.state.schema), "new": is_new} for one, is_new in part]
-        return answer_within(request, {"data": data, "meta": meta}, PRIVATE_REVALIDATE)
+        return budgeted_json_response(request, {"data": data, "meta": meta}, PRIVATE_REVALIDATE)
 
     @handles("mergeBranch")
     def merge(name: str) -> Response:
         caller = permitted("merge")
         into, message, resolution = _read_merge(read_body(request))
         if_match = request.headers.get("If-Match")
-        made = branches.merge(caller, name, resolution, into, message_of(request, message), if_match)
+        made = branches.merge(caller, name, resolution, into, commit_message(request, message), if_match)
         shown = {"branch": name, "into": made.target_branch, "result": made.result, "commit": made.commit}
         counted: dict[str, Any] = {"documents": made.document_count, "files": made.file_count}
         if made.migrations:
             counted["migrations"] = [asdict(migration) for migration in made.migrations]
-        return tell_commit(answer(dumps({"data": {**shown, **counted}})), made.commit)
+        return add_commit_header(answer(dumps({"data": {**shown, **counted}})), made.commit)
 
 
-def _new_branch(body: Any) -> tuple[str, str]:
-    """Return the new branch's name and starting point from a request body. Raises ValidationError."""
+def _read_new_branch(body: Any) -> tuple[str, str]:
+    """Return the name and starting point of the new branch in a request body. Raises ValidationError."""
     name = body.get("name") if isinstance(body, dict) else None
     origin = body.get("from", HEAD) if isinstance(body, dict) else None
     if not isinstance(name, str) or not name or not isinstance(origin, str) or not origin:
@@ -145,7 +145,7 @@ def _new_branch(body: Any) -> tuple[str, str]:
 
 
 def _read_merge(body: Any) -> tuple[str, str, Resolution]:
-    """Return the target branch ("" for the served one), commit message and resolution in a request body."""
+    """Return the target branch ("" for the served one), message and resolution in a request body."""
     body = {} if body is None else body
     into, message = (body.get(key, "") if isinstance(body, dict) else None for key in ("into", "message"))
     if not isinstance(into, str) or not isinstance(message, str):
@@ -172,7 +172,7 @@ def _change(change: DocumentChange, budget: Budget) -> Fragment:
         "locale": change.locale,
         "status": change.status,
         "action": change.action,
-        "attributes": shown_differences(change.attributes),
+        "attributes": differences_json(change.attributes),
     }
     body = dumps(shown)
     budget.write(len(body))
@@ -183,7 +183,7 @@ def _media_change(change: MediaChange) -> dict[str, Any]:
     return {
         "path": change.path,
         "action": change.action,
-        "attributes": shown_differences(change.attributes),
+        "attributes": differences_json(change.attributes),
     }
 
 

@@ -11,10 +11,10 @@ from server.api.routes.write_requests import (
     MERGE,
     UNDO,
     VERBS,
-    answer_write,
+    commit_message,
     data_of,
     is_dry_run,
-    message_of,
+    write_response,
 )
 from server.documents.ids import to_nfc
 from server.errors import NotFoundError
@@ -71,6 +71,6 @@ def bind(handles: Handlers, writes: Writes) -> None:
         return make(caller_of(request), operation)
 
     def make(caller: Caller, operation: Operation) -> Response:
-        undo, message = prefers(request, UNDO), message_of(request)
+        undo, message = prefers(request, UNDO), commit_message(request)
         command = Command(caller, [operation], dry_run=is_dry_run(), undo=undo, message=message)
-        return answer_write(writes.write(command))
+        return write_response(writes.write(command))

@@ -10,12 +10,12 @@ from urllib.parse import unquote
 from flask import Response, request
 
 from server.api.environ import parse_query, response_format_of
-from server.api.operations.content import content_at
+from server.api.operations.content import parse_content_path
 from server.api.request import (
     actor_of,
     answer,
-    answer_within,
     budget_of,
+    budgeted_json_response,
     caller_of,
     identities_of,
     parameters,
@@ -76,10 +76,10 @@ def bind(handles: Handlers, database: EventDatabase) -> None:
         caller, asked = caller_of(request), parameters(request)
         findable_subjects(caller.actor, caller.state.schema)
         since = read_number(asked, "since", 0) if asked.get("since") else None
-        found = find_activity(database, caller, since, identities_of(request).name_of)
+        found = find_activity(database, caller, since, identities_of(request).actor_name)
         data = {"drafts": found.drafts, "others": found.others}
         meta = {"last": found.last, "log": found.log, "others": found.other_count}
-        return answer_within(request, {"data": data, "meta": meta}, PRIVATE_REVALIDATE)
+        return budgeted_json_response(request, {"data": data, "meta": meta}, PRIVATE_REVALIDATE)
 
     @handles("findTagsOfAddress")
     def tags() -> Response:
@@ -92,7 +92,7 @@ def bind(handles: Handlers, database: EventDatabase) -> None:
             return Reader(tagging, type_, actor, response_format=response_format, users=users, budget=budget)
 
         subjects = findable_subjects(actor, state.schema)
-        found = tags_of_address(parameters(request).get("of"), state, reader, subjects)
+        found = cache_tags_of_url(parameters(request).get("of"), state, reader, subjects)
         return answer(dumps({"data": found}))
 
     @handles("reloadScript")
@@ -110,26 +110,27 @@ def script() -> str:
     return text.replace("KINDS", json.dumps([*KINDS, "restart"], separators=(",", ":")))
 
 
-def tags_of_address(
-    address: object, state: State, reader: Callable[[Type], Reader], subjects: Iterable[str]
+def cache_tags_of_url(
+    url: object, state: State, reader_of: Callable[[Type], Reader], visible_subjects: Iterable[str]
 ) -> list[str]:
-    """Return the cache tags of the response at `address`, which is a path with an optional query string.
+    """Return the cache tags of the response at `url`, which is a path with an optional query string.
 
-    Raises ValidationError if `address` is not a string, or any error from reading the document.
+    Lists of several types, such as `/search`, are tagged with all `visible_subjects`. Raises ValidationError
+    if `url` is not a string, or any error from reading the document.
     """
-    if not isinstance(address, str):
+    if not isinstance(url, str):
         raise ValidationError(
             '"of" must be the path and query of a request, such as "/api/articles?populate=author"'
         )
-    path, _, query = address.partition("?")
+    path, _, query = url.partition("?")
     path = unquote(path)
-    content = content_at(path, state.schema)
+    content = parse_content_path(path, state.schema)
     if content is not None:
-        return _tags_of_content(*content, query, reader)
+        return _tags_of_content(*content, query, reader_of)
     if path.startswith(UPLOADS_URL):
         return [SITE_TAG, *tags_of_file(state.snapshot, to_nfc(path.removeprefix(UPLOADS_URL)))]
     about_all = path.startswith(("/search", "/api/upload"))
-    return [SITE_TAG, *(subjects if about_all else ())]
+    return [SITE_TAG, *(visible_subjects if about_all else ())]
 
 
 def _tags_of_content(

@@ -26,33 +26,33 @@ SECRET = "BIFOLIO_GIT_HOOK_SECRET"
 
 
 @dataclass(frozen=True, slots=True)
-class Scheme:
-    """A signature header.
+class SignatureScheme:
+    """A git host's way to sign requests: the header, and the prefix of its value.
 
-    The value is the secret if `plain` is set, otherwise a hexadecimal HMAC-SHA-256 of the body.
+    The value is the secret itself if `is_secret` is set, otherwise a hexadecimal HMAC-SHA-256 of the body.
     """
 
     header: str
     prefix: str = ""
-    plain: bool = False
+    is_secret: bool = False
 
-    def matches(self, given: str, secret: str, body: bytes) -> bool:
-        """Return whether a header's value is correct, using a constant-time comparison."""
-        if self.plain:
-            return hmac.compare_digest(given.encode(), secret.encode())
+    def matches(self, value: str, secret: str, body: bytes) -> bool:
+        """Return whether a header's value is correct. The comparison takes constant time."""
+        if self.is_secret:
+            return hmac.compare_digest(value.encode(), secret.encode())
         expected = self.prefix + hmac.new(secret.encode(), body, "sha256").hexdigest()
-        return hmac.compare_digest(given.encode(), expected.encode())
+        return hmac.compare_digest(value.encode(), expected.encode())
 
 
 # If a request has more than one of these headers, only the first in this order is checked. GitHub also sends
 # X-Hub-Signature, with an older hash.
 SCHEMES = (
-    Scheme("X-Hub-Signature-256", "sha256="),  # GitHub, Gitea and Forgejo
-    Scheme("X-Forgejo-Signature"),
-    Scheme("X-Gitea-Signature"),
-    Scheme("X-Gogs-Signature"),
-    Scheme("X-Hub-Signature", "sha256="),  # Bitbucket
-    Scheme("X-Gitlab-Token", plain=True),
+    SignatureScheme("X-Hub-Signature-256", "sha256="),  # GitHub, Gitea and Forgejo
+    SignatureScheme("X-Forgejo-Signature"),
+    SignatureScheme("X-Gitea-Signature"),
+    SignatureScheme("X-Gogs-Signature"),
+    SignatureScheme("X-Hub-Signature", "sha256="),  # Bitbucket
+    SignatureScheme("X-Gitlab-Token", is_secret=True),
 )
 
 
@@ -83,7 +83,7 @@ def bind(handles: Handlers, site: Site, notices: Notices) -> None:
         body = _body()
         require_signature(dict(request.headers), secret, body)
         settings = state_of(request).settings
-        pushed = dict(_read_pushes(_read(body)))
+        pushed = dict(_read_pushes(_parse_payload(body)))
         branch = settings.git.branch or checked_out(site.root)
         if not settings.git.remote or branch not in pushed:
             return Response(status=204)
@@ -98,7 +98,7 @@ def _body() -> bytes:
     return request.get_data(cache=False, parse_form_data=False)
 
 
-def _read(body: bytes) -> Any:
+def _parse_payload(body: bytes) -> Any:
     """Parse a JSON body, or a form with JSON in its `payload` field. Raises ValidationError."""
     try:
         text = body.decode()

@@ -45,7 +45,7 @@ _SYSTEMS = {
 }
 
 
-def prove_password(request: Request, body: object) -> User:
+def check_password(request: Request, body: object) -> User:
     """Check the identifier and password in a request body, and return the user.
 
     Raises ValidationError if either is wrong, RateLimitError after too many attempts, and ApplicationError if
@@ -53,31 +53,31 @@ def prove_password(request: Request, body: object) -> User:
     """
     form = read_form(body, LOGIN)
     identities = identities_of(request)
-    attempts, attempt = identities.directory().login_limiter, attempt_by(request, form["identifier"])
-    device = device_of(body)
+    attempts, attempt = identities.directory().login_limiter, identifier_attempt(request, form["identifier"])
+    device = read_device_id(body)
     if len(device) >= MIN_DEVICE_CHARS:
         attempt = replace(attempt, device=device)
-    taken = count(attempts, attempt)
+    taken = count_attempt(attempts, attempt)
     user = identities.users.authenticate(form["identifier"], form["password"])
     if user is None:
         raise ValidationError(WRONG)
     attempts.record_success(attempt, taken)
-    refuse_unready(user, state_of(request).settings)
+    require_active(user, state_of(request).settings)
     return user
 
 
-def attempt_by(request: Request, identifier: str) -> Attempt:
+def identifier_attempt(request: Request, identifier: str) -> Attempt:
     """Return a login attempt for a user name or email address, even if no such user exists."""
-    return attempt_at(request, identities_of(request).users.find_by_identifier(identifier), identifier)
+    return login_attempt(request, identities_of(request).users.find_by_identifier(identifier), identifier)
 
 
-def attempt_at(request: Request, user: User | None, identifier: str) -> Attempt:
-    """Return a login attempt for the user, or for the identifier if `user` is None."""
+def login_attempt(request: Request, user: User | None, identifier: str) -> Attempt:
+    """Return a login attempt for the user, or for the identifier if there is no such user."""
     key = name_key(identifier)
     return Attempt(f"user {user.id}" if user else f"name {key}", key, request.remote_addr or "")
 
 
-def count(attempts: "AttemptLimiter", attempt: Attempt) -> "CountedKeys":
+def count_attempt(attempts: "AttemptLimiter", attempt: Attempt) -> "CountedKeys":
     """Count a login attempt. Raises RateLimitError after too many attempts."""
     taken = attempts.count_attempt(attempt)
     if taken is None:
@@ -85,13 +85,13 @@ def count(attempts: "AttemptLimiter", attempt: Attempt) -> "CountedKeys":
     return taken
 
 
-def device_of(body: object) -> str:
+def read_device_id(body: object) -> str:
     """Return the `deviceId` in a request body, truncated to MAX_DEVICE_CHARS, or "" if it is missing."""
     device = body.get("deviceId") if isinstance(body, dict) else None
     return device[:MAX_DEVICE_CHARS] if isinstance(device, str) else ""
 
 
-def refuse_unready(user: User, settings: Settings) -> None:
+def require_active(user: User, settings: Settings) -> None:
     """Raise ApplicationError if the user is blocked or has not confirmed their email address."""
     if user.blocked:
         raise ApplicationError("Your account has been blocked by an administrator")
@@ -99,27 +99,27 @@ def refuse_unready(user: User, settings: Settings) -> None:
         raise ApplicationError("Your account email is not confirmed")
 
 
-def login_answer(request: Request, user: User, body: object = None) -> Response:
-    """Begin a session, and return the login response. `body` can contain a `deviceId`."""
+def login_response(request: Request, user: User, body: object = None) -> Response:
+    """Begin a session, and return its tokens and the user. `body` can contain a `deviceId`."""
     settings, identities = state_of(request).settings, identities_of(request)
     shown = {"user": public_fields(user)}
     if not settings.auth.refresh:
         return answer(dumps({"jwt": identities.sessions.token(user), **shown}))
-    device_id = device_of(body) or None
+    device_id = read_device_id(body) or None
     agent = device_name(request.headers.get("User-Agent", ""))
     login = identities.logins.begin(user, settings.auth.idle, settings.auth.session, device_id, agent)
-    return with_tokens(request, user, login, shown)
+    return token_response(request, user, login, shown)
 
 
-def with_tokens(request: Request, user: User, login: Login, shown: Mapping[str, object]) -> Response:
-    """Return a response with an access token. It also has a refresh token, in the body or in a cookie."""
+def token_response(request: Request, user: User, login: Login, fields: Mapping[str, object]) -> Response:
+    """Return a response with an access token, the fields, and a refresh token in the body or a cookie."""
     settings = state_of(request).settings
     sessions = identities_of(request).sessions
     access = sessions.access_token(user, login, settings.auth.access_token.total_seconds())
     refresh = sessions.refresh_token(login)
-    if not in_cookie(request, settings):
-        return answer(dumps({"jwt": access, "refreshToken": refresh, **shown}))
-    response = answer(dumps({"jwt": access, **shown}))
+    if not uses_refresh_cookie(request, settings):
+        return answer(dumps({"jwt": access, "refreshToken": refresh, **fields}))
+    response = answer(dumps({"jwt": access, **fields}))
     _set_cookie(request, response, refresh)
     return response
 
@@ -128,14 +128,14 @@ def forget_cookie(request: Request, response: Response) -> None:
     _set_cookie(request, response, "", expires=0)
 
 
-def in_cookie(request: Request, settings: Settings) -> bool:
-    """Return whether the refresh token belongs in a cookie instead of the body."""
+def uses_refresh_cookie(request: Request, settings: Settings) -> bool:
+    """Return whether to send the refresh token in a cookie instead of the body."""
     asked = request.headers.get(COOKIE_HEADER) == "httpOnly"
     return settings.auth.cookie or asked or bool(request.cookies.get(COOKIE))
 
 
 def read_sign_in(request: Request) -> object:
-    """Parse a sign-in request. Raises ValidationError for forms if `auth.cookie` is set."""
+    """Parse a sign-in request. Raises ValidationError for a form if `auth.cookie` is set."""
     # Otherwise, a form on any website could sign a visitor in to someone else's account.
     if request.mimetype == FORM and state_of(request).settings.auth.cookie:
         raise ValidationError("The request body must be JSON, because auth.cookie is set in site.yaml")

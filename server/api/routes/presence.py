@@ -9,7 +9,14 @@ from typing import Any
 
 from flask import Response, request
 
-from server.api.request import actor_of, answer_within, identities_of, parameters, read_body, state_of
+from server.api.request import (
+    actor_of,
+    budgeted_json_response,
+    identities_of,
+    parameters,
+    read_body,
+    state_of,
+)
 from server.api.routes.handlers import Handlers
 from server.auth.permissions import Actor
 from server.documents.ids import to_nfc
@@ -44,7 +51,7 @@ def bind(handles: Handlers, table: PresenceTable) -> None:
     @handles("findPresence")
     def listed() -> Response:
         actor, types = attend()
-        name, document_id = _read_query(parameters(request), types)
+        name, document_id = _read_filter(parameters(request), types)
         state, there = state_of(request), by_document(table.all())
         told = [
             other_viewers_json(document, present, types[document[0]], actor, state.schema)
@@ -53,7 +60,7 @@ def bind(handles: Handlers, table: PresenceTable) -> None:
             if is_visible(state.snapshot, types[document[0]], document[1], actor)
         ]
         data = [document for document in told if document["people"]]
-        return answer_within(request, {"data": data})
+        return budgeted_json_response(request, {"data": data})
 
     @handles("putPresence")
     def put(client: str) -> Response:
@@ -61,13 +68,13 @@ def bind(handles: Handlers, table: PresenceTable) -> None:
         _require_client(client)
         state = state_of(request)
         type_, document_id, locale, field = _read_place(read_body(request), state, actor, types)
-        name, kind = identities_of(request).signature(actor)[0], actor.name.partition(":")[0]
+        name, kind = identities_of(request).commit_author(actor)[0], actor.name.partition(":")[0]
         table.put(client, Presence(actor.name, kind, name, type_.singular, document_id, locale, field))
         document = type_.singular, document_id
         present = by_document(table.all()).get(document, ())
         told = other_viewers_json(document, present, type_, actor, state.schema)
         meta = {"expiresIn": int(ENTRY_TTL_S)}
-        return answer_within(request, {"data": told, "meta": meta})
+        return budgeted_json_response(request, {"data": told, "meta": meta})
 
     @handles("deletePresence")
     def delete(client: str) -> Response:
@@ -82,7 +89,7 @@ def _require_client(client: str) -> None:
         raise ValidationError('The client name must consist of 1 to 64 letters, digits, "-" and "_"')
 
 
-def _read_query(params: Mapping[str, Any], types: Mapping[str, Type]) -> tuple[str, str]:
+def _read_filter(params: Mapping[str, Any], types: Mapping[str, Type]) -> tuple[str, str]:
     """Return the content type and document id to filter by, each "" if absent. Raises ValidationError."""
     for key in params:
         if key not in PARAMETERS:

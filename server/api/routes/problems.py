@@ -6,10 +6,17 @@ from flask import Response, request
 
 from server.api.identities import Identities
 from server.api.operations.source import MAX_FIXES
-from server.api.request import answer, answer_within, caller_of, parameters, read_body, tell_commit
+from server.api.request import (
+    add_commit_header,
+    answer,
+    budgeted_json_response,
+    caller_of,
+    parameters,
+    read_body,
+)
 from server.api.response import PRIVATE_REVALIDATE
 from server.api.routes.handlers import Handlers
-from server.api.routes.write_requests import message_of
+from server.api.routes.write_requests import commit_message
 from server.errors import ValidationError
 from server.query.parse import pagination, read_page_parameters
 from server.schema.model import Schema, key_of
@@ -49,20 +56,20 @@ def bind(handles: Handlers, site: Site, identities: Identities, writes: Writes) 
             "pagination": pagination(page, len(told.matching)),
         }
         data = [problem_json(one, schema) for one in part]
-        return answer_within(request, {"data": data, "meta": meta}, PRIVATE_REVALIDATE)
+        return budgeted_json_response(request, {"data": data, "meta": meta}, PRIVATE_REVALIDATE)
 
     @handles("fixProblems")
     def fix() -> Response:
         viewer = ProblemViewer.for_caller(caller_of(request), "fix", "find")
         wanted = _read_fixes(read_body(request))
-        done = problems.fix(viewer, wanted, lambda count: message_of(request, fix_message(count)))
+        done = problems.fix(viewer, wanted, lambda count: commit_message(request, fix_message(count)))
         refused = [{**_fix_json(change), "reason": reason} for change, reason in done.rejected]
         body = dumps({"data": {"fixed": [_fix_json(one) for one in done.applied], "refused": refused}})
-        return tell_commit(answer(body), done.commit)
+        return add_commit_header(answer(body), done.commit)
 
 
 def problem_json(document_problem: DocumentProblem, schema: Schema) -> dict[str, Any]:
-    """Return the JSON for a problem, with the document that has it."""
+    """Return the JSON for a problem and the document that has it."""
     problem, type_ = document_problem.problem, schema.types.get(document_problem.uid)
     return {
         **problem.as_json(),
@@ -101,8 +108,8 @@ def _read_fix(data: Any, i: int) -> ValueChange:
     return ValueChange(texts["path"], texts["key"], texts["before"], texts["after"])
 
 
-def _is_null(data: Any, name: str) -> bool:
-    """Return whether a value in a fix is null. An omitted `before` counts as null."""
-    if not isinstance(data, dict) or data.get(name) is not None:
+def _is_null(fix: Any, name: str) -> bool:
+    """Return whether a value in a fix is null. A missing `before` counts as null."""
+    if not isinstance(fix, dict) or fix.get(name) is not None:
         return False
-    return name == "before" or (name == "after" and name in data)
+    return name == "before" or (name == "after" and name in fix)

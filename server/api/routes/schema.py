@@ -7,26 +7,26 @@ from typing import Any
 from flask import Response, request
 
 from server.api.request import (
+    add_commit_header,
     answer,
-    answer_within,
+    budgeted_json_response,
     caller_of,
     parameters,
     prefers,
     read_body,
     require_permission,
     state_of,
-    tell_commit,
 )
 from server.api.routes.handlers import Handlers
 from server.api.routes.write_requests import (
     UNDO,
+    add_undo_header,
+    commit_message,
     data_of,
     files_json,
     is_dry_run,
-    message_of,
     required_if_match,
-    tell_undo,
-    undo_of,
+    undo_json,
 )
 from server.auth.permissions import require_schema_write
 from server.config.model import FILE
@@ -58,16 +58,16 @@ def bind(handles: Handlers, site: Site, writes: Writes) -> None:
         if is_dry_run():
             plan = plan_change(writes, caller, wanted)
             files = {"files": files_json(plan.files), "total": plan.total}
-            response = answer_within(request, {"data": {"changes": _steps_json(plan.plan), **files}})
+            response = budgeted_json_response(request, {"data": {"changes": _steps_json(plan.plan), **files}})
             # The version depends on parts of files that are not shown, such as passwords.
             response.headers["ETag"] = tag_of(plan.version, response.get_data())
             return response
         wanted = replace(wanted, if_match=required_if_match())
-        message = message_of(request, describe_change(wanted.changes))
+        message = commit_message(request, describe_change(wanted.changes))
         outcome = make_change(writes, caller, wanted, message, undo=prefers(request, UNDO))
         # This is not counted against `api.limits`, because the write is not undone if it fails here.
-        body = dumps({"data": {"changes": _steps_json(outcome.made)}, **undo_of(outcome.undo)})
-        return tell_commit(tell_undo(answer(body), outcome.undo), outcome.commit)
+        body = dumps({"data": {"changes": _steps_json(outcome.made)}, **undo_json(outcome.undo)})
+        return add_commit_header(add_undo_header(answer(body), outcome.undo), outcome.commit)
 
     def allowed(action: str) -> Schema:
         require_permission(request, "content-type", action)
@@ -104,7 +104,7 @@ def bind(handles: Handlers, site: Site, writes: Writes) -> None:
     def locales() -> Response:
         require_permission(request, "locale", "find")
         settings = state_of(request).settings
-        timestamps = _timestamps(site)
+        timestamps = _settings_timestamps(site)
         return answer(dumps([describe(code, settings, timestamps) for code in settings.locales.available]))
 
 
@@ -129,10 +129,10 @@ def _kind(value: object) -> str:
     return str(value or "")
 
 
-def _timestamps(site: Site) -> tuple[str, str]:
-    """Return when the settings file was created and last changed.
+def _settings_timestamps(site: Site) -> tuple[str, str]:
+    """Return the times at which the settings file was created and last changed.
 
-    If the site has no settings file, the first commit's time is used.
+    For a site without a settings file, both are the time of the first commit.
     """
     committed = site.git.committed
     try:

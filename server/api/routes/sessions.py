@@ -9,7 +9,7 @@ from server.api.identities import Identities
 from server.api.request import answer, read_body, require_permission, state_of
 from server.api.response import NO_STORE
 from server.api.routes.handlers import Handlers
-from server.api.routes.login import COOKIE, forget_cookie, in_cookie, with_tokens
+from server.api.routes.login import COOKIE, forget_cookie, token_response, uses_refresh_cookie
 from server.auth.login_record import Login
 from server.errors import BadRequestError, NotFoundError, UnauthorizedError
 from server.service.render import dumps
@@ -52,7 +52,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
         user = identities.users.get(login.user_id) if login else None
         if login is None or user is None or user.blocked:
             raise UnauthorizedError("Invalid refresh token")
-        return with_tokens(request, user, login, {})
+        return token_response(request, user, login, {})
 
     @handles("logout")
     def logout() -> Response:
@@ -67,7 +67,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
             known = identities.sessions.read_refresh(refresh_token())
             identities.logins.end(user_id, known[0] if known else login_id)
         response = answer(dumps({"ok": True}))
-        if in_cookie(request, state_of(request).settings):
+        if uses_refresh_cookie(request, state_of(request).settings):
             forget_cookie(request, response)
         return response
 

@@ -5,14 +5,14 @@ from typing import Any
 from flask import Response, request
 
 from server.api.identities import Identities
-from server.api.request import answer, caller_of, read_body, tell_commit
+from server.api.request import add_commit_header, answer, caller_of, read_body
 from server.api.response import PRIVATE_REVALIDATE
 from server.api.routes.handlers import Handlers
 from server.api.routes.write_requests import (
     answer_files,
+    commit_message,
     data_of,
     is_dry_run,
-    message_of,
     required_if_match,
 )
 from server.auth.permissions import SETTINGS, has_site_permission
@@ -84,8 +84,8 @@ def bind(handles: Handlers, identities: Identities, writes: Writes) -> None:
     def apply(caller: Caller, change: SettingsChange, message: str, show: Any) -> Response:
         if is_dry_run():
             return answer_files(try_change(writes, caller, change))
-        file, commit = make_change(writes, caller, change, message_of(request, message))
-        return tell_commit(show(caller, file), commit)
+        file, commit = make_change(writes, caller, change, commit_message(request, message))
+        return add_commit_header(show(caller, file), commit)
 
     def show_settings(caller: Caller, file: SettingsFile) -> Response:
         rows = [_setting_json(setting) for setting in list_settings(caller, file)]

@@ -6,10 +6,16 @@ from typing import Any
 
 from flask import Response, request
 
-from server.api.request import answer, caller_of, commit_of, parameters, read_body, tell_commit
+from server.api.request import add_commit_header, answer, caller_of, parameters, read_body, requested_commit
 from server.api.response import PRIVATE_REVALIDATE
 from server.api.routes.handlers import Handlers
-from server.api.routes.write_requests import DRY_RUN, answer_files, is_dry_run, message_of, required_if_match
+from server.api.routes.write_requests import (
+    DRY_RUN,
+    answer_files,
+    commit_message,
+    is_dry_run,
+    required_if_match,
+)
 from server.errors import ValidationError
 from server.index.budget import UNLIMITED
 from server.service.cache_tags import tag_of
@@ -52,10 +58,10 @@ def bind(handles: Handlers, site: Site, writes: Writes) -> None:
         new = _new_source(read_body(request))
         if is_dry_run():
             return answer_files(try_source(writes, file, new))
-        file, commit = replace_source(writes, file, new, message_of(request))
+        file, commit = replace_source(writes, file, new, commit_message(request))
         # Without limits: the response must not be an error after a write, and the text is at most 1 MB.
         file = replace(file, caller=replace(file.caller, budget=UNLIMITED))
-        return tell_commit(shown(file, commit if file.caller.branch else ""), commit)
+        return add_commit_header(shown(file, commit if file.caller.branch else ""), commit)
 
     @handles("findSingleSource")
     def single(api_id: str) -> Response:
@@ -66,7 +72,7 @@ def bind(handles: Handlers, site: Site, writes: Writes) -> None:
         return shown(find(api_id, document_id))
 
     def shown(file: SourceFile, commit: str = "") -> Response:
-        source, document = read_source(site, file, commit or commit_of(request)), file.document
+        source, document = read_source(site, file, commit or requested_commit(request)), file.document
         problem = source.problem
         data = {
             "path": document.path,

@@ -89,7 +89,7 @@ def _json(state: State, readable: list[Type]) -> Response:
     )
 
 
-def _queries(type_: Type, documents: list[Document], actor: Actor) -> list[str]:
+def _example_queries(type_: Type, documents: list[Document], actor: Actor) -> list[str]:
     """Return example queries that match the documents: at most one with a filter and one with `populate`."""
     wanted = sorted(
         (a for a in type_.attributes.values() if a.type in FILTERED_TYPES and a.visible), key=_rank
@@ -120,7 +120,7 @@ def _value(type_: Type, document: Document, attribute: Attribute) -> Any:
     return document.values[list(type_.attributes).index(attribute.name)]
 
 
-def _word(type_: Type, documents: list[Document]) -> str:
+def _example_word(type_: Type, documents: list[Document]) -> str:
     """Return a word for an example search, or "" if the documents contain only short words."""
     texts = (
         _value(type_, document, a)
@@ -137,7 +137,7 @@ def _page(state: State, readable: list[Type], actor: Actor) -> Response:
     listed = {t.uid: state.snapshot.list(t, locale, PUBLISHED) for t in readable}
     shown = {t.uid: list(islice(listed[t.uid], MAX_EXAMPLE_DOCUMENTS)) for t in readable}
     in_locale = f" in {locale_name(locale)}" if len(state.settings.locales.available) > 1 else ""
-    words = (_word(t, shown[t.uid]) for t in readable)
+    words = (_example_word(t, shown[t.uid]) for t in readable)
     page = render_template(
         "start.html",
         name=state.settings.name,
@@ -149,7 +149,7 @@ def _page(state: State, readable: list[Type], actor: Actor) -> Response:
                 _path(t),
                 f"{len(listed[t.uid]):,} published{in_locale if t.localized else ''}",
                 t.kind == "collectionType",
-                _queries(t, shown[t.uid], actor),
+                _example_queries(t, shown[t.uid], actor),
             )
             for t in readable
         ],

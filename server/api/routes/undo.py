@@ -2,9 +2,9 @@
 
 from flask import Response, request
 
-from server.api.request import answer, caller_of, prefers, tell_commit
+from server.api.request import add_commit_header, answer, caller_of, prefers
 from server.api.routes.handlers import Handlers
-from server.api.routes.write_requests import UNDO, message_of, tell_undo, undo_of
+from server.api.routes.write_requests import UNDO, add_undo_header, commit_message, undo_json
 from server.service.render import dumps
 from server.service.undo import take_back
 from server.service.write import Writes
@@ -14,6 +14,6 @@ def bind(handles: Handlers, writes: Writes) -> None:
     @handles("undoWrite")
     def undo(key: str) -> Response:
         caller, again = caller_of(request), prefers(request, UNDO)
-        outcome = take_back(writes, caller, key, undo=again, message=message_of(request))
-        body = dumps({"data": {"files": len(outcome.made)}, **undo_of(outcome.undo)})
-        return tell_commit(tell_undo(answer(body), outcome.undo), outcome.commit)
+        outcome = take_back(writes, caller, key, undo=again, message=commit_message(request))
+        body = dumps({"data": {"files": len(outcome.made)}, **undo_json(outcome.undo)})
+        return add_commit_header(add_undo_header(answer(body), outcome.undo), outcome.commit)

@@ -12,6 +12,7 @@ from werkzeug.datastructures import FileStorage, MultiDict
 from werkzeug.formparser import FormDataParser
 
 from server.api.request import (
+    add_commit_header,
     answer,
     caller_of,
     parameters,
@@ -19,12 +20,11 @@ from server.api.request import (
     read_body,
     require_permission,
     state_of,
-    tell_commit,
     with_cache_tags,
 )
 from server.api.response import PRIVATE_REVALIDATE
 from server.api.routes.handlers import Handlers
-from server.api.routes.write_requests import UNDO, answer_files, is_dry_run, message_of, tell_undo
+from server.api.routes.write_requests import UNDO, add_undo_header, answer_files, commit_message, is_dry_run
 from server.errors import PayloadTooLargeError, StorageError, ValidationError
 from server.paths import STATE_FOLDER, state_folder
 from server.query.ast import Query
@@ -105,8 +105,8 @@ def bind(handles: Handlers, site: Site, writes: Writes, bucket: SiteBucket) -> N
         caller = caller_of(request)
         file = find_file(caller.state, key)
         removed = render(caller, Query(caller.state.schema.types[UPLOAD]), [file])[0]
-        outcome = uploads.remove(caller, key, message_of(request), undo=prefers(request, UNDO))
-        return tell_commit(tell_undo(answer(removed), outcome.undo), outcome.commit)
+        outcome = uploads.remove(caller, key, commit_message(request), undo=prefers(request, UNDO))
+        return add_commit_header(add_undo_header(answer(removed), outcome.undo), outcome.commit)
 
     @handles("moveFile")
     def move(key: str) -> Response:
@@ -115,10 +115,10 @@ def bind(handles: Handlers, site: Site, writes: Writes, bucket: SiteBucket) -> N
         caller, body = caller_of(request), read_body(request)
         if is_dry_run():
             return answer_files(preview_move(writes, caller, key, body))
-        moved = move_file(writes, caller, key, body, message_of(request), undo=prefers(request, UNDO))
+        moved = move_file(writes, caller, key, body, commit_message(request), undo=prefers(request, UNDO))
         meta = {"documents": moved.documents, "links": [asdict(link) for link in moved.links]}
         shown = answer(b'{"data":%b,"meta":%b}' % (moved.body, dumps(meta)))
-        return tell_commit(tell_undo(shown, moved.undo), moved.commit)
+        return add_commit_header(add_undo_header(shown, moved.undo), moved.commit)
 
     @handles("uploadFiles")
     def upload() -> Response:
@@ -131,13 +131,17 @@ def bind(handles: Handlers, site: Site, writes: Writes, bucket: SiteBucket) -> N
         with _receive_form(incoming, limit) as (files, form):
             if key:
                 undo = prefers(request, UNDO)
-                changed = uploads.change(caller, _change(key, files, form), message_of(request), undo=undo)
-                return tell_commit(tell_undo(answer(changed.bodies[0]), changed.undo), changed.commit)
+                changed = uploads.change(
+                    caller, _change(key, files, form), commit_message(request), undo=undo
+                )
+                return add_commit_header(
+                    add_undo_header(answer(changed.bodies[0]), changed.undo), changed.commit
+                )
             if not files:
                 raise ValidationError("Files are empty")
             described = _read_files(files, form)
-            made = uploads.upload(caller, described, _attachment(form), message_of(request))
-            return tell_commit(answer(_list_answer(made.bodies), 201), made.commit)
+            made = uploads.upload(caller, described, _attachment(form), commit_message(request))
+            return add_commit_header(answer(_list_answer(made.bodies), 201), made.commit)
 
 
 def _tags_of_all(caller: Caller) -> Iterator[str]:

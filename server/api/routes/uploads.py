@@ -8,9 +8,9 @@ from urllib.parse import quote, urlencode
 
 from flask import Request, Response, request, send_file
 
-from server.api.caching import tag_of_file
-from server.api.limiting.count_table import CountTable, id_of
-from server.api.request import commit_of, parameters, state_of, with_cache_tags
+from server.api.caching import file_etag
+from server.api.limiting.count_table import CountTable, client_id
+from server.api.request import parameters, requested_commit, state_of, with_cache_tags
 from server.api.routes.handlers import Handlers
 from server.bounded import network_of
 from server.config.transformation import PARAMETERS
@@ -41,17 +41,17 @@ TOO_MANY_MESSAGE = (
 )
 
 
-def bind(handles: Handlers, files: MediaFiles, counts: CountTable, is_answering: Callable[[], bool]) -> None:
+def bind(handles: Handlers, files: MediaFiles, counts: CountTable, is_busy: Callable[[], bool]) -> None:
     """Register the handler.
 
-    - `counts`: counts each client's transformations that were not cached.
-    - `is_answering`: whether the server is answering requests other than for media files.
+    - `counts`: counts each client's image transformations, not including cached ones.
+    - `is_busy`: whether the server is answering requests other than for media files.
     """
-    images = Images(files, cores(), DOWNLOAD_TIMEOUT_S, is_answering)
+    images = Images(files, cores(), DOWNLOAD_TIMEOUT_S, is_busy)
 
     @handles("download")
     def download(path: str) -> Response:
-        snapshot, key, commit = state_of(request).snapshot, to_nfc(path), commit_of(request)
+        snapshot, key, commit = state_of(request).snapshot, to_nfc(path), requested_commit(request)
         asked = parameters(request) if request.query_string else {}
         most = state_of(request).settings.media.transform.per_minute
         admit = partial(_admit, counts, request.remote_addr or "")
@@ -64,7 +64,7 @@ def bind(handles: Handlers, files: MediaFiles, counts: CountTable, is_answering:
         )
         made = images.find(snapshot, commit, key, asked, client) if asked else None
         found = files.find(snapshot, commit, key) if made is None else made
-        is_current = isinstance(found, MediaFile) and not commit and _is_current(found, asked)
+        is_current = isinstance(found, MediaFile) and not commit and _is_immutable(found, asked)
         if isinstance(found, Redirect):
             response = _redirect(f"{UPLOADS_URL}{quote(path)}?{urlencode(found.parameters)}")
         elif isinstance(found, BucketUrl):
@@ -77,7 +77,7 @@ def bind(handles: Handlers, files: MediaFiles, counts: CountTable, is_answering:
             response.cache_control.max_age = IMMUTABLE_MAX_AGE_S
             response.cache_control.immutable = True
         # Shared caches may store the file only if it belongs to the served state.
-        if not files.is_served(commit_of(request)):
+        if not files.is_served(requested_commit(request)):
             response.cache_control.public = False
             response.cache_control.private = True
         # Browsers may display SVG and HTML files, but must not run scripts in them.
@@ -85,8 +85,8 @@ def bind(handles: Handlers, files: MediaFiles, counts: CountTable, is_answering:
         return with_cache_tags(response, request, tags_of_file(snapshot, key))
 
 
-def _is_current(media_file: MediaFile, params: Mapping[str, object]) -> bool:
-    """Return whether the URL names exactly this content, so that its response can never change."""
+def _is_immutable(media_file: MediaFile, params: Mapping[str, object]) -> bool:
+    """Return whether the URL names exactly this content, so that the response can never change."""
     version = read_version(params)
     if not version:
         return False
@@ -102,7 +102,7 @@ def _accepted(request: Request) -> Collection[str]:
 
 
 def _admit(counts: CountTable, address: str, kind: str, max_requests: int) -> None:
-    made, end = counts.add(id_of(f"{kind} {network_of(address)}"), _MINUTE_S)
+    made, end = counts.add(client_id(f"{kind} {network_of(address)}"), _MINUTE_S)
     if made > max_requests:
         raise RateLimitError(max(1, int(end - time.time())), TOO_MANY_MESSAGE)
 
@@ -120,7 +120,7 @@ def _send(media_file: MediaFile) -> Response:
         mimetype=media_file.mime,
         download_name=media_file.name,
         conditional=False,
-        etag=media_file.digest or tag_of_file(file),
+        etag=media_file.digest or file_etag(file),
         last_modified=media_file.modified,
         max_age=FILE_MAX_AGE_S,
     )

@@ -5,7 +5,7 @@ from typing import Any
 from flask import Response, request
 
 from server.api.identities import Identities
-from server.api.request import answer, answer_within, caller_of, parameters, read_body, state_of
+from server.api.request import answer, budgeted_json_response, caller_of, parameters, read_body, state_of
 from server.api.response import NO_STORE, PRIVATE_REVALIDATE
 from server.api.routes.handlers import Handlers
 from server.api.routes.write_requests import data_of
@@ -46,7 +46,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
             "sendsMail": bool(managed.settings.mail.host),
         }
         rows = [user_json(user) for user in found[page.start : page.start + page.limit]]
-        return answer_within(request, {"data": rows, "meta": meta}, PRIVATE_REVALIDATE)
+        return budgeted_json_response(request, {"data": rows, "meta": meta}, PRIVATE_REVALIDATE)
 
     @handles("inviteUser")
     def invite() -> Response:
@@ -108,11 +108,11 @@ def bind_tokens(handles: Handlers, identities: Identities) -> None:
         found = list_tokens(identities.directory(), caller)
         if not PAGE_PARAMETERS & params.keys():
             rows = [token_json(token) for token in found]
-            return answer_within(request, {"data": rows}, PRIVATE_REVALIDATE)
+            return budgeted_json_response(request, {"data": rows}, PRIVATE_REVALIDATE)
         page = read_page_parameters(params, settings)
         rows = [token_json(token) for token in found[page.start : page.start + page.limit]]
         meta = {"pagination": pagination(page, len(found))}
-        return answer_within(request, {"data": rows, "meta": meta}, PRIVATE_REVALIDATE)
+        return budgeted_json_response(request, {"data": rows, "meta": meta}, PRIVATE_REVALIDATE)
 
     @handles("createToken")
     def new_token() -> Response:

@@ -5,14 +5,21 @@ from typing import Any
 from flask import Response, request
 
 from server.api.operations.webhooks import DEFAULT_LIMIT, MAX_LIMIT
-from server.api.request import answer, answer_within, caller_of, parameters, read_body, tell_commit
+from server.api.request import (
+    add_commit_header,
+    answer,
+    budgeted_json_response,
+    caller_of,
+    parameters,
+    read_body,
+)
 from server.api.response import NO_STORE, PRIVATE_REVALIDATE
 from server.api.routes.handlers import Handlers
 from server.api.routes.write_requests import (
     answer_files,
+    commit_message,
     data_of,
     is_dry_run,
-    message_of,
     required_if_match,
 )
 from server.documents.timestamps import from_seconds
@@ -51,7 +58,7 @@ def bind(handles: Handlers, site: Site, writes: Writes, database: EventDatabase)
     @handles("listWebhooks")
     def list_webhooks() -> Response:
         rows, caller = [_webhook_json(webhook) for webhook in webhooks().find_all()], caller_of(request)
-        response = answer_within(request, {"data": rows}, PRIVATE_REVALIDATE)
+        response = budgeted_json_response(request, {"data": rows}, PRIVATE_REVALIDATE)
         may_write = may_change_webhooks(caller)
         return _tagged(response, version_for(writes, caller.state.settings) if may_write else "")
 
@@ -76,14 +83,14 @@ def bind(handles: Handlers, site: Site, writes: Writes, database: EventDatabase)
     def apply(caller: Caller, wanted: WebhookChange) -> Response:
         if is_dry_run():
             return answer_files(try_change(writes, caller, wanted))
-        caller, version, commit = make_change(writes, caller, wanted, message_of(request, wanted.message))
+        caller, version, commit = make_change(writes, caller, wanted, commit_message(request, wanted.message))
         if wanted.verb is Verb.DELETE:
-            return tell_commit(Response(status=204), commit)
+            return add_commit_header(Response(status=204), commit)
         is_new = wanted.verb is Verb.CREATE
         meta = {"meta": {"secret": create_secret(writes, wanted.name)}} if is_new else {}
         listed = Webhooks(site.root, database, caller).get(wanted.name)
         response = answer(dumps({"data": _webhook_json(listed), **meta}), 201 if is_new else 200, NO_STORE)
-        return tell_commit(_tagged(response, version), commit)
+        return add_commit_header(_tagged(response, version), commit)
 
     @handles("listDeliveries")
     def list_deliveries(name: str) -> Response:
@@ -92,7 +99,7 @@ def bind(handles: Handlers, site: Site, writes: Writes, database: EventDatabase)
         before = read_number(params, "before", 0) if params.get("before") else None
         found, more = webhooks().deliveries(name, limit, before, _state(params))
         body = {"data": [_json(one) for one in found], "meta": {"more": more}}
-        return answer_within(request, body, PRIVATE_REVALIDATE)
+        return budgeted_json_response(request, body, PRIVATE_REVALIDATE)
 
     @handles("getDelivery")
     def get_delivery(name: str, delivery: str) -> Response:
@@ -126,7 +133,7 @@ def bind(handles: Handlers, site: Site, writes: Writes, database: EventDatabase)
             text = exchange.body.decode("utf-8", "replace")
             body["request"] = {"headers": headers, "body": text, "size": exchange.size}
             body["response"] = {"body": exchange.response, "seconds": round(exchange.seconds, 3)}
-        return answer_within(request, {"data": body}, PRIVATE_REVALIDATE)
+        return budgeted_json_response(request, {"data": body}, PRIVATE_REVALIDATE)
 
 
 def _tagged(response: Response, version: str) -> Response:

@@ -12,12 +12,12 @@ from flask import Request, Response, g, request
 from server.api.environ import OF_AGENT, STATE, wsgi_text
 from server.api.request import (
     actor_of,
+    add_commit_header,
     answer,
-    answer_within,
+    budgeted_json_response,
     caller_of,
     operation_of,
     parameters,
-    tell_commit,
 )
 from server.config.mcp import WriteMode
 from server.documents.timestamps import from_seconds
@@ -52,12 +52,12 @@ NAME_BRANCH = "name a branch other than the served one: ?branch=NAME"
 # --- requests ------------------------------------------------------------------------------------
 
 
-def open_branch(writes: Writes) -> None:
-    """Switch the request to the branch in its `branch` parameter, if any.
+def switch_to_branch(writes: Writes) -> None:
+    """Switch the request to the branch in its `branch` parameter, if it has one.
 
     Raises ForbiddenError or ValidationError.
     """
-    environ, params = request.environ, _parameters_of_write()
+    environ, params = request.environ, _write_parameters()
     if "branch" not in params:
         return
     if not operation_of(request).branch:
@@ -74,8 +74,8 @@ def open_branch(writes: Writes) -> None:
     environ[STATE], g.branch = caller.state, caller.branch
 
 
-def keep_to_branches() -> None:
-    """Raise ForbiddenError if the caller may write only to branches, and the request writes elsewhere."""
+def enforce_branch_only() -> None:
+    """Raise ForbiddenError if the caller may write only to branches, but the request writes elsewhere."""
     if request.method not in WRITE_METHODS or request.routing_exception or g.get("branch"):
         return
     operation = operation_of(request)
@@ -90,10 +90,10 @@ def keep_to_branches() -> None:
         raise ForbiddenError(BRANCH_ONLY_MESSAGE.format(fix), actor=actor.name)
 
 
-def open_dry_run() -> None:
+def check_dry_run() -> None:
     """Raise ValidationError if the `dryRun` parameter is misspelled, invalid or not supported."""
     # Other misspelled parameters are ignored, but ignoring a misspelled `dryRun` would change data.
-    for name, value in _parameters_of_write().items():
+    for name, value in _write_parameters().items():
         if not is_like_dry_run(name):
             continue
         if name != DRY_RUN or value not in ("true", "false"):
@@ -110,16 +110,16 @@ def is_dry_run() -> bool:
     return parameters(request).get(DRY_RUN) == "true"
 
 
-def _parameters_of_write() -> dict[str, object]:
+def _write_parameters() -> dict[str, object]:
     """Return the query parameters, or {} if the request does not write. Raises ValidationError."""
     # The names are compared after parsing, because they can be percent-encoded or in brackets.
     is_write = request.method in WRITE_METHODS and not request.routing_exception
     return parameters(request) if is_write else {}
 
 
-def message_of(request: Request, otherwise: str = "") -> str:
-    """Return the Bifolio-Message header, or `otherwise`. Raises ValidationError if the header is too long."""
-    said = wsgi_text(request.environ.get("HTTP_BIFOLIO_MESSAGE", "")) or otherwise
+def commit_message(request: Request, default: str = "") -> str:
+    """Return the Bifolio-Message header, or `default`. Raises ValidationError if the header is too long."""
+    said = wsgi_text(request.environ.get("HTTP_BIFOLIO_MESSAGE", "")) or default
     if len(said) > MAX_MESSAGE_CHARS:
         raise ValidationError(f"The {MESSAGE} header must have at most {MAX_MESSAGE_CHARS:,} characters")
     return said
@@ -142,8 +142,8 @@ def data_of(body: Any) -> Any:
 # --- responses -----------------------------------------------------------------------------------
 
 
-def answer_write(result: Result) -> Response:
-    """Return the response to a write, or a dry run, of a single document."""
+def write_response(result: Result) -> Response:
+    """Return the response to a write or a dry run of one document."""
     if result.files is not None:
         return answer_files(result.files)
     [written] = result.documents
@@ -153,26 +153,26 @@ def answer_write(result: Result) -> Response:
         response.headers["ETag"] = shown.etag
     if written.merged:
         response.headers[APPLIED] = MERGE
-    return tell_commit(tell_undo(response, result.undo), result.commit)
+    return add_commit_header(add_undo_header(response, result.undo), result.commit)
 
 
 def answer_files(files: Sequence[FileChange]) -> Response:
-    return answer_within(request, {"data": {"files": files_json(files)}})
+    return budgeted_json_response(request, {"data": {"files": files_json(files)}})
 
 
 def files_json(files: Sequence[FileChange]) -> list[dict[str, Any]]:
     return [{"path": file.path, "action": file.action, "lines": file.lines} for file in files]
 
 
-def undo_of(offer: UndoOffer | None) -> dict[str, Any]:
-    """Return the `undo` member of a JSON response, or {} if the write can't be undone."""
+def undo_json(offer: UndoOffer | None) -> dict[str, Any]:
+    """Return `{"undo": …}` for a JSON response, or {} if the write can't be undone."""
     if offer is None:
         return {}
     return {"undo": {"id": offer.id, "expires": from_seconds(offer.expires.timestamp())}}
 
 
-def tell_undo(response: Response, offer: UndoOffer | None) -> Response:
-    """Add the undo id to the response's headers if the write can be undone."""
+def add_undo_header(response: Response, offer: UndoOffer | None) -> Response:
+    """Add a header with the undo id if the write can be undone."""
     if offer:
         applied = filter(None, (response.headers.get(APPLIED), UNDO))
         response.headers[APPLIED] = ", ".join(applied)

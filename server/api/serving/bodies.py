@@ -32,7 +32,7 @@ class Exchange(Protocol):
 
 
 class Receiver:
-    """Receives a process's request bodies. `folder` creates the folder for large bodies."""
+    """Receiver of a process's request bodies. `folder` creates the folder for large bodies."""
 
     def __init__(self, folder: Callable[[], Path]) -> None:
         self.folder = folder
@@ -40,7 +40,7 @@ class Receiver:
         self.in_memory = 0
 
     async def receive(self, exchange: Exchange, length: int | None, max_bytes: int) -> "Body":
-        """Receive a body of `length` bytes (None if chunked), and stop once it exceeds `max_bytes` bytes.
+        """Receive a body of `length` bytes (None if chunked). Stop after `max_bytes` bytes.
 
         Raises BusyError if all bodies together exceed a limit. Can also raise ClientGone, BadRequestError,
         RequestTimeoutError or StorageError.
@@ -59,9 +59,9 @@ class Receiver:
             failed.pop_all()
         return body
 
-    def reserve(self, size: int, *, small: bool) -> None:
-        """Reserve space for part of a body. Raises BusyError if not enough is left."""
-        if self._room - size < (-SMALL_RESERVE_BYTES if small else 0):
+    def reserve(self, size: int, *, is_small: bool) -> None:
+        """Reserve space for a part of a body. Raises BusyError if too little is left."""
+        if self._room - size < (-SMALL_RESERVE_BYTES if is_small else 0):
             raise BusyError("The server is receiving too many large request bodies; try again")
         self._room -= size
 
@@ -70,7 +70,7 @@ class Receiver:
 
 
 class Body:
-    """Request body in memory or in a file. Closing the body releases the space that it reserved."""
+    """Request body in memory or in a file. Closing the body releases its reserved space."""
 
     def __init__(self, receiver: Receiver) -> None:
         self._receiver = receiver
@@ -81,7 +81,7 @@ class Body:
     def write(self, chunk: bytes) -> None:
         """Append bytes. Raises BusyError if the space is used up, and OSError if writing to disk fails."""
         size, receiver = len(chunk), self._receiver
-        receiver.reserve(size, small=self.length <= SMALL_BODY_BYTES)
+        receiver.reserve(size, is_small=self.length <= SMALL_BODY_BYTES)
         self._reserved += size
         if isinstance(self.file, BytesIO):
             receiver.in_memory += size

@@ -32,13 +32,13 @@ class ClientThreads:
             if len(queue) >= MAX_QUEUED_CALLS:
                 raise QueueError(_QUEUE_FULL)
             queue.append((future, partial(work, *args)))
-            self._begin()
+            self._start_queued()
         return future
 
     def shutdown(self) -> None:
         self._pool.shutdown()
 
-    def _begin(self) -> None:
+    def _start_queued(self) -> None:
         """Start queued calls on idle threads. The caller must hold the lock."""
         while self._free and (client := self._next()) is not None:
             queue = self._queues[client]
@@ -72,4 +72,4 @@ class ClientThreads:
             self._working[client] -= 1
             if not self._working[client]:
                 del self._working[client]
-            self._begin()
+            self._start_queued()

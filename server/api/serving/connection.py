@@ -53,21 +53,18 @@ class Server(Protocol):
     date: bytes  # the current Date header
     is_shutting_down: bool  # whether each connection closes after its next response
 
-    def opened(self, connection: "Connection") -> None:
-        """Called when a connection has opened."""
+    def opened(self, connection: "Connection") -> None: ...
 
-    def closed(self, connection: "Connection") -> None:
-        """Called when a connection has closed."""
+    def closed(self, connection: "Connection") -> None: ...
 
-    def handle(self, exchange: "Exchange") -> None:
-        """Start handling a request."""
+    def handle(self, exchange: "Exchange") -> None: ...
 
     def postpone(self, connection: "Connection") -> None:
-        """Schedule a call to the connection's `advance` for a later pass of the event loop."""
+        """Call the connection's `advance` in a later pass of the event loop."""
 
 
-class _RefusedError(Exception):
-    """Raised to reject a request's head. The argument is the HTTP status."""
+class _InvalidHeadError(Exception):
+    """Error in a request's head. The argument is the HTTP status."""
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -134,7 +131,7 @@ class Connection(asyncio.BufferedProtocol):
             self.update_reading()
 
     def eof_received(self) -> bool:
-        """Record that the client has stopped sending. Returns True if a response must still be sent."""
+        """Record that the client has stopped sending. Return True if a response must still be sent."""
         self._leave()
         return not self._lingers and (self._turn is not None or bool(self._waiting))
 
@@ -163,19 +160,19 @@ class Connection(asyncio.BufferedProtocol):
 
     def on_message_begin(self) -> None:
         if self._is_last:
-            raise _RefusedError(400)
+            raise _InvalidHeadError(400)
         self._target, self._headers, self._in_head = b"", [], True
 
     def on_url(self, part: bytes) -> None:
         self._target += part
         if len(self._target) > MAX_TARGET_BYTES:
-            raise _RefusedError(414)
+            raise _InvalidHeadError(414)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._receiving is not None:
-            raise _RefusedError(400)
+            raise _InvalidHeadError(400)
         if len(self._headers) >= MAX_HEADERS or len(name) > MAX_TARGET_BYTES:
-            raise _RefusedError(431)
+            raise _InvalidHeadError(431)
         self._headers.append((name, value))
 
     def on_headers_complete(self) -> None:
@@ -185,9 +182,9 @@ class Connection(asyncio.BufferedProtocol):
         version = parser.get_http_version()
         environ = environ_of(parser.get_method().decode(), self._target, version, self._headers)
         if environ is None or version not in ("1.1", "1.0") or environ["REQUEST_METHOD"] == "CONNECT":
-            raise _RefusedError(400)
+            raise _InvalidHeadError(400)
         if version == "1.0" and "HTTP_TRANSFER_ENCODING" in environ:
-            raise _RefusedError(400)
+            raise _InvalidHeadError(400)
         if parser.should_upgrade():
             return
         self._in_head = False
@@ -245,7 +242,7 @@ class Connection(asyncio.BufferedProtocol):
         self._since = self.loop.time()
         self._advance()
 
-    def end(self) -> None:
+    def close_if_idle(self) -> None:
         """Close the connection if it is idle."""
         if self._turn is None and not self._waiting and not self._in_head:
             self._close()
@@ -257,27 +254,27 @@ class Connection(asyncio.BufferedProtocol):
         is_waiting = self._receiving is not None or not has_request
         return self._since if is_waiting and not self._lingers else None
 
-    def drop(self) -> None:
+    def close_after_sending(self) -> None:
         """Close the connection after sending all queued bytes, even in the middle of a request."""
         self._transport.close()
 
-    def give_up(self) -> None:
+    def abort(self) -> None:
         """Close the connection immediately. Unsent bytes are lost."""
         if self.is_open:  # asyncio can't abort a closed transport.
             self._transport.abort()
 
-    def check(self, now: float) -> None:
+    def close_if_stalled(self, now: float) -> None:
         """Close the connection if the client has neither sent nor read anything for too long."""
         if self._transport.get_write_buffer_size():
             if (unacknowledged := self.unacknowledged_bytes) != self._unacknowledged_bytes:
                 self._unacknowledged_bytes, self._stalled_since = unacknowledged, now
             elif now - self._stalled_since > STALL_TIMEOUT_S:
-                self.give_up()
+                self.abort()
         elif self._lingers:
             if now - self._since > LINGER_TIMEOUT_S:
-                self.give_up()
+                self.abort()
         elif self._turn is None and not self._waiting and now - self._since > HEAD_TIMEOUT_S:
-            self.drop()
+            self.close_after_sending()
 
     # --- internal -----------------------------------------------------------------------------------
 
@@ -296,14 +293,14 @@ class Connection(asyncio.BufferedProtocol):
         try:
             self._parse(data if not begins or data.isascii() else with_escaped_target(data))
             if begins:
-                self._keep_head(data)
+                self._cache_head(data)
             if self._head_bytes > MAX_HEAD_BYTES:
-                self._fail(431)
+                self._reject(431)
             elif self._overhead > MAX_CHUNK_OVERHEAD_BYTES:
-                self._fail(400)
+                self._reject(400)
         except HttpParserError as error:
             cause = error.__context__
-            self._fail(cause.args[0] if isinstance(cause, _RefusedError) else 400)
+            self._reject(cause.args[0] if isinstance(cause, _InvalidHeadError) else 400)
         self._parsed = []
 
     def _hand_over(self, environ: Environ, version: str, *, keeps_alive: bool) -> "Exchange":
@@ -313,8 +310,8 @@ class Connection(asyncio.BufferedProtocol):
         self._waiting.append(exchange)
         return exchange
 
-    def _keep_head(self, data: bytes) -> None:
-        """Cache the request if `data` is exactly one complete request without a body."""
+    def _cache_head(self, data: bytes) -> None:
+        """Cache the environ if `data` is exactly one complete request without a body."""
         if len(self._parsed) != 1 or len(data) > MAX_CACHED_HEAD_BYTES:
             return
         (environ,) = self._parsed
@@ -383,7 +380,7 @@ class Connection(asyncio.BufferedProtocol):
                 self._parser.feed_data(b"\r\n".join(head))
                 data = data[upgrade.args[0] :]
 
-    def _fail(self, status: int) -> None:
+    def _reject(self, status: int) -> None:
         """Reject invalid bytes with an HTTP status, once the responses to earlier requests have been sent."""
         if self._is_last and self._receiving is None:
             return
@@ -465,7 +462,7 @@ class Exchange:
 
     async def read(self) -> bytes:
         """Return the next part of the body, or b"" at its end. Raises BadRequestError or ClientGone."""
-        continues = self._expects and not self._received
+        continues = self._expects_continue and not self._received
         self._is_read = True
         if continues:
             self.connection.write(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -486,7 +483,7 @@ class Exchange:
         return self._unread > MAX_UNREAD_BYTES and not self._discards
 
     @property
-    def _expects(self) -> bool:
+    def _expects_continue(self) -> bool:
         """Return whether the client is waiting for `100 Continue` before it sends the body."""
         expects = self.environ.get("HTTP_EXPECT", "").lower() == "100-continue"
         return expects and self._version == "1.1" and not self._is_read
@@ -510,16 +507,18 @@ class Exchange:
         sends_body = status not in _BODILESS_STATUSES and self.environ["REQUEST_METHOD"] != "HEAD"
         if sends_body and not head.has_length:
             more = b"content-length: %d\r\n" % len(body)
-        self.connection.write(self._whole(head, more) + body)
+        self.connection.write(self._complete_head(head, more) + body)
         self._finish()
 
-    def begin(self, status: int, headers: Sequence[Header]) -> None:
+    def send_head(self, status: int, headers: Sequence[Header]) -> None:
         """Send the head of a response whose body follows in parts."""
         head = encode_head(self._version, status, tuple(headers))
         if not head.has_length:
             self._chunked = self._version == "1.1"
             self._keeps_alive = self._keeps_alive and self._chunked
-        self.connection.write(self._whole(head, b"transfer-encoding: chunked\r\n" if self._chunked else b""))
+        self.connection.write(
+            self._complete_head(head, b"transfer-encoding: chunked\r\n" if self._chunked else b"")
+        )
 
     def send(self, data: bytes | memoryview) -> int:
         if data:
@@ -531,25 +530,25 @@ class Exchange:
             self.connection.write(b"0\r\n\r\n")
         self._finish()
 
-    def give_up(self) -> None:
-        """Close the connection, so that the client can tell that the response is incomplete."""
-        self.connection.give_up()
+    def abort(self) -> None:
+        """Close the connection, so the client can tell that the response is incomplete."""
+        self.connection.abort()
 
-    def _whole(self, head: EncodedHead, more: bytes) -> bytes:
+    def _complete_head(self, head: EncodedHead, more: bytes) -> bytes:
         """Return the complete response head, and decide whether to close the connection afterwards."""
         server = self.connection.server
-        self._closes = not self._keeps_alive or server.is_shutting_down or self._lacks_much()
+        self._closes = not self._keeps_alive or server.is_shutting_down or self._should_close_early()
         if self._closes != (self._version == "1.0"):
             more = b"connection: %s\r\n%s" % (b"close" if self._closes else b"keep-alive", more)
         date = b"" if head.has_date else server.date
         return b"%sserver: bifolio\r\n%s%s\r\n" % (head.lines, more, date)
 
-    def _lacks_much(self) -> bool:
+    def _should_close_early(self) -> bool:
         """Return whether to close the connection rather than receive the rest of the request body."""
         if self._received:
             return False
         length = self.environ.get("CONTENT_LENGTH", "0")
-        return self._expects or self._is_read or int(length) > MAX_DISCARDED_BYTES
+        return self._expects_continue or self._is_read or int(length) > MAX_DISCARDED_BYTES
 
     def _finish(self) -> None:
         if not self._received:

@@ -18,8 +18,8 @@ from server.api.serving.supervisor import (
     END_SIGNALS,
     MIN_UPTIME_S,
     STOP_TIMEOUT_S,
-    arriving_signals,
-    why,
+    catch_signals,
+    describe_exit,
 )
 from server.api.serving.takeover import TakeoverListener
 
@@ -95,11 +95,11 @@ class Generations:
 
     def run(self) -> int:
         """Run until a signal or a takeover. Return the exit status: 0 unless the first generation failed."""
-        with arriving_signals(lambda: (self._read, *self._takeovers.descriptors)) as arrived:
+        with catch_signals(lambda: (self._read, *self._takeovers.descriptors)) as arrived:
             while True:
-                wait = min((s for s in (self._begin(), self._renew()) if s is not None), default=None)
+                wait = min((s for s in (self._fork_if_due(), self._renew()) if s is not None), default=None)
                 if any(number in END_SIGNALS for number in arrived(wait)):
-                    return self._end(arrived)
+                    return self._stop_all(arrived)
                 self._read_messages()
                 if not self._is_taken_over and self._takeovers.handle_requests():
                     self._hand_over()
@@ -109,8 +109,8 @@ class Generations:
                 if self._is_taken_over and not self._processes():
                     return 0
 
-    def _begin(self) -> float | None:
-        """Fork the next generation if it is due. If it is due later, return the seconds to wait."""
+    def _fork_if_due(self) -> float | None:
+        """Fork the next generation if it is due. Otherwise, return the seconds until it is."""
         if not self._is_requested or self._next is not None or self._is_taken_over:
             return None
         left = self._due - time.monotonic()
@@ -121,7 +121,7 @@ class Generations:
             self._next = self._fork()
         except OSError as error:
             self._fail(f"can't start: {error.strerror}")
-            return self._begin()
+            return self._fork_if_due()
         return None
 
     def _fork(self) -> _Process:
@@ -217,12 +217,12 @@ class Generations:
                     code = os.waitstatus_to_exitcode(status)
                     return code if code >= 0 else 1
                 if status or self._current is None:
-                    self._fail(f"(process {pid}) {why(status)}")
+                    self._fail(f"(process {pid}) {describe_exit(status)}")
             else:
                 self._current = None
                 early = time.monotonic() - process.began < MIN_UPTIME_S
                 self._failures = self._failures if early else 0
-                self._fail(f"(process {pid}) {why(status)}")
+                self._fail(f"(process {pid}) {describe_exit(status)}")
         return None
 
     def _fail(self, what: str) -> None:
@@ -236,14 +236,15 @@ class Generations:
     def _processes(self) -> list[_Process]:
         return [*self._replaced, *(p for p in (self._current, self._next) if p is not None)]
 
-    def _end(self, arrived: Callable[[float | None], bytes]) -> int:
+    def _stop_all(self, wait_for_signals: Callable[[float | None], bytes]) -> int:
         """Send SIGTERM to all generations, and SIGKILL after a timeout. Return the exit status."""
         self._signal(signal.SIGTERM)
         deadline = time.monotonic() + STOP_TIMEOUT_S + MARGIN_S
         while self._processes() and (left := deadline - time.monotonic()) > 0:
             renewal = self._renew()
             if any(
-                number in END_SIGNALS for number in arrived(left if renewal is None else min(left, renewal))
+                number in END_SIGNALS
+                for number in wait_for_signals(left if renewal is None else min(left, renewal))
             ):
                 self._signal(signal.SIGTERM)
             self._collect_exited()

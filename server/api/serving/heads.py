@@ -95,7 +95,7 @@ def environ_of(
     If the headers are invalid, the error is stored under the key REFUSED. The keys that
     `environ_of_connection` returns are not included.
     """
-    found = _split(target)
+    found = _split_target(target)
     if found is None:
         return None
     authority, path, query = found
@@ -162,7 +162,7 @@ def has_body(environ: Mapping[str, object]) -> bool:
     return environ.get("CONTENT_LENGTH", "0") != "0" or "HTTP_TRANSFER_ENCODING" in environ
 
 
-def _split(target: bytes) -> tuple[str, bytes, bytes] | None:
+def _split_target(target: bytes) -> tuple[str, bytes, bytes] | None:
     """Split a request's target into host, path and query. Return None if the target is invalid."""
     if not _TARGET.fullmatch(target):
         return None

@@ -39,7 +39,7 @@ class Heartbeats:
         self._seen[number], self._changed_at[number] = self._read(number), now
 
     def check(self, now: float) -> None:
-        """Read all counters. If this call is late, restart all timeouts."""
+        """Read all counters. If this call is late, give every worker its full timeout again."""
         is_late = now - self._checked_at > _LATE_CHECK_S
         for number, seen in enumerate(self._seen):
             count = self._read(number)

@@ -99,13 +99,13 @@ class Connections:
             if (since := one.idle_since) is not None:
                 waiting.append((since, one))
         for _, one in heapq.nsmallest(CLOSED_AT_ONCE, waiting, key=lambda found: found[0]):
-            one.drop()
+            one.close_after_sending()
 
     def disconnect(self, clients: Collection[str]) -> None:
         """Close the clients' connections immediately. Unsent bytes are lost. Thread-safe."""
         for client in clients:
             if one := self._open.get(client):
-                one.loop.call_soon_threadsafe(one.give_up)
+                one.loop.call_soon_threadsafe(one.abort)
 
 
 class _Response(NamedTuple):
@@ -114,13 +114,13 @@ class _Response(NamedTuple):
     body: bytes | Stream | Iterable[bytes]
 
 
-class _Postponed(NamedTuple):
-    """The reasons why a request must run in a thread pool."""
+class _PoolReasons(NamedTuple):
+    """Why a request can't be answered on the event loop."""
 
     # Not the exception itself, because its traceback would keep in memory everything that was rendered.
-    costly: bool
-    accounts: bool
-    long: bool
+    is_costly: bool
+    needs_accounts: bool
+    waits_long: bool
 
 
 class HttpServer:
@@ -174,7 +174,7 @@ class HttpServer:
         self._loop = asyncio.get_running_loop()
         self._ended, self._none_left = asyncio.Event(), asyncio.Event()
         make, make_room = partial(Connection, self), self._connections.close_idle
-        self._acceptor = Acceptor(self._listener, make, most_connections(), make_room)
+        self._acceptor = Acceptor(self._listener, make, max_connections(), make_room)
         self._loop.add_signal_handler(signal.SIGTERM, self._end)
         self._check()
         self._acceptor.start()
@@ -190,14 +190,14 @@ class HttpServer:
         self._acceptor.stop()
         self._hub.end()
         for one in self._connections:
-            one.end()
+            one.close_if_idle()
         self._ended.set()
 
     def _check(self) -> None:
         self.date = b"date: %s\r\n" % formatdate(usegmt=True).encode()
         now = self._loop.time()
         for one in self._connections:
-            one.check(now)
+            one.close_if_stalled(now)
         if self._acceptor.is_full:
             self._connections.close_idle()
         self._loop.call_later(min(STALL_CHECK_INTERVAL_S, connection.HEAD_TIMEOUT_S / 4), self._check)
@@ -223,9 +223,13 @@ class HttpServer:
             exchange.ignore_body()
             environ[IN_PLACE] = environ[ON_LOOP] = True
             response = self._answer_or_postpone(environ)
-            if isinstance(response, _Postponed):
+            if isinstance(response, _PoolReasons):
                 del environ[ON_LOOP]
-                work = self._compute(exchange) if response.long else self._wait(exchange, response)
+                work = (
+                    self._answer_on_thread(exchange)
+                    if response.waits_long
+                    else self._answer_in_pool(exchange, response)
+                )
                 self._begin(exchange, work)
             else:
                 self._send(exchange, response)
@@ -254,24 +258,24 @@ class HttpServer:
         self._working.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("a request failed", exc_info=error)
-            exchange.give_up()
+            exchange.abort()
 
-    async def _compute(self, exchange: Exchange) -> None:
+    async def _answer_on_thread(self, exchange: Exchange) -> None:
         """Handle a read on a separate thread, because it would take too long on the event loop."""
         environ = exchange.environ
         response = await self._run_in(self._computing, environ, self._answer_or_postpone, environ)
-        if isinstance(response, _Postponed):
-            await self._wait(exchange, response)
+        if isinstance(response, _PoolReasons):
+            await self._answer_in_pool(exchange, response)
         else:
             self._send(exchange, response)
 
-    async def _wait(self, exchange: Exchange, postponed: _Postponed) -> None:
+    async def _answer_in_pool(self, exchange: Exchange, reasons: _PoolReasons) -> None:
         """Handle a read in a thread pool, because it might block."""
         environ = exchange.environ
         del environ[IN_PLACE]
-        if postponed.costly:
+        if reasons.is_costly:
             environ[COSTLY] = True
-        if postponed.accounts:
+        if reasons.needs_accounts:
             environ[ACCOUNTS] = True
         await self._answer_soon(exchange)
 
@@ -292,7 +296,7 @@ class HttpServer:
         try:
             most = SMALL_BODY_BYTES
             if length is None or length > SMALL_BODY_BYTES:
-                most = await self._in_thread(environ, self._app.most_bytes, environ)
+                most = await self._in_thread(environ, self._app.max_body_bytes, environ)
             body = await self._receiver.receive(exchange, length, most)
         except ClientGone:  # The client disconnected before sending the whole body.
             exchange.respond(400, [], b"")
@@ -310,7 +314,7 @@ class HttpServer:
 
     def _in_thread(self, environ: Environ, work: Callable[..., T], *args: Any) -> asyncio.Future[T]:
         pool = self._pools[ACCOUNTS in environ, environ["REQUEST_METHOD"] not in IN_PLACE_METHODS]
-        if self._app.waits_long(environ):
+        if self._app.may_wait_long(environ):
             pool = self._waiting
         return self._run_in(pool, environ, work, *args)
 
@@ -320,15 +324,15 @@ class HttpServer:
         client = network_of(environ.get("REMOTE_ADDR", ""))
         return asyncio.wrap_future(pool.submit(client, work, *args), loop=self._loop)
 
-    def _answer_or_postpone(self, environ: Environ) -> _Response | _Postponed | None:
+    def _answer_or_postpone(self, environ: Environ) -> _Response | _PoolReasons | None:
         try:
             return self._answer(environ)
         except NeedsThreadPool as error:
-            return _Postponed(error.costly, error.accounts, error.long)
+            return _PoolReasons(error.costly, error.accounts, error.long)
 
     def _answer(self, environ: Environ) -> _Response | None:
         """Return the app's response, or None if the client has disconnected. Raises NeedsThreadPool."""
-        told = self._observer.answer(environ)
+        told = self._observer.response_headers(environ)
         response: _Response | None
         try:
             begun: list[Any] = []
@@ -353,7 +357,7 @@ class HttpServer:
 
     def _send(self, exchange: Exchange, response: _Response | None) -> None:
         if response is None:
-            exchange.give_up()
+            exchange.abort()
             return
         try:
             if isinstance(response.body, bytes):
@@ -363,7 +367,7 @@ class HttpServer:
                     return
                 exchange.respond(response.status, response.headers, response.body)
                 return
-            exchange.begin(response.status, response.headers)
+            exchange.send_head(response.status, response.headers)
         except ValueError:
             log.exception("a request failed")
             exchange.respond(500, [], b"")
@@ -389,8 +393,8 @@ def _joined(body: Iterable[bytes]) -> bytes:
             close()
 
 
-def most_connections() -> int:
-    """Raise the limit on open files if possible, and return how many connections the limit allows."""
+def max_connections() -> int:
+    """Raise the limit on open files if possible, and return how many connections it allows."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 2 * MAX_CONNECTIONS + RESERVED_FILES
     files = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)

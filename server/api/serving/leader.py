@@ -50,14 +50,14 @@ class Leader:
         self._log.resign_leadership()
 
 
-def jobs_of(
+def background_jobs(
     opened: OpenSite,
     monitored: MonitoredParts,
     limited: CountTable,
     report: Report,
-    tell: Callable[[str], None],
+    tell_search: Callable[[str], None],
 ) -> Iterator[Job]:
-    """Yield a site's background jobs. `tell` receives messages about the search index."""
+    """Yield a site's background jobs. `tell_search` receives messages about the search index."""
     site, past, timing = opened.site, opened.past, opened.timing
     settings = site.state.settings
     yield Watcher(site, timing, report)
@@ -67,16 +67,16 @@ def jobs_of(
     yield CommitWrites(site, timing)
     yield RecordEvents(site, monitored.recorder, timing, monitored.notices)
     if not past.pinned:  # A server for a past commit must not deliver, fetch or push.
-        yield from _outward(opened, monitored)
+        yield from _network_jobs(opened, monitored)
     if settings.api.rate_limit:
         sharing = import_module("server.api.limiting.sharing")
         if sharing.is_shared(settings):
-            yield sharing.ShareCounts(limited, settings, timing)
+            yield sharing.CountSharingJob(limited, settings, timing)
     if settings.search.index:
-        yield import_module("server.search.sync").Sync(site, timing, tell)
+        yield import_module("server.search.sync").Sync(site, timing, tell_search)
 
 
-def _outward(opened: OpenSite, monitored: MonitoredParts) -> Iterator[Job]:
+def _network_jobs(opened: OpenSite, monitored: MonitoredParts) -> Iterator[Job]:
     """Yield the jobs that connect to other servers. Each job waits until the settings require it."""
     site, past, timing = opened.site, opened.past, opened.timing
 

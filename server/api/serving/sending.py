@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
-from server.api.error_response import failure
+from server.api.error_response import error_answer
 from server.api.response import JSON, Header
 from server.api.serving.connection import Exchange
 from server.api.serving.file_body import PART_BYTES, FileBody
@@ -64,7 +64,7 @@ class LargeBodies:
             refuse(exchange, _BUSY)
         else:
             del body
-            exchange.begin(status, headers)
+            exchange.send_head(status, headers)
             await send_body(FileBody(file), size, exchange)
         finally:
             self._forget(client, exchange)
@@ -81,7 +81,7 @@ class LargeBodies:
                 return False
             oldest = next(iter(self._in_files[most]))
             self._forget(most, oldest)
-            oldest.give_up()
+            oldest.abort()
 
     def _forget(self, client: str, exchange: Exchange) -> None:
         sizes = self._in_files.get(client, {})
@@ -95,12 +95,12 @@ class LargeBodies:
         self._in_memory += 0 if self._users[id(body)] else len(body)
         self._users[id(body)] += 1
         try:
-            exchange.begin(status, headers)
+            exchange.send_head(status, headers)
             view = memoryview(body)
             for at in range(0, len(body), _MEMORY_PART_BYTES):
                 exchange.send(view[at : at + _MEMORY_PART_BYTES])
                 if not await exchange.connection.drain():
-                    exchange.give_up()
+                    exchange.abort()
                     return
             exchange.end()
         finally:
@@ -125,7 +125,7 @@ class LargeBodies:
 
 
 def refuse(exchange: Exchange, error: ApiError) -> None:
-    refusal = failure(error)
+    refusal = error_answer(error)
     assert isinstance(refusal.body, bytes)
     exchange.respond(refusal.status, [("Content-Type", JSON), *refusal.headers], refusal.body)
 
@@ -157,7 +157,7 @@ async def send_body(body: Iterable[bytes], length: int, exchange: Exchange) -> N
             left -= size
             await asyncio.sleep(0)  # Otherwise a client that reads fast would keep others waiting.
             if not size or not await exchange.connection.drain():
-                exchange.give_up()  # Otherwise, the client would wait for missing bytes.
+                exchange.abort()  # Otherwise, the client would wait for missing bytes.
                 return
         exchange.end()
     finally:

@@ -33,11 +33,11 @@ IGNORED_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE)
 
 @dataclass(slots=True)
 class _Slot:
-    """Slot for a worker. `at` is the time of its start or, if `pid` is 0, the time to start a new one."""
+    """Slot for a worker. `started_or_due_at` is its start or, if `pid` is 0, when to start a new one."""
 
     number: int
     pid: int = 0
-    at: float = 0.0
+    started_or_due_at: float = 0.0
     early_exits: int = 0  # consecutive early exits and failed starts
     is_hung: bool = False  # whether it was killed because its heartbeat stopped
 
@@ -66,8 +66,8 @@ class Supervisor:
     def run(self) -> None:
         """Run and replace workers until a signal arrives, then let them finish their open requests."""
         control_pipe = () if self._control_pipe is None else (self._control_pipe,)
-        with arriving_signals(lambda: control_pipe) as arrived:
-            while not any(number in END_SIGNALS for number in arrived(min(self._begin(), INTERVAL_S))):
+        with catch_signals(lambda: control_pipe) as arrived:
+            while not any(number in END_SIGNALS for number in arrived(min(self._fork_due(), INTERVAL_S))):
                 self._reap()
                 self._kill_hung()
                 if self._control_pipe is not None and _readable(self._control_pipe):
@@ -96,23 +96,23 @@ class Supervisor:
             self._reap(is_stopping=True)
             self._kill_hung()
 
-    def _begin(self) -> float:
-        """Fork workers that are due. Return the seconds until the next fork, or `inf` if all are running."""
+    def _fork_due(self) -> float:
+        """Fork the workers that are due. Return the seconds until the next fork, or `inf`."""
         now = time.monotonic()
         missing = [slot for slot in self._slots if not slot.pid]
         for slot in missing:
-            if slot.at <= now:
+            if slot.started_or_due_at <= now:
                 self._start(slot, now)
-        return min((slot.at - now for slot in missing if not slot.pid), default=math.inf)
+        return min((slot.started_or_due_at - now for slot in missing if not slot.pid), default=math.inf)
 
     def _start(self, slot: _Slot, now: float) -> None:
         try:
             self._heartbeats.expect(slot.number, now)
-            slot.pid, slot.at = self._fork(slot.number), now
+            slot.pid, slot.started_or_due_at = self._fork(slot.number), now
         except OSError as error:
             slot.early_exits += 1
             pause = max(1, _pause(slot))
-            slot.at = now + pause
+            slot.started_or_due_at = now + pause
             log.error("worker %d can't start: %s; retrying in %d s", slot.number, error.strerror, pause)
 
     def _kill_hung(self) -> None:
@@ -176,10 +176,10 @@ class Supervisor:
             if not pid:
                 continue
             now = time.monotonic()
-            slot.early_exits = slot.early_exits + 1 if now - slot.at < MIN_UPTIME_S else 1
+            slot.early_exits = slot.early_exits + 1 if now - slot.started_or_due_at < MIN_UPTIME_S else 1
             pause = _pause(slot)
-            reason = "did not respond and was killed" if slot.is_hung else why(status)
-            slot.pid, slot.at, slot.is_hung = 0, now + pause, False
+            reason = "did not respond and was killed" if slot.is_hung else describe_exit(status)
+            slot.pid, slot.started_or_due_at, slot.is_hung = 0, now + pause, False
             if not is_stopping:
                 when = f"in {pause} s" if pause else "now"
                 log.error("worker %d (process %d) %s; a new worker starts %s", slot.number, pid, reason, when)
@@ -196,7 +196,7 @@ def _pause(slot: _Slot) -> int:
     return BACKOFFS_S[min(slot.early_exits, len(BACKOFFS_S)) - 1]
 
 
-def why(status: int) -> str:
+def describe_exit(status: int) -> str:
     """Describe how a process ended, given its status from `waitpid`."""
     code = os.waitstatus_to_exitcode(status)
     if code >= 0:
@@ -211,14 +211,14 @@ def why(status: int) -> str:
 
 
 @contextmanager
-def arriving_signals(
-    beside: Callable[[], Iterable[int]] = lambda: (),
+def catch_signals(
+    descriptors: Callable[[], Iterable[int]] = lambda: (),
 ) -> Iterator[Callable[[float | None], bytes]]:
-    """Context manager that catches signals, and yields a function that waits for signals.
+    """Context manager that catches signals. Yields a function that waits for them.
 
-    The function takes a timeout in seconds and returns the signal numbers. It also returns when a file
-    descriptor in `beside` becomes readable. Signals that were already ignored, for example by nohup, stay
-    ignored.
+    The function takes a timeout in seconds and returns the signal numbers. It also returns when one of the
+    file descriptors from `descriptors` becomes readable. Signals that were already ignored, for example by
+    nohup, stay ignored.
     """
     reader, writer = os.pipe()
     for descriptor in (reader, writer):
@@ -230,7 +230,7 @@ def arriving_signals(
     signal.set_wakeup_fd(writer)
 
     def arrived(seconds: float | None) -> bytes:
-        select.select([reader, *beside()], [], [], seconds)
+        select.select([reader, *descriptors()], [], [], seconds)
         try:
             return os.read(reader, 1024)
         except BlockingIOError:
@@ -256,7 +256,7 @@ def _readable(descriptor: int) -> bool:
 
 
 def _wait_for_shutdown(lifeline: int, on_shutdown: Callable[[], None] | None) -> None:
-    """Shut this worker down when a byte arrives in `lifeline`. Terminate it when the pipe is closed."""
+    """Shut this worker down when a byte arrives in the pipe, or end it at once when the pipe is closed."""
     if os.read(lifeline, 1) and on_shutdown:
         on_shutdown()
         closed = select.poll()

@@ -106,7 +106,7 @@ class TakeoverListener:
             return
         socket_ = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         socket_.setblocking(False)
-        sweep_sockets(self._root)
+        delete_stale_sockets(self._root)
         try:
             with _short_path(self._root, self._port) as path:
                 begun = f"{path}.new"  # Renamed when the socket is listening.
@@ -196,7 +196,7 @@ def _mark_of(path: str) -> tuple[int, int]:
     return status.st_ino, status.st_mtime_ns
 
 
-def sweep_sockets(root: Path) -> None:
+def delete_stale_sockets(root: Path) -> None:
     """Delete Unix sockets of servers that were killed."""
     with suppress(OSError):
         folder = os.open(state_folder(root), os.O_RDONLY | os.O_DIRECTORY)

@@ -21,7 +21,7 @@ HEADER = "HTTP_BIFOLIO_STUDIO"
 OTHER_PAGE_MESSAGE = "A request with the studio's cookie must come from a page of the studio"
 
 
-def use_cookie(environ: Environ) -> None:
+def authenticate_by_cookie(environ: Environ) -> None:
     """Authenticate a request from the studio by its cookie.
 
     Raises ForbiddenError for requests from other origins, and UnauthorizedError if the owner's session is
@@ -34,15 +34,15 @@ def use_cookie(environ: Environ) -> None:
         return
     value = read_cookie(environ)
     if value:
-        require_own_page(environ)
+        require_same_origin(environ)
         if value.startswith(OWNER_PREFIX) and not is_at_machine(environ):
             raise UnauthorizedError()
         environ["HTTP_AUTHORIZATION"] = f"{COOKIE_SCHEME} {value}"
         environ[COOKIE_USED] = True
 
 
-def require_own_page(environ: Environ) -> None:
-    """Raise ForbiddenError unless the request comes from a page with the server's own origin."""
+def require_same_origin(environ: Environ) -> None:
+    """Raise ForbiddenError unless a page of the server's own origin sent the request."""
     # Over HTTPS, browsers send `Sec-Fetch-Site`. Otherwise they send `Origin`, at least with writes.
     site, origin = environ.get("HTTP_SEC_FETCH_SITE"), environ.get("HTTP_ORIGIN")
     if site is not None:

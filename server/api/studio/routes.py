@@ -16,10 +16,10 @@ from flask import Response, request
 
 from server.api.identities import COOKIE_SCHEME, Identities
 from server.api.request import read_body, require_permission, state_of
-from server.api.response import PUBLIC_REVALIDATE, encoding_for, in_brotli, matches
+from server.api.response import PUBLIC_REVALIDATE, best_encoding, compress_brotli, etag_matches
 from server.api.routes.handlers import Handlers
-from server.api.routes.login import device_name, prove_password
-from server.api.studio.cookie import is_at_machine, read_cookie, require_own_page, set_cookie
+from server.api.routes.login import check_password, device_name
+from server.api.studio.cookie import is_at_machine, read_cookie, require_same_origin, set_cookie
 from server.auth.owner import SESSION_PREFIX as OWNER_PREFIX
 from server.auth.owner import end_session, spend_key
 from server.config.model import Settings
@@ -81,7 +81,7 @@ def bind(handles: Handlers, site: Site, identities: Identities) -> None:
 
     @handles("studioSignIn")
     def sign_in() -> Response:
-        require_own_page(request.environ)
+        require_same_origin(request.environ)
         body = read_body(request)
         key = body.get("key") if isinstance(body, dict) else None
         value = by_password(body) if key is None else by_key(key)
@@ -91,7 +91,7 @@ def bind(handles: Handlers, site: Site, identities: Identities) -> None:
 
     @handles("studioSignOut")
     def sign_out() -> Response:
-        require_own_page(request.environ)
+        require_same_origin(request.environ)
         value = read_cookie(request.environ)
         if value.startswith(OWNER_PREFIX):
             end_session(site.root, value)
@@ -126,7 +126,7 @@ def bind(handles: Handlers, site: Site, identities: Identities) -> None:
         require_permission(request, "auth", "callback")
         if not request.is_json:
             raise BadRequestError("To sign in, send a JSON body")
-        user = prove_password(request, body)
+        user = check_password(request, body)
         lasts = state_of(request).settings.auth.session
         agent = device_name(request.headers.get("User-Agent", ""))
         return identities.sessions.studio_token(
@@ -155,11 +155,11 @@ def _file(version: str, name: str) -> Response:
     control = IMMUTABLE_CACHE_CONTROL if version == _version() else PUBLIC_REVALIDATE
     headers = {"Cache-Control": control, "Content-Security-Policy": POLICY, "Vary": "Accept-Encoding"}
     kind = f"{kind}; charset=utf-8"
-    if encoding_for(request.environ) != "br":
+    if best_encoding(request.environ) != "br":
         return Response(_files()[name], headers=headers, content_type=kind)
     etag = tag_of_bytes(_files()[name])
     headers["ETag"] = f'{etag[:-1]}-br"'
-    if matches(request.headers.get("If-None-Match", ""), etag):
+    if etag_matches(request.headers.get("If-None-Match", ""), etag):
         return Response([], 304, headers, direct_passthrough=True)
     headers["Content-Encoding"] = "br"
     return Response(compressed(name), headers=headers, content_type=kind, direct_passthrough=True)
@@ -169,7 +169,7 @@ def _file(version: str, name: str) -> Response:
 @cache
 def compressed(name: str) -> bytes:
     packaged = _files().get(f"{name}.br")
-    return packaged or in_brotli(
+    return packaged or compress_brotli(
         _files()[name], BEST_BROTLI_QUALITY if name.startswith(VENDOR) else QUICK_BROTLI_QUALITY
     )
 
@@ -191,8 +191,8 @@ def _without_comments(module: bytes) -> bytes:
 @cache
 def _index(*, at_home: bool) -> str:
     # Without preload links, the browser would need multiple round trips to find all modules.
-    first = modules_of("main.js")
-    more = sorted({PRELOADED_MODULE, *modules_of(PRELOADED_MODULE)} - {"main.js", *first})
+    first = imported_modules("main.js")
+    more = sorted({PRELOADED_MODULE, *imported_modules(PRELOADED_MODULE)} - {"main.js", *first})
     links = [f'<link rel="modulepreload" href="./{name}">\n' for name in first]
     how = 'rel="ahead" fetchpriority="low"' if at_home else 'rel="modulepreload"'
     links += [f'<link {how} href="./{name}">\n' for name in more]
@@ -205,9 +205,9 @@ def _inline_script_source() -> str:
     return f"'sha256-{b64encode(sha256(script).digest()).decode()}'"
 
 
-def modules_of(first: str) -> list[str]:
-    """Return the JavaScript modules that a module statically imports, directly or indirectly."""
-    found, waiting = set[str](), [first]
+def imported_modules(entry_module: str) -> list[str]:
+    """Return the JavaScript modules that a module imports statically, directly or indirectly."""
+    found, waiting = set[str](), [entry_module]
     while waiting:
         name = waiting.pop()
         for path in IMPORT.findall(_files()[name].decode()):

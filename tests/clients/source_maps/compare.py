@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bench.archives import unpack_archive
-from server.api.source_maps import FILE_TEXT_FIELDS, HEADER, encode
+from server.api.source_maps import FILE_TEXT_FIELDS, HEADER, encode_mark
 from server.schema.model import UPLOAD
 from tests.ci import IN_CI
 from tests.clients.npm import install, missing_node
@@ -69,7 +69,7 @@ def test_the_decoder_finds_what_was_encoded(run: Run) -> None:
         {"documentId": "a", "type": "string", "path": "title", "locale": "pt-BR"},
         {"documentId": 'été~ *+&=%"\\', "type": "blocks", "path": "x.0.y", "fieldPath": "x.0.y"},
     ]
-    read = run("decode.mjs", ["Text" + encode(source) for source in sources])
+    read = run("decode.mjs", ["Text" + encode_mark(source) for source in sources])
     assert [found["text"] for found in read] == ["Text", "Text"]
     assert read[0]["source"] == "documentId=a&type=string&path=title&locale=pt-BR"
     escaped = "%C3%A9t%C3%A9%7E+*%2B%26%3D%25%22%5C"

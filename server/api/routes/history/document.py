@@ -5,7 +5,7 @@ from typing import Any
 
 from flask import Response, request
 
-from server.api.request import answer, answer_within
+from server.api.request import answer, budgeted_json_response
 from server.api.response import PRIVATE_REVALIDATE
 from server.errors import ValidationError
 from server.history.blame import Blame
@@ -20,23 +20,23 @@ from server.storage.git.log import Commit
 MessageOf = Callable[[Commit], str]  # returns the part of a commit message that the caller is allowed to read
 
 
-def entry(
+def version_json(
     version: Version,
     values: tuple[Values | None, Values | None],
     history: DocumentHistory,
     viewer: Viewer,
     message: MessageOf,
 ) -> dict[str, Any]:
-    """Return the JSON for a version. `values` are the attribute values before and after the version's commit.
+    """Return the JSON for a version, in which `attributes` is null if a file can't be read.
 
-    In the JSON, `attributes` is null if a file can't be read.
+    `values` are the document's values before and after the version's commit.
     """
     commit = version.commit
     unread = any(
         path and said is None for path, said in zip((version.before, version.path), values, strict=True)
     )
     return {
-        **commit_of(commit, date_of(version, history.store.root)),
+        **commit_fields(commit, date_of(version, history.store.root)),
         "message": message(commit) if commit else None,
         "locale": version.locale,
         "status": version.status,
@@ -47,13 +47,13 @@ def entry(
     }
 
 
-def commit_of(commit: Commit | None, date: str | None) -> dict[str, Any]:
+def commit_fields(commit: Commit | None, date: str | None) -> dict[str, Any]:
     """Return the JSON for a commit or, if `commit` is None, for uncommitted changes."""
     author = {"name": commit.author, "email": commit.email} if commit else None
     return {"commit": commit.id if commit else None, "author": author, "date": date}
 
 
-def shown_differences(found: Mapping[str, Difference]) -> dict[str, Any]:
+def differences_json(found: Mapping[str, Difference]) -> dict[str, Any]:
     """Return the JSON for changed attributes: old and new values, and a line diff for multi-line strings."""
     return {
         name: {"from": d.before, "to": d.after, **({"lines": d.lines} if d.lines is not None else {})}
@@ -79,16 +79,16 @@ def _diff(histories: Histories, history: DocumentHistory) -> Response:
         "status": found.status,
         "unread": {"from": before, "to": after},
     }
-    return answer_within(
-        request, {"data": shown_differences(found.differences), "meta": meta}, PRIVATE_REVALIDATE
+    return budgeted_json_response(
+        request, {"data": differences_json(found.differences), "meta": meta}, PRIVATE_REVALIDATE
     )
 
 
 def _blame(histories: Histories, history: DocumentHistory) -> Response:
     """Respond with the commits that last changed each attribute and each line of a multi-line string."""
     found, budget = histories.origins(history), history.caller.budget
-    commits = {_id_of(v): commit_of(v.commit, date_of(v, history.store.root)) for v in found.versions}
-    data = {name: _blamed(each, commits, budget) for name, each in found.attributes.items()}
+    commits = {_id_of(v): commit_fields(v.commit, date_of(v, history.store.root)) for v in found.versions}
+    data = {name: _blame_json(each, commits, budget) for name, each in found.attributes.items()}
     meta = {"locale": found.locale, "status": found.status}
     return answer(dumps({"data": data, "meta": meta}), cache_control=PRIVATE_REVALIDATE)
 
@@ -97,15 +97,21 @@ def _id_of(version: Version) -> str:
     return version.commit.id if version.commit else ""
 
 
-def _blamed(blame: Blame, commits: Mapping[str, dict[str, Any]], budget: Budget) -> dict[str, Any]:
-    """Return the JSON for the commits that last changed an attribute and its lines. Raises LimitError."""
-    said = commits[_id_of(blame.version)]
+def _blame_json(blame: Blame, commits_json: Mapping[str, dict[str, Any]], budget: Budget) -> dict[str, Any]:
+    """Return the JSON for the commits that last changed an attribute and each of its lines.
+
+    `commits_json` contains the JSON of each commit by id. Raises LimitError.
+    """
+    said = commits_json[_id_of(blame.version)]
     budget.write(len(dumps(said)))
     if not blame.lines:
         return said
-    sizes = {id_: len(dumps(commit)) for id_, commit in commits.items()}
+    sizes = {id_: len(dumps(commit)) for id_, commit in commits_json.items()}
     budget.write(sum(sizes[_id_of(version)] + len(text) for text, version in blame.lines))
-    return {**said, "lines": [{"text": text, **commits[_id_of(version)]} for text, version in blame.lines]}
+    return {
+        **said,
+        "lines": [{"text": text, **commits_json[_id_of(version)]} for text, version in blame.lines],
+    }
 
 
 # By the last segment of the path.

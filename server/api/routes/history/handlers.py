@@ -6,13 +6,13 @@ from typing import Any
 
 from flask import Response, request
 
-from server.api.request import answer_within, budget_of, caller_of, parameters, read_body, state_of
+from server.api.request import budget_of, budgeted_json_response, caller_of, parameters, read_body, state_of
 from server.api.response import PRIVATE_REVALIDATE
 from server.api.routes.handlers import Handlers
 from server.api.routes.history import uncommitted
-from server.api.routes.history.document import READS, entry
-from server.api.routes.history.lists import asks_deleted, commit_json, selected_by, shown_deleted
-from server.api.routes.write_requests import answer_write, is_dry_run, message_of
+from server.api.routes.history.document import READS, version_json
+from server.api.routes.history.lists import asks_deleted, commit_json, deleted_json, read_commit_filter
+from server.api.routes.write_requests import commit_message, is_dry_run, write_response
 from server.documents.document import DRAFT, PUBLISHED
 from server.errors import NotFoundError, ValidationError
 from server.history.differences import values_of
@@ -44,7 +44,7 @@ def bind(handles: Handlers, site: Site, past: PastStates, writes: Writes) -> Non
     @handles("findHistory")
     def whole() -> Response:
         caller, params = permitted("read"), parameters(request)
-        commits = histories.commits(caller, **selected_by(params))
+        commits = histories.commits(caller, **read_commit_filter(params))
 
         def rendered(part: Sequence[tuple[Commit, list[CommittedDocument]]]) -> list[Any]:
             hidden = histories.hidden_updates(caller, (commit for commit, _ in part))
@@ -60,15 +60,15 @@ def bind(handles: Handlers, site: Site, past: PastStates, writes: Writes) -> Non
 
     @handles("findUncommitted")
     def not_committed() -> Response:
-        return uncommitted.listed(site, past, permitted("read"))
+        return uncommitted.list_files(site, past, permitted("read"))
 
     @handles("diffUncommitted")
     def not_committed_diff() -> Response:
-        return uncommitted.diff(site, past, permitted("read"))
+        return uncommitted.diff_file(site, past, permitted("read"))
 
     @handles("commitFiles")
     def commit() -> Response:
-        return uncommitted.commit(writes, past, permitted("read", "commit"))
+        return uncommitted.commit_listed_files(writes, past, permitted("read", "commit"))
 
     @handles("findTypeHistory")
     def single(api_id: str) -> Response:
@@ -84,7 +84,7 @@ def bind(handles: Handlers, site: Site, past: PastStates, writes: Writes) -> Non
             commits = (version.commit for _, versions in part for version in versions)
             message = partial(histories.message, caller, histories.hidden_updates(caller, commits))
             viewers = [histories.viewer_of(versions[0], viewer) for _, versions in part]
-            return shown_deleted(type_, part, store, viewers, caller.budget, message)
+            return deleted_json(type_, part, store, viewers, caller.budget, message)
 
         return _page(found, params, caller.state, rendered)
 
@@ -111,12 +111,12 @@ def bind(handles: Handlers, site: Site, past: PastStates, writes: Writes) -> Non
 
     def restore(history: DocumentHistory) -> Response:
         histories.require_restore(history)  # The permission is checked before the body is read.
-        at, status, fields = _restoring(read_body(request), history.attributes)
-        if_match, message = request.headers.get("If-Match"), message_of(request)
+        at, status, fields = _read_restore(read_body(request), history.attributes)
+        if_match, message = request.headers.get("If-Match"), commit_message(request)
         result = histories.restore(
             history, at, status, fields, if_match=if_match, dry_run=is_dry_run(), message=message
         )
-        return answer_write(result)
+        return write_response(result)
 
     def listed(history: DocumentHistory) -> Response:
         locale, status = history.params.get("locale"), history.params.get("status")
@@ -133,7 +133,7 @@ def bind(handles: Handlers, site: Site, past: PastStates, writes: Writes) -> Non
             hidden = histories.hidden_updates(history.caller, (version.commit for version in part))
             message = partial(histories.message, history.caller, hidden)
             return [
-                entry(version, pair, history, viewer, message)
+                version_json(version, pair, history, viewer, message)
                 for version, pair, viewer in zip(part, values, viewers, strict=True)
             ]
 
@@ -152,10 +152,10 @@ def _page(
     part = found[page.start : page.start + page.limit]
     budget_of(request).spend(len(part) * 20)
     meta = {"pagination": pagination(page, len(found))}
-    return answer_within(request, {"data": rendered(part), "meta": meta}, PRIVATE_REVALIDATE)
+    return budgeted_json_response(request, {"data": rendered(part), "meta": meta}, PRIVATE_REVALIDATE)
 
 
-def _restoring(body: Any, attributes: Iterable[Attribute]) -> tuple[str, str, list[str]]:
+def _read_restore(body: Any, attributes: Iterable[Attribute]) -> tuple[str, str, list[str]]:
     """Return the commit, status (or "") and attribute names in a request body. Raises ValidationError."""
     names = [attribute.name for attribute in attributes]
     at = body.get("at") if isinstance(body, dict) else None

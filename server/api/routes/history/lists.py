@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from server.api.routes.history.document import MessageOf, commit_of
+from server.api.routes.history.document import MessageOf, commit_fields
 from server.documents.password_masks import mask_hashes
 from server.documents.timestamps import from_seconds
 from server.errors import ValidationError
@@ -20,8 +20,8 @@ from server.storage.store import Store
 MAX_DOCUMENTS = 100  # Maximum for each commit.
 
 
-def selected_by(params: Mapping[str, Any]) -> dict[str, str]:
-    """Return the query parameters that select commits, with "" for missing ones. Raises ValidationError."""
+def read_commit_filter(params: Mapping[str, Any]) -> dict[str, str]:
+    """Return the query parameters that filter commits, "" for missing ones. Raises ValidationError."""
     since, author = params.get("since"), params.get("author")
     for name, value in (("since", since), ("author", author)):
         if value is not None and not isinstance(value, str):
@@ -32,7 +32,7 @@ def selected_by(params: Mapping[str, Any]) -> dict[str, str]:
 def commit_json(commit: Commit, documents: Sequence[CommittedDocument], message: MessageOf) -> dict[str, Any]:
     """Return the JSON for a commit and up to MAX_DOCUMENTS of its changed documents."""
     return {
-        **commit_of(commit, from_seconds(commit.authored)),
+        **commit_fields(commit, from_seconds(commit.authored)),
         "message": message(commit),
         "documents": [_document(document) for document in documents[:MAX_DOCUMENTS]],
         "count": len(documents),
@@ -55,7 +55,7 @@ def asks_deleted(params: Mapping[str, Any]) -> bool:
     return "deleted" in params
 
 
-def shown_deleted(
+def deleted_json(
     type_: Type,
     documents: Sequence[Deleted],
     store: Store,
@@ -63,9 +63,9 @@ def shown_deleted(
     budget: Budget,
     message: MessageOf,
 ) -> list[dict[str, Any]]:
-    """Return the JSON for deleted documents, each with its last title if the viewer is allowed to see it.
+    """Return the JSON for deleted documents. It contains a document's last title if its viewer may see it.
 
-    Raises LimitError.
+    `viewers` contains one viewer for each document. Raises LimitError.
     """
     contents = values_of(store, [versions[0] for _, versions in documents], budget, viewers)
     name = title_of(type_)
@@ -83,7 +83,7 @@ def _shown(document_id: str, versions: Sequence[Version], title: Any, message: M
     return {
         "documentId": document_id,
         "title": title[:MAX_TITLE_CHARS] if isinstance(title, str) else None,
-        **commit_of(commit, from_seconds(commit.authored) if commit else None),
+        **commit_fields(commit, from_seconds(commit.authored) if commit else None),
         "message": message(commit) if commit else None,
         "versions": [{"locale": v.locale, "status": v.status, "at": v.parent} for v in versions],
     }

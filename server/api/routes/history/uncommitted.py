@@ -7,10 +7,10 @@ from typing import Any
 
 from flask import Response, request
 
-from server.api.request import answer, answer_within, parameters, read_body, tell_commit
+from server.api.request import add_commit_header, answer, budgeted_json_response, parameters, read_body
 from server.api.response import PRIVATE_REVALIDATE
-from server.api.routes.history.document import shown_differences
-from server.api.routes.write_requests import MAX_MESSAGE_CHARS, message_of
+from server.api.routes.history.document import differences_json
+from server.api.routes.write_requests import MAX_MESSAGE_CHARS, commit_message
 from server.errors import ValidationError
 from server.history.past import PastStates
 from server.history.uncommitted import MAX_FILES, ChangedFile
@@ -26,44 +26,44 @@ from server.storage.git.refs import checked_out
 from server.storage.git.repository import operation_in_progress
 
 
-def listed(site: Site, past: PastStates, caller: Caller) -> Response:
-    """Respond with the list of uncommitted files, and the attributes changed in each."""
+def list_files(site: Site, past: PastStates, caller: Caller) -> Response:
+    """Respond with the uncommitted files, and the names of the attributes changed in each."""
     state, params = caller.state, parameters(request)
     page = read_page_parameters(params, state.settings)
     found = list_uncommitted(site, past, caller, page)
     meta = {
         "head": found.head,
         "branch": checked_out(site.root) or None,
-        "commit": _when(state.settings.git.commit),
+        "commit": _commit_timing(state.settings.git.commit),
         "underWay": operation_in_progress(site.git.folder) or None if site.git.folder else None,
         "pending": len(site.committer.queue.pending()),
         "pagination": pagination(page, found.total),
     }
     data = [{**_shown(one, state, site.root), "attributes": names} for one, names in found.files]
-    return answer_within(request, {"data": data, "meta": meta}, PRIVATE_REVALIDATE)
+    return budgeted_json_response(request, {"data": data, "meta": meta}, PRIVATE_REVALIDATE)
 
 
-def diff(site: Site, past: PastStates, caller: Caller) -> Response:
-    """Respond with an uncommitted file's changes by attribute and, for callers with full access, by line."""
+def diff_file(site: Site, past: PastStates, caller: Caller) -> Response:
+    """Respond with a file's uncommitted changes by attribute and, for callers with full access, by line."""
     path = parameters(request).get("path")
     found = find_uncommitted(site, past, caller, path)
-    attributes = None if found.attributes is None else shown_differences(found.attributes)
+    attributes = None if found.attributes is None else differences_json(found.attributes)
     shown = _shown(found.file, caller.state, site.root)
     data = {**shown, "attributes": attributes, "lines": found.lines}
-    return answer_within(request, {"data": data, "meta": {"head": found.head}}, PRIVATE_REVALIDATE)
+    return budgeted_json_response(request, {"data": data, "meta": {"head": found.head}}, PRIVATE_REVALIDATE)
 
 
-def commit(writes: Writes, past: PastStates, caller: Caller) -> Response:
+def commit_listed_files(writes: Writes, past: PastStates, caller: Caller) -> Response:
     """Commit the files that the request lists, with the caller as the author."""
     past.require_commits()
-    message, files = _wanted(read_body(request))
+    message, files = _read_commit_request(read_body(request))
     # The message comes from the body. This call only validates the header.
-    message_of(request)
+    commit_message(request)
     made = commit_files(writes, caller, files, message)
-    return tell_commit(answer(dumps({"data": {"commit": made, "files": files}}), 201), made)
+    return add_commit_header(answer(dumps({"data": {"commit": made, "files": files}}), 201), made)
 
 
-def _wanted(body: Any) -> tuple[str, list[str]]:
+def _read_commit_request(body: Any) -> tuple[str, list[str]]:
     """Return the commit message and the file paths in a request body. Raises ValidationError."""
     message, files = (body.get(name) if isinstance(body, dict) else None for name in ("message", "files"))
     named = isinstance(files, list) and files and all(isinstance(path, str) for path in files)
@@ -78,7 +78,7 @@ def _wanted(body: Any) -> tuple[str, list[str]]:
     return message, files
 
 
-def _when(after: timedelta | None) -> str:
+def _commit_timing(after: timedelta | None) -> str:
     """Return when the server commits writes: "off", "each" (after each write), or a delay such as "30s"."""
     if after is None:
         return "off"
