@@ -20,7 +20,7 @@ from server.auth.session_key import session_key
 from server.commands.cli import main
 from server.errors import SetupError
 from server.site.site import Site
-from server.storage.links import has_links, may_lead, open_file
+from server.storage.links import has_links, may_point_to, open_file
 from tests.git import commit_all, git
 from tests.sites import STRING, Api, collection, make, schema, write
 
@@ -355,4 +355,4 @@ def test_no_race_of_links_gets_a_secret_out_or_a_file_overwritten(tmp_path: Path
     ],
 )
 def test_where_a_link_may_lead(path: str, target: str, may: bool) -> None:
-    assert may_lead(path, target) is may
+    assert may_point_to(path, target) is may

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from server.errors import SetupError
 from server.paths import STATE_FOLDER, keep_private, state_folder
-from server.storage.durable import make_once, replace_private
+from server.storage.durable import create_private_file, replace_private_file
 
 KEY_VARIABLE = "BIFOLIO_JWT_SECRET"
 PREVIOUS_KEY_VARIABLE = "BIFOLIO_JWT_SECRET_PREVIOUS"
@@ -41,7 +41,7 @@ def session_key(root: Path) -> str:
     try:
         path = state_folder(root) / KEY_FILE
         if not path.exists():
-            make_once(path, secrets.token_hex(32).encode())
+            create_private_file(path, secrets.token_hex(32).encode())
         keep_private(path)
         key = path.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
@@ -100,8 +100,8 @@ def rotate_key(root: Path, grace_s: float) -> None:
     before, folder = session_key(root), state_folder(root)
     until_s = time.time() + grace_s
     try:
-        replace_private(folder / PREVIOUS_KEY_FILE, f"{before}\n{until_s}\n".encode())
-        replace_private(folder / KEY_FILE, secrets.token_hex(32).encode())
+        replace_private_file(folder / PREVIOUS_KEY_FILE, f"{before}\n{until_s}\n".encode())
+        replace_private_file(folder / KEY_FILE, secrets.token_hex(32).encode())
     except OSError as error:
         raise SetupError(f"{STATE_FOLDER}/{KEY_FILE}", None, f"can't be written: {error}") from error
 

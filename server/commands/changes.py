@@ -22,7 +22,7 @@ from server.schema.model import Schema
 from server.service.opening import Mode, open_site
 from server.site.site import Site
 from server.storage.durable import replace_file
-from server.storage.git.refs import commit_at, find_commit, head_commit, read_time
+from server.storage.git.refs import commit_at, find_commit, head_commit, parse_time
 from server.tools.terminal import check_site, one_line_errors, printable, site_option
 
 TERMINAL_ACTOR = Actor("terminal", everything=True)
@@ -162,7 +162,7 @@ class _Log:
 
     def _since_commit(self, text: str) -> Iterable[Event]:
         """Return the events since a commit or date. They come from the git history if there is one."""
-        root, past, time = self.site.root, PastStates(self.site), read_time(text, end=False)
+        root, past, time = self.site.root, PastStates(self.site), parse_time(text, end=False)
         head = head_commit(root)
         try:
             if time is None or find_commit(root, text):

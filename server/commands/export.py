@@ -9,7 +9,7 @@ import click
 from server.errors import SetupError, with_fix
 from server.service.opening import Mode, open_site
 from server.site.site import Site
-from server.storage.git.refs import describe
+from server.storage.git.refs import date_and_subject
 from server.storage.git.repository import is_shallow
 from server.tools.export.folder import check_target
 from server.tools.export.run import ExportOptions, ExportResult, export
@@ -104,7 +104,7 @@ def _report(site: Site, options: ExportOptions, target: Path, result: ExportResu
     drafts = ", with drafts" if options.drafts else ""
     click.echo(f"{state.settings.name}, as {who} sees it{drafts} → {target}")
     if options.commit:
-        date, subject = describe(site.root, options.commit)
+        date, subject = date_and_subject(site.root, options.commit)
         click.echo(f"  as it was at commit {options.commit[:10]} of {date}: {printable(subject)}")
     if result.file_count:
         counts.append(f"{result.file_count} media file{'s' * (result.file_count != 1)}")

@@ -133,7 +133,7 @@ def _open(root: Path, mode: Mode) -> tuple[OpenSite, "Bucket"]:
         raise SetupError(
             "site.yaml", None, "media.store is missing", "set media.store to the URL of a bucket"
         )
-    bucket = open_bucket(settings, patient=True)
+    bucket = open_bucket(settings, long_timeouts=True)
     bucket.check()
     return opened, bucket
 

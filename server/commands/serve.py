@@ -34,7 +34,7 @@ from server.site.configure import Configuration, first_configuration
 from server.site.loading import NICENESS, Progress, cores, return_large_blocks
 from server.site.site import Site
 from server.storage.bucket.opening import require_library
-from server.storage.git.refs import describe
+from server.storage.git.refs import date_and_subject
 from server.storage.helper_processes import end_with_parent
 from server.storage.host_lease import HostLease
 from server.tools.terminal import (
@@ -291,7 +291,7 @@ def _report_ready(message: _Ready, ready: Event) -> None:
         return
     site, held, studio = message.opened.site, message.opened.past.pinned, message.studio()
     if held:
-        commit = (held.commit, *describe(site.root, held.commit))
+        commit = (held.commit, *date_and_subject(site.root, held.commit))
         message.terminal.ready(held.state, [], message.seconds, message.url, commit)
     else:
         problems = [problem for problem in site.problems if not site.state.settings.ignores(problem)]

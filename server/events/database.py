@@ -24,7 +24,7 @@ from server.errors import LogUnavailableError, StorageError
 from server.events.model import PUBLIC_KINDS, Event, Key
 from server.events.tables import SCHEMA
 from server.paths import state_folder
-from server.storage.durable import make_once
+from server.storage.durable import create_private_file
 
 log = logging.getLogger("bifolio")
 
@@ -156,7 +156,7 @@ class EventDatabase:
         try:
             path = state_folder(self.root) / CLONE_ID_FILE
             if not path.exists():
-                make_once(path, secrets.token_hex(8).encode())
+                create_private_file(path, secrets.token_hex(8).encode())
             return path.read_text("ascii").strip()
         except (OSError, ValueError) as error:
             raise LogUnavailableError(f".bifolio/{CLONE_ID_FILE} can't be used: {error}") from error

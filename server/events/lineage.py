@@ -10,8 +10,8 @@ from server.events.database import BEGIN_NOTE, LastOrigin, LoggedVersion, Transa
 from server.events.model import Event, Key
 from server.schema.model import Schema
 from server.storage.git.command import git_or_fail
-from server.storage.git.refs import are_commits, commits_beside
-from server.storage.git.tree import changed_by
+from server.storage.git.refs import are_commits, commits_outside_history
+from server.storage.git.tree import paths_changed_by
 from server.storage.media import SIDECAR_SUFFIX
 
 COMMIT_NOTE = "commit"  # note with the last commit that a machine logged
@@ -100,7 +100,7 @@ class _CommitRange:
         sources = {} if self._is_first else self._own.last_sources([*paths])
         elsewhere = {path: by for path, by in sources.items() if self._is_elsewhere(by)}
         commits = {by.commit for by in elsewhere.values() if by.commit}
-        beside = commits_beside(self._root, commits, self.commit) if commits else set[str]()
+        beside = commits_outside_history(self._root, commits, self.commit) if commits else set[str]()
         others = {path for path, by in elsewhere.items() if not by.commit or by.commit in beside}
         return (set(paths) - others) | self._unrecorded_changes(others)
 
@@ -109,7 +109,7 @@ class _CommitRange:
 
     def _unrecorded_changes(self, paths: Collection[str]) -> set[str]:
         new = set(self.entered) - self._own.recorded(self.entered) if paths else set[str]()
-        changed = changed_by(self._root, new) if new else set[str]()
+        changed = paths_changed_by(self._root, new) if new else set[str]()
         if any(path.startswith(TYPES_FOLDER) for path in changed):
             changed.add(TYPES_FOLDER)
         return {path for path in paths if path in changed or f"{path}{SIDECAR_SUFFIX}" in changed}

@@ -37,7 +37,7 @@ from server.site.site import State
 from server.storage.changeset import Changeset
 from server.storage.file_lock import FileLock
 from server.storage.files import Signature, size_signature
-from server.storage.git.branch_commit import Signed, make_commit
+from server.storage.git.branch_commit import CommitMetadata, make_commit
 from server.storage.git.branches import (
     Branch,
     branches,
@@ -50,10 +50,10 @@ from server.storage.git.branches import (
     wait_for_branch_lock,
 )
 from server.storage.git.checkout import folders_above
-from server.storage.git.checkout_watch import CheckoutWatch, Move
+from server.storage.git.checkout_watch import BranchMove, CheckoutWatch
 from server.storage.git.commit import Person
 from server.storage.git.log import Commit
-from server.storage.git.refs import branch_commit, checked_out, find_commit, head_commit, read_time
+from server.storage.git.refs import branch_commit, checked_out_branch, find_commit, head_commit, parse_time
 from server.storage.git.remote import tracked_commit
 from server.storage.git.times import CommitTimes
 from server.storage.git.tree import read_blobs, read_named
@@ -88,7 +88,7 @@ class Branches:
 
     def served(self) -> str:
         """Return the name of the checked-out branch, or "" if there is none."""
-        return checked_out(self.root)
+        return checked_out_branch(self.root)
 
     def get(self, name: str) -> Branch:
         branch = next((branch for branch in self.all() if branch.name == name), None)
@@ -128,7 +128,7 @@ class Branches:
             raise ValidationError(f'"{name[:100]}" is not a valid branch name')
         if branch_commit(self.root, name):
             raise ConflictError(f'The branch "{name[:100]}" already exists', {ABOUT_BRANCH: name})
-        if find_commit(self.root, name) or read_time(name) is not None:
+        if find_commit(self.root, name) or parse_time(name) is not None:
             raise ValidationError(
                 f'"{name[:100]}" can\'t be a branch name, because it already identifies a commit, tag or time'
             )
@@ -341,7 +341,7 @@ class EarlierVersions:
             store = Store(root, schema, settings, times.timestamps)
             for path in paths:
                 data = next(read)
-                entry = store.entry(path, data, size_signature(len(data))) if data is not None else None
+                entry = store.parse_file(path, data, size_signature(len(data))) if data is not None else None
                 document = entry.document if entry else None
                 if document and (document.document_id, document.locale) == (document_id, locale):
                     yield document
@@ -357,7 +357,9 @@ class EarlierVersions:
 
     def _commits(self, paths: Sequence[str]) -> list[Commit]:
         self.past.log.update(self.head)
-        return [commit for commit in self.past.log.before(self.head) if any(_touched_paths(commit, paths))]
+        return [
+            commit for commit in self.past.log.history_of(self.head) if any(_touched_paths(commit, paths))
+        ]
 
 
 def _touched_paths(commit: Commit, paths: Sequence[str]) -> Iterator[str]:
@@ -409,7 +411,7 @@ class CommittedFiles:
     def is_below_file(self, path: str) -> bool:
         return any(folder in self.blobs for folder in folders_above(path))
 
-    def listed(self, folders: Iterable[str]) -> Iterable[str]:
+    def list_files(self, folders: Iterable[str]) -> Iterable[str]:
         starts = tuple(f"{folder}/" if folder else "" for folder in folders)
         return (path for path in self.blobs if path.startswith(starts))
 
@@ -449,12 +451,12 @@ class BranchWriter:
                 signed = self._sign(head, writes, authorship, result, current_settings)
                 files = {write.path: write.source or write.data for write in writes}
                 commit = make_commit(self.branches.root, (head,), files, signed)
-                move = Move(name, commit, head, files)
+                move = BranchMove(name, commit, head, files)
                 if not watch.move(move, "write"):
                     continue
                 # This comes first, because `confirm` waits.
                 state = self.past.state_for_request(commit, current_settings)
-                if watch.confirm(move):
+                if watch.confirm_or_revert(move):
                     return state, result, commit
         raise BusyError("The branch changed repeatedly while this write was being prepared; try again")
 
@@ -492,7 +494,7 @@ class BranchWriter:
         recent = EarlierVersions(self.past, head, state).versions_of
         context = Context(state.snapshot, state.settings, store, changeset, now(), recent, broken=broken)
         result = prepare(request, context)
-        changeset.require_sound()
+        changeset.require_writable()
         return changeset.writes(), result
 
     def _sign(
@@ -502,7 +504,7 @@ class BranchWriter:
         authorship: Authorship,
         result: object,
         current_settings: Settings,
-    ) -> Signed:
+    ) -> CommitMetadata:
         past = self.past.at(head)
         state = past.state
         store = Store(self.branches.root, state.schema, state.settings, CommitTimes().timestamps)
@@ -511,4 +513,4 @@ class BranchWriter:
             message_of(documents, authorship, result), authorship.actor, [d.name for d in documents]
         )
         committer = Person.parse(current_settings.git.committer)
-        return Signed(message, committer.author(authorship.name, authorship.email), committer)
+        return CommitMetadata(message, committer.author(authorship.name, authorship.email), committer)

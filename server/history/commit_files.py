@@ -19,10 +19,10 @@ from server.schema.model import Schema
 from server.site.configure import Configuration, configure, is_configuration
 from server.site.site import Site, State
 from server.storage.entry import Entry, ImageFacts
-from server.storage.files import ignored, is_utf_8, size_signature
-from server.storage.git.command import is_full
+from server.storage.files import is_ignored, is_utf_8, size_signature
+from server.storage.git.command import is_disk_full_error
 from server.storage.git.log import CommitLog
-from server.storage.git.tree import Blob, copy_blob, read_blobs, required
+from server.storage.git.tree import Blob, copy_blob, read_blobs, require_blob
 from server.storage.media import SIDECAR_SUFFIX, upload_path
 from server.storage.read import MAX_FILE_BYTES
 from server.storage.store import Store
@@ -59,7 +59,7 @@ def read_configuration(root: Path, blobs: Blobs) -> Configuration:
             for path, data in zip(files, contents, strict=True):
                 copy = Path(folder, path)
                 copy.parent.mkdir(parents=True, exist_ok=True)
-                copy.write_bytes(required(data, path, files[path]))
+                copy.write_bytes(require_blob(data, path, files[path]))
             return configure(Path(folder))
     except OSError as error:
         raise StorageError(
@@ -83,7 +83,7 @@ def open_blob(root: Path, blob: Blob) -> IO[bytes]:
     except OSError as error:
         raise StorageError(f"The file can't be read: {os.strerror(error.errno or 0)}") from error
     except GitError as error:
-        if is_full(error.message):
+        if is_disk_full_error(error.message):
             raise StorageError(f"The file can't be read: {os.strerror(ENOSPC)}") from error
         raise
 
@@ -108,13 +108,13 @@ def read_entries(
     for part in _batches(unread_paths, blobs):
         read = read_blobs(store.root, [blobs[path].id for path in part])
         for path, data in zip(part, read, strict=True):
-            data = required(data, path, blobs[path])
-            entry = store.entry(path, data, size_signature(len(data)))
+            data = require_blob(data, path, blobs[path])
+            entry = store.parse_file(path, data, size_signature(len(data)))
             if entry is not None:
                 size += len(data)
                 entries[path] = _keep_document(entry, known.entries.get(path))
     for path in [path for path in blobs if upload_path(path) and path not in entries]:
-        if _is_content(path) and store.owner(path, blobs.__contains__) == path:
+        if _is_content(path) and store.owning_file(path, blobs.__contains__) == path:
             media = _media_entry(store, path, blobs, facts(path, blobs[path]))
             entries[path] = _keep_document(media, known.entries.get(path))
     return entries, size
@@ -125,14 +125,14 @@ def _document_paths(store: Store, blobs: Blobs) -> Iterator[str]:
     for path, blob in blobs.items():
         if blob.size <= MAX_FILE_BYTES and _is_content(path) and store.claimed(path):
             is_description_only = (
-                path.endswith(SIDECAR_SUFFIX) and store.owner(path, blobs.__contains__) == path
+                path.endswith(SIDECAR_SUFFIX) and store.owning_file(path, blobs.__contains__) == path
             )
             if is_description_only or not upload_path(path):
                 yield path
 
 
 def _is_content(path: str) -> bool:
-    return is_utf_8(path) and not any(map(ignored, path.split("/")))
+    return is_utf_8(path) and not any(map(is_ignored, path.split("/")))
 
 
 def _reuse(store: Store, path: str, blobs: Blobs, known: KnownEntries) -> Entry | None:
@@ -169,7 +169,7 @@ def _media_entry(store: Store, path: str, blobs: Blobs, facts: ImageFacts) -> En
     blob, description = blobs[path], blobs.get(path + SIDECAR_SUFFIX)
     if description is None or description.size > MAX_FILE_BYTES:
         return store.media_entry(path, size_signature(blob.size), facts)
-    description_data = required(
+    description_data = require_blob(
         next(read_blobs(store.root, [description.id])), path + SIDECAR_SUFFIX, description
     )
     return store.media_entry(
@@ -203,7 +203,7 @@ class Renames:
                 return {}
             if self._known[0] != key:
                 self.log.update(commit)
-                commits = islice(self.log.before(commit), MAX_COMMITS)
+                commits = islice(self.log.history_of(commit), MAX_COMMITS)
                 layout = Layout(state.schema, state.settings)
                 self._known = key, find_renames(((one.id, one.changes) for one in commits), layout)
             return self._known[1]

@@ -19,7 +19,7 @@ from server.history.versions import Version
 from server.history.viewer import Viewer
 from server.index.budget import Budget
 from server.schema.model import POLYMORPHIC, Attribute, Type
-from server.storage.git.tree import read_blobs, read_named, read_tree, required
+from server.storage.git.tree import read_blobs, read_named, read_tree, require_blob
 from server.storage.read import MAX_FILE_BYTES, decode, parse, read_bytes
 from server.storage.store import Store
 
@@ -300,7 +300,7 @@ def content_at(
     else:
         blobs = read_tree(store.root, commit, matching) if matching else {}
         contents = ((path, blob, next(read_blobs(store.root, [blob.id]))) for path, blob in blobs.items())
-        read = ((path, required(data, path, blob)) for path, blob, data in contents)
+        read = ((path, require_blob(data, path, blob)) for path, blob, data in contents)
     return next(
         (read_content(store, type_, path, data, viewer) for path, data in read if data is not None), None
     )

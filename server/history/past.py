@@ -35,10 +35,10 @@ from server.storage.git.refs import (
     BRANCH_PREFIX,
     COMMIT_ID,
     branch_commit,
-    read_time,
-    refs_mark,
+    parse_time,
+    refs_cache_key,
 )
-from server.storage.git.times import CommitTimes, with_commits
+from server.storage.git.times import CommitTimes, with_commit_times
 from server.storage.git.tree import Blob, read_tree
 from server.storage.media import with_formats
 from server.storage.store import Store
@@ -128,7 +128,7 @@ class PastStates:
             raise ConflictError(no_repository(self.site.root))
         if "\0" in name:  # Neither a ref name nor a file path can contain NUL.
             return find(name)
-        mark, cached = refs_mark(folder, name), self._names.get(key)
+        mark, cached = refs_cache_key(folder, name), self._names.get(key)
         if cached is None or cached[0] != mark:
             if len(self._names) >= _MAX_NAMES:
                 self._names.clear()
@@ -228,7 +228,7 @@ class PastStates:
         root = self.site.root
         blobs = read_tree(root, commit)
         self.log.update(commit)
-        times = CommitTimes(commit, with_commits({}, self.log.before(commit)))
+        times = CommitTimes(commit, with_commit_times({}, self.log.history_of(commit)))
         current = self._current()
         configuration = self._configuration(commit, blobs, current)
         base = self._base(configuration.schema, blobs, current)
@@ -430,12 +430,12 @@ def commit_filter(past: PastStates, since: str = "", author: str = "") -> Callab
 
     Raises ValidationError if `since` is invalid.
     """
-    time, word = read_time(since, end=False), author.casefold()
+    time, word = parse_time(since, end=False), author.casefold()
     before: frozenset[str] = frozenset()
     if since and time is None:
         commit = past.resolve(since)
         past.log.update(commit)
-        before = frozenset(earlier.id for earlier in past.log.before(commit))
+        before = frozenset(earlier.id for earlier in past.log.history_of(commit))
 
     def is_selected(commit: Commit) -> bool:
         if commit.id in before or (time is not None and commit.authored < time):

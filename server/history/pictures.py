@@ -69,7 +69,9 @@ class CommitImages:
         """
         picture, suffix = self.read(path, blob), splitext(path)[1]
         try:
-            return self._image_cache.make_from_file(picture.key, suffix, partial(open_blob, self._root, blob))
+            return self._image_cache.make_variants_from_file(
+                picture.key, suffix, partial(open_blob, self._root, blob)
+            )
         except UnresizableError:
             self._known.put((blob.id, suffix), Picture(picture.size, ""))
             return True

@@ -4,9 +4,9 @@ import shutil
 from pathlib import Path
 
 from server.errors import ConflictError, ValidationError
-from server.storage.git.command import git, how_to_trust
+from server.storage.git.command import git, trust_command
 from server.storage.git.log import CommitLog
-from server.storage.git.refs import commit_at, find_commit, head_commit, read_time
+from server.storage.git.refs import commit_at, find_commit, head_commit, parse_time
 from server.storage.git.repository import git_folder_id_of
 
 NO_GIT_MESSAGE = "git is not installed or not in PATH; the site's history requires git"
@@ -27,7 +27,7 @@ NO_COMMIT_MESSAGE = "The site's git repository has no commits; commit the site f
 def no_repository(root: Path) -> str:
     if not shutil.which("git"):
         return NO_GIT_MESSAGE
-    trust = how_to_trust(root)
+    trust = trust_command(root)
     if trust:
         return FOREIGN_MESSAGE.format(trust)
     return NO_REPOSITORY_MESSAGE if git_folder_id_of(root) is None else UNREADABLE_MESSAGE
@@ -51,7 +51,7 @@ def find_named(root: Path, log: CommitLog, name: str) -> str:
 
     Raises ValidationError if none matches, and ConflictError if the site has no commits.
     """
-    head, time = require_head(root), read_time(name)
+    head, time = require_head(root), parse_time(name)
     commit = find_commit(root, name)
     if not commit and time is not None:
         commit = commit_at(log, head, time)

@@ -122,7 +122,7 @@ class Versions:
         with self._lock:
             if head:
                 self.log.update(head)
-            commits = tuple(self.log.before(head)) if head else ()
+            commits = tuple(self.log.history_of(head)) if head else ()
         layout = Layout(state.schema, state.settings)
         claims: dict[str, PathClaim] = {}
         paths: dict[tuple[str, str], set[str]] = {}

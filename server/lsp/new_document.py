@@ -12,7 +12,7 @@ from server.lsp.protocol import Json
 from server.lsp.view import View
 from server.schema.model import Attribute, Type
 from server.schema.spelling import suggestion
-from server.storage.files import ignored
+from server.storage.files import is_ignored
 
 NEW_DOCUMENT = "bifolio.newDocument"
 _MAX_NAME_BYTES = 255  # the limit in most file systems
@@ -90,7 +90,7 @@ def new_document(view: View, arguments: Json) -> tuple[Json, str]:
         raise ValidationError(f'"{locale}" is not a locale of the site')
     if type_.kind == "singleType":
         name = type_.singular
-    if not name or any(not part or ignored(part) or part == ".." for part in name.split("/")):
+    if not name or any(not part or is_ignored(part) or part == ".." for part in name.split("/")):
         raise ValidationError("the name of the new document is missing or not valid")
     if "\\" in name or not name.isprintable():
         raise ValidationError("the name of the new document contains a backslash or a control character")

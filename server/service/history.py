@@ -413,7 +413,7 @@ class Histories:
         """
         if to:
             self.past.log.update(to)
-            earlier = {commit.id for commit in self.past.log.before(to)}
+            earlier = {commit.id for commit in self.past.log.history_of(to)}
             versions = [version for version in versions if version.commit and version.commit.id in earlier]
         parts = (versions[start : start + _PART] for start in range(0, len(versions), _PART))
         last = next((version for part in parts for version in self.visible(history, part)), None)

@@ -225,7 +225,7 @@ class Writes:
             layout = Layout(caller.state.schema, caller.state.settings)
             claim = partial(describe_claim, layout)
             undo_recorder = UndoRecorder(self.site.root, caller.actor.name, dict.fromkeys(permits), claim)
-            authorship = replace(authorship, save_replaced=undo_recorder.keeping)
+            authorship = replace(authorship, save_replaced=undo_recorder.recording)
         state, made, commit = self.site.write(authorship, prepare, request)
         return Outcome(state, made, commit, self._offer(caller, state, undo_recorder, permits))
 

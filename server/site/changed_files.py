@@ -14,13 +14,13 @@ from server.storage.files import (
     FileListing,
     Signature,
     digest_of,
-    ignored,
+    is_ignored,
     is_skipped,
-    last_change,
-    needs_walk,
-    same_files,
+    mtime_ns,
+    needs_full_walk,
     signature_of,
     walk,
+    with_aliases,
 )
 from server.storage.intent import Write
 from server.storage.media import SIDECAR_SUFFIX, upload_path
@@ -36,7 +36,7 @@ def list_if_needed(contents: Contents, hints: Collection[str] | None) -> FileLis
     if not (
         hints is None
         or len(hints) > MAX_STAT_PATHS
-        or needs_walk(contents.root, _content_paths(hints), contents.folders)
+        or needs_full_walk(contents.root, _content_paths(hints), contents.folders)
     ):
         return None
     root, roots = contents.root, contents.store.layout.roots
@@ -66,7 +66,7 @@ def find_changed_files(
             paths |= {path for each in (hint, *inside.files) for path in (each, _beside(each))}
             if hint not in contents.entries and not _is_new(contents, hint):
                 paths |= {path for path in list(contents.entries) if path.startswith(hint + "/")}
-        differing = {path for path in same_files(paths, contents.links) if _differs(contents, path)}
+        differing = {path for path in with_aliases(paths, contents.links) if _differs(contents, path)}
         return media | differing, contents.folders, contents.links
     return media | _differing(contents, listing), tuple(listing.problems), listing.links
 
@@ -101,7 +101,7 @@ def _differing(contents: Contents, listing: FileListing) -> set[str]:
 
 def has_own_entry(contents: Contents, path: str) -> bool:
     """Return whether a file has an entry of its own. Description files of media files do not have one."""
-    return contents.store.owner(path, lambda other: (contents.root / other).is_file()) == path
+    return contents.store.owning_file(path, lambda other: (contents.root / other).is_file()) == path
 
 
 def _is_new(contents: Contents, path: str) -> bool:
@@ -120,7 +120,7 @@ def find_unsettled(entries: Iterable[Entry], read_at_ns: int) -> set[str]:
 
 
 def _content_paths(hints: Iterable[str]) -> set[str]:
-    return {path for path in hints if not any(map(ignored, path.split("/")))}
+    return {path for path in hints if not any(map(is_ignored, path.split("/")))}
 
 
 def _beside(path: str) -> str:
@@ -182,7 +182,7 @@ def is_settled(signature: Signature, time_ns: int) -> bool:
     """Return whether any change after `time_ns` (nanoseconds since 1970) would give the file a
     new signature.
     """
-    return last_change(signature) + RACY_WINDOW_NS < time_ns
+    return mtime_ns(signature) + RACY_WINDOW_NS < time_ns
 
 
 def checked_writes(contents: Contents, changeset: Changeset, chain: Chain | None = None) -> list[Write]:
@@ -207,7 +207,7 @@ def is_stale(contents: Contents, write: Write) -> bool:
     """
     if not contents.store.claimed(write.path) or is_skipped(write.path):
         return False
-    if contents.store.owner(write.path, lambda path: (contents.root / path).is_file()) != write.path:
+    if contents.store.owning_file(write.path, lambda path: (contents.root / path).is_file()) != write.path:
         return False
     entry = contents.entries.get(write.path)
     known = entry.signature if entry else None

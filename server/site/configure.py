@@ -81,12 +81,12 @@ def first_configuration(root: Path) -> Configuration:
     write lock can't be acquired.
     """
     journal, queue = Journal(root, root / STATE_FOLDER), CommitQueue(root / STATE_FOLDER)
-    if not journal.empty or queue.is_unsettled:
+    if not journal.is_empty or queue.has_staged_writes:
         check_state_folder(root)
         # In a read-only site, interrupted writes are left as they are.
         with suppress(OSError, StorageError), journal.writing():
             journal.recover()
-            queue.settle(root)
+            queue.recover(root)
     return configure(root)
 
 

@@ -10,8 +10,8 @@ from server.paths import cache_folder
 from server.storage.files import FileMark, file_mark_of
 from server.storage.git.index import is_own_lock
 from server.storage.git.log import read_commits
-from server.storage.git.repository import git_folder, git_folder_id_of, git_lock, head_mark, is_git_working
-from server.storage.git.times import CommitTimes, read_times, tell_changed_unknown, with_commits
+from server.storage.git.repository import git_folder, git_folder_id_of, git_lock, head_cache_key, is_git_busy
+from server.storage.git.times import CommitTimes, log_unknown_changes, read_times, with_commit_times
 from server.storage.git.trouble import AffectedTask, trouble_log
 from server.storage.git.uncommitted import changed_paths
 
@@ -59,7 +59,7 @@ def head_moved(root: Path, before: GitState) -> bool:
     git_folder_id, folder = git_folder_id_of(root), before.folder
     if git_folder_id != before.git_folder_id or folder is None:
         return git_folder_id is not None or before.git_folder_id is not None
-    return head_mark(folder) != before.head
+    return head_cache_key(folder) != before.head
 
 
 def read_git_state(root: Path, before: GitState) -> GitState:
@@ -71,13 +71,13 @@ def read_git_state(root: Path, before: GitState) -> GitState:
         folder = _folder(root)
     if folder is None:
         return before if git_folder_id == before.git_folder_id else GitState(git_folder_id=git_folder_id)
-    head, index = head_mark(folder), file_mark_of(folder / "index")
+    head, index = head_cache_key(folder), file_mark_of(folder / "index")
     if head is not None and (folder, head) == (before.folder, before.head):
         return before if index == before.index else replace(before, index=index, git_folder_id=git_folder_id)
     try:
         committed = _read_times(root, before.committed)
     except GitError as error:
-        trouble_log(root).tell(
+        trouble_log(root).report(
             AffectedTask.TIMES,
             str(error),
             "the commit times of files are unknown",
@@ -104,7 +104,7 @@ def _folder(root: Path) -> Path | None:
     try:
         return git_folder(root)
     except GitError as error:
-        trouble_log(root).tell(
+        trouble_log(root).report(
             AffectedTask.REPOSITORY, str(error), "can't tell whether the site is in a repository"
         )
         return None
@@ -118,12 +118,12 @@ def with_changed(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
     try:
         differing: frozenset[str] | set[str] = changed_paths(root, known, cache_folder(root))
     except GitError as error:  # On failure, assume that all of them differ.
-        tell_changed_unknown(root, error)
+        log_unknown_changes(root, error)
         differing = known
         if trouble_log(root).is_affected(AffectedTask.CHANGED):
             state = replace(state, head=None)
     else:
-        trouble_log(root).end(AffectedTask.CHANGED, AffectedTask.REPOSITORY)
+        trouble_log(root).resolve(AffectedTask.CHANGED, AffectedTask.REPOSITORY)
     changed = (state.committed.changed - known) | differing
     if changed == state.committed.changed:
         return state
@@ -156,7 +156,7 @@ def with_commit(
     assert state.folder is not None
     before = state.committed
     if may_rename:
-        times = with_commits(before.times, read_commits(root, [commit], limit=1))
+        times = with_commit_times(before.times, read_commits(root, [commit], limit=1))
     else:
         known = {path: before.times.get(path, (committed_at, committed_at)) for path in files}
         times = {
@@ -164,7 +164,7 @@ def with_commit(
             **{path: (min(a, committed_at), max(b, committed_at)) for path, (a, b) in known.items()},
         }
     changed = (before.changed - files.keys()) | {path for path, same in files.items() if not same}
-    head, index = head_mark(state.folder), file_mark_of(state.folder / "index")
+    head, index = head_cache_key(state.folder), file_mark_of(state.folder / "index")
     return replace(state, head=head, index=index, committed=CommitTimes(commit, times, changed))
 
 
@@ -180,9 +180,9 @@ def with_commits_since(
     since = read_commits(root, [commit, f"^{before.commit}"])
     if not since or since[-1].parents != (before.commit,) or any(len(one.parents) != 1 for one in since):
         return None
-    times = with_commits(before.times, since)
+    times = with_commit_times(before.times, since)
     changed = (before.changed - files.keys()) | {path for path, same in files.items() if not same}
-    head, index = head_mark(state.folder), file_mark_of(state.folder / "index")
+    head, index = head_cache_key(state.folder), file_mark_of(state.folder / "index")
     return replace(state, head=head, index=index, committed=CommitTimes(commit, times, changed))
 
 
@@ -233,7 +233,7 @@ def git_marks(state: GitState) -> tuple[FileMark | None, object, FileMark | None
     """
     if state.folder is None:
         return None, None, None
-    return git_lock(state.folder), head_mark(state.folder), file_mark_of(state.folder / "index")
+    return git_lock(state.folder), head_cache_key(state.folder), file_mark_of(state.folder / "index")
 
 
 def git_guard(state: GitState) -> Callable[[], None]:
@@ -247,7 +247,7 @@ def git_guard(state: GitState) -> Callable[[], None]:
     def check() -> None:
         lock = git_lock(folder)
         is_new = lock is not None and lock != lock_before and not is_own_lock(folder)
-        if is_new or is_git_working(lock) or file_mark_of(index) != before:
+        if is_new or is_git_busy(lock) or file_mark_of(index) != before:
             raise GitBusyError()
 
     return check
@@ -256,7 +256,7 @@ def git_guard(state: GitState) -> Callable[[], None]:
 def wait_for_git(state: GitState, deadline: float) -> None:
     """Wait until git is not writing files, or until `deadline` on the monotonic clock."""
     folder = state.folder
-    while folder is not None and is_git_working(git_lock(folder)) and time.monotonic() < deadline:
+    while folder is not None and is_git_busy(git_lock(folder)) and time.monotonic() < deadline:
         time.sleep(POLL_INTERVAL_S)
 
 
@@ -264,4 +264,4 @@ def log_writes_resumed(root: Path, state: GitState) -> None:
     """Log that writes are possible again, if a git command had been blocking them."""
     trouble, folder = trouble_log(root), state.folder
     if trouble.is_affected(AffectedTask.WRITES) and not (folder and git_lock(folder)):
-        trouble.end(AffectedTask.WRITES)
+        trouble.resolve(AffectedTask.WRITES)

@@ -183,7 +183,7 @@ def _read_all(
     packed: bytearray | None,
 ) -> dict[str, Entry]:
     exists = listing.files.__contains__
-    owners = {store.owner(p, exists) if p.endswith(SIDECAR_SUFFIX) else p for p in listing.files}
+    owners = {store.owning_file(p, exists) if p.endswith(SIDECAR_SUFFIX) else p for p in listing.files}
     used, missing = _split_cached(store, kept, owners, listing.files)
     entries = {one.entry.path: one.entry for one in used}
     if cache and len(kept) + cache.unused - len(used) > (len(used) + len(missing)) // 2:
@@ -231,7 +231,7 @@ def _valid_entry(
     entry = cached_entry.entry
     if entry.derived and store.derived_timestamps(path, signature[0] / 1e9) != entry.derived:
         return None
-    if entry.signature == signature and cached_entry.settled:
+    if entry.signature == signature and cached_entry.is_settled:
         return cached_entry
     try:
         data, signature = read_bytes(store.root, path)

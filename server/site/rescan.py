@@ -42,7 +42,7 @@ from server.site.git_state import (
 from server.site.loading import cores, load_contents, paused_garbage_collection, read_many
 from server.site.record import Record
 from server.storage.entry import Entry
-from server.storage.files import Signature, digest_of, is_skipped, same_files, signature_of, walk
+from server.storage.files import Signature, digest_of, is_skipped, signature_of, walk, with_aliases
 from server.storage.git.refs import head_commit
 from server.storage.git.uncommitted import changed_paths
 from server.storage.git.written import is_on_disk
@@ -220,7 +220,7 @@ def rescan_written(
             found = None
         if found is not None:
             return found
-    paths = same_files(paths, contents.links)
+    paths = with_aliases(paths, contents.links)
     owners = _owners(contents, paths)
     record = _read(contents, with_written(contents.git, paths), owners, ask_git=False)
     return replace(record, folders=contents.folders, links=contents.links, writes=write_counter)
@@ -252,7 +252,7 @@ def _record_of_merge(
         # Keep the old index state, so that the next rescan finds the other program's change.
         git = replace(git, index=before.index)
     names = {path for path in (*files, *(write.path for write in writes_made)) if not is_skipped(path)}
-    paths = same_files(names, contents.links)
+    paths = with_aliases(names, contents.links)
     record = _read(contents, git, _owners(contents, paths), ask_git=False)
     return replace(record, folders=contents.folders, links=contents.links)
 
@@ -262,7 +262,7 @@ def rescan_committed(contents: Contents, git: GitState, paths: Collection[str]) 
 
     `git` is the new state of the repository.
     """
-    same = same_files(paths, contents.links)
+    same = with_aliases(paths, contents.links)
     owners = _owners(contents, same)
     moved = paths_with_new_times(contents.git.committed, git.committed, paths)
     read = _with_drafts(contents, owners) if moved else ()

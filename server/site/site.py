@@ -61,7 +61,7 @@ from server.site.writing.preparing import (
 from server.site.writing.response_state import with_written_documents
 from server.storage.changeset import Changeset
 from server.storage.entry import Entry
-from server.storage.git.repository import is_git_working
+from server.storage.git.repository import is_git_busy
 from server.storage.git.times import CommitTimes
 from server.storage.git.trouble import AffectedTask, trouble_log
 from server.storage.images.cache import ImageCache
@@ -159,7 +159,7 @@ class Site:
         """
         with suppress(OSError):
             state_folder(self.root)  # Create the folder in which a writable site has its write lock.
-        writes, replaced = self._journal.lock.number, list[Document]()
+        writes, replaced = self._journal.lock.counter, list[Document]()
         self.recover()
         with paused_garbage_collection():
             root, pictures, append = self.root, self.image_cache, self._replica.append
@@ -183,7 +183,7 @@ class Site:
         if replaced:
             with suppress(OSError, BusyError, StorageError), self._journal.writing():
                 self._recent.keep(replaced, self.state.schema)
-        if self._journal.lock.number != writes:
+        if self._journal.lock.counter != writes:
             self.refresh()
 
     # --- changes -------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ class Site:
         """
         contents = self._contents
         before = git_marks(contents.git)
-        if stop_if_git_runs and is_git_working(before[0]):
+        if stop_if_git_runs and is_git_busy(before[0]):
             return None
         try:
             self._repeat_reverted_writes()
@@ -244,7 +244,7 @@ class Site:
                 return None
         except (ApiError, CommitError) as error:  # The write is repeated later, before its commit.
             log.warning("%s: a write that git reverted has not been repeated yet: %s", self.root, error)
-        writes = self._journal.lock.number
+        writes = self._journal.lock.counter
         record = rescan_all(contents, None if writes != contents.writes else hints, writes, reloaded)
         if stop_if_git_runs and git_marks(contents.git) != before:
             return None
@@ -261,7 +261,7 @@ class Site:
             return False
         self.catch_up()
         contents = self._contents
-        return self._journal.lock.number != contents.writes or seems_changed(contents, hints)
+        return self._journal.lock.counter != contents.writes or seems_changed(contents, hints)
 
     def write(
         self, authorship: Authorship, prepare: Prepare[Request, Result], request: Request
@@ -367,7 +367,7 @@ class Site:
                 wait_for_git(self.git, deadline)
                 if time.monotonic() > deadline:
                     reason = "a git command has locked .git/index.lock"
-                    trouble_log(self.root).tell(AffectedTask.WRITES, reason, "writes are rejected")
+                    trouble_log(self.root).report(AffectedTask.WRITES, reason, "writes are rejected")
                     raise
             except SchemaPending:
                 self._wait_for_schema(deadline)
@@ -396,7 +396,7 @@ class Site:
     def _apply_other_servers(self) -> None:
         # Other servers for this site have their own change logs, so the write counter is compared.
         if (
-            self._contents.writes != self._journal.lock.number
+            self._contents.writes != self._journal.lock.counter
             and self._rescan(None, stop_if_git_runs=True) is None
         ):
             raise GitBusyError()
@@ -425,7 +425,7 @@ class Site:
 
         Raises ApiError and CommitError.
         """
-        contents, number = self._contents, self._journal.lock.number
+        contents, number = self._contents, self._journal.lock.counter
         if writes := self.committer.find_reverted():
             self._journal.commit(writes, git_guard(contents.git))
             record = self._rescan_written(writes)
@@ -436,7 +436,7 @@ class Site:
     def _rescan_written(self, writes: list[Write], joined: PreparedMerge | None = None) -> Record:
         """Return the record of `writes`, after repeating those that a git command has already overwritten."""
         for _ in range(MAX_ATTEMPTS):
-            record = rescan_written(self._contents, writes, self._journal.lock.number, joined)
+            record = rescan_written(self._contents, writes, self._journal.lock.counter, joined)
             if not self.committer.queue.waiting or is_as_written(self.root, writes):
                 break
             # If this fails, the write is repeated before its commit, or the failure is logged.
@@ -453,7 +453,7 @@ class Site:
 
     def scale(self, path: str) -> State:
         file = self.state.snapshot.media.get(media_key(path) or "")
-        if file and self._is_unscaled(file) and self.image_cache.make(upload_path(path) or ""):
+        if file and self._is_unscaled(file) and self.image_cache.make_variants_of(upload_path(path) or ""):
             with self._locked():
                 self._replica.append(rescan_paths(self._contents, {path}))
         return self.state
@@ -468,7 +468,7 @@ class Site:
     def recover(self) -> int:
         """Finish, roll back or discard interrupted writes. Return the number of changed files."""
         self._journal.sweep()
-        if self._journal.empty:
+        if self._journal.is_empty:
             return 0
         with self._journal.writing():
             done = self._journal.recover()
@@ -507,7 +507,7 @@ class Site:
         if self._is_predecessor_running is None:
             return False
         is_running = self._is_predecessor_running()
-        if self._journal.lock.number != self._contents.writes:
+        if self._journal.lock.counter != self._contents.writes:
             return True
         if not is_running:
             self._is_predecessor_running = None
@@ -544,7 +544,7 @@ class Site:
         contents = self._contents
         record = None
         with suppress(SchemaPending):  # The next refresh applies schema changes.
-            record = rescan_all(contents, None, self._journal.lock.number, reload_files_if_needed(contents))
+            record = rescan_all(contents, None, self._journal.lock.counter, reload_files_if_needed(contents))
         if record is not None:
             log.warning(
                 "a change from another process can't be applied (%s); rereading the files instead", error
@@ -596,5 +596,5 @@ class Site:
             with suppress(OSError):  # In a read-only site, interrupted writes are left as they are.
                 self._journal.recover()
                 if self.committer.settle():
-                    self._journal.lock.count(self._journal.lock.number + 1)
+                    self._journal.lock.set_counter(self._journal.lock.counter + 1)
             yield

@@ -13,14 +13,19 @@ _EVICTED_DIVISOR = 10  # When the folder is full, a tenth of it is cleared.
 
 
 class BoundedFolder:
-    """A folder whose files in subfolders are evicted by their modification time, which readers update."""
+    """Folder of cached files with a size limit.
+
+    When it is full, the files with the oldest modification times are deleted. Readers update these times.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._added = sys.maxsize  # bytes added since the size was last computed
 
     def note_added(self, size: int, max_bytes: int) -> None:
-        """Evict files if the folder is larger than `max_bytes`. `size` is the size of an added file."""
+        """Count an added file of `size` bytes, and delete old files if the folder is larger than
+        `max_bytes`.
+        """
         # Computing the size of the folder is slow, so it is not done each time a file is added.
         self._added += size
         if self._added < max_bytes // _EVICTED_DIVISOR:

@@ -10,14 +10,14 @@ from server.errors import ApiError, ConflictError, StorageError
 from server.storage.files import MISSING_FILE_ERRORS, Signature, below_file, is_below_file, signature, walk
 from server.storage.intent import Write
 from server.storage.links import BROKEN_LINK, open_file
-from server.storage.read import refuse_unreadable
+from server.storage.read import require_readable_size
 
 
 class Files(Protocol):
     """Interface to the files that a changeset is based on, in a working tree or a commit."""
 
     def signature(self, path: str) -> Signature | None:
-        """Return a file's signature, or None if it is missing. Raises OSError."""
+        """Return a file's signature, or None if the file is missing. Raises OSError."""
 
     def read(self, path: str) -> tuple[bytes, Signature]:
         """Return a file's content and signature. Raises OSError."""
@@ -25,7 +25,7 @@ class Files(Protocol):
     def is_below_file(self, path: str) -> bool:
         """Return True if a parent of `path` is a file rather than a folder."""
 
-    def listed(self, folders: Iterable[str]) -> Iterable[str]:
+    def list_files(self, folders: Iterable[str]) -> Iterable[str]:
         """Return all files in the given folders and their subfolders."""
 
 
@@ -49,14 +49,14 @@ class WorkingTree:
     def is_below_file(self, path: str) -> bool:
         return is_below_file(self.root, path)
 
-    def listed(self, folders: Iterable[str]) -> Iterable[str]:
+    def list_files(self, folders: Iterable[str]) -> Iterable[str]:
         return walk(self.root, folders).files
 
 
 class Changeset:
     """File changes to be written together.
 
-    The changeset is rejected if any file that it changes or relies on has been modified since it was read.
+    Writing fails if any file that the changeset changes or relies on was modified after it was read.
     """
 
     def __init__(self, root: Path, files: Files | None = None) -> None:
@@ -70,7 +70,7 @@ class Changeset:
         self._relied_on: set[str] = set()
 
     def text(self, path: str) -> str:
-        """Return a file's new text, or its current text if the changeset does not change it.
+        """Return a file's text as it will be after the changeset.
 
         Raises ConflictError if the file is missing or not UTF-8, and StorageError if it can't be read.
         """
@@ -93,20 +93,22 @@ class Changeset:
             return self._texts[path] is not None
         return path in self._sources or self._signature(path) is not None
 
-    def listed(self, folders: Iterable[str]) -> set[str]:
-        return set(self._files.listed(folders))
+    def list_files(self, folders: Iterable[str]) -> set[str]:
+        return set(self._files.list_files(folders))
 
     def signature(self, path: str) -> Signature | None:
         """Return a file's signature at its first access, or None if the file did not exist then."""
         return self._signature(path)
 
     def rely_on(self, path: str) -> None:
-        """Require that a file is still unmodified when the changeset is written."""
+        """Make the write fail if this file, which it does not change, is modified before it."""
         self._signature(path)
         self._relied_on.add(path)
 
     def relied_on(self) -> list[Write]:
-        """Return writes that change nothing, but check that the files passed to `rely_on` are unchanged."""
+        """Return a `Write` for each file passed to `rely_on`, which only checks that the file is
+        unmodified.
+        """
         return [
             Write(path, None, self._signatures[path], read=self._read.get(path)) for path in self._relied_on
         ]
@@ -116,9 +118,7 @@ class Changeset:
         self._texts[path] = text
 
     def put_file(self, path: str, source: Path) -> None:
-        """Use the content of `source` as a file's new content. `source` must exist until the changeset is
-        written.
-        """
+        """Replace a file's content with that of `source`, which must exist until the changeset is written."""
         self._signature(path)
         self._sources[path] = source
 
@@ -138,7 +138,7 @@ class Changeset:
         self._relied_on |= other._relied_on
 
     def repeat(self, writes: Iterable[Write]) -> None:
-        """Add the writes from an earlier changeset. They expect the same file signatures as before."""
+        """Add the writes of an earlier changeset, which still expect the same file signatures."""
         for write in writes:
             self._signatures[write.path] = write.before
             if write.read is not None:
@@ -162,13 +162,13 @@ class Changeset:
     def paths(self) -> set[str]:
         return set(self._signatures)
 
-    def require_sound(self) -> None:
+    def require_writable(self) -> None:
         """Raise PayloadTooLargeError if a new text is too large.
 
         Raises ConflictError if a parent of a new file is a file rather than a folder.
         """
         for path, text in self.texts():
-            refuse_unreadable(path, text)
+            require_readable_size(path, text)
         for path in (*self._sources, *(path for path, _ in self.texts())):
             if self._signatures[path] is None and self._files.is_below_file(path):
                 raise below_file(path)

@@ -1,5 +1,6 @@
-"""Atomic replacement of files that other programs may be editing. If the old file is edited at the same time,
-the replacement is rolled back.
+"""Atomic replacement of files that other programs may be editing. A replacement that would lose an edit is
+
+rolled back.
 """
 
 import errno
@@ -24,7 +25,7 @@ _MAX_OPEN_FILES = 64
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """A new file in the journal folder, ready to replace the file at `target`."""
+    """A new file in the journal folder, which is about to replace the file at `target`."""
 
     write: Write
     target: Path
@@ -40,7 +41,7 @@ class StagedFile:
         return self.after is not None and is_unchanged(self.journal_path, self.after, self.write.data)
 
     def is_applied(self) -> bool:
-        """Return True if the file at `target` is the new one, or was deleted as intended.
+        """Return True if the file at `target` is already the new one, or was deleted as intended.
 
         The new file is still recognized after a program has touched it without changing its content.
         """
@@ -62,14 +63,14 @@ class StagedFile:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """A replaced file and its old version."""
+    """A file that has been replaced. `old_file` is open only if it may be needed for a rollback."""
 
     step: StagedFile
-    former: Reader | None  # the old file, if it is kept open for a rollback
+    old_file: Reader | None  # the old file, if it is kept open for a rollback
     has_original: bool  # The file at `journal_path` is the old file itself, not a link or copy.
 
     @property
-    def holds_an_edit(self) -> bool:
+    def has_concurrent_edit(self) -> bool:
         """True if another program edited the old file just before it was replaced."""
         expected = (self.step.before, self.step.after, None)
         return self.has_original and link_mark(self.step.journal_path) not in expected
@@ -78,18 +79,21 @@ class Replacement:
 def replace(step: StagedFile, done: list[Replacement], open_files: ExitStack, recovery: Recovery) -> None:
     """Replace the target of `step` with the staged file, and append the result to `done`.
 
-    Raises ConflictError if the target was edited. The old file stays open until `open_files` is closed.
+    Raises ConflictError if another program has edited the target. The old file stays open until `open_files`
+    is closed.
     """
     step.check()  # Check first, because opening the folder fails if the folder was deleted.
     with open_folder(step.target.parent) as folder:
-        former = open_reader(step.target, open_files) if step.before else None
-        if former and not former.hold():
+        old_file = open_reader(step.target, open_files) if step.before else None
+        if old_file and not old_file.acquire_lease():
             raise _conflict(step.write.path, "was open in another program")
         step.check()
-        if former and not former.has_bytes(step.write.read):
+        if old_file and not old_file.has_bytes(step.write.read):
             raise _conflict(step.write.path, "was changed")
         try:
-            one = Replacement(step, former if len(done) < _MAX_OPEN_FILES else None, _put(step, folder))
+            one = Replacement(
+                step, old_file if len(done) < _MAX_OPEN_FILES else None, _apply_step(step, folder)
+            )
         except FileExistsError as error:
             raise _conflict(step.write.path, "appeared") from error
         except FileNotFoundError as error:
@@ -97,16 +101,16 @@ def replace(step: StagedFile, done: list[Replacement], open_files: ExitStack, re
                 raise
             raise _conflict(step.write.path, "was removed") from error
         done.append(one)
-    if one.holds_an_edit or (former and former.has_waiting_writer):
+    if one.has_concurrent_edit or (old_file and old_file.has_waiting_writer):
         roll_back(one, recovery)  # Roll back at once, because the editor may reread the file it saved.
         raise _conflict(step.write.path, "was changed")
-    if former:
-        former.release()
-        if one.former is None:
-            former.file.close()
+    if old_file:
+        old_file.release()
+        if one.old_file is None:
+            old_file.file.close()
 
 
-def confirm(replacement: Replacement) -> None:
+def require_unedited(replacement: Replacement) -> None:
     """Raise ConflictError if another program edited the old file while it was being replaced."""
     step = replacement.step
     if not (replacement.has_original and step.before and os.path.lexists(step.journal_path)):
@@ -115,9 +119,12 @@ def confirm(replacement: Replacement) -> None:
         raise _conflict(step.write.path, "was changed")
 
 
-def _put(step: StagedFile, folder: int) -> bool:
-    """Apply `step`. Return True if `step.journal_path` is now the old file itself, not a copy."""
-    with naming(step.target):
+def _apply_step(step: StagedFile, folder: int) -> bool:
+    """Replace, create or delete the target. `folder` is the descriptor of the target's open folder.
+
+    Return True if `step.journal_path` is now the old file itself, not a copy.
+    """
+    with errors_naming(step.target):
         if step.after is None:
             return move_aside(step.target, folder, step.journal_path)
         if step.before is None:
@@ -127,8 +134,8 @@ def _put(step: StagedFile, folder: int) -> bool:
 
 
 @contextmanager
-def naming(*target: Path) -> Iterator[None]:
-    """Context manager that makes an OSError name the target file instead of the temporary file."""
+def errors_naming(*target: Path) -> Iterator[None]:
+    """Context manager that makes an OSError name the target file instead of a temporary file."""
     try:
         yield
     except (FileNotFoundError, FileExistsError):  # Callers handle these exceptions, so they are not changed.
@@ -146,7 +153,7 @@ def roll_back(replacement: Replacement, recovery: Recovery) -> None:
     """
     step, target = replacement.step, replacement.step.target
     if not step.is_applied():  # The target was edited again, so swapping the files could displace this edit.
-        if replacement.holds_an_edit:
+        if replacement.has_concurrent_edit:
             recovery.replaced.move_to_unsaved(step.journal_path, step.write.path)
         return
     with open_folder(target.parent) as folder:
@@ -160,7 +167,7 @@ def roll_back(replacement: Replacement, recovery: Recovery) -> None:
             if move_aside(target, folder, step.journal_path) and not step.is_unedited():
                 recovery.replaced.move_to_unsaved(step.journal_path, step.write.path)
         else:
-            if replacement.holds_an_edit:
+            if replacement.has_concurrent_edit:
                 recovery.replaced.copy_edit(step.journal_path, step.write.path)
             if exchange(step.journal_path, target, folder) and not step.is_unedited():
                 recovery.replaced.move_to_unsaved(step.journal_path, step.write.path)
@@ -169,15 +176,15 @@ def roll_back(replacement: Replacement, recovery: Recovery) -> None:
 def _roll_back_from_open_file(replacement: Replacement, folder: int) -> None:
     if replacement.step.before is None:
         os.unlink(replacement.step.target.name, dir_fd=folder)
-    elif replacement.former:
-        replacement.former.file.seek(0)
-        copy(replacement.former.file, replacement.step.target.name, folder)
+    elif replacement.old_file:
+        replacement.old_file.file.seek(0)
+        copy(replacement.old_file.file, replacement.step.target.name, folder)
 
 
 def expected_mark(write: Write, target: Path) -> FileMark | None:
-    """Return the current mark of the file at `target`, or None if the file does not exist.
+    """Return the mark (mtime, size and inode) of the file at `target`, or None if the file does not exist.
 
-    Raises ConflictError if the file has changed since it was read.
+    Raises ConflictError if the file has changed since it was read for `write`.
     """
     try:
         itself = os.lstat(target)
@@ -199,7 +206,7 @@ def _require_unchanged(path: str, target: Path, before: FileMark | None, mark: F
 
 
 def mode_of(path: str, target: Path, *, follow: bool = True) -> int:
-    """Return a file's mode. If `follow` is False and the file is a symbolic link, return the link's own mode.
+    """Return a file's permission bits. If `follow` is False, return those of a symbolic link itself.
 
     Raises OSError, and ConflictError if the file was removed.
     """

@@ -1,4 +1,4 @@
-"""Functions that create the text of document files, or change values in the text and preserve the rest."""
+"""Text of document files: creates new text, or changes values in existing text and preserves the rest."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -26,10 +26,8 @@ FRONT_MATTER: Mapping[str, frontmatter.Handler] = {"yaml": frontmatter.YAML, "to
 def new_text(path: str, body: str | None, trees: Mapping[str, Any], front_matter_format: str = "yaml") -> str:
     """Return the text of a new document file with the attribute values in `trees`.
 
-    `body` is the attribute stored below the front matter, and `front_matter_format` is the front matter's
-    format.
-
-    Raises ConflictError if the file format can't represent a value.
+    `body` is the name of the attribute stored below the front matter. Raises ConflictError if the file format
+    can't represent a value.
     """
     if path.endswith(".json"):
         return json_text(dict(trees), indent="  ") + "\n"
@@ -75,11 +73,10 @@ WRITTEN_NULL = Plain("null")
 
 
 def change_text(path: str, text: str, body: str | None, changes: Mapping[str, Any]) -> str:
-    """Return a file's text, updated with the attribute values in `changes`. REMOVE removes an attribute.
+    """Return a file's text with the attribute values in `changes`. The value REMOVE removes an attribute.
 
-    `body` is the attribute stored below the front matter.
-
-    Raises ConflictError if the change would also affect other values.
+    `body` is the name of the attribute stored below the front matter. Raises ConflictError if the change
+    would also affect other values.
     """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     expected = {**parse(path, text, body), **changes}
@@ -97,7 +94,7 @@ def change_text(path: str, text: str, body: str | None, changes: Mapping[str, An
 
 
 def drop_repeated_keys(path: str, text: str, keys: Collection[KeyPath]) -> str:
-    """Remove all but the last occurrence of each key in `keys`, and return the file's new text.
+    """Return a file's text with only the last occurrence of each key in `keys`.
 
     Raises ConflictError if this would change other values.
     """
@@ -184,7 +181,7 @@ def _change_body(
 ) -> str:
     """Return the new text below the front matter.
 
-    Updates `changes`, so that it contains only the changes to the front matter.
+    Updates `changes`, which afterwards contains only changes to the front matter.
     """
     new = changes.pop(body)
     if type(new) is Plain and is_null(new):

@@ -14,7 +14,7 @@ SYNCS_ALL = sys.platform == "linux"  # On other systems, `os.sync` may return be
 
 
 def stage_file(source: Path, temporary: Path, mode: int, *, synced: bool = True) -> Path:
-    """Create a hard link or copy of `source` at `temporary`, with the given mode. Return `temporary`."""
+    """Create a hard link or copy of `source` at `temporary`, and return `temporary`."""
     back_up(source, temporary)  # `source` is kept, because the change may be retried after a rollback.
     os.chmod(temporary, mode)
     if synced:
@@ -24,10 +24,7 @@ def stage_file(source: Path, temporary: Path, mode: int, *, synced: bool = True)
 
 
 def stage(data: bytes, temporary: Path, mode: int, *, synced: bool = True) -> Path:
-    """Write `data` to a new file with the given mode. Return its path.
-
-    If writing fails, the incomplete file is deleted.
-    """
+    """Write `data` to a new file, and return its path. If writing fails, the incomplete file is deleted."""
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with open(descriptor, "wb") as file:
@@ -42,8 +39,8 @@ def stage(data: bytes, temporary: Path, mode: int, *, synced: bool = True) -> Pa
     return temporary
 
 
-def mode_of_new(path: Path) -> int:
-    """Return the default mode for new files, determined by briefly creating a file at `path`."""
+def default_mode(path: Path) -> int:
+    """Return the permission bits that new files get, determined by briefly creating a file at `path`."""
     # A process can read its umask only by changing it, which would affect its other threads.
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
@@ -54,9 +51,9 @@ def mode_of_new(path: Path) -> int:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Replace a cache file atomically, without syncing it to disk.
+    """Replace a file atomically, without syncing it to disk.
 
-    Raises OSError, in which case the old file is unchanged.
+    Raises OSError. In that case, the file is unchanged.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -68,8 +65,8 @@ def replace_file(path: Path, data: bytes) -> None:
         raise
 
 
-def make_once(path: Path, data: bytes) -> None:
-    """Create a file that only its owner can read. Do nothing if a file already exists at `path`."""
+def create_private_file(path: Path, data: bytes) -> None:
+    """Create a file that only its owner can read, unless a file already exists at `path`."""
     staged = _stage_private(path.parent, data)
     try:
         os.link(staged, path)
@@ -81,8 +78,8 @@ def make_once(path: Path, data: bytes) -> None:
         staged.unlink(missing_ok=True)
 
 
-def replace_private(path: Path, data: bytes) -> None:
-    """Replace a file atomically, and sync it to disk. Only the owner can read the new file."""
+def replace_private_file(path: Path, data: bytes) -> None:
+    """Replace a file atomically with one that only its owner can read, and sync it to disk."""
     staged = _stage_private(path.parent, data)
     try:
         staged.replace(path)
@@ -113,7 +110,7 @@ def back_up(target: Path, backup: Path) -> None:
 
 
 def move(temporary: Path, name: str, folder: int) -> None:
-    """Move a file into the open folder `folder`, or copy it if the folder is on another file system."""
+    """Move a file into the open folder with the descriptor `folder`, across file systems if necessary."""
     try:
         os.replace(temporary, name, dst_dir_fd=folder)
     except OSError as error:
@@ -125,7 +122,7 @@ def move(temporary: Path, name: str, folder: int) -> None:
 
 
 def copy(read: IO[bytes], name: str, folder: int) -> None:
-    """Copy an open file atomically into the open folder `folder`."""
+    """Copy an open file atomically into the open folder with the descriptor `folder`."""
     near = f".{name}.{os.getpid()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
@@ -157,7 +154,7 @@ def make_folders(folder: Path) -> list[Path]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync a folder to disk, so that a crash can't undo renames in it."""
+    """Sync a folder to disk, so that renames in it survive a crash."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

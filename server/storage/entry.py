@@ -1,4 +1,4 @@
-"""Entry: the result of reading one file."""
+"""The result of reading one file: a document, or the problems that prevent it from being served."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,11 @@ from server.storage.images.variants import Placeholder
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Result of reading one file: its document, if the file is valid, and all problems found."""
+    """Result of reading one file: its document, if the file is valid, and all problems found.
+
+    `derived` contains createdAt and updatedAt if the file does not set them. `beside` is the signature of a
+    media file's description file.
+    """
 
     path: str  # for media in a bucket, the path of the description file
     signature: Signature | None
@@ -31,8 +35,9 @@ class Entry:
 
     @property
     def error(self) -> Problem | None:
-        """The first error in the file, or None. A file with an error is not served, but its last valid
-        document may still be.
+        """The first error in the file, or None.
+
+        A file with an error is not served, but the last valid version of its document may be.
         """
         return next((problem for problem in self.problems if problem.severity == "error"), None)
 

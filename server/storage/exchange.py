@@ -24,9 +24,9 @@ _AT_FDCWD = -100
 
 
 def exchange(journal_file: Path, target: Path, folder: int) -> bool:
-    """Swap two files. `folder` is the open parent folder of `target`.
+    """Swap two files. `folder` is the descriptor of the open folder that contains `target`.
 
-    Return False if the swap was not atomic, in which case `journal_file` can be a copy of the old file.
+    Return False if the swap was not atomic. In that case, `journal_file` can be a copy of the old file.
     Raises OSError.
     """
     # The order of the arguments matters: programs that watch the target's folder see a deletion, then a
@@ -42,9 +42,9 @@ def exchange(journal_file: Path, target: Path, folder: int) -> bool:
 
 
 def put_new(staged_file: Path, target: Path, folder: int) -> None:
-    """Move `staged_file` to `target` in the open folder `folder`.
+    """Move `staged_file` to `target`, which must not exist, otherwise FileExistsError is raised.
 
-    Raises FileExistsError if `target` already exists.
+    `folder` is the descriptor of the open folder that contains `target`.
     """
     if _rename((str(staged_file), _AT_FDCWD), (target.name, folder), _NOREPLACE):
         return
@@ -58,9 +58,9 @@ def put_new(staged_file: Path, target: Path, folder: int) -> None:
 
 
 def move_aside(target: Path, folder: int, destination: Path) -> bool:
-    """Move the file `target` in the open folder `folder` to `destination`.
+    """Move the file `target` to `destination`. `folder` is the descriptor of its open folder.
 
-    Return False if the file was copied, because `destination` is on another file system.
+    Return False if the file had to be copied, because `destination` is on another file system.
     """
     try:
         os.rename(target.name, destination, src_dir_fd=folder)
@@ -74,7 +74,7 @@ def move_aside(target: Path, folder: int, destination: Path) -> bool:
 
 
 class Reader:
-    """A file opened for reading. On Linux, a kernel lease detects programs that write to it."""
+    """A file opened for reading. On Linux, a kernel lease detects programs that open it for writing."""
 
     def __init__(self, file: BufferedReader) -> None:
         self.file = file
@@ -91,13 +91,13 @@ class Reader:
     def has_bytes(self, data: bytes | None) -> bool:
         return data is None or self.read() == data
 
-    def hold(self, wait_s: float = WRITER_TIMEOUT_S) -> bool:
+    def acquire_lease(self, wait_s: float = WRITER_TIMEOUT_S) -> bool:
         """Acquire a lease on the file, if the system supports leases.
 
         Return False if another program still has the file open for writing after `wait_s` seconds.
         """
         deadline = time.monotonic() + wait_s
-        while (refused := self._lease()) == errno.EAGAIN:
+        while (refused := self._request_lease()) == errno.EAGAIN:
             if time.monotonic() >= deadline:
                 return False
             time.sleep(_POLL_INTERVAL_S)
@@ -106,7 +106,7 @@ class Reader:
 
     @property
     def has_waiting_writer(self) -> bool:
-        """True if another program has tried to open the file for writing since `hold` was called."""
+        """True if another program has tried to open the file for writing since the lease was acquired."""
         return self._held and fcntl.fcntl(self.file.fileno(), fcntl.F_GETLEASE) != fcntl.F_RDLCK
 
     def release(self) -> None:
@@ -115,7 +115,7 @@ class Reader:
             with suppress(OSError):
                 fcntl.fcntl(self.file.fileno(), fcntl.F_SETLEASE, fcntl.F_UNLCK)
 
-    def _lease(self) -> int:
+    def _request_lease(self) -> int:
         """Request a lease. Return 0, or the errno value if it fails."""
         if not hasattr(fcntl, "F_SETLEASE"):
             return errno.ENOSYS
@@ -130,7 +130,7 @@ class Reader:
 
 
 def open_reader(path: Path, stack: ExitStack) -> Reader | None:
-    """Open a regular file for reading, until `stack` is closed.
+    """Open a file for reading until `stack` is closed.
 
     Return None if it is not a regular file or can't be read.
     """
@@ -143,21 +143,24 @@ def open_reader(path: Path, stack: ExitStack) -> Reader | None:
 
 
 def is_unchanged(path: Path, before: FileMark, data: bytes | None) -> bool:
-    """Return True if a file still has the same mark and content, and no program is writing to it.
+    """Return True if a file still has the mark `before` and the content `data`, and nobody is writing to it.
 
-    If `data` is None, only the mark is compared.
+    If `data` is None, the content is not compared.
     """
     with ExitStack() as held:
         reader = open_reader(path, held)
         if reader is None:
             return link_mark(path) == before
         # Compare the content, too: an edit within the same clock tick may leave size and mtime unchanged.
-        is_same = reader.hold() and reader.mark == before and reader.has_bytes(data)
+        is_same = reader.acquire_lease() and reader.mark == before and reader.has_bytes(data)
         return is_same and not reader.has_waiting_writer
 
 
 def _rename(source: tuple[str, int], target: tuple[str, int], flags: int) -> bool:
-    """Rename a file with renameat2. Return False if that is not supported. Raises OSError."""
+    """Rename a file with the system call renameat2. Return False if that is not supported. Raises OSError.
+
+    `source` and `target` consist of a name and the descriptor of its open folder.
+    """
     if _renameat2 is None:
         return False
     sys.audit("os.rename", source[0], target[0], source[1], target[1])

@@ -18,17 +18,15 @@ _FileState = tuple[int, int, int, int, int]
 
 
 class Hash(Protocol):
-    """A hash object, as in hashlib."""
+    """Interface of the hash objects in hashlib."""
 
-    def update(self, data: bytes, /) -> None:
-        """Add some data."""
+    def update(self, data: bytes, /) -> None: ...
 
-    def hexdigest(self) -> str:
-        """Return the digest as a hexadecimal string."""
+    def hexdigest(self) -> str: ...
 
 
 class FileDigests:
-    """Digests of open files, made by one hash function."""
+    """Cache of the digests of open files, all computed by one hash function."""
 
     def __init__(self, make_hash: Callable[[], Hash]) -> None:
         self._make_hash = make_hash
@@ -36,7 +34,7 @@ class FileDigests:
         self._known: Cache[_FileState, str] = Cache(_MAX_ENTRIES, lambda *_: 1)
 
     def digest_of(self, file: IO[bytes]) -> str:
-        """Return the digest of an open file as a hexadecimal string. The file's position stays the same."""
+        """Return the digest of an open file as a hexadecimal string, without moving the file's position."""
         seen = _state_of(file)
         digest = self._known.get(seen)
         if digest is None:

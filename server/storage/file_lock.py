@@ -15,7 +15,10 @@ _POLL_INTERVAL_S = 0.001
 
 
 class FileLock:
-    """Exclusive lock on a file or folder, for use by one thread. While unlocked, `descriptor` is -1."""
+    """Exclusive lock on a file or folder, for use by one thread.
+
+    `descriptor` is -1 while it is not locked.
+    """
 
     def __init__(self, path: Path, *, is_folder: bool = False) -> None:
         self.path, self.descriptor = path, -1
@@ -50,7 +53,7 @@ class FileLock:
             self.close()
 
     def close(self) -> None:
-        """Close the file descriptor. Processes that inherited the descriptor keep the lock."""
+        """Release the lock, unless another process has inherited the descriptor and keeps it open."""
         if self.descriptor >= 0:
             os.close(self.descriptor)
         self.descriptor = -1
@@ -58,9 +61,7 @@ class FileLock:
 
     @contextmanager
     def held(self, wait_s: float = 0.0) -> Iterator[bool]:
-        """Context manager that tries for up to `wait_s` seconds to acquire the lock, and yields whether it
-        succeeded.
-        """
+        """Context manager that holds the lock. Yields False if it is not acquired within `wait_s` seconds."""
         try:
             yield self.acquire(wait_s)
         finally:
@@ -68,7 +69,7 @@ class FileLock:
 
 
 def try_lock(descriptor: int) -> bool:
-    """Lock an open file, until it is closed. Return False if it is already locked. Raises OSError."""
+    """Lock an open file until it is closed. Return False if it is already locked. Raises OSError."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

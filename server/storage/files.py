@@ -28,7 +28,11 @@ FileMark = tuple[int, int, int]
 
 @dataclass(slots=True)
 class FileListing:
-    """Result of listing a site's files: their signatures by path, problems, and unreadable folders."""
+    """Result of listing a site's files: their signatures by path, problems, and unreadable folders.
+
+    `links` maps each symbolic link to its target. If `is_summary` is set, only the combined hash of all
+    signatures, `hashes`, is computed.
+    """
 
     files: dict[str, Signature] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
@@ -45,7 +49,7 @@ class FileListing:
     def digest(self) -> int:
         """Return a hash of all paths and signatures.
 
-        Hashes can be compared only between processes that were forked from the same parent.
+        It can be compared only with hashes from processes that were forked from the same parent.
         """
         return self.hashes + hash(tuple(self.unreadable_folders))
 
@@ -78,12 +82,11 @@ def file_mark(status: os.stat_result) -> FileMark:
 
 
 def size_signature(size: int, mtime: int = 0) -> Signature:
-    """Return a signature for content that is not on disk, such as a git blob."""
+    """Return a signature for content that is not a file on disk, such as a git blob."""
     return (mtime, size, 0, 0)
 
 
-def last_change(signature: Signature) -> int:
-    """Return the time of a file's last change, in nanoseconds since 1970."""
+def mtime_ns(signature: Signature) -> int:
     return max(signature[0], signature[3])
 
 
@@ -124,9 +127,9 @@ def file_mark_of(path: Path) -> FileMark | None:
 
 
 def link_mark(path: Path) -> FileMark | None:
-    """Return the mark of a file or symbolic link, or None if it is missing. Links are not followed.
+    """Return the mark (mtime, size and inode) of a file, or None if it is missing. Raises OSError.
 
-    Raises OSError.
+    For a symbolic link, return the mark of the link itself.
     """
     try:
         return file_mark(os.lstat(path))
@@ -140,8 +143,8 @@ DEVICE_NAMES = frozenset(
 )
 
 
-def ignored(name: str) -> bool:
-    """Return True if files with this name are ignored, such as hidden files and editor backups."""
+def is_ignored(name: str) -> bool:
+    """Return True for the names of hidden files, editor backups and similar files."""
     return name.startswith((".", "#")) or name.endswith(("~", ".swp", ".tmp")) or name in SKIPPED_FOLDERS
 
 
@@ -154,8 +157,8 @@ def is_utf_8(name: str) -> bool:
 
 
 def is_skipped(path: str) -> bool:
-    """Return True if a path is not valid UTF-8 or contains an ignored name such as `.git`."""
-    return not is_utf_8(path) or any(map(ignored, path.split("/")))
+    """Return True if a path is not valid UTF-8, or if a part of it is an ignored name such as `.git`."""
+    return not is_utf_8(path) or any(map(is_ignored, path.split("/")))
 
 
 def walk(root: Path, folders: Iterable[str], *, is_summary: bool = False) -> FileListing:
@@ -197,7 +200,7 @@ def _walk_folder(
         return
     here = (*parent_ids, (status.st_dev, status.st_ino))
     for entry in entries:
-        if not ignored(entry.name):
+        if not is_ignored(entry.name):
             _walk_entry(entry, f"{site_path}/{entry.name}" if site_path else entry.name, here, top, result)
 
 
@@ -257,10 +260,10 @@ def _note_link(path: str, site_path: str, top: str, result: FileListing) -> None
             result.links[site_path] = target
 
 
-def same_files(paths: Iterable[str], links: Mapping[str, str]) -> set[str]:
-    """Return `paths`, plus all other paths that lead to the same files.
+def with_aliases(paths: Iterable[str], links: Mapping[str, str]) -> set[str]:
+    """Return `paths`, plus all other paths that lead to the same files through symbolic links.
 
-    `links` maps symbolic links to their targets.
+    `links` maps each symbolic link to its target.
     """
     result = set(paths)
     for link, target in links.items():
@@ -274,7 +277,7 @@ def _is_below(path: str, top: str) -> bool:
     return path == top or path.startswith(f"{top}/")
 
 
-def needs_walk(root: Path, paths: Iterable[str], problems: Iterable[Problem]) -> bool:
+def needs_full_walk(root: Path, paths: Iterable[str], problems: Iterable[Problem]) -> bool:
     """Return True if any of the paths can't be checked individually, so all files must be listed again.
 
     This applies to special files, symbolic links, and paths that had problems in the last walk.

@@ -32,9 +32,9 @@ os.register_at_fork(after_in_child=_forget_inherited)
 
 
 def start_helper(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
-    """Start a helper process. `options` are passed to `subprocess.Popen`.
+    """Start a helper process. The caller must pass it to `forget_helper` after it has ended.
 
-    Call `forget_helper` after the process has ended. Raises OSError, including when this process is exiting.
+    `options` are passed to `subprocess.Popen`. Raises OSError, also if this process is exiting.
     """
     with _helpers.lock:
         require_running()
@@ -63,13 +63,12 @@ def helper(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[
 
 
 def require_running() -> None:
-    """Raise OSError if this process is exiting."""
     if _helpers.is_ending:
         raise OSError(errno.ECANCELED, "the server is stopping")
 
 
 def end_helpers() -> None:
-    """Kill all helpers, and prevent new ones from starting. Call this just before the process exits."""
+    """Kill all helpers, and prevent new ones from starting. Called just before this process exits."""
     with _helpers.lock:
         _helpers.is_ending = True
         running = list(_helpers.running)
@@ -81,7 +80,7 @@ def end_helpers() -> None:
 
 
 def end_with_parent() -> None:
-    """Start a thread that ends this process if its parent process dies."""
+    """Start a thread that ends this process when its parent process dies."""
     threading.Thread(target=_exit_after, args=(os.getppid(),), daemon=True).start()
 
 

@@ -35,7 +35,7 @@ SHARED_FILE_SYSTEMS = frozenset(_SHARED_TYPES.split())
 
 @dataclass(frozen=True, slots=True)
 class _Lease:
-    """Content of the lease file. `host` is the machine's boot id."""
+    """Content of the lease file. `host` is the machine's boot id, and `name` is its host name."""
 
     host: str
     name: str
@@ -50,7 +50,7 @@ class _Lease:
 
 
 class HostLease:
-    """This machine's lease on a site. On a local file system, all methods do nothing."""
+    """This machine's lease on a site. All methods do nothing if the site is on a local file system."""
 
     def __init__(self, root: Path) -> None:
         self._root, self._path = root, root / STATE_FOLDER / FILE
@@ -61,16 +61,17 @@ class HostLease:
     def held(self, *, is_needed: bool) -> Iterator[Callable[[], float | None]]:
         """Context manager that holds the lease if `is_needed` is set.
 
-        Yields `renew`, which must be called regularly. Raises SetupError if another machine holds the lease.
+        Yields a function that renews the lease, and must be called regularly. Raises SetupError if another
+        machine holds the lease.
         """
         if is_needed:
-            self.take()
+            self.acquire()
         try:
             yield self.renew
         finally:
             self.release()
 
-    def take(self) -> None:
+    def acquire(self) -> None:
         """Acquire the lease. Raises SetupError if another machine holds it."""
         if _file_system(self._root).partition(".")[0] not in SHARED_FILE_SYSTEMS:
             return

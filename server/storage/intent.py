@@ -13,7 +13,10 @@ from server.storage.files import FileMark, Signature
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Change to one file in a record of intent."""
+    """The change of one file in a record of intent. `before` and `after` are the file's marks.
+
+    `target` is its path in the site, and `journal_name` is its name in the journal folder.
+    """
 
     target: str  # relative to the site
     # Name in the journal folder: of the new file before the swap, and of the old file after it.
@@ -63,9 +66,10 @@ def _digest(data: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """New content for one file: `data`, or the file `source`. If both are None, the file is deleted.
+    """New content for one file: `data`, or the content of the file `source`.
 
-    The write fails if the file's signature is no longer `before`, or its content is no longer `read`.
+    If both are None, delete the file. The write fails if the file's signature is no longer `before`, or its
+    content is no longer `read`.
     """
 
     path: str

@@ -12,17 +12,17 @@ from server.paths import STATE_FOLDER, state_folder
 from server.storage.concurrent_edits import (
     Replacement,
     StagedFile,
-    confirm,
+    errors_naming,
     expected_mark,
     mode_of,
-    naming,
     replace,
+    require_unedited,
     roll_back,
 )
-from server.storage.durable import SYNCS_ALL, make_folders, mode_of_new, stage, stage_file, sync_folder
+from server.storage.durable import SYNCS_ALL, default_mode, make_folders, stage, stage_file, sync_folder
 from server.storage.files import link_mark
 from server.storage.intent import Write, write_intent
-from server.storage.links import BROKEN_LINK, inner_path, may_lead
+from server.storage.links import BROKEN_LINK, inner_path, may_point_to
 from server.storage.recovery import RECORD_SUFFIX, UNDONE_SUFFIX, Recovery
 from server.storage.write_lock import WriteLock
 
@@ -35,7 +35,7 @@ class _RollbackFailed(Exception):
 
 
 class Journal:
-    """Write-ahead journal of the site at `root`. `folder` is the site's .bifolio/ folder."""
+    """Write-ahead journal of the site at `root`, in the site's .bifolio/ folder (`folder`)."""
 
     def __init__(self, root: Path, folder: Path) -> None:
         self.root = root.resolve()
@@ -63,7 +63,7 @@ class Journal:
             yield
 
     @property
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         """True if no writes are in progress or interrupted."""
         try:
             return not any(self.folder.iterdir())
@@ -73,30 +73,28 @@ class Journal:
     def recover(self) -> int:
         """Finish, roll back or discard interrupted writes. Return the number of changed files.
 
-        Requires the site's write lock.
+        The caller must hold the site's write lock.
         """
-        if self.empty:
+        if self.is_empty:
             return 0
         count = self.recovery.recover()
-        self.lock.count(self.lock.number + 1)
+        self.lock.set_counter(self.lock.counter + 1)
         return count
 
     def sweep(self) -> None:
-        """Delete the old versions of replaced files, if a cleanup is due."""
+        """Delete old versions of replaced files, if a cleanup is due."""
         self.recovery.replaced.sweep_if_due()
 
     def check(self, writes: list[Write]) -> None:
-        """Raise ConflictError if a path contains a symbolic link that is not allowed."""
+        """Raise ConflictError if one of the paths contains a symbolic link that is not allowed."""
         for write in writes:
             self._target(write)
 
     def commit(self, writes: list[Write], permit: Callable[[], None] | None = None) -> None:
-        """Apply all of the writes or none of them. Requires the site's write lock.
+        """Apply all of the writes or none of them. The caller must hold the site's write lock.
 
         `permit` is called before the first and after the last replacement, and can raise an ApiError to
-        abort.
-
-        Raises ConflictError if a file has changed since it was read, and StorageError for disk errors.
+        abort. Raises ConflictError if a file has changed since it was read, and StorageError for disk errors.
         """
         staged: list[StagedFile] = []
         new_folders: list[Path] = []
@@ -109,7 +107,7 @@ class Journal:
                 staged.append(self._stage(write, self._target(write), synced=not together))
             if together:
                 os.sync()
-            with naming(*(step.target for step in staged[:1])):
+            with errors_naming(*(step.target for step in staged[:1])):
                 record = self._write_record(staged)
             for step in staged:
                 if step.after:
@@ -141,7 +139,7 @@ class Journal:
         path = self.root / write.path
         target = path.parent.resolve() / path.name if write.deletes else path.resolve()
         inside = inner_path(str(target), str(self.root))
-        if not inside or (inside != write.path and not may_lead(write.path, inside)):
+        if not inside or (inside != write.path and not may_point_to(write.path, inside)):
             reason = BROKEN_LINK if os.path.islink(path) else "points outside the site's folder"
             raise ConflictError(f"{write.path} {reason}")
         return target
@@ -151,7 +149,7 @@ class Journal:
         staged_path = self.folder / f"{self._name()}.staged"
         if write.deletes:
             return StagedFile(write, target, staged_path, before, None)
-        with naming(target):
+        with errors_naming(target):
             mode = stat.S_IMODE(mode_of(write.path, target)) if write.before else self._new_mode()
             if write.source is not None:
                 stage_file(write.source, staged_path, mode, synced=synced)
@@ -161,7 +159,7 @@ class Journal:
 
     def _new_mode(self) -> int:
         if self._mode_of_new is None:
-            self._mode_of_new = mode_of_new(self.folder / f"{self._name()}.mode")
+            self._mode_of_new = default_mode(self.folder / f"{self._name()}.mode")
         return self._mode_of_new
 
     def _write_record(self, staged: list[StagedFile]) -> Path:
@@ -174,13 +172,13 @@ class Journal:
 
     def _replace_counted(self, staged: list[StagedFile], record: Path, permit: Callable[[], None]) -> None:
         # Increase the write counter, which tells other processes that files may have been replaced.
-        number = self.lock.number
-        self.lock.count(number + 1)
+        number = self.lock.counter
+        self.lock.set_counter(number + 1)
         try:
             self._replace_all(staged, record, permit)
         except (OSError, ApiError):
             with suppress(FileNotFoundError):
-                self.lock.count(number)
+                self.lock.set_counter(number)
             raise
 
     def _replace_all(self, staged: list[StagedFile], record: Path, permit: Callable[[], None]) -> None:
@@ -192,7 +190,7 @@ class Journal:
                 for folder in {step.target.parent for step in staged}:
                     sync_folder(folder)
                 for one in done:
-                    confirm(one)
+                    require_unedited(one)
                 permit()
             except (OSError, ApiError) as error:
                 self._undo(done, record, error)

@@ -25,9 +25,9 @@ _DELETED_SUFFIX = " (deleted)"  # Linux appends this to the path of a file that 
 
 
 def link_problem(path: str, displayed_path: str, top: str) -> Problem | None:
-    """Return a problem if a path contains a symbolic link that is not allowed, otherwise None.
+    """Return a problem if the absolute `path` contains a symbolic link that is not allowed, otherwise None.
 
-    `path` is absolute. `displayed_path` is the same path relative to `top`, which is the site's folder.
+    `displayed_path` is the same path relative to the site's folder `top`.
     """
     try:
         target = os.path.realpath(path, strict=True)
@@ -45,7 +45,7 @@ def link_problem(path: str, displayed_path: str, top: str) -> Problem | None:
     if inside is None:
         message = "is a symbolic link that points outside the site's folder"
         return Problem(displayed_path, None, message, "copy the file into the site")
-    if inside != displayed_path and not may_lead(displayed_path, inside):
+    if inside != displayed_path and not may_point_to(displayed_path, inside):
         outside = f"is not inside {_kind(displayed_path) or 'the content'}"
         wrong = "can't contain settings" if displayed_path == SETTINGS else outside
         message = f"is a symbolic link to {inside or 'the site'}, which {wrong}"
@@ -53,12 +53,12 @@ def link_problem(path: str, displayed_path: str, top: str) -> Problem | None:
     return None
 
 
-def has_links(top: str, path: str, plain: dict[str, bool]) -> bool:
-    """Return True if a path could contain a symbolic link. `plain` caches the results for folders."""
+def has_links(top: str, path: str, link_free: dict[str, bool]) -> bool:
+    """Return True if a path may contain a symbolic link. `link_free` caches which folders contain none."""
     folder = os.path.dirname(path)
-    if folder not in plain:
-        plain[folder] = _is_plain(f"{top}/{folder}" if folder else top)
-    return not plain[folder] or os.path.islink(f"{top}/{path}")
+    if folder not in link_free:
+        link_free[folder] = _is_plain(f"{top}/{folder}" if folder else top)
+    return not link_free[folder] or os.path.islink(f"{top}/{path}")
 
 
 def _is_plain(folder: str) -> bool:
@@ -68,9 +68,10 @@ def _is_plain(folder: str) -> bool:
         return False
 
 
-def may_lead(path: str, target: str) -> bool:
-    """Return True if a symbolic link at `path` is allowed to point to `target`. Both are relative to the
-    site.
+def may_point_to(path: str, target: str) -> bool:
+    """Return True if a symbolic link at `path` is allowed to point to `target`.
+
+    Both are relative to the site.
     """
     parts = target.split("/")
     if any(part.startswith(".") for part in parts):
@@ -89,7 +90,8 @@ def _kind(path: str) -> str:
 
 
 def inner_path(real: str, top: str) -> str | None:
-    """Convert a real path to a path relative to the folder `top`, or "" for `top` itself.
+    """Convert an absolute path without symbolic links to one relative to the folder `top` ("" for `top`
+    itself).
 
     Return None if the path is outside `top`.
     """
@@ -100,16 +102,18 @@ def inner_path(real: str, top: str) -> str | None:
 
 
 def _is_allowed(descriptor: int, full: str, top: str, path: str) -> bool:
-    """Return True if an open file is at `path`, or where a symbolic link at `path` is allowed to point."""
+    """Return True if the open file is the one at `path`, or one to which a link at `path` is allowed to
+    point.
+    """
     real = _real_path(descriptor, full)
     if real == full:
         return True
     inside = None if real is None else inner_path(real, top)
-    return inside is not None and (inside == path or may_lead(path, inside))
+    return inside is not None and (inside == path or may_point_to(path, inside))
 
 
 def _real_path(descriptor: int, path: str) -> str | None:
-    """Return the path of an open file without symbolic links, or None if the path is unknown."""
+    """Return the path of an open file after resolving symbolic links, or None if it is unknown."""
     try:
         real = os.readlink(f"{_DESCRIPTOR_FOLDER}/{descriptor}")
         if real.endswith(_DELETED_SUFFIX) and not os.path.lexists(real):
@@ -128,9 +132,9 @@ def _resolve(descriptor: int, path: str) -> str | None:
 
 
 def open_file(root: Path, path: str) -> int:
-    """Open a file in the site for reading, and return its descriptor.
+    """Open a file in the site for reading, and return its descriptor. `root` must not contain symbolic links.
 
-    Raises OSError, including for symbolic links that are not allowed. `root` must not contain symbolic links.
+    Raises OSError, also for symbolic links that are not allowed.
     """
     top = str(root)
     full = f"{top.rstrip('/')}/{path}"
@@ -150,7 +154,7 @@ def open_file(root: Path, path: str) -> int:
 def open_ordinary(root: Path, path: str) -> BufferedReader:
     """Open a regular file in the site for reading.
 
-    Raises OSError, including for folders, devices, and symbolic links that are not allowed.
+    Raises OSError, also for folders, devices, and symbolic links that are not allowed.
     """
     descriptor = open_file(root, path)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -163,7 +167,7 @@ def open_ordinary(root: Path, path: str) -> BufferedReader:
 def open_folder(folder: Path) -> Iterator[int]:
     """Context manager that opens a folder, and yields its descriptor.
 
-    Raises OSError, including for paths that contain a symbolic link.
+    Raises OSError, also if the path contains a symbolic link.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:

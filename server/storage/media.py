@@ -17,7 +17,7 @@ from server.formats.tree import Tree
 from server.paths import UPLOADS, UPLOADS_URL
 from server.schema.model import FILE_FIELDS, PLACEHOLDER, Type
 from server.storage.bucket.stored import DESCRIPTION_KEY, StoredFile, StoredObject, object_of
-from server.storage.files import DEVICE_NAMES, ignored
+from server.storage.files import DEVICE_NAMES, is_ignored
 from server.storage.images.kinds import MEASURED_EXTENSIONS, ImageSize, is_text, kilobytes, sniff
 from server.storage.images.variants import Placeholder, describe_variants, split_variant_path
 
@@ -62,18 +62,19 @@ for _type, _endings in _EXTRA_TYPES.items():
 
 
 def mime_type(path: str) -> str:
-    """Return the media type for a file name, independent of the machine's configuration."""
+    """Return the media type for a file name. Does not depend on the machine's configuration."""
     return _TYPES.guess_type(path, strict=False)[0] or _UNKNOWN_TYPE
 
 
-def ending_of(mime: str) -> str:
+def extension_of(mime: str) -> str:
     """Return the usual file name extension for a media type, or "" if it is unknown."""
     return "" if mime == _UNKNOWN_TYPE else _TYPES.guess_extension(mime, strict=False) or ""
 
 
-def true_ending(content: Path | bytes, extension: str) -> str:
-    """Return the extension for an uploaded file: `extension`, unless it is missing or the content contradicts
-    it.
+def actual_extension(content: Path | bytes, extension: str) -> str:
+    """Return the extension for an uploaded file with this content.
+
+    This is `extension`, unless it is missing or the content contradicts it.
     """
     # Only the types of images can be determined reliably from the first bytes.
     sniffed = sniff(content)
@@ -90,15 +91,18 @@ def upload_path(path: str) -> str | None:
 
 
 def media_key(path: str) -> str | None:
-    """Return the name of a media file in documents and URLs (in Unicode NFC), or None for other files."""
+    """Return the name of a media file in documents and URLs, or None if `path` is not a media file's.
+
+    The name is the path relative to content/uploads/, in Unicode NFC.
+    """
     inside = upload_path(path)
     return to_nfc(inside) if inside else None
 
 
 def is_media_name(name: str) -> bool:
-    """Return whether a path inside content/uploads/ can be the name of a new media file or folder.
+    """Return True if a new media file or folder can have this path, relative to content/uploads/.
 
-    The name must be valid on every operating system.
+    The path must be valid on every operating system.
     """
     return name.isprintable() and not _NOT_PORTABLE.search(name) and all(map(_is_part, name.split("/")))
 
@@ -106,7 +110,7 @@ def is_media_name(name: str) -> bool:
 def _is_part(part: str) -> bool:
     is_device = part.partition(".")[0].strip().lower() in DEVICE_NAMES
     is_trimmed = part == part.strip().rstrip(".")
-    return bool(part) and is_trimmed and not is_device and not ignored(part) and len(part) < 250
+    return bool(part) and is_trimmed and not is_device and not is_ignored(part) and len(part) < 250
 
 
 def read_media(
@@ -124,7 +128,8 @@ def read_media(
 ) -> Document:
     """Return the document for a media file.
 
-    `size` is in bytes. `stored` is set if the file is in a bucket.
+    `description` contains the values in its description file, and `size` is in bytes. `stored` is set if the
+    file is in a bucket.
     """
     inside = media_key(path) or path
     stem, ending = posixpath.splitext(posixpath.basename(inside))
@@ -194,7 +199,10 @@ def stored_media(
 
 
 def stored_object(media: Mapping[str, Document], key: str) -> StoredObject | None:
-    """Return the bucket object for a media file, or None. `key` is the file's name in URLs."""
+    """Return the bucket object of a media file or resized variant, or None.
+
+    `key` is the file's name in URLs.
+    """
     if key in media:
         return object_of(media[key].get("provider_metadata"))
     of_picture = split_variant_path(key)

@@ -20,7 +20,7 @@ from server.documents.packed_rows import PackedRows, add_columns, dump, load, pa
 from server.schema.model import Type
 from server.storage.entry import Entry
 from server.storage.file_lock import FileLock
-from server.storage.files import digest_of, last_change
+from server.storage.files import digest_of, mtime_ns
 
 _FORMAT_VERSION = 9
 _STAMP_PREFIX = bytes(8)  # Prefix of a block that contains a stamp.
@@ -39,7 +39,11 @@ Stamp = tuple[bytes, dict[str, Form]]
 
 @dataclass(frozen=True, slots=True)
 class ReuseRule:
-    """Rule that decides which cached entries are still valid under the current schema."""
+    """Rule that decides which cached entries are still valid under the current schema.
+
+    - `added`: the values of new attributes, by content type and column.
+    - `type_uid_for`: returns the content type of the file at a path. None if the schema has not changed.
+    """
 
     added: Mapping[str, Mapping[int, Any]]  # values of new attributes, by uid and position in the row
     # Function that returns the uid of a path's content type. Not set if the schema has not changed.
@@ -51,23 +55,24 @@ class ReuseRule:
 
 @dataclass(frozen=True, slots=True)
 class CachedEntry:
-    """Result of reading a file, with the time it was read, in nanoseconds since 1970."""
+    """Result of reading a file, and the time at which it was read."""
 
     entry: Entry
     read_at_ns: int
 
     @property
-    def settled(self) -> bool:
+    def is_settled(self) -> bool:
         """True if an unchanged signature proves that the file is unchanged.
 
-        If a file changes twice in quick succession, the signature might not reveal the second change.
+        Otherwise, the file may have changed twice in such quick succession that its signature stayed the
+        same.
         """
         signature = self.entry.signature
-        return signature is not None and last_change(signature) + RACY_WINDOW_NS < self.read_at_ns
+        return signature is not None and mtime_ns(signature) + RACY_WINDOW_NS < self.read_at_ns
 
 
 def pack(entries: Iterable[CachedEntry]) -> bytes:
-    """Serialize entries as one block: first their metadata, then the values of their documents."""
+    """Serialize entries as one block, which contains first their metadata, then their documents' values."""
     without: list[Any] = []
     groups: dict[str, list[tuple[CachedEntry, Document]]] = defaultdict(list)
     for one in entries:
@@ -106,9 +111,7 @@ def _other_path(cached_entry: CachedEntry, document: Document) -> str:
 
 
 def pack_in_blocks(entries: Iterable[CachedEntry]) -> Iterator[bytes]:
-    """Serialize entries in blocks of BLOCK_ENTRIES. Entries that are already packed together stay
-    together.
-    """
+    """Serialize entries in blocks of BLOCK_ENTRIES. Entries read from the same block stay together."""
     for packed, group in groupby(entries, key=lambda one: one.entry.document and one.entry.document.packed):
         if packed:
             yield pack(group)
@@ -124,7 +127,10 @@ def unpack(block: bytes, types: Mapping[str, Type]) -> Iterator[CachedEntry]:
 def _unpack(
     block: bytes, types: Mapping[str, Type], reuse_rule: ReuseRule | None = None
 ) -> Iterator[CachedEntry | None]:
-    """Deserialize the entries in a block. Yield None for entries that `reuse_rule` does not admit."""
+    """Deserialize the entries in a block.
+
+    Yield None for entries that are invalid according to `reuse_rule`.
+    """
     try:
         begin = 8 + int.from_bytes(block[:8], "big")
         without, groups = load(memoryview(block)[8:begin], types)
@@ -160,9 +166,9 @@ EMPTY_BLOCK = pack(())
 
 
 class ParseCache:
-    """Parse cache of one site. If a path has several entries, the last one wins.
+    """Parse cache of one site. If it contains several entries for a path, the last one counts.
 
-    `reuse_rule` decides which entries with an older stamp are still valid.
+    `reuse_rule` decides which entries from an older schema are still valid.
     """
 
     def __init__(self, path: Path, stamp: Stamp, reuse_rule: Callable[[Stamp], ReuseRule]) -> None:
@@ -180,7 +186,7 @@ class ParseCache:
             return 0
 
     def load(self, types: Mapping[str, Type]) -> dict[str, CachedEntry]:
-        """Return the valid entries by path. A damaged block and all later blocks are ignored."""
+        """Return the valid entries by path. If a block is damaged, it and all later blocks are ignored."""
         valid: dict[str, CachedEntry] = {}
         reuse_rule: ReuseRule | None = None
         try:

@@ -1,4 +1,4 @@
-"""Functions that read and parse files, and retry while another program is writing to them."""
+"""Functions that read and parse files, and retry while other programs are writing to them."""
 
 import os
 import stat
@@ -30,8 +30,8 @@ def parse(
 ) -> dict[str, Tree]:
     """Parse the text of a document file, and return its values by key. Raises SyntaxProblem.
 
-    `body` is the attribute stored below the front matter. Positions and duplicate keys are added to
-    `positions` and `repeats`.
+    `body` is the name of the attribute stored below the front matter. The positions of the values, and
+    duplicate keys, are added to `positions` and `repeats`.
     """
     text = text.removeprefix(BOM)
     repeats = [] if repeats is None else repeats
@@ -70,7 +70,7 @@ def read_data(
 ) -> Tree:
     """Parse JSON, TOML or YAML, depending on the file's extension. Raises SyntaxProblem.
 
-    For TOML and YAML, positions and duplicate keys are added to `positions` and `repeats`.
+    For TOML and YAML, the positions of the values and duplicate keys are added to `positions` and `repeats`.
     """
     if path.endswith(".json"):
         return read_json(text)
@@ -131,8 +131,8 @@ def refuse_empty(text: str) -> None:
         raise SyntaxProblem("the file is empty", 1, "write the document, or delete the file", 1)
 
 
-def refuse_unreadable(path: str, text: str) -> None:
-    """Raise PayloadTooLargeError if a file with this text would be too large to read again."""
+def require_readable_size(path: str, text: str) -> None:
+    """Raise PayloadTooLargeError if a file with this text would be too large to read."""
     if len(text) <= MAX_NODES:  # A value has at least one character, so short text can't exceed MAX_NODES.
         return
     try:
@@ -156,15 +156,18 @@ def positions_of(path: str, text: str) -> Positions:
 
 
 def parsed(root: Path, path: str) -> tuple[dict[str, Tree], Positions]:
-    """Return a document file's values and their positions. Both are empty if it can't be read or parsed."""
+    """Return a document file's values and their positions.
+
+    Both are empty if the file can't be read or parsed.
+    """
     try:
-        return parsed_text(path, read_text(root, path)[0])
+        return parse_text(path, read_text(root, path)[0])
     except (OSError, SyntaxProblem):
         return {}, {}
 
 
-def parsed_text(path: str, text: str) -> tuple[dict[str, Tree], Positions]:
-    """Return the values in the text of a document file, and their positions. Raises SyntaxProblem."""
+def parse_text(path: str, text: str) -> tuple[dict[str, Tree], Positions]:
+    """Return a document's values and their positions. Raises SyntaxProblem."""
     positions: Positions = {}
     tree = parse(path, text, None, positions)
     return tree, positions_of(path, text) if path.endswith(".json") else positions

@@ -36,16 +36,19 @@ class RecentVersions:
         self.root, self.max_bytes, self.max_versions = root, max_bytes, max_versions
 
     def keep(self, documents: Iterable[Document], schema: Schema) -> None:
-        """Store document versions that are about to be replaced. Ignores disk errors.
+        """Store documents that are about to be replaced. The caller must hold the site's write lock.
 
-        Requires the site's write lock.
+        Disk errors are ignored.
         """
         with suppress(OSError):
             for part in _parts(documents, schema):
                 self._append(part)
 
     def find(self, schema: Schema, type_: Type, document_id: str, locale: str) -> Iterator[Document]:
-        """Yield the stored versions of a document, newest first. Skips versions with a different schema."""
+        """Yield the stored versions of a document, newest first.
+
+        Omits versions stored with a different schema.
+        """
         key = _key(type_, document_id, locale, schema)
         for folder in self._folders():
             with suppress(OSError):

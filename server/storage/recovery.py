@@ -21,14 +21,14 @@ UNDONE_SUFFIX = ".undone"  # suffix of the record of a write that is being rolle
 
 
 class Recovery:
-    """Recovery of one site. `journal` is the folder with interrupted writes."""
+    """Recovery of one site's interrupted writes, which are in the folder `journal`."""
 
     def __init__(self, root: Path, journal: Path) -> None:
         self.root, self.journal = root, journal
         self.replaced = ReplacedFiles(journal)
 
-    def interrupted(self) -> list[str]:
-        """Return the paths of files that still have to be written."""
+    def unfinished_paths(self) -> list[str]:
+        """Return the paths of the files that recovery will write."""
         all_steps = (step for _, steps in self._records() for step in steps)
         return sorted(
             step.target
@@ -36,15 +36,15 @@ class Recovery:
             if step.after and link_mark(self.journal / step.journal_name) == step.after
         )
 
-    def dropped(self) -> bool:
+    def will_discard_writes(self) -> bool:
         """Return True if recovery will discard a write that has not changed any files yet."""
         recorded = {
             step.journal_name for _, steps in self._records() for step in steps
         } | self.replaced.names()
         return any(staged.name not in recorded for staged in self.journal.glob("*.staged"))
 
-    def unsaved(self) -> list[str]:
-        """Return the paths of rescued edits in .bifolio/unsaved/."""
+    def unsaved_paths(self) -> list[str]:
+        """Return the paths of other programs' edits that were moved to .bifolio/unsaved/."""
         folder = self.journal.parent / UNSAVED_FOLDER
         paths = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
         return sorted(f"{STATE_FOLDER}/unsaved/{path}" for path in paths)
@@ -100,8 +100,10 @@ class Recovery:
         return done
 
     def _swap(self, step: Step, target_mark: FileMark | None) -> int:
-        """Swap the journal's file with its target. Return 1 on success, or 0 if the target was just
-        edited.
+        """Swap the file in the journal with its target.
+
+        Return 1 on success, or 0 if the target was just edited. `target_mark` is the target's current mark,
+        or None if it does not exist.
         """
         target, journal_file = self.root / step.target, self.journal / step.journal_name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -128,9 +130,9 @@ class Recovery:
 
 
 def _with_touched_target(step: Step, target: Path) -> Step:
-    """Return a step with its target's current mark, if a program has touched the file without editing it.
+    """Return `step` with its target's current mark, if a program has touched the target without editing it.
 
-    Otherwise, the step would count as edited, so only the other files of the write would be changed.
+    Otherwise, the target would count as edited, and recovery would skip it.
     """
     mark = link_mark(target)
     if mark is None or mark in (step.before, step.after):

@@ -35,7 +35,10 @@ class ReplacedFiles:
         self._swept_ns = 0  # the mtime of the folder at the last sweep
 
     def keep(self, record: Path, names: Iterable[str]) -> None:
-        """Move a finished write's record and old files to .bifolio/replaced/. Raises OSError."""
+        """Move the old files of a finished write, and its record of intent, to .bifolio/replaced/.
+
+        `names` are the old files' names in the journal. Raises OSError.
+        """
         self.folder.mkdir(mode=0o700, exist_ok=True)
         # The record is moved first, so that `names` includes the old files even if this process is killed.
         os.rename(record, self.folder / record.with_suffix(_DONE_SUFFIX).name)
@@ -45,7 +48,7 @@ class ReplacedFiles:
         self._due_at = min(self._due_at, time.monotonic() + RETENTION_S)
 
     def copy_edit(self, file: Path, path: str) -> None:
-        """Copy an edited file before it is moved back to `path`, where another program could overwrite the
+        """Copy an edited file before it is moved back to `path`, where another program may overwrite the
         edit.
         """
         name = f"{os.getpid()}-{secrets.token_hex(4)}"
@@ -74,7 +77,7 @@ class ReplacedFiles:
     def sweep(self, retention_s: float = RETENTION_S) -> None:
         """Delete files that were replaced more than `retention_s` seconds ago.
 
-        Files that were edited after they were replaced are moved to .bifolio/unsaved/.
+        Files that were edited after they were replaced are moved to .bifolio/unsaved/ instead.
         """
         self._due_at, self._swept_ns = float("inf"), self._changed_ns()
         for record in (*self._records(), *sorted(self.folder.glob(f"*{_RESTORED_SUFFIX}"))):
@@ -98,7 +101,6 @@ class ReplacedFiles:
         return True
 
     def move_to_unsaved(self, file: Path, path: str) -> None:
-        """Move an edited file to .bifolio/unsaved/, and log a warning."""
         kept = move_to_unsaved(self.journal.parent, file, path)
         log.warning("%s was edited during a write; the other version is in %s", path, kept)
 
@@ -111,7 +113,7 @@ class ReplacedFiles:
             file = self.journal / step.journal_name
         with ExitStack() as held:
             reader = open_reader(file, held)
-            if reader and not reader.hold(wait_s=0):
+            if reader and not reader.acquire_lease(wait_s=0):
                 return False
             if _is_known(reader, file, step):
                 if reader and reader.has_waiting_writer:
@@ -123,9 +125,9 @@ class ReplacedFiles:
 
 
 def move_to_unsaved(state: Path, file: Path, path: str) -> Path:
-    """Move a file to an unused path in .bifolio/unsaved/, and return that path.
+    """Move a file to an unused path in .bifolio/unsaved/, and return that path. Raises OSError.
 
-    `state` is the .bifolio/ folder. `path` is relative to the site. Raises OSError.
+    `state` is the .bifolio/ folder, and `path` is the file's path in the site.
     """
     folder = state / UNSAVED_FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -150,7 +152,7 @@ def _has_same_bytes(file: Path, other: Path) -> bool:
 
 
 def _is_known(reader: Reader | None, file: Path, step: Step) -> bool:
-    """Return True if a file is missing, or has the old or new content recorded in `step`."""
+    """Return True if the file is missing, or if `step` contains its content as the old or the new one."""
     current = reader.mark if reader else link_mark(file)
     if current is None:
         return True

@@ -45,7 +45,7 @@ _FAR_S = 4_102_444_800.0  # The year 2100, later than any file's mtime.
 
 
 class Store:
-    """Reader for the document and media files of the site at `root`."""
+    """Reader and parser for the document and media files of the site at `root`."""
 
     def __init__(
         self,
@@ -65,17 +65,20 @@ class Store:
         return other
 
     def derived_timestamps(self, path: str, modified: float) -> tuple[str, str]:
-        """Return (createdAt, updatedAt) for a file that does not set them.
+        """Return (createdAt, updatedAt) for a file that does not contain them.
 
-        `modified` is the file's mtime in seconds since 1970.
+        `modified` is the file's modification time in seconds since 1970.
         """
         derived = self.timestamps(path, modified)
         if DRAFT_MARK in path and (published := self.layout.sibling(path, draft=False)) not in (None, path):
             return min(derived[0], self.timestamps(str(published), _FAR_S)[0]), derived[1]
         return derived
 
-    def owner(self, path: str, exists: Callable[[str], bool]) -> str:
-        """Return the media file that a description file belongs to, or `path` if there is none."""
+    def owning_file(self, path: str, exists: Callable[[str], bool]) -> str:
+        """Return the media file that a description file describes.
+
+        For any other file, return `path` itself.
+        """
         if path.endswith(SIDECAR_SUFFIX) and upload_path(path):
             described = path.removesuffix(SIDECAR_SUFFIX)
             if exists(described):
@@ -93,14 +96,14 @@ class Store:
         try:
             if upload_path(path):
                 return self._read_media(path)
-            return self.entry(path, *read_bytes(self.root, path)) if self.layout.claim(path) else None
+            return self.parse_file(path, *read_bytes(self.root, path)) if self.layout.claim(path) else None
         except (*MISSING_FILE_ERRORS, IsADirectoryError):
             return None
         except Exception as error:  # A broken file must not prevent other files from being served.
             return unreadable_entry(self.root, path, problem_of(path, error))
 
-    def entry(self, path: str, data: bytes, signature_: Signature) -> Entry | None:
-        """Parse the content of a file. Return None if its path belongs to no content type.
+    def parse_file(self, path: str, data: bytes, signature_: Signature) -> Entry | None:
+        """Parse a file with the content `data`. Return None if its path belongs to no content type.
 
         In content/uploads/, only the description files of media in a bucket are parsed.
         """
@@ -114,7 +117,7 @@ class Store:
             return replace(entry, document_id=find_own_id(data))
 
     def _read_media(self, path: str) -> Entry:
-        if path.endswith(SIDECAR_SUFFIX) and (stored := self.entry(path, *read_bytes(self.root, path))):
+        if path.endswith(SIDECAR_SUFFIX) and (stored := self.parse_file(path, *read_bytes(self.root, path))):
             return stored
         status, facts = os.stat(self.root / path), NO_FACTS
         if stat.S_ISDIR(status.st_mode):
@@ -145,9 +148,10 @@ class Store:
         described: bytes = b"",
         beside: Signature | None = None,
     ) -> Entry:
-        """Return the document and problems for a media file.
+        """Return the document and problems for a media file on disk.
 
-        `described` and `beside` are the content and signature of its description file.
+        `facts` contains the image's dimensions and formats. `described` and `beside` are the content and
+        signature of its description file.
         """
         created, updated = self.timestamps(path, signature_[0] / 1e9)
         sidecar, positions = path + SIDECAR_SUFFIX, Positions()
@@ -178,7 +182,7 @@ class Store:
         return Entry(path, signature_, document, tuple(problems), beside=beside)
 
     def _stored_media(self, path: str, data: bytes, signature_: Signature) -> Entry | None:
-        """Parse the description file of a media file in a bucket. Return None for other files."""
+        """Parse the description file of a media file in a bucket. Return None for other description files."""
         described = path.removesuffix(SIDECAR_SUFFIX)
         if described == path or not STORED_MARK.search(data):
             return None

@@ -24,7 +24,7 @@ _FILE_FOLDERS = ("", "incoming", "undo")
 
 @contextmanager
 def temporary_folder(root: Path, prefix: str) -> Iterator[Path]:
-    """Context manager that creates a folder in the site's `.bifolio/`, and deletes it afterwards.
+    """Context manager that creates a folder in the site's .bifolio/ folder, and deletes it afterwards.
 
     `prefix` is one of FOLDER_PREFIXES. Raises OSError.
     """

@@ -16,7 +16,7 @@ from io import BufferedReader
 from pathlib import Path
 
 from server.paths import STATE_FOLDER, UPLOADS, state_folder
-from server.storage.durable import make_once
+from server.storage.durable import create_private_file
 from server.storage.intent import Write
 from server.storage.links import open_file, open_folder
 from server.storage.media import SIDECAR_SUFFIX
@@ -30,10 +30,10 @@ NO_FILE_DIGEST = ""
 
 @dataclass(frozen=True, slots=True)
 class UndoableFile:
-    """A file that a write changed: its old text, and the digest of its new content.
+    """A file that a write changed: its old text (`before`), and the digest of its new content (`after`).
 
-    The old content of a media file is in a copy instead. `copy` is the name of the copy in the undo folder.
-    `claim` describes the document to which the path belonged, None if an older version stored the write.
+    The old content of a media file is in a file of the undo folder, whose name is `copy`. `claim` describes
+    the document to which the path belonged, or is None if an older version of Bifolio stored the write.
     """
 
     path: str
@@ -45,7 +45,10 @@ class UndoableFile:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """A permission that both a write and its undo require, such as the permission to update articles."""
+    """A permission that the write needed and its undo needs too, such as `update` for articles.
+
+    If `draft` is set, the permission is needed only for drafts.
+    """
 
     uid: str
     verb: str
@@ -54,7 +57,7 @@ class Permit:
 
 @dataclass(frozen=True, slots=True)
 class UndoableWrite:
-    """An undoable write: its caller, the required permissions, and the changed files."""
+    """An undoable write: the user who made it, the required permissions, and the changed files."""
 
     caller: str
     permits: tuple[Permit, ...]
@@ -75,8 +78,7 @@ def read_undoable_files(
 ) -> tuple[UndoableFile, ...]:
     """Return the old contents of the files that `writes` will change. Media files are added to `copies`.
 
-    Return () if an undo could not restore all of them, for example because a file is too large. Raises
-    OSError.
+    Return () if not all files can be restored later, for example because a file is too large. Raises OSError.
     """
     kept, size = [], 0
     for write in writes:
@@ -149,17 +151,17 @@ MAX_COPIED_BYTES = 1024 * 1024 * 1024  # the limit for the copies of media files
 
 
 class UndoFolder:
-    """Folder with the undoable writes to the site at `root`."""
+    """Folder that stores undoable writes to the site at `root`."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def keep(self, write: UndoableWrite) -> str:
-        """Store a write, and return its id. Requires the site's write lock. Raises OSError."""
+        """Store a write, and return its id. The caller must hold the site's write lock. Raises OSError."""
         folder = undo_folder(self.root)
         data, id_ = pack(write), secrets.token_urlsafe(24)
         _make_room(folder, len(data), {file.copy for file in write.files if file.copy})
-        make_once(_file(folder, id_), data)
+        create_private_file(_file(folder, id_), data)
         return id_
 
     def find(self, id_: str, caller: str) -> UndoableWrite | None:
@@ -173,7 +175,6 @@ class UndoFolder:
         return write if write.caller == caller else None
 
     def copy_of(self, file: UndoableFile) -> Path:
-        """Return the path of the copy of a media file."""
         return self.root / STATE_FOLDER / "undo" / file.copy
 
     def forget(self, id_: str) -> None:
@@ -183,7 +184,7 @@ class UndoFolder:
 
 
 def undo_folder(root: Path) -> Path:
-    """Return the undo folder, which is created if necessary. Raises OSError."""
+    """Create the undo folder if necessary, and return it. Raises OSError."""
     folder = state_folder(root) / "undo"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.is_symlink():
@@ -206,7 +207,7 @@ def _open(path: Path) -> BufferedReader:
 
 
 def _copies_of(record: Path) -> tuple[str, ...]:
-    """Return the names of the copies that belong to a stored write. Raises OSError."""
+    """Return the names of the files that belong to a stored write. Raises OSError."""
     try:
         return tuple(file.copy for file in unpack(record.read_bytes()).files if file.copy)
     except ValueError:
@@ -221,7 +222,10 @@ def _delete(folder: Path, record: Path) -> None:
 
 
 def _make_room(folder: Path, size: int, new: Collection[str]) -> None:
-    """Delete stored writes that are too old or too many. `size` and `new` belong to the write to store."""
+    """Delete stored writes that are too old, and the oldest ones if there are too many.
+
+    `size` is the size of the write that is about to be stored, and `new` contains the names of its files.
+    """
     records, copied = [], {name: (folder / name).stat().st_size for name in new}
     known = set(new)
     for path in folder.iterdir():
@@ -252,7 +256,7 @@ COPY_SUFFIX = ".copy"
 
 
 class MediaCopies:
-    """Copies of the media files that a write is about to replace, in the undo folder."""
+    """Copies, in the undo folder, of the media files that a write is about to replace."""
 
     def __init__(self, root: Path) -> None:
         self._root, self._names, self._bytes = root, list[str](), 0
@@ -264,7 +268,7 @@ class MediaCopies:
         return self._bytes <= MAX_MEDIA_BYTES
 
     def make(self, write: Write) -> str:
-        """Copy a file, and return the name of the copy. Raises OSError."""
+        """Copy the file that a write replaces, and return the name of the copy. Raises OSError."""
         folder = undo_folder(self._root)
         name = f"{secrets.token_hex(16)}{COPY_SUFFIX}"
         self._names.append(name)
@@ -285,12 +289,12 @@ class MediaCopies:
 
 
 class UndoRecorder:
-    """Recorder that stores one write for undo."""
+    """Recorder that stores one write, so that it can be undone."""
 
     def __init__(
         self, root: Path, caller: str, permits: Collection[Permit], claim: Callable[[str], str]
     ) -> None:
-        """Record writes of `caller`. `claim` describes the document to which a path belongs."""
+        """Prepare to record a write by `caller`. `claim` describes the document to which a path belongs."""
         self._folder, self._caller, self._permits = UndoFolder(root), caller, tuple(permits)
         self._claim = claim
         # The id stays "" if the write can't be undone. `texts` contains paths, old texts and new texts.
@@ -298,10 +302,10 @@ class UndoRecorder:
         self.expires = datetime.now(UTC) + timedelta(seconds=RETENTION_S)
 
     @contextmanager
-    def keeping(self, writes: Collection[Write]) -> Iterator[None]:
-        """Context manager that stores the old contents of the files that the block changes, for undo.
+    def recording(self, writes: Collection[Write]) -> Iterator[None]:
+        """Context manager that stores the old contents of the files that the block changes.
 
-        If storing them fails, the write still succeeds, but can't be undone.
+        If this fails, the block still runs, but the write can't be undone.
         """
         files: tuple[UndoableFile, ...] = ()
         copies = MediaCopies(self._folder.root)

@@ -27,15 +27,15 @@ def unreadable_entry(root: Path, path: str, problem: Problem) -> Entry:
 
 
 def find_own_id(data: bytes) -> str:
-    """Return the `documentId` in a file that can't be parsed, or "" if none is found."""
+    """Return the `documentId` in the text of a file that can't be parsed, or "" if none is found."""
     found = _OWN_ID.search(data)
     return to_nfc(found[1].decode(errors="replace")) if found else ""
 
 
 def last_good_entry(before: Entry | None, after: Entry | None) -> Entry | None:
-    """Return the entry to serve after a file has been read again.
+    """Return the entry to serve after a file has been read again: `after`, possibly with the old document.
 
-    It contains the document from `before` if the file is now invalid or its values are the same.
+    The document from `before` is kept if the file is now invalid, or if the values are the same.
     """
     if before is None or before.document is None or after is None:
         return after
@@ -49,7 +49,10 @@ def syntax_problem(path: str, error: SyntaxProblem, severity: Severity = "error"
 
 
 def problem_of(path: str, error: Exception) -> Problem:
-    """Convert an exception from reading a file to a problem. Unexpected exceptions are logged."""
+    """Convert an exception that occurred while reading a file to a problem.
+
+    Unexpected exceptions are logged.
+    """
     if isinstance(error, SyntaxProblem):
         return syntax_problem(path, error)
     if isinstance(error, OSError):

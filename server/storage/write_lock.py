@@ -16,7 +16,7 @@ LOCK_TIMEOUT_S = 10.0  # A worker that holds the lock longer than this is consid
 
 
 class WriteLock:
-    """Write lock of the site at `root`. The file `path` contains the write counter."""
+    """Write lock of the site at `root`. The lock file (`path`) contains a counter of writes."""
 
     def __init__(self, path: Path, root: Path) -> None:
         self.path, self.root = path, root
@@ -48,7 +48,7 @@ class WriteLock:
             self._threads.release()
 
     @property
-    def number(self) -> int:
+    def counter(self) -> int:
         """Number of writes to the site so far, or 0 if it is unknown."""
         try:
             data = self.path.read_bytes()
@@ -56,8 +56,8 @@ class WriteLock:
             return 0
         return int(data) if data.strip().isdigit() else 0
 
-    def count(self, number: int) -> None:
-        """Set the write counter. Requires the write lock."""
+    def set_counter(self, number: int) -> None:
+        """Set the number of writes. The caller must hold the lock."""
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             os.pwrite(descriptor, b"%-20d" % number, 0)
@@ -66,9 +66,9 @@ class WriteLock:
 
 
 def _acquire(lock: FileLock, deadline: float, stack: ExitStack) -> OSError | None:
-    """Acquire a lock, to be released when `stack` is closed. Raises BusyError after the deadline.
+    """Acquire a lock until `stack` is closed. Raises BusyError after the deadline.
 
-    Return None, or an OSError if the lock can't be used.
+    Return None, or the OSError if the lock can't be used.
     """
     try:
         if not lock.acquire(deadline - time.monotonic()):

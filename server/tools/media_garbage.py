@@ -17,7 +17,7 @@ from server.storage.git.tree import read_blobs
 from server.storage.media import SIDECAR_SUFFIX
 
 if TYPE_CHECKING:
-    from server.storage.bucket.bucket import Bucket, Listed
+    from server.storage.bucket.bucket import Bucket, ListedObject
 
 Progress = Callable[[int, int], None]  # (done, total)
 GRACE_PERIOD = timedelta(hours=24)
@@ -42,7 +42,7 @@ class Garbage:
     objects: int
     referenced: int
     recent: int
-    unreferenced: Sequence["Listed"]
+    unreferenced: Sequence["ListedObject"]
 
     @property
     def bytes(self) -> int:
@@ -55,7 +55,7 @@ def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) 
     Raises RemoteError, or SetupError if the git history is incomplete or no object is referenced.
     """
     # Objects are listed first, so that objects added later are kept.
-    listed = [one for one in bucket.listed() if _KEY.fullmatch(one.key)]
+    listed = [one for one in bucket.list_objects() if _KEY.fullmatch(one.key)]
     names = referenced(root)
     used = [one for one in listed if _hash(one) in names]
     if listed and not used:
@@ -169,7 +169,7 @@ def _incomplete_history_error() -> SetupError:
     return SetupError("media gc", None, "some git objects are missing from this clone", fix)
 
 
-def _hash(listed: "Listed") -> str:
+def _hash(listed: "ListedObject") -> str:
     return listed.key.partition("/")[2][:64]
 
 

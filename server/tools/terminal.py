@@ -26,7 +26,7 @@ from server.history.past import PastStates
 from server.history.resolve_commit import find_named
 from server.paths import SETTINGS, TYPES, cache_folder, state_folder
 from server.site.commits.committing import PENDING
-from server.storage.git.checkout import checked_out
+from server.storage.git.checkout import temporary_checkout
 from server.storage.git.command import git
 from server.storage.git.log import CommitLog
 from server.storage.git.refs import head_commit
@@ -176,7 +176,7 @@ def past_site(root: Path, commit: str) -> Iterator[Path]:
 
     Raises StorageError or SetupError.
     """
-    with checked_out(root, commit) as folder:
+    with temporary_checkout(root, commit) as folder:
         if not (folder / SETTINGS).exists() and not (folder / TYPES).is_dir():
             raise SetupError("--at", None, f"commit {commit[:10]} does not contain a site")
         with suppress(OSError):

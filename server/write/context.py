@@ -143,7 +143,7 @@ class Context:
     def _parse(self, path: str, text: str) -> Entry | None:
         self._spend(text)
         data = text.encode()
-        return self.store.entry(path, data, size_signature(len(data), time.time_ns()))
+        return self.store.parse_file(path, data, size_signature(len(data), time.time_ns()))
 
     def changes_published(self) -> bool:
         # The files after the change can also contain published versions.

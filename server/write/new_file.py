@@ -8,7 +8,7 @@ from server.documents.file_keys import draft_key_value, file_name_for
 from server.documents.path_rules import ENDINGS, PathClaim, is_partial
 from server.errors import ConflictError
 from server.storage.document_text import new_text
-from server.storage.files import DEVICE_NAMES, ignored
+from server.storage.files import DEVICE_NAMES, is_ignored
 from server.write.context import Context, Values
 from server.write.request import Address
 from server.write.write_timestamps import timestamps_of_new_file
@@ -81,6 +81,6 @@ def _is_name(text: str) -> bool:
         len(text) <= MAX_NAME_BYTES
         and _NAME.fullmatch(text) is not None
         and text.partition(".")[0].lower() not in DEVICE_NAMES
-        and not ignored(text)
+        and not is_ignored(text)
         and not is_partial(text)
     )

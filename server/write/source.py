@@ -288,7 +288,7 @@ def _with_keys(document: Document, current: str, masked_text: MaskedText, keys_t
 def _read(context: Context, document: Document, text: str) -> Document:
     # Raises ValidationError if the text is invalid or changes the document's id, locale or status.
     data = text.encode()
-    entry = context.store.entry(document.path, data, size_signature(len(data), time.time_ns()))
+    entry = context.store.parse_file(document.path, data, size_signature(len(data), time.time_ns()))
     if entry is None or entry.document is None:
         problem = next((p for p in entry.problems if p.severity == "error"), None) if entry else None
         if problem is None:

@@ -236,4 +236,4 @@ def _document(path: str, text: str, store: Store) -> Document | None:
 
 def _entry(path: str, text: str, store: Store) -> Entry | None:
     data = text.encode()
-    return store.entry(path, data, size_signature(len(data)))
+    return store.parse_file(path, data, size_signature(len(data)))

@@ -522,8 +522,10 @@ def test_one_commit_per_author_after_a_while(
 
 
 def test_writes_of_two_authors_of_one_file_stay_in_order() -> None:
-    def pending(number: int, author: str, path: str) -> grouping.Pending:
-        return grouping.Pending(str(number), author, "", author, "m", (), number, "", {path: b"%d" % number})
+    def pending(number: int, author: str, path: str) -> grouping.PendingWrite:
+        return grouping.PendingWrite(
+            str(number), author, "", author, "m", (), number, "", {path: b"%d" % number}
+        )
 
     writes = [pending(1, "a", "x"), pending(2, "b", "x"), pending(3, "a", "x"), pending(4, "b", "y")]
     found = grouping.due_groups(writes, timedelta(seconds=5), 100.0)

@@ -17,7 +17,7 @@ from server.site import changed_files, rescan
 from server.site.commits import reverted
 from server.storage.files import signature_of
 from server.storage.git.repository import repository_of
-from server.storage.git.written import Basis
+from server.storage.git.written import KnownVersions
 from tests.conftest import MakeApi
 from tests.git import commit_all, git
 from tests.git_programs import GIT, fake_git
@@ -419,7 +419,7 @@ def test_a_file_that_git_removes_at_the_same_time_is_written_again(
         return before
 
     monkeypatch.setattr(reverted, "signature_of", vanishing)
-    waiting = reverted.OverwrittenWrite(api.site.committer.queue.pending()[-1].files[WALK], Basis(""))
+    waiting = reverted.OverwrittenWrite(api.site.committer.queue.pending()[-1].files[WALK], KnownVersions(""))
     writes = reverted.reverted_writes(repository_of(api.root), {WALK: waiting})
     assert [(write.path, write.before) for write in writes] == [(WALK, None)]
 

@@ -267,7 +267,7 @@ def test_a_commit_of_a_killed_process_is_made_by_the_next(api: Api) -> None:
     about = {"author": "Ann", "email": "ann@x.org", "actor": "user:1", "message": "Asked", "documents": []}
     more = {"at": 1.0, "base": git(api.root, "rev-parse", "HEAD").strip(), "asked": True}
     data = (api.root / "content/notes/one.md").read_bytes()
-    queue.keep(queue.stage({**about, **more}, {"content/notes/one.md": data}))
+    queue.enqueue(queue.stage({**about, **more}, {"content/notes/one.md": data}))
     api.site.committer.commit_due()
     assert git(api.root, "log", "-1", "--format=%an: %s").strip() == "Ann: Asked"
     assert "one.md" not in git(api.root, "status", "--porcelain")

@@ -673,7 +673,7 @@ def test_no_link_that_is_put_in_the_place_of_a_picture_is_followed(api: Api) -> 
     path.symlink_to(secret)
     inside = file["url"].removeprefix("/uploads/")
     assert api.site.image_cache.describe_image(inside) == (None, None, None)
-    assert not api.site.image_cache.make(inside)
+    assert not api.site.image_cache.make_variants_of(inside)
 
 
 def test_one_upload_of_many_pictures_scales_no_longer_than_others_can_wait(

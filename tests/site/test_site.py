@@ -284,7 +284,9 @@ def test_a_write_is_prepared_without_the_lock_while_another_server_writes(make_s
 
     def other() -> None:
         with journal.writing():
-            journal.lock.count(journal.lock.number + 1)  # as every write does before it replaces a file
+            journal.lock.set_counter(
+                journal.lock.counter + 1
+            )  # as every write does before it replaces a file
             holding.set()
             done.wait(10)
 

@@ -136,6 +136,6 @@ def test_the_write_lock_is_held_also_where_the_folder_is_deleted_meanwhile(tmp_p
         state_folder(tmp_path)
         with pytest.raises(BusyError), second.held(0.05):
             pass
-        first.count(7)
+        first.set_counter(7)
     with second.held(0.05):
-        assert second.number == 7
+        assert second.counter == 7

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from server.errors import ConflictError
-from server.storage.git.branch_commit import Signed, make_commit
+from server.storage.git.branch_commit import CommitMetadata, make_commit
 from server.storage.git.commit import Person
 from tests.git import commit_all, git
 from tests.sites import write
@@ -14,7 +14,7 @@ from tests.sites import write
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 
 PERSON = Person("A", "a@example.org")
-SIGNED = Signed("Change\n", PERSON, PERSON)
+SIGNED = CommitMetadata("Change\n", PERSON, PERSON)
 
 
 def head(root: Path) -> str:

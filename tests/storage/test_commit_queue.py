@@ -12,7 +12,7 @@ def queue_write(queue: CommitQueue, text: str) -> str:
     """Queue a write of one file. Return the name of its entry."""
     about = {"author": "", "email": "", "actor": "", "message": text, "documents": [], "at": 0, "base": ""}
     name = queue.stage(about, {"content/a.txt": text.encode()})
-    queue.keep(name)
+    queue.enqueue(name)
     return name
 
 
@@ -26,7 +26,7 @@ def test_no_name_is_used_twice_after_the_clock_was_set_back(
     finished = queue_write(ours, "finished")
     assert [write.message for write in theirs.pending()] == ["waiting", "finished"]
     ours.finish(finished, "a commit")
-    assert ours.commit_of(finished) == "a commit"
+    assert ours.take_commit_id(finished) == "a commit"
     last = queue_write(ours, "last")
     assert len({waiting, finished, last}) == 3
     assert [write.message for write in theirs.pending()] == ["waiting", "last"]

@@ -282,7 +282,9 @@ def test_an_edit_that_a_killed_writer_has_taken_away_is_put_back(tmp_path: Path,
     with journal.writing():
         assert journal.recover() == 1
     assert one.read_text() == "---\nname: by hand\n---\n"
-    assert [(api.root / path).read_bytes() for path in journal.recovery.unsaved()] == ([data] if data else [])
+    assert [(api.root / path).read_bytes() for path in journal.recovery.unsaved_paths()] == (
+        [data] if data else []
+    )
     assert list(journal.folder.iterdir()) == []
 
 

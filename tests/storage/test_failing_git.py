@@ -12,14 +12,14 @@ import pytest
 from server.errors import ConflictError, GitError, StorageError
 from server.storage.git.branch_commit import make_commit
 from server.storage.git.branches import branches, delete_branch, is_branch_name, merge_base, move_branch
-from server.storage.git.checkout import checked_out as checkout
+from server.storage.git.checkout import temporary_checkout as checkout
 from server.storage.git.command import filter_names
-from server.storage.git.commit import NewCommit, Person, changes_of, is_own_commit
+from server.storage.git.commit import NewCommit, Person, is_own_commit, store_changed_files
 from server.storage.git.log import CommitLog
 from server.storage.git.refs import (
     branch_commit,
-    checked_out,
-    commits_beside,
+    checked_out_branch,
+    commits_outside_history,
     find_commit,
     head_commit,
     is_ancestor,
@@ -27,9 +27,9 @@ from server.storage.git.refs import (
 from server.storage.git.repository import is_shallow, is_tracked, repository_of
 from server.storage.git.times import read_times
 from server.storage.git.tree import (
-    changed_by,
     changed_files,
     copy_blob,
+    paths_changed_by,
     read_blobs,
     read_named,
     read_tree,
@@ -150,14 +150,14 @@ def read_log(root: Path, ids: Ids) -> None:
         ("rev-parse", lambda root, _: is_shallow(root)),
         ("ls-files", lambda root, _: is_tracked(root, "folder")),
         ("merge-base", lambda root, ids: is_ancestor(root, ids.first, ids.head)),
-        ("cat-file", lambda root, ids: commits_beside(root, [ids.first], ids.head)),
-        ("rev-list", lambda root, ids: commits_beside(root, [ids.first], ids.head)),
+        ("cat-file", lambda root, ids: commits_outside_history(root, [ids.first], ids.head)),
+        ("rev-list", lambda root, ids: commits_outside_history(root, [ids.first], ids.head)),
         ("cat-file", lambda root, ids: list(read_blobs(root, [ids.blob]))),
         ("cat-file", lambda root, ids: list(read_named(root, [f"{ids.head}:./folder/a.txt"], 1000))),
         ("blob", lambda root, ids: copy_blob(root, ids.blob, sys.stderr.buffer)),
         ("hash-object", lambda root, _: write_blob(root, b"New")),
         ("diff-tree", lambda root, ids: changed_files(root, ids.first, ids.head)),
-        ("diff-tree", lambda root, ids: changed_by(root, [ids.head])),
+        ("diff-tree", lambda root, ids: paths_changed_by(root, [ids.head])),
         ("diff", lambda root, _: changed_paths(root)),
         ("diff", lambda root, _: staged_renames(root)),
         ("log", read_log),
@@ -193,14 +193,14 @@ def test_what_there_is_not_is_nothing(root: Path, tmp_path_factory: pytest.TempP
     assert not is_ancestor(root, id_, head(root))
     with tempfile.TemporaryFile() as file:
         assert not copy_blob(root, id_, file)
-    assert commits_beside(root, [id_], head(root)) == {id_}
+    assert commits_outside_history(root, [id_], head(root)) == {id_}
     assert not move_branch(root, "main", head(root), id_, "write")
     assert not move_branch(root, "main/below", head(root), "", "create")
     assert not any(
         is_branch_name(root, name) for name in ("-x", "a b", "a..b", "@{-1}", "HEAD", "@", "a.lock")
     )
     assert is_branch_name(root, "a/b@c")
-    assert head_commit(nowhere) == checked_out(nowhere) == ""
+    assert head_commit(nowhere) == checked_out_branch(nowhere) == ""
     assert branches(nowhere) == []
 
 
@@ -215,7 +215,7 @@ def test_commits_that_git_has_forgotten_do_not_keep_later_ones_from_being_read(r
     git(root, "gc", "-q", "--prune=now")
     git(root, "commit", "-q", "--allow-empty", "-m", "later")
     log.update(head(root))
-    assert [one.id for one in log.before(head(root))] == [head(root), first]
+    assert [one.id for one in log.history_of(head(root))] == [head(root), first]
 
 
 def test_a_server_whose_git_is_damaged_says_so(
@@ -233,7 +233,7 @@ def test_a_server_whose_git_is_damaged_says_so(
 def test_a_write_whose_commit_was_begun_before_git_forgot_it_is_committed(root: Path) -> None:
     repository, at = repository_of(root), 1_700_000_000
     new = NewCommit({"folder/a.txt": b"Mine\n"}, "Message", BY, at, BY, at, base="1" * 40)
-    assert set(changes_of(repository, new, head(root))) == {"folder/a.txt"}
+    assert set(store_changed_files(repository, new, head(root))) == {"folder/a.txt"}
 
 
 def test_a_checkout_says_why_it_failed(root: Path, damage: Damage) -> None:

@@ -8,7 +8,7 @@ import pytest
 from server.errors import GitError
 from server.storage.git import tree as tree_module
 from server.storage.git.log import Commit, CommitLog, FileChange
-from server.storage.git.refs import commit_at, find_commit, head_commit, read_time
+from server.storage.git.refs import commit_at, find_commit, head_commit, parse_time
 from server.storage.git.times import CommitTimes, read_times
 from server.storage.git.tree import read_blobs, read_named, read_tree
 from tests.git import TIME, commit_all, git
@@ -36,7 +36,7 @@ def commit(root: Path, at: str = TIME) -> None:
 def commits(root: Path, folder: Path | None = None) -> list[Commit]:
     log = CommitLog(root, folder)
     log.update(head_commit(root))
-    return list(log.before(head_commit(root)))
+    return list(log.history_of(head_commit(root)))
 
 
 def test_a_commit_says_who_when_why_and_what(root: Path) -> None:
@@ -231,7 +231,7 @@ def test_a_time_means_the_last_commit_by_then(root: Path) -> None:
         "1999-12-31": "",
     }
     for text, id_ in wanted.items():
-        time = read_time(text)
+        time = parse_time(text)
         assert time is not None
         assert commit_at(log, head_commit(root), time) == id_, text
 
@@ -240,7 +240,7 @@ def test_a_time_means_the_last_commit_by_then(root: Path) -> None:
     "text", ["", "main", "2026", "2026-13-01", "2026-02-30", "2026-01-01T25:00Z", "0000-01-01"]
 )
 def test_what_is_no_time(text: str) -> None:
-    assert read_time(text) is None
+    assert parse_time(text) is None
 
 
 # --- files -------------------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ def serving(lease: HostLease) -> Iterator[None]:
         while not ended.wait(0.01):
             lease.renew()
 
-    lease.take()
+    lease.acquire()
     thread = threading.Thread(target=run)
     thread.start()
     try:
@@ -74,25 +74,25 @@ def test_another_machine_is_refused_while_one_serves(machine: Machine, tmp_path:
     one = machine("one")
     with serving(one):
         with pytest.raises(SetupError) as refused:
-            machine("two").take()
+            machine("two").acquire()
         assert str(refused.value) == (
             ".bifolio: a server on the machine one.example.org is already serving this folder; only one "
             "machine"
             " can serve it at a time. Stop it first, or serve a clone of the repository here."
         )
-        machine("one").take()  # as another server, or a container, on the same machine
+        machine("one").acquire()  # as another server, or a container, on the same machine
     one.release()
     assert not file_of(tmp_path).exists()
     began = time.monotonic()
-    machine("two").take()
+    machine("two").acquire()
     assert time.monotonic() - began < 0.5
 
 
 def test_a_lease_that_nobody_renews_has_expired(machine: Machine, tmp_path: Path) -> None:
-    machine("crashed").take()
+    machine("crashed").acquire()
     shutil.copytree(tmp_path / "site", tmp_path / "copy")
     two = machine("two")
-    two.take()
+    two.acquire()
     assert json.loads(file_of(tmp_path).read_text())["host"] == "two"
     machine("crashed").release()
     assert file_of(tmp_path).exists()
@@ -102,7 +102,7 @@ def test_a_lease_that_nobody_renews_has_expired(machine: Machine, tmp_path: Path
 def test_what_is_no_lease_is_in_nobodys_way(machine: Machine, tmp_path: Path, text: str) -> None:
     (tmp_path / "site/.bifolio").mkdir()
     file_of(tmp_path).write_text(text)
-    machine("one").take()
+    machine("one").acquire()
     assert json.loads(file_of(tmp_path).read_text())["host"] == "one"
 
 
@@ -112,7 +112,7 @@ def test_of_two_that_take_it_at_once_one_has_it(
     one, two = machine("one"), machine("two")
     monkeypatch.setattr(host_lease.time, "sleep", lambda _: two._write())
     with pytest.raises(SetupError, match=r"two\.example\.org"):
-        one.take()
+        one.acquire()
     assert one.renew() is None
 
 
@@ -120,9 +120,9 @@ def test_a_machine_that_was_suspended_says_what_has_happened(
     machine: Machine, caplog: pytest.LogCaptureFixture
 ) -> None:
     one = machine("one")
-    one.take()
+    one.acquire()
     two = machine("two")
-    two.take()  # waits until the lease has not been renewed for LEASE_TTL_S
+    two.acquire()  # waits until the lease has not been renewed for LEASE_TTL_S
     for _ in range(3):
         one._due = 0.0
         one.renew()
@@ -133,7 +133,7 @@ def test_a_machine_that_was_suspended_says_what_has_happened(
 
 def test_a_folder_that_is_deleted_is_made_anew_and_a_local_one_has_no_lease(tmp_path: Path) -> None:
     lease = HostLease(tmp_path)
-    lease.take()
+    lease.acquire()
     assert lease.renew() is None
     assert list(tmp_path.iterdir()) == []
 

@@ -552,7 +552,7 @@ def test_a_configuration_of_which_a_part_was_written_is_finished_first(tmp_path:
         done = CliRunner().invoke(main, [command, *where, "--site", str(api.root)], catch_exceptions=False)
         assert done.exit_code == 0, done.output
     assert (api.root / step.target).is_file()
-    assert journal.empty
+    assert journal.is_empty
 
 
 @pytest.mark.parametrize(("count", "each"), [(2, True), (150, False)])

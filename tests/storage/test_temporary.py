@@ -10,7 +10,7 @@ import pytest
 from server.jobs.job import Clock, JobContext, Timing
 from server.paths import STATE_FOLDER, incoming_folder, state_folder
 from server.site.background.jobs import DeleteStaleFiles
-from server.storage.durable import replace_private
+from server.storage.durable import replace_private_file
 from server.storage.temporary import (
     ABANDONED_AGE_S,
     FOLDER_PREFIXES,
@@ -64,7 +64,7 @@ def test_files_that_are_in_use_stay(tmp_path: Path) -> None:
 
 def test_other_files_stay(tmp_path: Path) -> None:
     state = state_folder(tmp_path)
-    replace_private(state / "key", b"key")
+    replace_private_file(state / "key", b"key")
     (state / "unsaved").mkdir()
     others = [state / "unsaved/tmpnotes", state / "merge-notes", state / "key", state / "tmplink"]
     others[0].write_text("text")

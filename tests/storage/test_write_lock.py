@@ -21,7 +21,7 @@ def test_one_who_waits_has_a_turn_beside_one_who_takes_the_lock_again_and_again(
             greedy = lock_of(tmp_path)
             while True:
                 with greedy.held():
-                    greedy.count(greedy.number + 1)
+                    greedy.set_counter(greedy.counter + 1)
                     time.sleep(0.002)
         finally:
             os._exit(1)
@@ -29,7 +29,7 @@ def test_one_who_waits_has_a_turn_beside_one_who_takes_the_lock_again_and_again(
         lock = lock_of(tmp_path)
         for _ in range(20):
             with lock.held(timeout_s=1):
-                number = lock.number
+                number = lock.counter
                 time.sleep(0.002)
         assert number > 2  # The other process wrote, too.
     finally:
@@ -66,4 +66,4 @@ def test_it_is_held_also_where_there_is_no_file_beside_the_folder(tmp_path: Path
                 os._exit(status)
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 1
     with second.held(timeout_s=0.05):
-        assert second.number == 0
+        assert second.counter == 0

@@ -43,7 +43,7 @@ class Verdicts:
 
     def check(self, path: str, text: str) -> list[str]:
         """Return the problems that Bifolio reports for a file."""
-        entry = self.store.entry(path, text.encode(), (0, 0, 0))
+        entry = self.store.parse_file(path, text.encode(), (0, 0, 0))
         assert entry, path
         return [str(problem) for problem in entry.problems if problem.rule not in BEYOND]
 

@@ -20,7 +20,7 @@ from server.database.notices import COMMITS, Notices
 from server.errors import NotFoundError, PayloadTooLargeError, UnauthorizedError, ValidationError
 from server.history.remote.wakeup import wake
 from server.site.site import Site
-from server.storage.git.refs import BRANCH_PREFIX, COMMIT_ID, checked_out
+from server.storage.git.refs import BRANCH_PREFIX, COMMIT_ID, checked_out_branch
 
 SECRET = "BIFOLIO_GIT_HOOK_SECRET"
 
@@ -84,7 +84,7 @@ def bind(handles: Handlers, site: Site, notices: Notices) -> None:
         require_signature(dict(request.headers), secret, body)
         settings = state_of(request).settings
         pushed = dict(_read_pushes(_parse_payload(body)))
-        branch = settings.git.branch or checked_out(site.root)
+        branch = settings.git.branch or checked_out_branch(site.root)
         if not settings.git.remote or branch not in pushed:
             return Response(status=204)
         wake(site.root)

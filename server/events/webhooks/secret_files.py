@@ -11,7 +11,7 @@ from server.config.webhooks import Webhook, check_secret
 from server.errors import SetupError
 from server.events.webhooks.http_client import new_secret
 from server.paths import keep_private, state_folder
-from server.storage.durable import make_once, stage, sync_folder
+from server.storage.durable import create_private_file, stage, sync_folder
 
 OVERLAP_S = 24 * 3600.0  # how long requests are also signed with the previous secret
 _FIX_HINT = "check its permissions, or delete it to get a new secret, which you must give to the receivers"
@@ -80,7 +80,7 @@ def _read(root: Path, name: str) -> list[tuple[str, float]]:
     try:
         path = _path(root, name)
         if not path.exists():
-            make_once(path, f"{new_secret()}\n".encode())
+            create_private_file(path, f"{new_secret()}\n".encode())
         keep_private(path)
         lines = [line.split() for line in path.read_text("ascii").splitlines()]
         secrets = [(line[0], float(line[1]) if len(line) > 1 else 0.0) for line in lines]

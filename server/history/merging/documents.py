@@ -13,7 +13,7 @@ from server.history.merging.other_keys import changes_other_keys, merge_other_ke
 from server.history.merging.sides import File, Version, read_files
 from server.schema.model import FILE_FIELDS, Attribute, Schema, Type
 from server.storage.changeset import Changeset
-from server.storage.files import ignored, is_utf_8, size_signature
+from server.storage.files import is_ignored, is_utf_8, size_signature
 from server.storage.git.merge_file import merge_text_with_conflicts
 from server.storage.git.repository import GitFile
 from server.storage.git.tree import merge_text
@@ -127,12 +127,14 @@ def _drop_unreadable(files: Mapping[str, File], sides: Sequence[dict[Key, Versio
 
 def _is_document(store: Store, path: str) -> bool:
     names = path.split("/")
-    return is_utf_8(path) and not any(map(ignored, names)) and not upload_path(path) and store.claimed(path)
+    return (
+        is_utf_8(path) and not any(map(is_ignored, names)) and not upload_path(path) and store.claimed(path)
+    )
 
 
 def _version(store: Store, path: str, staged: GitFile | None, read: Mapping[str, bytes]) -> Version | None:
     data = read.get(staged.id) if staged else None
-    entry = store.entry(path, data, size_signature(len(data))) if data is not None else None
+    entry = store.parse_file(path, data, size_signature(len(data))) if data is not None else None
     return Version(entry.document, data) if entry and entry.document and data is not None else None
 
 
@@ -269,7 +271,7 @@ def _in_merged_lines(
     assert theirs
     merged = merge_text_with_conflicts(base.data.decode(), current, theirs.data.decode())
     text = merged.ours if merged else current
-    entry = context.store.entry(ours.path, text.encode(), size_signature(len(text)))
+    entry = context.store.parse_file(ours.path, text.encode(), size_signature(len(text)))
     document = entry.document if entry else None
     if text == current or document is None or _key(document)[:3] != _key(ours.document)[:3]:
         return None
@@ -293,7 +295,7 @@ def _has_other_keys(context: Context, text: str, sides: tuple[Version, Version, 
     # The merged lines can lack a key that is not an attribute, for example if one side has a line above the
     # front matter.
     base, ours, theirs = sides
-    entry = context.store.entry(ours.path, text.encode(), size_signature(len(text)))
+    entry = context.store.parse_file(ours.path, text.encode(), size_signature(len(text)))
     if entry is None or entry.document is None:
         return False
     made = Version(entry.document, text.encode())
@@ -322,7 +324,7 @@ def _with_other_keys(
 
 
 def _has_values(context: Context, path: str, text: str, three: ThreeVersions, values: Values) -> bool:
-    entry = context.store.entry(path, text.encode(), size_signature(len(text)))
+    entry = context.store.parse_file(path, text.encode(), size_signature(len(text)))
     document = entry.document if entry else None
     same = document is not None and _key(document) == _key(three.some_document)
     return same and document is not None and same_values(values_of(document), values)

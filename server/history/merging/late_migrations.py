@@ -24,7 +24,7 @@ from server.site.migrations.migration import Migration, migration_paths, read_mi
 from server.site.migrations.plan import ARGUMENTS, OPERATIONS, unexpected_errors_refused
 from server.storage.changeset import Changeset
 from server.storage.files import Signature, size_signature
-from server.storage.git.branch_commit import Signed, make_commit
+from server.storage.git.branch_commit import CommitMetadata, make_commit
 from server.storage.git.commit import Person
 from server.storage.git.times import CommitTimes
 from server.storage.git.tree import changed_files, read_blobs, read_tree
@@ -327,7 +327,9 @@ class _Replay:
             return self.commit
         committer = Person.parse(self.past.site.state.settings.git.committer)
         files = {path: None if text is None else text.encode() for path, text in changes.items()}
-        return make_commit(self.past.site.root, (self.commit,), files, Signed(_MESSAGE, committer, committer))
+        return make_commit(
+            self.past.site.root, (self.commit,), files, CommitMetadata(_MESSAGE, committer, committer)
+        )
 
 
 def _loss(draft: Draft, before: Configuration, finding: Finding) -> _Loss:

@@ -28,16 +28,16 @@ from server.site.configure import is_configuration
 from server.site.parts import checkout_permission
 from server.site.site import Site
 from server.storage.changeset import Changeset
-from server.storage.git.branch_commit import Signed, make_commit
+from server.storage.git.branch_commit import CommitMetadata, make_commit
 from server.storage.git.branches import move_branch
 from server.storage.git.checkout import write_files
-from server.storage.git.checkout_watch import CheckoutWatch, Move
+from server.storage.git.checkout_watch import BranchMove, CheckoutWatch
 from server.storage.git.commit import NewCommit, Person
 from server.storage.git.index import LockedIndex, locked_index, remove_own_lock, wait_for_index
 from server.storage.git.refs import head_commit
 from server.storage.git.repository import GitFile, repository_of
 from server.storage.git.tree import changed_files
-from server.storage.git.uncommitted import staged_in_place_of, uncommitted_paths
+from server.storage.git.uncommitted import staged_files_in_the_way, uncommitted_paths
 from server.storage.media import media_key
 from server.storage.temporary import temporary_folder
 from server.write.context import Context
@@ -262,7 +262,7 @@ class Merger:
         if plan.is_forward:
             return sides.theirs
         committer = Person.parse(current_settings.git.committer)
-        signed = Signed(message, committer.author(authorship.name, authorship.email), committer)
+        signed = CommitMetadata(message, committer.author(authorship.name, authorship.email), committer)
         files = {path: _content(outcome) for path, outcome in plan.outcomes.items()}
         return make_commit(self.root, (sides.ours, sides.theirs), files, signed)
 
@@ -278,8 +278,8 @@ class Merger:
             return BranchMergeResult(into, "nothing", sides.ours)
         files = CommittedFiles(self.root, self.past.at(sides.ours).known.blobs)
         ready = self._ready(request, sides, Changeset(self.root, files), current_settings)
-        move = Move(into, ready.commit, sides.ours, ready.plan.outcomes)
-        if not (watch.move(move, "merge") and watch.confirm(move)):
+        move = BranchMove(into, ready.commit, sides.ours, ready.plan.outcomes)
+        if not (watch.move(move, "merge") and watch.confirm_or_revert(move)):
             raise _BranchMovedError()
         return ready.completed(into, ready.commit)
 
@@ -409,7 +409,9 @@ class Merger:
 
 def _uncommitted_files(root: Path, outcomes: Mapping[str, Outcome]) -> Set[str]:
     written_paths = [path for path, outcome in outcomes.items() if outcome is not None]
-    return uncommitted_paths(root, list(outcomes)) | staged_in_place_of(repository_of(root), written_paths)
+    return uncommitted_paths(root, list(outcomes)) | staged_files_in_the_way(
+        repository_of(root), written_paths
+    )
 
 
 def _content(outcome: Outcome) -> bytes | GitFile | None:

@@ -72,7 +72,7 @@ class _OneFile:
     def is_below_file(self, path: str) -> bool:
         return False
 
-    def listed(self, folders: Iterable[str]) -> Iterable[str]:
+    def list_files(self, folders: Iterable[str]) -> Iterable[str]:
         return (self._path,)
 
 
@@ -101,7 +101,7 @@ def _three_versions(store: Store, path: str, texts: Texts) -> ThreeVersions | No
 
 
 def _version(store: Store, path: str, data: bytes) -> Version | None:
-    entry = store.entry(path, data, size_signature(len(data))) if data else None
+    entry = store.parse_file(path, data, size_signature(len(data))) if data else None
     return Version(entry.document, data) if entry and entry.document else None
 
 

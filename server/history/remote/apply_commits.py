@@ -37,10 +37,10 @@ from server.site.commits.message import Authorship, PreparedMerge
 from server.storage.changeset import Changeset
 from server.storage.files import Signature
 from server.storage.git.checkout import blocking_files, is_identical_on_disk, write_files
-from server.storage.git.refs import checked_out, head_commit
+from server.storage.git.refs import checked_out_branch, head_commit
 from server.storage.git.repository import GitFile, Repository, Tree
 from server.storage.git.tree import changed_files
-from server.storage.git.uncommitted import staged_in_place_of
+from server.storage.git.uncommitted import staged_files_in_the_way
 from server.storage.temporary import temporary_folder
 from server.storage.write_lock import WriteLock
 from server.write.context import Context
@@ -161,7 +161,7 @@ class Takeover:
         """Commit all queued writes. Raises RemoteMergeError if a merge is not committed yet."""
         self.site.recover()
         committer = self.site.committer
-        if committer.queue.is_unsettled:
+        if committer.queue.has_staged_writes:
             committer.commit_due()
         committer.flush()
         if any(write.joins for write in committer.queue.pending()):
@@ -283,7 +283,7 @@ def served_branch(root: Path, expected: str) -> str:
 
     Raises RemoteMergeError if no branch is checked out, or if it is not `expected`.
     """
-    branch = checked_out(root)
+    branch = checked_out_branch(root)
     if not branch:
         raise RemoteMergeError("No branch is checked out")
     if expected and branch != expected:
@@ -328,7 +328,7 @@ def _require_mergeable(edited: Mapping[str, Edit], odd: Collection[str]) -> None
 def _require_free_paths(repository: Repository, odd: Tree, incoming: Tree) -> None:
     """Raise RemoteMergeError if a checkout would overwrite staged or untracked local files."""
     incoming_paths = [path for path, file in incoming.items() if file]
-    if staged := sorted(staged_in_place_of(repository, incoming_paths)):
+    if staged := sorted(staged_files_in_the_way(repository, incoming_paths)):
         raise RemoteMergeError(
             f"{_quote_paths(staged)}: staged here, but the git remote has a different file at this path",
             {"files": staged},

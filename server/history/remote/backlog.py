@@ -9,7 +9,7 @@ from server.config.model import Settings
 from server.paths import STATE_FOLDER
 from server.storage.durable import replace_file
 from server.storage.git.command import git_or_fail
-from server.storage.git.refs import checked_out, head_commit
+from server.storage.git.refs import checked_out_branch, head_commit
 from server.storage.git.remote import tracked_commit
 
 _BACKLOG_FILE = "push.json"
@@ -33,7 +33,7 @@ class Backlog:
 
 def backlog(root: Path, settings: Settings) -> Backlog:
     """Return a site's backlog, which is empty if pushing is disabled. Raises GitError."""
-    branch = settings.git.branch or checked_out(root)
+    branch = settings.git.branch or checked_out_branch(root)
     if not settings.git.push or not branch:
         return Backlog()
     head, remote_head = head_commit(root), tracked_commit(root, settings.git.remote, branch)

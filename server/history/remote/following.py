@@ -27,7 +27,7 @@ from server.jobs.job import Backoff, Clock, Job, JobContext, JobFailedError, Tim
 from server.paths import state_folder
 from server.storage.file_lock import FileLock
 from server.storage.git.command import git
-from server.storage.git.refs import checked_out, head_commit, is_ancestor
+from server.storage.git.refs import checked_out_branch, head_commit, is_ancestor
 from server.storage.git.remote import fetch
 
 log = logging.getLogger("bifolio")
@@ -119,7 +119,7 @@ class Follower(Job):
 
     def fetch_and_merge(self, settings: Settings) -> RemoteStatus:
         """Fetch once, merge new commits, and return the resulting status."""
-        branch = settings.git.branch or checked_out(self.root)
+        branch = settings.git.branch or checked_out_branch(self.root)
         status = RemoteStatus(
             CURRENT, settings.git.remote, branch, self._status.commit, asked=self._status.asked
         )
@@ -162,7 +162,7 @@ class Follower(Job):
         `known_commit` is the remote commit that was applied last.
         """
         head = head_commit(self.root)
-        if remote_commit == head == known_commit and checked_out(self.root) == branch:
+        if remote_commit == head == known_commit and checked_out_branch(self.root) == branch:
             return
         situation = (remote_commit, head, self.site.applied, self.site.git.index)
         if situation == self._stuck and self._clock.monotonic() < self._stuck_until:

@@ -12,7 +12,7 @@ from server.history.merging.plan import Outcome, Plan, Planner
 from server.history.merging.sides import Sides
 from server.history.past import PastStates
 from server.storage.changeset import Changeset
-from server.storage.git.branch_commit import Signed, make_commit
+from server.storage.git.branch_commit import CommitMetadata, make_commit
 from server.storage.git.branches import merge_base
 from server.storage.git.command import git_or_fail
 from server.storage.git.commit import Person
@@ -127,9 +127,9 @@ def content_of(outcome: Outcome) -> bytes | GitFile | None:
     return outcome.encode() if isinstance(outcome, str) else outcome
 
 
-def _sign(past: PastStates, message: str) -> Signed:
+def _sign(past: PastStates, message: str) -> CommitMetadata:
     committer = Person.parse(past.site.state.settings.git.committer)
-    return Signed(f"{message}\n", committer, committer)
+    return CommitMetadata(f"{message}\n", committer, committer)
 
 
 def _conflict_error(error: MergeConflictError) -> RemoteMergeError:

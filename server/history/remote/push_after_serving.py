@@ -11,7 +11,7 @@ from server.history.remote.last_integrated import set_last_commit
 from server.history.remote.pushing import Pusher
 from server.jobs.job import Backoff, Clock, Job, JobContext, JobFailedError, Timing
 from server.storage.git.refs import head_commit
-from server.storage.git.repository import head_mark
+from server.storage.git.repository import head_cache_key
 
 log = logging.getLogger("bifolio")
 
@@ -60,11 +60,11 @@ class PushCommits(Job):
     def _is_resolved(self) -> bool:
         # A new commit may have resolved the conflict.
         folder = self._site.git.folder
-        return bool(self._stuck and folder and head_mark(folder) != self._stuck)
+        return bool(self._stuck and folder and head_cache_key(folder) != self._stuck)
 
     def push_due(self) -> None:
         folder = self._site.git.folder
-        mark = head_mark(folder) if folder and self._pusher.settings.git.push else None
+        mark = head_cache_key(folder) if folder and self._pusher.settings.git.push else None
         if folder is None or not self._pusher.settings.git.push or (mark is not None and mark == self._done):
             self._failures, self._stuck = 0, None
             return
@@ -75,7 +75,7 @@ class PushCommits(Job):
             self._stuck = mark if isinstance(error, RemoteMergeError) else None
             self._fail(str(error), error.details.get("files", ()) if isinstance(error, ApiError) else ())
             return
-        mark = head_mark(folder)
+        mark = head_cache_key(folder)
         # A commit made during the push still has to be pushed.
         self._done = mark if head_commit(self._site.root) == pushed else None
         self._stuck, self._failures = None, 0

@@ -36,8 +36,8 @@ from server.storage.images.derivatives import (
     DIGEST_DIGITS,
     VERSION,
     Derivative,
+    DerivativeRequest,
     Derivatives,
-    Request,
 )
 from server.storage.images.errors import SizeLimitError, UntransformableError
 from server.storage.images.kinds import ImageSize
@@ -165,7 +165,7 @@ class Images:
 
     def _result(
         self,
-        requests: list[Request],
+        requests: list[DerivativeRequest],
         client: ClientRequest,
         stem: str,
         versions: tuple[str, ...],
@@ -197,13 +197,13 @@ class Images:
         format_: str,
         alternative_formats: tuple[str, ...],
         network: str,
-    ) -> Request:
+    ) -> DerivativeRequest:
         settings, stored = self._files.site.state.settings, stored_object(snapshot.media, path)
         animation_pixels = animation_limit(
             posixpath.splitext(path)[1].lower(), format_, settings.media.transform
         )
         cache_key = _cache_key(digest, transformation, format_, alternative_formats, animation_pixels)
-        return Request(
+        return DerivativeRequest(
             cache_key,
             Job(transformation, format_, settings.media.transform.max_pixels, alternative_formats),
             lambda: self._files.open(snapshot, commit, path).file,
@@ -220,7 +220,9 @@ class Images:
         signed = signature(session_key(self._files.site.root), path, parameters)
         return Redirect({**parameters, SIGNATURE: signed})
 
-    def _find_or_make(self, requests: list[Request], client: ClientRequest) -> tuple[Derivative, Request]:
+    def _find_or_make(
+        self, requests: list[DerivativeRequest], client: ClientRequest
+    ) -> tuple[Derivative, DerivativeRequest]:
         """Return the first result that is cached. Otherwise, make the last one now and the others later."""
         derivative = None
         for request in requests:

@@ -79,8 +79,8 @@ class Uploads:
         """Store an uploaded file in the bucket. If there is no bucket, measure images before the write."""
         suffix = uploading.ending_of_upload(file)
         if not self._site.state.settings.media.store:
-            self._site.image_cache.read_ahead(file.source, suffix)
-        return replace(file, stored=self._bucket.keep(self._site.state.settings, file.source, suffix))
+            self._site.image_cache.measure_in_advance(file.source, suffix)
+        return replace(file, stored=self._bucket.upload(self._site.state.settings, file.source, suffix))
 
     def _keep_replacement(self, state: State, change: uploading.FileChange) -> uploading.FileChange:
         if change.file is None:
@@ -88,12 +88,12 @@ class Uploads:
         if not self._site.state.settings.media.store:
             with suppress(NotFoundError):  # If there is no such file, the write raises the error later.
                 suffix = posixpath.splitext(find_file(state, change.key).path)[1]
-                self._site.image_cache.read_ahead(change.file.source, suffix)
+                self._site.image_cache.measure_in_advance(change.file.source, suffix)
             return change
         old = find_file(state, change.key)
         uploading.check_replacement(old, change.file)
         suffix = posixpath.splitext(old.path)[1]
-        stored = self._bucket.keep(self._site.state.settings, change.file.source, suffix)
+        stored = self._bucket.upload(self._site.state.settings, change.file.source, suffix)
         return replace(change, file=replace(change.file, stored=stored))
 
     def _stored(self, caller: Caller, outcome: Outcome[Any], paths: tuple[str, ...]) -> StoredFiles:

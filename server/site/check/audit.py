@@ -24,7 +24,7 @@ from server.storage.files import walk
 from server.storage.git.log import CommitLog
 from server.storage.git.refs import head_commit
 from server.storage.git.uncommitted import staged_renames
-from server.storage.read import parsed, parsed_text, read_text
+from server.storage.read import parse_text, parsed, read_text
 from server.write.renaming.renames import MAX_COMMITS, Rename, find_renames
 
 
@@ -99,7 +99,7 @@ class Audit:
         if not head:
             return {}
         log.update(head)
-        commits = islice(log.before(head), MAX_COMMITS)
+        commits = islice(log.history_of(head), MAX_COMMITS)
         changes = chain([("", staged_renames(self.root))], ((one.id, one.changes) for one in commits))
         return find_renames(changes, self.layout)
 
@@ -123,7 +123,7 @@ class Audit:
         if path not in self.texts:
             return parsed(self.root, path)
         try:
-            return parsed_text(path, self.texts[path])
+            return parse_text(path, self.texts[path])
         except SyntaxProblem:
             return {}, {}
 

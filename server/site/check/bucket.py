@@ -25,7 +25,7 @@ def missing_objects(site: Site) -> Iterator[Problem]:
         )
         yield Problem("site.yaml", None, message, fix, "error", None, "dangling")
         return
-    sizes = {one.key: one.size for one in open_bucket(settings, patient=True).listed()}
+    sizes = {one.key: one.size for one in open_bucket(settings, long_timeouts=True).list_objects()}
     for path, objects in sorted(named.items()):
         missing = [one for one in objects if sizes.get(one.key) != one.size]
         if missing:

@@ -66,7 +66,7 @@ def last_changes(root: Path) -> dict[str, float]:
             return {}
         log = CommitLog(root, cache_folder(root))
         log.update(head)
-        times = content_times(log.before(head), ignored_commits(root))
+        times = content_times(log.history_of(head), ignored_commits(root))
         uncommitted = changed_paths(root, cache=cache_folder(root))
     except GitError:
         return {}

@@ -332,13 +332,13 @@ def _find_interrupted(root: Path) -> list[Problem]:
         return []  # The folder can't be trusted, so the writes in its journal must not be finished.
     journal, queue = Journal(root, root / STATE_FOLDER), CommitQueue(root / STATE_FOLDER)
     found: list[Problem] = []
-    if not journal.empty or queue.is_unsettled:
+    if not journal.is_empty or queue.has_staged_writes:
         with journal.writing():
-            dropped = [_DROPPED_PROBLEM] if journal.recovery.dropped() else []
-            found = [*map(_finished_write, journal.recovery.interrupted()), *dropped]
+            dropped = [_DROPPED_PROBLEM] if journal.recovery.will_discard_writes() else []
+            found = [*map(_finished_write, journal.recovery.unfinished_paths()), *dropped]
             journal.recover()
-            queue.settle(root)
-    return [*found, *map(_unsaved_write, journal.recovery.unsaved())]
+            queue.recover(root)
+    return [*found, *map(_unsaved_write, journal.recovery.unsaved_paths())]
 
 
 def _finished_write(path: str) -> Problem:

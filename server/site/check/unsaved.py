@@ -84,7 +84,7 @@ class SavedSite:
             if owner == path and before is not None and before.digest == digest_of(data):
                 continue
             entry = _read_described(store, before, data) if owner != path and before else None
-            entry = entry or store.entry(path, data, size_signature(len(data), time.time_ns()))
+            entry = entry or store.parse_file(path, data, size_signature(len(data), time.time_ns()))
             if entry is not None:
                 entries[owner] = entry
         removed = [d for path in entries if (d := self._valid_document(path)) is not None]

@@ -9,7 +9,7 @@ from server.site.git_state import git_marks, git_moved, head_moved, with_commit
 from server.site.record import Record
 from server.site.rescan import SchemaPending, rescan_all, rescan_committed
 from server.storage.git.commit import NewCommit
-from server.storage.git.repository import Tree, is_git_working
+from server.storage.git.repository import Tree, is_git_busy
 from server.storage.git.written import is_on_disk
 
 
@@ -39,7 +39,7 @@ def _rescan(contents: Contents) -> Record | None:
     # `move_head` has released git's index lock. If a git command has run since then, return None, so that the
     # next refresh reads everything.
     before = git_marks(contents.git)
-    if is_git_working(before[0]):
+    if is_git_busy(before[0]):
         return None
     with suppress(SchemaPending):
         record = rescan_all(contents, (), contents.writes)

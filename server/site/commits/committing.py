@@ -22,33 +22,38 @@ from server.site.record import Record
 from server.site.replica import Replica
 from server.site.writing.speculative_writes import Chain
 from server.storage.git.checkout import is_identical_on_disk
-from server.storage.git.command import git_as_owner, is_full
+from server.storage.git.command import git_as_owner, is_disk_full_error
 from server.storage.git.commit import (
     NewCommit,
     Person,
     PreparedCommit,
-    changes_of,
     is_nested,
     is_own_commit,
     prepare_by_git,
     prepare_commit,
     rebase,
     run_hook,
+    store_changed_files,
 )
 from server.storage.git.commit_queue import CommitQueue
 from server.storage.git.index import (
     LockedIndex,
     locked_index,
-    may_be_left,
+    may_hold_own_lock,
     remove_own_lock,
     wait_for_index,
     wait_for_other_lock,
 )
-from server.storage.git.refs import checked_out, find_commit, head_commit, is_ancestor
+from server.storage.git.refs import checked_out_branch, find_commit, head_commit, is_ancestor
 from server.storage.git.repository import Repository, Tree, repository_of
 from server.storage.git.tree import changed_files
 from server.storage.git.trouble import AffectedTask, trouble_log
-from server.storage.git.written import OthersCommits, committed_by_others, is_on_disk, is_replaced_on_disk
+from server.storage.git.written import (
+    OthersCommits,
+    committed_by_others,
+    is_on_disk,
+    is_replaced_version_on_disk,
+)
 from server.storage.intent import Write
 
 log = logging.getLogger("bifolio")
@@ -110,7 +115,7 @@ class Committer:
         is_needed = merge is not None or self._delay is not None
         if not is_needed or contents.git.git_folder_id is None:
             if is_needed:
-                self._trouble.tell(
+                self._trouble.report(
                     AffectedTask.REPOSITORY, "the site is not in a git repository", "writes are not committed"
                 )
             yield ""
@@ -131,11 +136,11 @@ class Committer:
             name = self.queue.stage(metadata, files)
         except OSError as error:
             raise StorageError(f"The commit can't be queued: {error.strerror}") from error
-        with self.queue.making(self.root, name, metadata):
+        with self.queue.applying(self.root, name, metadata):
             yield name
         # If this fails, the next process that acquires the write lock queues the write.
         with suppress(OSError):
-            self.queue.keep(name)
+            self.queue.enqueue(name)
             if merge and merge.move_branch and merge.move_branch():
                 self.queue.finish(name, merge.ready)
 
@@ -161,7 +166,7 @@ class Committer:
         return message_of(documents, authorship, result), [document.name for document in documents]
 
     def settle(self) -> bool:
-        return self.queue.settle(self.root)
+        return self.queue.recover(self.root)
 
     def commit_up_to(self, write_id: str, *, ignore_delay: bool = False) -> str:
         """Commit a queued write and all writes before it in the queue.
@@ -175,11 +180,11 @@ class Committer:
             return PENDING
         if self.queue.is_pending(write_id):
             self._commit_queue(QUEUE_TIMEOUT_S, write_id)
-        return PENDING if self.queue.is_pending(write_id) else self.queue.commit_of(write_id)
+        return PENDING if self.queue.is_pending(write_id) else self.queue.take_commit_id(write_id)
 
     def commit_due(self) -> None:
         """Commit all queued writes that are due, and remove old locks and commit ids."""
-        if self.queue.is_unsettled:
+        if self.queue.has_staged_writes:
             with suppress(BusyError), self._locked():
                 pass  # Acquiring the write lock is enough to clean up after killed processes.
         if self.queue.pending():
@@ -195,7 +200,7 @@ class Committer:
     def _remove_left_lock(self) -> None:
         # A process of this server that was killed during a commit may have left git's index lock behind.
         folder = self._replica.contents.git.folder
-        if folder and may_be_left(folder):
+        if folder and may_hold_own_lock(folder):
             with self.queue.committing(0.0) as alone, suppress(CommitError):
                 if alone:
                     remove_own_lock(repository_of(self.root))
@@ -232,7 +237,7 @@ class Committer:
                 raise CommitError(f"a write to {min(waiting)} has not been committed yet")
             more = {"documents": list(documents), "at": time.time(), "base": self._head()}
             name = self.queue.stage({**metadata, **more}, files)
-            self.queue.keep(name)
+            self.queue.enqueue(name)
         with self.queue.committing(QUEUE_TIMEOUT_S) as alone:
             try:
                 if not alone:
@@ -248,7 +253,7 @@ class Committer:
             except BaseException:
                 self.queue.drop(name)
                 raise
-        return self.queue.commit_of(name)
+        return self.queue.take_commit_id(name)
 
     def commit_merge(self, merge: PreparedMerge, authorship: Authorship) -> str:
         """Commit a merge, without writing any files except `merge.extra_paths`.
@@ -264,8 +269,8 @@ class Committer:
         with self._locked():
             entry = {**metadata, **merge.queue_metadata, "documents": [], "at": time.time()}
             name = self.queue.stage(entry, {})
-            with self.queue.making(self.root, name, entry):
-                self.queue.keep(name)
+            with self.queue.applying(self.root, name, entry):
+                self.queue.enqueue(name)
         return self.commit_up_to(name, ignore_delay=True)
 
     def prepare(self, new: NewCommit) -> PreparedCommit:
@@ -283,7 +288,7 @@ class Committer:
             wait_for_index(repository, time.monotonic() + GIT_LOCK_TIMEOUT_S)
             if new.ready:
                 return PreparedCommit(new.ready)
-            changed = changes_of(repository, new, new.base)
+            changed = store_changed_files(repository, new, new.base)
             if not changed and not new.joins:
                 return PreparedCommit()
             if by_git:
@@ -358,7 +363,7 @@ class Committer:
                 self.queue.drop(name)
             return False
         if not self.queue.waiting:
-            self._trouble.end(AffectedTask.COMMITS, AffectedTask.CHANGED, AffectedTask.REPOSITORY)
+            self._trouble.resolve(AffectedTask.COMMITS, AffectedTask.CHANGED, AffectedTask.REPOSITORY)
         return True
 
     def _commit(self, repository: Repository, group: Group, *, by_git: bool) -> None:
@@ -375,7 +380,7 @@ class Committer:
                 commit = self._make_commit(repository, group, head, by_git=by_git)
                 break
             except CommitError as error:
-                if not error.overtaken and (is_full(str(error)) or repository.head() == head):
+                if not error.overtaken and (is_disk_full_error(str(error)) or repository.head() == head):
                     raise  # Another attempt would fail, too.
                 if time.monotonic() > deadline:
                     raise CommitError(str(error)) from error
@@ -411,7 +416,7 @@ class Committer:
         new = self._new(group)
         if new.joins:
             return self._publish_merge(repository, group, new, head, by_git=by_git)
-        changed = changes_of(repository, new, head)
+        changed = store_changed_files(repository, new, head)
         if not changed:
             record_own_versions(self.queue, repository, group)
             return self._find_commit(repository, new, head)
@@ -428,7 +433,7 @@ class Committer:
             # Check again now that the index is locked, so the branch can't move anymore.
             if (now := repository.head()) != head:
                 is_same = repository.versions(now, by_hooks) == repository.versions(head, by_hooks)
-                if is_same and changes_of(repository, new, now) == changed:
+                if is_same and store_changed_files(repository, new, now) == changed:
                     head, commit = now, rebase(repository, new, commit, now, files, by_git=by_git)
                 if head != now or not commit:
                     raise CommitError("another program has committed the same files", overtaken=True)
@@ -456,7 +461,7 @@ class Committer:
             return ""
         else:
             make = prepare_by_git if by_git else prepare_commit
-            commit = make(repository, new, head, changes_of(repository, new, head))
+            commit = make(repository, new, head, store_changed_files(repository, new, head))
         files = repository.versions(commit, {**new.files, **moved})
         with locked_index(repository, files) as index:
             if repository.head() != head:
@@ -551,17 +556,17 @@ class Committer:
         reason = str(error)
         if isinstance(error, OSError):
             reason = f"{error.filename or 'a file'} can't be written: {error.strerror}"
-        self._trouble.tell(AffectedTask.COMMITS, reason, "commits are waiting")
+        self._trouble.report(AffectedTask.COMMITS, reason, "commits are waiting")
 
     def _log_places(self, group: Group) -> None:
-        if checked_out(self.root):
-            self._trouble.end(AffectedTask.DETACHED)
+        if checked_out_branch(self.root):
+            self._trouble.resolve(AffectedTask.DETACHED)
         else:
-            self._trouble.tell(
+            self._trouble.report(
                 AffectedTask.DETACHED, "HEAD is detached, so new commits do not belong to a branch"
             )
         if nested := next((path for path in group.files if is_nested(self.root, path)), None):
-            self._trouble.tell(
+            self._trouble.report(
                 AffectedTask.SUBMODULES,
                 f"{nested} is in a different repository",
                 "writes to it are not committed",
@@ -573,7 +578,7 @@ class Committer:
         bases = bases_of(self.queue, group)
         again = {path for path, _ in group.later_writes(self.queue.pending())}
         for path, file in repository.versions(before, sorted(set(paths) - again)).items():
-            if is_identical_on_disk(repository, path, file) or is_replaced_on_disk(
+            if is_identical_on_disk(repository, path, file) or is_replaced_version_on_disk(
                 self.root / path, bases[path]
             ):
                 log.warning(

@@ -8,19 +8,19 @@ from pathlib import Path
 
 from server.site.commits.contents import content_digest
 from server.site.commits.message import summary, with_trailers
-from server.storage.git.commit_queue import Pending
+from server.storage.git.commit_queue import PendingWrite
 from server.storage.git.own_commits import OwnVersion
-from server.storage.git.written import Basis
+from server.storage.git.written import KnownVersions
 
 
 @dataclass(slots=True)
 class Group:
     """Writes by one author that will be committed together."""
 
-    writes: list[Pending] = field(default_factory=list)
+    writes: list[PendingWrite] = field(default_factory=list)
 
     @property
-    def last(self) -> Pending:
+    def last(self) -> PendingWrite:
         return self.writes[-1]
 
     @property
@@ -28,12 +28,12 @@ class Group:
         return {path: content for write in self.writes for path, content in write.files.items()}
 
     @property
-    def last_by_path(self) -> dict[str, Pending]:
+    def last_by_path(self) -> dict[str, PendingWrite]:
         return {path: write for write in self.writes for path in write.files}
 
     def later_writes(
-        self, pending: Iterable[Pending], extra_paths: Collection[str] = ()
-    ) -> Iterator[tuple[str, Pending]]:
+        self, pending: Iterable[PendingWrite], extra_paths: Collection[str] = ()
+    ) -> Iterator[tuple[str, PendingWrite]]:
         """Yield the path and the write for each later write to one of the group's files or to `extra_paths`.
 
         `extra_paths` are other files that the group's commit changes.
@@ -45,8 +45,8 @@ class Group:
                     yield path, write
 
     def bases(
-        self, pending: Iterable[Pending], own_versions: Mapping[str, Collection[OwnVersion]]
-    ) -> dict[str, Basis]:
+        self, pending: Iterable[PendingWrite], own_versions: Mapping[str, Collection[OwnVersion]]
+    ) -> dict[str, KnownVersions]:
         """Return, by path, the known versions of the group's files.
 
         These are the versions that the group replaced or wrote, and the versions in later writes.
@@ -62,7 +62,7 @@ class Group:
         for path, write in self.later_writes(pending):
             later[path].add(content_digest(write.files[path]))
         return {
-            path: Basis(
+            path: KnownVersions(
                 write.base, _known(digests[path]), _known(later[path]), own_versions.get(path, ()), write.name
             )
             for path, write in last.items()
@@ -78,7 +78,7 @@ def _known(digests: Iterable[str | None]) -> set[str]:
     return {digest for digest in digests if digest is not None}
 
 
-def due_groups(pending: list[Pending], delay: timedelta, now: float) -> list[Group]:
+def due_groups(pending: list[PendingWrite], delay: timedelta, now: float) -> list[Group]:
     """Return the groups of writes to commit now, in order.
 
     `delay` is the delay in the settings. Merges and requested commits are never grouped.
@@ -103,7 +103,7 @@ def due_groups(pending: list[Pending], delay: timedelta, now: float) -> list[Gro
     return ready
 
 
-def _find_group(groups: list[Group], write: Pending) -> Group:
+def _find_group(groups: list[Group], write: PendingWrite) -> Group:
     for group in reversed(groups):
         if _author(group.last) == _author(write) and not group.last.alone:
             return group
@@ -112,5 +112,5 @@ def _find_group(groups: list[Group], write: Pending) -> Group:
     return Group()
 
 
-def _author(write: Pending) -> tuple[str, str, str]:
+def _author(write: PendingWrite) -> tuple[str, str, str]:
     return write.actor, write.author, write.email

@@ -138,7 +138,7 @@ def _document(write: Write, entries: Mapping[str, Entry], store: Store) -> Docum
     if write.data is None:
         entry = entries.get(write.path)
     else:
-        entry = store.entry(write.path, write.data, size_signature(len(write.data)))
+        entry = store.parse_file(write.path, write.data, size_signature(len(write.data)))
     return entry.document if entry else None
 
 

@@ -8,10 +8,10 @@ from server.storage.git.commit import is_nested
 from server.storage.git.commit_queue import CommitQueue
 from server.storage.git.own_commits import DELETED, OwnVersion
 from server.storage.git.repository import Repository, Tree
-from server.storage.git.written import Basis, store_blob
+from server.storage.git.written import KnownVersions, store_blob
 
 
-def bases_of(queue: CommitQueue, group: Group) -> dict[str, Basis]:
+def bases_of(queue: CommitQueue, group: Group) -> dict[str, KnownVersions]:
     """Return the known versions of the group's files by path."""
     # Read `pending` first: when a write leaves the queue, its versions are already in `own_commits`.
     pending = queue.pending()
@@ -45,4 +45,4 @@ def record_own_versions(
             blob = DELETED if content is None else store_blob(root, path, content)
             versions[path] = OwnVersion(write.name, blob)
     if versions:
-        queue.own_commits.note(versions, max(group.last.name, *(write.name for _, write in later)))
+        queue.own_commits.record(versions, max(group.last.name, *(write.name for _, write in later)))

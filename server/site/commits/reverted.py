@@ -9,17 +9,17 @@ from server.site.commits.contents import contents_of
 from server.site.commits.grouping import Group
 from server.site.contents import Contents
 from server.storage.files import Signature, signature_of
-from server.storage.git.commit_queue import Pending
-from server.storage.git.index import written_by_git
+from server.storage.git.commit_queue import PendingWrite
+from server.storage.git.index import index_entries_written_by_git
 from server.storage.git.own_commits import OwnVersion
 from server.storage.git.refs import find_commit
 from server.storage.git.repository import Repository
 from server.storage.git.written import (
-    Basis,
+    KnownVersions,
     OthersCommits,
     committed_by_others,
     is_on_disk,
-    is_replaced_on_disk,
+    is_replaced_version_on_disk,
 )
 from server.storage.intent import Write
 from server.storage.media import SIDECAR_SUFFIX
@@ -34,11 +34,11 @@ class OverwrittenWrite:
     """The content of an uncommitted write to a file that has since changed on disk."""
 
     content: bytes | Path | None
-    basis: Basis
+    basis: KnownVersions
 
 
 def overwritten_writes(
-    contents: Contents, pending: Iterable[Pending], own_versions: Mapping[str, Collection[OwnVersion]]
+    contents: Contents, pending: Iterable[PendingWrite], own_versions: Mapping[str, Collection[OwnVersion]]
 ) -> dict[str, OverwrittenWrite]:
     """Return the uncommitted writes to files that have since changed on disk, by path.
 
@@ -62,14 +62,16 @@ def reverted_writes(repository: Repository, overwritten: Mapping[str, Overwritte
     `overwritten` contains the files that might have been reset. Raises CommitError and GitError.
     """
     root, head, writes = repository.root, repository.head(), []
-    by_git = written_by_git(repository, list(overwritten))
+    by_git = index_entries_written_by_git(repository, list(overwritten))
     bases = {overwritten[path].basis.commit for path in by_git} - {"", head}
     commits = [head, *(base for base in bases if find_commit(root, base))]
     trees = [repository.tree(commit, list(by_git)) for commit in commits]
     for path, file in by_git.items():
         content, basis = overwritten[path].content, overwritten[path].basis
         # Ignore a version that is in no commit: somebody has staged it, maybe after editing the written file.
-        is_earlier = any(tree.get(path) == file for tree in trees) or is_replaced_on_disk(root / path, basis)
+        is_earlier = any(tree.get(path) == file for tree in trees) or is_replaced_version_on_disk(
+            root / path, basis
+        )
         try:
             newer = committed_by_others(repository, path, content, basis, head) if is_earlier else None
         except FileNotFoundError:  # another process has just committed the write and deleted its copy

@@ -102,7 +102,7 @@ class Draft:
 
     def __post_init__(self) -> None:
         changeset, roots = self.context.changeset, (TYPES, MIGRATIONS, *self.context.layout.roots)
-        listed = {*changeset.listed(roots), FILE, *(path for path, _ in changeset.texts())}
+        listed = {*changeset.list_files(roots), FILE, *(path for path, _ in changeset.texts())}
         own = (FILE, f"{TYPES}/", f"{MIGRATIONS}/")
         self.paths = dict.fromkeys(
             path
@@ -227,7 +227,11 @@ class Draft:
         wanted = frozenset(uids)
         for path in list(self.paths):
             claim = layout.claim(path) if path.endswith(ENDINGS) else None
-            if claim and claim.type.uid in wanted and self.context.store.owner(path, self.exists) == path:
+            if (
+                claim
+                and claim.type.uid in wanted
+                and self.context.store.owning_file(path, self.exists) == path
+            ):
                 self.permit(path)
                 yield path, claim
 

@@ -230,7 +230,7 @@ def migrations_of_site(context: Context) -> list[Migration]:
 def read_migrations(context: Context) -> list[Migration]:
     """Return the site's migrations in order. Raises SetupError if a file is invalid."""
     found = []
-    for path in migration_paths(context.changeset.listed((MIGRATIONS,))):
+    for path in migration_paths(context.changeset.list_files((MIGRATIONS,))):
         try:
             text = context.changeset.text(path)
         except ConflictError as error:

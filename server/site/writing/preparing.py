@@ -64,7 +64,7 @@ def prepare_change(
     )
     prepare, request = change
     result = prepare(request, context)
-    changeset.require_sound()
+    changeset.require_writable()
     return Prepared(state, changeset, result, _seconds_spent() - began)
 
 

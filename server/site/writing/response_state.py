@@ -33,7 +33,7 @@ def _overwritten(contents: Contents, writes: Iterable[Write]) -> Iterable[Docume
         if data is None or (entry and entry.digest == digest_of(data)):
             continue
         if contents.store.layout.claim(write.path):
-            read = contents.store.entry(write.path, data, size_signature(len(data), time.time_ns()))
+            read = contents.store.parse_file(write.path, data, size_signature(len(data), time.time_ns()))
             if read and read.document:
                 yield read.document
 

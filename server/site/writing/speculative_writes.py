@@ -53,12 +53,12 @@ class Chain:
     def is_below_file(self, path: str) -> bool:
         return self._disk.is_below_file(path)
 
-    def listed(self, folders: Iterable[str]) -> Iterable[str]:
+    def list_files(self, folders: Iterable[str]) -> Iterable[str]:
         folders = tuple(folders)
         starts = tuple(f"{folder}/" if folder else "" for folder in folders)
         own = {path for path in self._contents if path.startswith(starts)}
         gone = {path for path in own if self._contents[path] is None}
-        return {*self._disk.listed(folders), *own} - gone
+        return {*self._disk.list_files(folders), *own} - gone
 
     def changes(self, path: str) -> bool:
         return path in self._contents
@@ -97,7 +97,7 @@ class Chain:
         for write in writes:
             path, signature = write.path, size_signature(len(write.data or b""), time.time_ns())
             before = self._before(contents.entries, write)
-            after = None if write.data is None else store.entry(path, write.data, signature)
+            after = None if write.data is None else store.parse_file(path, write.data, signature)
             removed += [before.document] if before and before.document else []
             added += [after.document] if after and after.document else []
             self.entries[path] = after

@@ -56,7 +56,7 @@ _UNUSED_PREFIX = "/.bifolio"  # No object has this prefix, so listing it is a fa
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedObject:
     """One object in a bucket listing. `key` excludes the configured prefix."""
 
     key: str
@@ -65,8 +65,8 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Stat:
-    """An object's time of its last change and its entity tag."""
+class ObjectStat:
+    """An object's modification time and entity tag (ETag)."""
 
     modified: datetime
     tag: str
@@ -74,7 +74,7 @@ class Stat:
 
 @dataclass(frozen=True, slots=True)
 class DownloadedObject:
-    """An object that was downloaded: its SHA-256 hash, entity tag and attributes."""
+    """An object that was downloaded: its hash, entity tag and attributes."""
 
     sha256: str
     tag: str
@@ -82,9 +82,9 @@ class DownloadedObject:
 
 
 class Bucket:
-    """Thread-safe client for one bucket and prefix. Each process needs its own client.
+    """Thread-safe client for one bucket and key prefix.
 
-    Methods raise BucketError if the bucket fails or does not respond in time.
+    Each process needs its own client. All methods raise BucketError if the bucket fails or times out.
     """
 
     def __init__(
@@ -93,12 +93,12 @@ class Bucket:
         endpoint: str = "",
         region: str = "",
         *,
-        patient: bool = False,
-        brief: bool = False,
+        long_timeouts: bool = False,
+        short_timeouts: bool = False,
     ) -> None:
         bucket, _, prefix = store.removeprefix("s3://").partition("/")
-        seconds = COMMAND_REQUEST_TIMEOUT_S if patient else REQUEST_TIMEOUT_S
-        if brief:
+        seconds = COMMAND_REQUEST_TIMEOUT_S if long_timeouts else REQUEST_TIMEOUT_S
+        if short_timeouts:
             seconds = min(seconds, BRIEF_REQUEST_TIMEOUT_S)
         config: dict[str, Any] = {"endpoint": endpoint} if endpoint else {}
         config |= {ours: os.environ[name] for name, ours in _CREDENTIALS.items() if os.environ.get(name)}
@@ -112,7 +112,7 @@ class Bucket:
                 "timeout": timedelta(seconds=seconds),
             },
             retry_config={
-                "max_retries": 0 if brief else MAX_RETRIES,
+                "max_retries": 0 if short_timeouts else MAX_RETRIES,
                 "retry_timeout": timedelta(seconds=seconds),
                 "backoff": {
                     "init_backoff": timedelta(seconds=0.1),
@@ -122,7 +122,7 @@ class Bucket:
             },
             **config,
         )
-        self._is_brief = brief
+        self._has_short_timeouts = short_timeouts
         self._away_until = 0.0  # on the clock of time.monotonic()
 
     def put(self, object_: StoredObject, source: Path, attributes: Mapping[str, str]) -> bool:
@@ -209,12 +209,12 @@ class Bucket:
         log.error("%s in the bucket is damaged: its content does not match its hash", object_.key)
         return MissingObjectError("The media file is damaged in the bucket")
 
-    def listed(self, prefix: str = "") -> Iterator[Listed]:
+    def list_objects(self, prefix: str = "") -> Iterator[ListedObject]:
         """Yield all objects whose keys begin with `prefix`, sorted by key."""
         with self._requesting():
             for chunk in obstore.list(self._store, prefix or None):
                 for one in chunk:
-                    yield Listed(one["path"], one["size"], one["last_modified"])
+                    yield ListedObject(one["path"], one["size"], one["last_modified"])
 
     def modified(self, key: str) -> datetime | None:
         with self._requesting():
@@ -227,16 +227,16 @@ class Bucket:
         with self._requesting():
             obstore.delete(self._store, list(keys))
 
-    def stat(self, key: str) -> Stat | None:
+    def stat(self, key: str) -> ObjectStat | None:
         with self._requesting():
             try:
                 found = obstore.head(self._store, key)
             except FileNotFoundError:
                 return None
-            return Stat(found["last_modified"], found["e_tag"] or "")
+            return ObjectStat(found["last_modified"], found["e_tag"] or "")
 
     def read(self, key: str, target: IO[bytes], max_bytes: int) -> DownloadedObject | None:
-        """Download an object to `target`. Return None if it is missing or has more than `max_bytes` bytes."""
+        """Download an object to `target`. Return None if it is missing or larger than `max_bytes`."""
         digest = hashlib.sha256()
         with self._requesting():
             try:
@@ -252,7 +252,7 @@ class Bucket:
         return DownloadedObject(digest.hexdigest(), response.meta["e_tag"] or "", attributes)
 
     def write(self, key: str, file: IO[bytes], attributes: Mapping[str, str]) -> str:
-        """Upload a file, or replace the object with this key. Return the object's entity tag."""
+        """Upload a file under this key, replacing any existing object. Return the new object's entity tag."""
         with self._requesting():
             made = obstore.put(
                 self._store,
@@ -265,13 +265,13 @@ class Bucket:
             return made["e_tag"] or ""
 
     def sign(self, key: str, seconds: int) -> str:
-        """Return a URL that lets anyone download an object for a limited time."""
+        """Return a URL from which anyone can download an object for the given number of seconds."""
         with self._requesting():
             return obstore.sign(self._store, "GET", key, timedelta(seconds=seconds))
 
     def check(self) -> None:
         """Raise BucketError if the bucket is unreachable or denies access."""
-        for _ in self.listed(_UNUSED_PREFIX):
+        for _ in self.list_objects(_UNUSED_PREFIX):
             return
 
     @contextmanager
@@ -294,7 +294,7 @@ class Bucket:
             raise BucketError() from error
 
     def _note(self, error: Exception) -> None:
-        self._away_until = time.monotonic() + (BRIEF_BACKOFF_S if self._is_brief else BACKOFF_S)
+        self._away_until = time.monotonic() + (BRIEF_BACKOFF_S if self._has_short_timeouts else BACKOFF_S)
         log.warning("the media bucket can't be used: %s", str(error).partition("\n")[0])
 
 

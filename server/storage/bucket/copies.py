@@ -31,11 +31,11 @@ class Source(Protocol):
     """Interface for fetching objects, for example from a bucket."""
 
     def fetch(self, object_: StoredObject, into: IO[bytes], timeout_s: float) -> None:
-        """Write an object's content to the open file `into`. Raises BucketError, for example on a timeout."""
+        """Write an object's content to the open file `into`. Raises BucketError."""
 
 
 class LocalObjectCache:
-    """Cache of bucket objects for the site at `root`. Safe for use by multiple threads and processes."""
+    """Local cache of one site's bucket objects. Safe for use by multiple threads and processes."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.folder = root, root / STATE_FOLDER / "media"
@@ -46,17 +46,15 @@ class LocalObjectCache:
         self._turns = [threading.Lock() for _ in range(_TURNS)]
 
     def open(self, object_: StoredObject, source: Source, max_bytes: int) -> BufferedReader:
-        """Open a cached object for reading, after downloading it from `source` if necessary.
+        """Open an object for reading. Download it from `source` first if it is not in the cache.
 
-        `max_bytes` is the cache's maximum size in bytes.
-
-        Raises BucketError. Raises BusyError if too many downloads are waiting, and StorageError for disk
-        errors.
+        `max_bytes` is the cache's maximum size. Raises BucketError if the download fails, BusyError if too
+        many downloads are waiting, and StorageError for disk errors.
         """
         file = self._kept(object_)
         if file is not None:
             return file
-        with self._turn(object_):
+        with self._download_slot(object_):
             try:
                 return self._kept(object_) or self._fetch(object_, source, max_bytes)
             except OSError as error:
@@ -69,7 +67,7 @@ class LocalObjectCache:
             return False
 
     def add(self, object_: StoredObject, file: Path, max_bytes: int) -> None:
-        """Add an uploaded file to the cache. `max_bytes` is the cache's maximum size in bytes."""
+        """Add an uploaded file to the cache, whose maximum size is `max_bytes`."""
         with suppress(OSError):
             target = self._make_path(object_)
             os.link(file, target)
@@ -101,7 +99,7 @@ class LocalObjectCache:
                 Path(file.name).unlink(missing_ok=True)
 
     @contextmanager
-    def _turn(self, object_: StoredObject) -> Iterator[None]:
+    def _download_slot(self, object_: StoredObject) -> Iterator[None]:
         """Context manager that limits concurrent downloads, and lets only one thread download a given object.
 
         Raises BusyError after waiting too long.

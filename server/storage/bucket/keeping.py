@@ -1,4 +1,4 @@
-"""Uploader for media files and their resized variants (formats)."""
+"""Uploader for media files and the resized variants of images."""
 
 import hashlib
 from collections.abc import Mapping
@@ -35,13 +35,13 @@ _SCRIPTABLE_TYPES = ("image/svg+xml",)
 def headers_of(mime: str) -> Mapping[str, str]:
     charset = "; charset=utf-8" if mime.startswith("text/") else ""
     headers = {"Content-Type": mime + charset, "Cache-Control": CACHE_CONTROL}
-    if is_shown(mime):
+    if can_be_displayed(mime):
         return headers
     return {**headers, "Content-Disposition": "attachment"}
 
 
-def is_shown(mime: str) -> bool:
-    """Return True if browsers are allowed to display files of this media type."""
+def can_be_displayed(mime: str) -> bool:
+    """Return True if browsers may display files of this media type instead of downloading them."""
     return mime in _INLINE_TYPES or (mime.startswith(_INLINE_PREFIXES) and mime not in _SCRIPTABLE_TYPES)
 
 
@@ -60,7 +60,11 @@ class Target(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MediaUploader:
-    """Uploader for media files and their resized variants, which it also adds to a local cache."""
+    """Uploader for media files and their resized variants.
+
+    Uploaded files are also added to the local cache `copies`, if there is one. `formats` is the folder with
+    the resized variants.
+    """
 
     target: Target
     formats: Path  # the folder in which variants are created
@@ -69,7 +73,7 @@ class MediaUploader:
     placeholders: bool = False  # whether to add placeholders to description files
 
     def upload(self, source: Path, extension: str) -> StoredFile:
-        """Upload a file and its resized variants. Return the data for its description file.
+        """Upload a file and its resized variants. Return the data for the media file's description file.
 
         Raises BucketError, and OSError if the file can't be read.
         """

@@ -28,14 +28,14 @@ def require_library(settings: Settings) -> None:
         )
 
 
-def open_bucket(settings: Settings, *, patient: bool = False, brief: bool = False) -> "Bucket":
-    """Return this process's client for the configured bucket, or create one.
+def open_bucket(settings: Settings, *, long_timeouts: bool = False, short_timeouts: bool = False) -> "Bucket":
+    """Return this process's client for the configured bucket, which is created on first use.
 
-    If `patient` is set, a new client gets longer timeouts. If `brief` is set, the client has shorter ones.
-    Raises BucketError if obstore is not installed.
+    `short_timeouts` selects a separate client, for requests that must not wait long. `long_timeouts` applies
+    only if this call creates the client. Raises BucketError if obstore is not installed.
     """
     place = (os.getpid(), settings.media.store, settings.media.endpoint, settings.media.region)
-    key = (*place, brief)
+    key = (*place, short_timeouts)
     with _lock:
         bucket = _opened.get(key)
         if bucket is None:
@@ -44,7 +44,9 @@ def open_bucket(settings: Settings, *, patient: bool = False, brief: bool = Fals
                 bucket_class = import_module("server.storage.bucket.bucket").Bucket
             except ModuleNotFoundError as error:
                 raise BucketError(MISSING_LIBRARY) from error
-            bucket = cast("Bucket", bucket_class(*place[1:], patient=patient, brief=brief))
+            bucket = cast(
+                "Bucket", bucket_class(*place[1:], long_timeouts=long_timeouts, short_timeouts=short_timeouts)
+            )
             for other in [other for other in _opened if other[:-1] != place]:
                 del _opened[other]
             _opened[key] = bucket

@@ -23,7 +23,7 @@ from server.config.transformation import MEDIA_TYPES
 from server.errors import BucketError
 from server.storage.bucket.keeping import headers_of
 from server.storage.bucket.opening import open_bucket
-from server.storage.bucket.site_bucket import REDIRECT, SIGN, SIGNED_URL_TTL_S, serving
+from server.storage.bucket.site_bucket import REDIRECT, SIGN, SIGNED_URL_TTL_S, delivery_mode
 from server.storage.file_digests import sha256_of
 from server.storage.images.derivatives import digest_in
 from server.storage.images.kinds import SIGNATURE_BYTES, has_signature
@@ -50,7 +50,10 @@ _FORMATS = {media_type: name for name, media_type in MEDIA_TYPES.items()}
 
 @dataclass(frozen=True, slots=True)
 class SharedImage:
-    """A transformed image in the bucket of a site. `key` is that of its transformation."""
+    """A transformed image that is, or can be, stored in the site's bucket.
+
+    `key` identifies the original image and the transformation.
+    """
 
     images: "SharedImages"
     settings: Settings
@@ -61,18 +64,21 @@ class SharedImage:
         return f"{PREFIX}{self.key[:2]}/{self.key}"
 
     def fetch(self, into: IO[bytes]) -> str:
-        """Download the image to `into`. Return its format.
+        """Download the image to `into`, and return its format.
 
         Return "" if the image is missing or damaged, or if the bucket can't be reached.
         """
         return self.images.fetch(self, into)
 
     def record_use(self, file: Path) -> None:
-        """Record in the background that the image is used. Upload it if the bucket lacks it."""
+        """Keep the image from being evicted, in the background.
+
+        Upload `file` if the bucket lacks the image.
+        """
         self.images.record_use(self, file)
 
     def ensure_uploaded_url(self, file: Path) -> str:
-        """Return the URL to redirect clients to, after uploading the image if the bucket lacks it.
+        """Upload `file` if the bucket lacks the image, and return the URL to redirect clients to.
 
         Return "" if the server sends images itself, or if the bucket can't store the image now.
         """
@@ -81,14 +87,14 @@ class SharedImage:
 
 @dataclass(frozen=True, slots=True)
 class _SeenObject:
-    """An object's entity tag, and the time at which the bucket reported it (time.monotonic())."""
+    """An object that the bucket contained at the time `seen_at` (time.monotonic()), and its entity tag."""
 
     tag: str
     seen_at: float
 
 
 class _Download:
-    """A file that is written to, and its first bytes."""
+    """Writer for a downloaded file that also keeps the file's first bytes in `head`."""
 
     def __init__(self, into: IO[bytes]) -> None:
         self._into, self.head = into, b""
@@ -99,7 +105,7 @@ class _Download:
 
 
 class SharedImages:
-    """Transformed images in the bucket, as seen by one process. Thread-safe."""
+    """Client for the transformed images in the bucket, used by all threads of one process."""
 
     def __init__(self) -> None:
         # Saves a request to the bucket, some 10 ms.
@@ -130,13 +136,13 @@ class SharedImages:
             self._pending.discard(image.path)
 
     def ensure_uploaded_url(self, image: SharedImage, file: Path) -> str:
-        mode = serving(image.settings)
+        mode = delivery_mode(image.settings)
         if mode not in (REDIRECT, SIGN):
             return ""
         try:
             seen_object = self._seen_objects.get(image.path)
             if seen_object is None or time.monotonic() - seen_object.seen_at > CHECK_TTL_S:
-                self._confirm(image, file)
+                self._ensure_uploaded(image, file)
             if mode == REDIRECT:
                 return f"{image.settings.media.public_url}/{image.path}"
             return _bucket(image.settings).sign(image.path, SIGNED_URL_TTL_S)
@@ -159,14 +165,14 @@ class SharedImages:
 
     def _record_use_quietly(self, image: SharedImage, file: Path) -> None:
         try:
-            self._confirm(image, file)
+            self._ensure_uploaded(image, file)
         except (BucketError, OSError):  # for example, if the file has been evicted
             pass
         finally:
             self._pending.discard(image.path)
 
-    def _confirm(self, image: SharedImage, file: Path) -> None:
-        """Make sure that the bucket contains the image, and upload it again if it was not used recently.
+    def _ensure_uploaded(self, image: SharedImage, file: Path) -> None:
+        """Upload the image if the bucket lacks it, or if it was not used recently.
 
         Raises BucketError and OSError.
         """
@@ -203,13 +209,13 @@ class SharedImages:
             self._added = sys.maxsize
 
     def _evict(self, bucket: "Bucket", max_bytes: int) -> None:
-        """Delete the least recently used objects if all together have more than `max_bytes` bytes.
+        """If the objects exceed `max_bytes` in total, delete those that were not used for the longest time.
 
-        Those that may have been used within USE_INTERVAL_S are kept up to twice that size, because clients
-        may have been redirected to them.
+        Recently used objects are deleted only above twice that size, because clients may still be following
+        redirects to them.
         """
         try:
-            listed = [one for one in bucket.listed(PREFIX.rstrip("/")) if _KEY.fullmatch(one.key)]
+            listed = [one for one in bucket.list_objects(PREFIX.rstrip("/")) if _KEY.fullmatch(one.key)]
             total, victims = sum(one.size for one in listed), []
             in_use = datetime.now(UTC) - timedelta(seconds=USE_INTERVAL_S)
             if total > max_bytes:
@@ -251,4 +257,4 @@ class SharedImages:
 
 
 def _bucket(settings: Settings) -> "Bucket":
-    return open_bucket(settings, brief=True)
+    return open_bucket(settings, short_timeouts=True)

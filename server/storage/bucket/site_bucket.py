@@ -23,21 +23,21 @@ REDIRECT, STREAM, SIGN = "redirect", "stream", "sign"
 SIGNED_URL_TTL_S = 900
 
 
-def serving(settings: Settings) -> str:
-    """Return how clients get media files: REDIRECT, STREAM or SIGN."""
+def delivery_mode(settings: Settings) -> str:
+    """Return how clients get media files: REDIRECT, STREAM or SIGN (a redirect to a signed URL)."""
     return settings.media.serve or (REDIRECT if settings.media.public_url else STREAM)
 
 
 class SiteBucket:
-    """A site's bucket, if one is configured. `formats` is the folder for resized images."""
+    """A site's bucket, if one is configured. `formats` is the folder with the images' resized variants."""
 
     def __init__(self, root: Path, formats: Path) -> None:
         self._formats, self._copies = formats, LocalObjectCache(root)
         self._places = threading.BoundedSemaphore(MAX_CONCURRENT_UPLOADS)
-        self._check: _Check | None = None
+        self._check: _BucketCheck | None = None
         self._checking = threading.Lock()
 
-    def keep(self, settings: Settings, source: Path, extension: str) -> StoredFile | None:
+    def upload(self, settings: Settings, source: Path, extension: str) -> StoredFile | None:
         """Upload a media file. Return the data for its description file, or None if no bucket is configured.
 
         Raises BucketError. Raises OSError if the file can't be read, and BusyError if too many uploads are
@@ -45,7 +45,7 @@ class SiteBucket:
         """
         if not settings.media.store:
             return None
-        copies = self._copies if serving(settings) == STREAM else None
+        copies = self._copies if delivery_mode(settings) == STREAM else None
         with self._place():
             media = settings.media
             uploader = MediaUploader(
@@ -62,7 +62,6 @@ class SiteBucket:
         return self._copies.open(object_, source, settings.media.cache)
 
     def is_local(self, object_: StoredObject) -> bool:
-        """Return whether an object is in the local cache, so that opening it needs no download."""
         return self._copies.has(object_)
 
     def url(self, settings: Settings, object_: StoredObject) -> str:
@@ -70,7 +69,7 @@ class SiteBucket:
 
         Raises BucketError.
         """
-        mode = serving(self._with_store(settings))
+        mode = delivery_mode(self._with_store(settings))
         if mode == REDIRECT:
             return f"{settings.media.public_url}/{object_.key}"
         return open_bucket(settings).sign(object_.key, SIGNED_URL_TTL_S) if mode == SIGN else ""
@@ -81,7 +80,7 @@ class SiteBucket:
             return True
         with self._checking:
             if self._check is None or self._check.is_old:
-                self._check = _Check(settings)
+                self._check = _BucketCheck(settings)
             check = self._check
         return check.is_good()
 
@@ -100,8 +99,11 @@ class SiteBucket:
             self._places.release()
 
 
-class _Check:
-    """A bucket check in a background thread. Callers wait at most CHECK_TIMEOUT_S for its result."""
+class _BucketCheck:
+    """Background check whether the bucket is reachable.
+
+    Callers wait at most CHECK_TIMEOUT_S for the result.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._settings, self._ready, self._over = settings, False, threading.Event()

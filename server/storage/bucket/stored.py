@@ -35,7 +35,7 @@ class StoredObject:
 
 @dataclass(frozen=True, slots=True)
 class StoredFormat:
-    """One resized variant of an image in a bucket. Width and height are in pixels."""
+    """A resized variant of an image in a bucket."""
 
     object: StoredObject
     width: int
@@ -44,9 +44,9 @@ class StoredFormat:
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A media file in a bucket. Images also have a width and height in pixels.
+    """A media file in a bucket. The other fields are set only for images.
 
-    `placeholder` is the image's placeholder and main color.
+    Width and height are in pixels. `placeholder` is a BlurHash and the image's main color.
     """
 
     object: StoredObject
@@ -83,7 +83,7 @@ def bucket_extension(extension: str) -> str:
 
 
 def is_stored(description: Tree) -> bool:
-    """Return True if a description file belongs to a media file that is stored in a bucket."""
+    """Return True if a description file belongs to a media file in a bucket."""
     file = description.get(DESCRIPTION_KEY) if isinstance(description, dict) else None
     return isinstance(file, dict) and "sha256" in file
 
@@ -110,9 +110,9 @@ def _read_placeholder(file: Mapping[str, Tree]) -> Placeholder | None:
 
 
 def object_of(metadata: Any, format_: str = "") -> StoredObject | None:
-    """Return the bucket object for a media file, or for its variant `format_` if that is given.
+    """Return the bucket object of a media file or, if `format_` is given, of its resized variant.
 
-    Return None if there is no such object.
+    `metadata` is the file's `provider_metadata`. Return None if the file or variant is not in a bucket.
     """
     if not isinstance(metadata, dict) or "sha256" not in metadata:
         return None

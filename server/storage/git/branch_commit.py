@@ -25,7 +25,7 @@ _LINK_MODES = {"120000": "is a symbolic link", "160000": "is a separate reposito
 
 
 @dataclass(frozen=True, slots=True)
-class Signed:
+class CommitMetadata:
     """Message, author and committer of a new commit."""
 
     message: str
@@ -34,14 +34,15 @@ class Signed:
 
 
 def make_commit(
-    root: Path, parents: tuple[str, ...], files: Mapping[str, bytes | Path | GitFile | None], by: Signed
+    root: Path,
+    parents: tuple[str, ...],
+    files: Mapping[str, bytes | Path | GitFile | None],
+    metadata: CommitMetadata,
 ) -> str:
     """Create a commit with the changes in `files`, without moving any branch. Return the commit's id.
 
     `files` maps paths to new contents: bytes, a file to copy, a blob in git, or None to delete the file.
-
-    Raises ConflictError if a path can't be written or a git filter applies. Also raises StorageError and
-    GitError.
+    Raises GitError, StorageError, and ConflictError if a path can't be written or a git filter applies.
     """
     # Paths outside the site begin with `../`.
     _refuse_filtered(root, parents[0], [path for path, data in files.items() if isinstance(data, Path)])
@@ -50,8 +51,8 @@ def make_commit(
     modes = _modes(root, parents[0], files.keys() - linked, deleted)
     full = partial(full_path, prefix_of(root))
     now = f"{int(time.time())} +0000"
-    lines = [b"commit refs/bifolio/next", b"mark :1", f"author {by.author.ident} {now}".encode()]
-    lines += [f"committer {by.committer.ident} {now}".encode(), _data(by.message.encode())]
+    lines = [b"commit refs/bifolio/next", b"mark :1", f"author {metadata.author.ident} {now}".encode()]
+    lines += [f"committer {metadata.committer.ident} {now}".encode(), _data(metadata.message.encode())]
     lines += [f"{word} {id_}".encode() for word, id_ in zip(("from", "merge"), parents, strict=False)]
     # Deletions come first, because a folder may take the place of a deleted file.
     for path, data in sorted(files.items(), key=lambda item: item[1] is not None):

@@ -10,8 +10,14 @@ from server.errors import GitBusyError, GitError
 from server.storage.files import file_mark_of
 from server.storage.git.command import git, git_or_fail
 from server.storage.git.full_disk import storage_errors
-from server.storage.git.refs import BRANCH_PREFIX, COMMIT_ID, MAX_NAME_CHARS, branch_commit, is_git_word
-from server.storage.git.repository import git_folder_id_of, is_old, location
+from server.storage.git.refs import (
+    BRANCH_PREFIX,
+    COMMIT_ID,
+    MAX_NAME_CHARS,
+    branch_commit,
+    is_special_git_name,
+)
+from server.storage.git.repository import git_folder_id_of, is_stale_lock, location
 
 _REF_FIELDS = ("refname", "objectname", "authorname", "authoremail:trim", "authordate:unix", "worktreepath")
 # git holds the lock of a branch for milliseconds, unless a hook runs.
@@ -23,7 +29,8 @@ _POLL_INTERVAL_S = 0.01
 class Branch:
     """A local branch, with the author of its last commit.
 
-    If this commit can't be read, `problem` says so, and the author is unknown.
+    `problem` is set if this commit can't be read. In that case, the author is unknown. `worktree` is the
+    folder in which the branch is checked out, or "".
     """
 
     name: str
@@ -42,7 +49,7 @@ def branches(root: Path) -> list[Branch]:
     try:
         return _read_branches(root, BRANCH_PREFIX)
     except GitError:
-        sound, damaged = _divide(root)
+        sound, damaged = _separate_damaged(root)
         if not damaged:
             raise
         found = _read_branches(root, *sound) if sound else []
@@ -64,24 +71,24 @@ def _read_branches(root: Path, *patterns: str) -> list[Branch]:
 
 
 def merged_branches(root: Path) -> frozenset[str]:
-    """Return the names of the local branches that are merged into the checked-out one. Raises GitError."""
+    """Return the names of the local branches that are merged into the checked-out branch. Raises GitError."""
     if git_folder_id_of(root) is None:
         return frozenset()
     merged = ("for-each-ref", "--merged=HEAD", "--format=%(refname)")
     try:
         output = git_or_fail(root, *merged, BRANCH_PREFIX)
     except GitError:
-        sound, damaged = _divide(root)
+        sound, damaged = _separate_damaged(root)
         if not damaged:
             raise
         output = git_or_fail(root, *merged, *sound) if sound else ""
     return frozenset(_readable(line.removeprefix(BRANCH_PREFIX)) for line in output.splitlines())
 
 
-def _divide(root: Path) -> tuple[list[str], list[Branch]]:
-    """Return the refs of the branches whose last commits can be read, and the other branches.
+def _separate_damaged(root: Path) -> tuple[list[str], list[Branch]]:
+    """Return the refs of the intact branches, and the branches whose last commits can't be read.
 
-    git lists no branch at all if a single one is damaged.
+    A single damaged branch would make git list no branches at all.
     """
     output = git_or_fail(root, "for-each-ref", "--format=%(objectname) %(refname)", BRANCH_PREFIX)
     refs = [line.partition(" ")[::2] for line in output.splitlines()]
@@ -108,7 +115,7 @@ def is_branch_name(root: Path, name: str) -> bool:
     """
     if not name or len(name) > MAX_NAME_CHARS or not name.isprintable() or COMMIT_ID.fullmatch(name):
         return False
-    if name.startswith("-") or is_git_word(name.upper()) or is_git_word(name.lower()):
+    if name.startswith("-") or is_special_git_name(name.upper()) or is_special_git_name(name.lower()):
         return False
     remotes = (git(root, "remote") or "").splitlines()
     if name.startswith(
@@ -120,7 +127,7 @@ def is_branch_name(root: Path, name: str) -> bool:
 
 
 def move_branch(root: Path, name: str, commit: str, before: str, reason: str) -> bool:
-    """Move a branch from `before` to `commit`, or create it if `before` is "".
+    """Move a branch from the commit `before` to `commit`, or create it if `before` is "".
 
     Return False if another process has moved the branch, or if the name conflicts with another branch.
     `reason` is written to the reflog. Raises GitBusyError if the branch stays locked, and GitError.
@@ -133,8 +140,8 @@ def move_branch(root: Path, name: str, commit: str, before: str, reason: str) ->
 def delete_branch(root: Path, name: str, commit: str) -> bool:
     """Delete a branch that is at `commit`, even if it is not merged.
 
-    Return False if another process has moved or deleted the branch. Raises GitBusyError if the branch stays
-    locked, and GitError.
+    Return False if another process has moved or deleted it. Raises GitBusyError if the branch stays locked,
+    and GitError.
     """
     # `git branch --delete` would also delete a commit that another process has just added.
     is_deleted = _update_ref(root, name, commit, ("-d", BRANCH_PREFIX + name, commit))
@@ -145,9 +152,10 @@ def delete_branch(root: Path, name: str, commit: str) -> bool:
 
 
 def _update_ref(root: Path, name: str, before: str, arguments: Sequence[str]) -> bool:
-    """Run `git update-ref`, and repeat it while the branch is locked.
+    """Run `git update-ref`, and retry while the branch is locked.
 
-    Return False if the branch is not at `before` any more, or if its name conflicts with another branch.
+    Return False if the branch is no longer at the commit `before`, or if its name conflicts with another
+    branch.
     """
     deadline = time.monotonic() + BRANCH_LOCK_TIMEOUT_S
     while True:
@@ -168,14 +176,14 @@ def _update_ref(root: Path, name: str, before: str, arguments: Sequence[str]) ->
 def wait_for_branch_lock(root: Path, name: str, deadline: float | None = None) -> None:
     """Wait while a git command holds the lock of a branch.
 
-    Raises GitBusyError after the deadline, or at once if the lock is so old that it was probably left behind.
-    The default deadline is in `BRANCH_LOCK_TIMEOUT_S` seconds.
+    Raises GitBusyError after the deadline (by default, BRANCH_LOCK_TIMEOUT_S from now), or immediately if the
+    lock is so old that it was probably left behind.
     """
     place = location(root)
     lock = place.common / f"{BRANCH_PREFIX}{name}.lock" if place else None
     deadline = time.monotonic() + BRANCH_LOCK_TIMEOUT_S if deadline is None else deadline
     while place and lock and (mark := file_mark_of(lock)):
-        if is_old(mark) or time.monotonic() > deadline:
+        if is_stale_lock(mark) or time.monotonic() > deadline:
             file = f"{place.common.name}/{BRANCH_PREFIX}{name[:100]}.lock"
             raise GitBusyError(
                 f"git has not released the branch's lock {file}; if no git command is running in the "
@@ -196,7 +204,7 @@ def worktree_of(root: Path, name: str) -> str:
 
 
 def is_being_rebased(root: Path, name: str) -> bool:
-    """Return whether a rebase of this branch is in progress, in any working tree."""
+    """Return True if a rebase of this branch is in progress, in any working tree."""
     place = location(root)
     folders = (place.common, *place.common.glob("worktrees/*")) if place else ()
     files = (folder / f"rebase-{kind}" / "head-name" for folder in folders for kind in ("merge", "apply"))
@@ -211,7 +219,7 @@ def _first_line(file: Path) -> str:
 
 
 def remove_new_branch(root: Path, name: str, commit: str) -> bool:
-    """Delete a branch that is still at `commit` and not checked out. Return whether it was deleted.
+    """Delete a branch if it is still at `commit` and not checked out. Return True if it was deleted.
 
     Raises GitError.
     """

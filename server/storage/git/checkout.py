@@ -1,4 +1,4 @@
-"""Checkout of whole commits in a temporary clone, or of individual files in the site's folder."""
+"""Checkout of whole commits in a temporary clone, or of single files in the site's folder."""
 
 import os
 import shutil
@@ -17,9 +17,8 @@ _SUBMODULE_MODE = "160000"
 
 
 @contextmanager
-def checked_out(root: Path, commit: str) -> Iterator[Path]:
-    """Context manager that checks out a commit in a temporary clone, and yields the site's folder in the
-    clone.
+def temporary_checkout(root: Path, commit: str) -> Iterator[Path]:
+    """Context manager that checks out a commit in a temporary clone, and yields the site's folder there.
 
     Raises StorageError.
     """
@@ -32,7 +31,7 @@ def checked_out(root: Path, commit: str) -> Iterator[Path]:
 
 
 def write_files(root: Path, files: Mapping[str, GitFile], folder: Path) -> dict[str, Path]:
-    """Write files from git to `folder`, and apply checkout filters to them. Return the new files by path.
+    """Write files from git to `folder`, with git's checkout filters applied. Return the new files by path.
 
     Raises StorageError.
     """
@@ -54,7 +53,7 @@ def write_files(root: Path, files: Mapping[str, GitFile], folder: Path) -> dict[
 
 
 def check_out(root: Path, commit: str, paths: Collection[str]) -> None:
-    """Replace files in the site with their versions in a commit. Skips submodules.
+    """Replace files in the site with their versions in a commit, except submodules.
 
     Raises CommitError and OSError.
     """
@@ -63,8 +62,8 @@ def check_out(root: Path, commit: str, paths: Collection[str]) -> None:
         _put(repository, repository.versions(commit, paths))
 
 
-def finish_checkout(root: Path, paths: Collection[str], before: str, after: str, *, back: bool) -> bool:
-    """Finish an interrupted checkout, or revert it if `back` is set. Return True if any files changed.
+def finish_checkout(root: Path, paths: Collection[str], before: str, after: str, *, revert: bool) -> bool:
+    """Finish an interrupted checkout or, if `revert` is set, undo it. Return True if any files changed.
 
     Files that were edited after the interruption are not changed. Raises CommitError and OSError.
     """
@@ -72,7 +71,7 @@ def finish_checkout(root: Path, paths: Collection[str], before: str, after: str,
     if repository.head() != before:
         return False
     old, new = (repository.versions(commit, paths) for commit in (before, after))
-    now, target = (new, old) if back else (old, new)
+    now, target = (new, old) if revert else (old, new)
     remaining = {
         path: file for path, file in target.items() if not is_identical_on_disk(repository, path, file)
     }
@@ -87,10 +86,7 @@ def finish_checkout(root: Path, paths: Collection[str], before: str, after: str,
 
 
 def is_identical_on_disk(repository: Repository, path: str, file: GitFile | None) -> bool:
-    """Return True if a file on disk is identical to `file`, or missing if `file` is None.
-
-    Raises CommitError.
-    """
+    """Return True if the file on disk is identical to `file`, or if both don't exist. Raises CommitError."""
     full = repository.full(path)
     place = repository.top / full
     if file is None:  # A folder at this path is allowed, because it may contain other new files.
@@ -109,9 +105,9 @@ def is_identical_on_disk(repository: Repository, path: str, file: GitFile | None
 
 
 def blocking_files(repository: Repository, files: Tree) -> set[str]:
-    """Return existing files that are in the way of `files`, such as a file `a` in the way of `a/b`.
+    """Return existing files that prevent the creation of `files`, such as a file `a` for the path `a/b`.
 
-    Omits files that `files` deletes.
+    Omits files that are themselves in `files` to be deleted.
     """
     blocking = set[str]()
     for path in (path for path, file in files.items() if file and file.mode != _SUBMODULE_MODE):

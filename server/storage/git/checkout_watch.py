@@ -1,4 +1,4 @@
-"""Detection of checkouts that begin or end while a branch moves to a new commit."""
+"""Detection of checkouts that begin or end at the moment when a branch moves to a new commit."""
 
 import time
 from collections.abc import Callable, Collection
@@ -10,7 +10,7 @@ from server.storage.files import FileMark, file_mark_of
 from server.storage.git.branches import move_branch, worktree_of
 from server.storage.git.command import MAX_PATH_ARGUMENTS, git
 from server.storage.git.index import is_own_lock
-from server.storage.git.repository import full_path, git_lock, is_git_working, location, prefix_of
+from server.storage.git.repository import full_path, git_lock, is_git_busy, location, prefix_of
 
 # `git checkout` does the following, and nothing keeps a branch in place meanwhile:
 #
@@ -33,8 +33,8 @@ _POLL_INTERVAL_S = 0.005
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
-    """The move of a branch from the commit `before` to `commit`. `paths` are the site's files that differ."""
+class BranchMove:
+    """The move of a branch from the commit `before` to `commit`. `paths` are the files that differ."""
 
     name: str
     commit: str
@@ -43,14 +43,14 @@ class Move:
 
 
 class CheckoutWatch:
-    """Watch on the working trees of a repository, begun before a branch moves."""
+    """Check that no working tree checks out a branch while the branch moves. Create it before the move."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._before = {folder: _index(folder) for folder in _git_folders(root)}
         self._moved_at = 0.0
 
-    def move(self, move: Move, reason: str) -> bool:
+    def move(self, move: BranchMove, reason: str) -> bool:
         """Move a branch. Return False if it is checked out, or if another process has moved it.
 
         Raises GitBusyError and GitError.
@@ -62,56 +62,56 @@ class CheckoutWatch:
         self._moved_at = time.monotonic()
         return moved
 
-    def confirm(self, move: Move) -> bool:
-        """Return True if a move is final. If a checkout missed it, take it back and return False.
+    def confirm_or_revert(self, move: BranchMove) -> bool:
+        """Return True if no checkout of the old commit took place during the move. Otherwise, undo it.
 
-        The branch stays where it is if another commit has followed. The result is False then, too. Raises
+        The move is not undone if another commit has followed, but the result is still False. Raises
         GitBusyError and GitError.
         """
         try:
-            self._settle()
+            self._wait_for_checkouts()
         except GitBusyError:
             self._take_back(move)
             raise
         worktree = worktree_of(self._root, move.name)
-        if not worktree or self._is_in_index(Path(worktree), move):
+        if not worktree or self._has_checked_out(Path(worktree), move):
             return True
         self._take_back(move)
         return False
 
-    def _settle(self) -> None:
-        """Wait until the checkouts that could have missed the move have set HEAD."""
+    def _wait_for_checkouts(self) -> None:
+        """Wait until all checkouts that may have read the old commit have updated HEAD."""
         _wait_until(lambda: time.monotonic() - self._moved_at >= CHECKOUT_START_S)
         self._wait()
         _wait_until(lambda: not self._has_new_index(), _MAX_NEW_INDEX_S)
 
     def _wait(self) -> None:
-        """Wait until no git command changes files. Raises GitBusyError after CHECKOUT_TIMEOUT_S."""
+        """Wait until no git command is changing files. Raises GitBusyError after CHECKOUT_TIMEOUT_S."""
         _wait_until(lambda: not self._is_locked())
         if self._is_locked():
             raise GitBusyError("A git command is changing files, and has locked the index; try again")
 
     def _is_locked(self) -> bool:
         locks = [git_lock(folder) for folder in _git_folders(self._root) if not is_own_lock(folder)]
-        return any(lock and (is_git_working(lock) or _is_new(lock)) for lock in locks)
+        return any(lock and (is_git_busy(lock) or _is_new(lock)) for lock in locks)
 
     def _has_new_index(self) -> bool:
         marks = [(_index(folder), self._before.get(folder)) for folder in _git_folders(self._root)]
         return any(mark and mark != before and _is_new(mark) for mark, before in marks)
 
-    def _is_in_index(self, worktree: Path, move: Move) -> bool:
-        """Return True if the checkout has read the new commit."""
+    def _has_checked_out(self, worktree: Path, move: BranchMove) -> bool:
+        """Return True if the index of `worktree` contains the new commit."""
         prefix, few = prefix_of(self._root), len(move.paths) <= MAX_PATH_ARGUMENTS
         paths = [full_path(prefix, path) for path in move.paths] if few else []
         command = ("diff-index", "--cached", "--quiet", move.commit, "--", *paths)
         return git(worktree, *command) is not None
 
-    def _take_back(self, move: Move) -> None:
+    def _take_back(self, move: BranchMove) -> None:
         move_branch(self._root, move.name, move.before, move.commit, "take back a write")
 
 
 def _git_folders(root: Path) -> list[Path]:
-    """Return the folders that contain HEAD and the index: one for each working tree."""
+    """Return each working tree's git folder, which contains its HEAD and index."""
     place = location(root)
     return [place.common, *place.common.glob("worktrees/*")] if place else []
 

@@ -85,18 +85,17 @@ _NOISE = re.compile(
 )
 
 
-class _Commands(threading.local):
-    """The git commands of a thread."""
+class _CommandStatistics(threading.local):
+    """Statistics about the git commands that this thread has run."""
 
     seconds = 0.0  # how long the thread has waited for them
     last_process_id = 0
 
 
-_commands = _Commands()
+_commands = _CommandStatistics()
 
 
-def last_process_id() -> int:
-    """Return the process id of the thread's last command."""
+def last_git_process_id() -> int:
     return _commands.last_process_id
 
 
@@ -115,9 +114,8 @@ def git(
 ) -> str | None:
     """Run a git command, and return its output as text.
 
-    If `objects` is set, new objects are written to that folder instead of the repository's own.
-
-    Returns None or raises GitError in the same cases as `git_bytes`.
+    If `objects` is set, new objects are written to that folder instead of the repository's own. Returns None
+    or raises GitError in the same cases as `git_bytes`.
     """
     output, _ = _find(root, arguments, stdin, index, filters, seconds, objects=objects)
     return None if output is None else output.decode(errors="surrogateescape")
@@ -132,14 +130,14 @@ def git_bytes(
     into: IO[bytes] | None = None,
     seconds: float | None = None,
 ) -> bytes | None:
-    """Run a git command. Return its output, or None if it finds nothing (exit status 1).
+    """Run a git command, and return its output.
 
-    Also return None if git is not installed or there is no readable repository.
+    Return None if the command finds nothing (exit status 1), if git is not installed, or if there is no
+    readable repository. Raises GitTimeoutError after a timeout, and GitError for other failures.
 
-    Raises GitError for other failures, and GitTimeoutError after a timeout.
-
-    `index` is an index file to use instead of the repository's own. `filters` contains the names of filters
-    to disable. If `into` is set, the output is written to that file.
+    - `index`: an index file to use instead of the repository's own.
+    - `filters`: the names of filters to disable.
+    - `into`: a file to which the output is written.
     """
     return _find(root, arguments, stdin, index, filters, seconds, into)[0]
 
@@ -207,8 +205,8 @@ def _find(
     raise GitError(f"git {arguments[0]} failed: {reason}")
 
 
-def _quoted(path: str) -> str:
-    """Return a path as an item of a list of paths that are separated by colons."""
+def _quote_path(path: str) -> str:
+    """Quote a path for use in a colon-separated list of paths."""
     escaped = path.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
@@ -221,8 +219,10 @@ def git_if_possible(root: Path, *arguments: str, seconds: float) -> str | None:
         return None
 
 
-def how_to_trust(root: Path) -> str:
-    """Return the command that makes git trust a repository owned by another user, or "" if none is needed."""
+def trust_command(root: Path) -> str:
+    """Return the command that makes git trust the repository, or "" if the repository's owner is this
+    user.
+    """
     command, environment = _harmless_command(root, "rev-parse")
     try:
         _, _, stderr = _run(command, b"", environment, DEFAULT_TIMEOUT_S)
@@ -294,14 +294,16 @@ def git_as_owner(
         ) from error
     if status:
         reason = _reason(stderr, status)
-        passing = is_full(reason) or _REF_LOCKED.search(reason)
+        passing = is_disk_full_error(reason) or _REF_LOCKED.search(reason)
         raise CommitError(f"git {arguments[0]}: {reason}", refused=not passing)
     return output
 
 
 def object_environment(objects: Path) -> dict[str, str]:
-    """Return the variables that make git write new objects to a folder inside the repository's own."""
-    parent = _quoted(str(objects.parent))
+    """Return environment variables that make git write new objects to `objects`, a folder in the
+    repository.
+    """
+    parent = _quote_path(str(objects.parent))
     return {"GIT_OBJECT_DIRECTORY": str(objects), "GIT_ALTERNATE_OBJECT_DIRECTORIES": parent}
 
 
@@ -316,13 +318,12 @@ def _is_no_usage(line: str) -> bool:
     return not line.startswith("usage:")
 
 
-def is_full(stderr: str) -> bool:
-    """Return True if git's error output says that the disk is full."""
+def is_disk_full_error(stderr: str) -> bool:
     return _DISK_FULL.search(stderr) is not None
 
 
 def filter_names(root: Path) -> tuple[str, ...] | None:
-    """Return the names of all git filters, or None if any filter can't be disabled. Raises GitError."""
+    """Return the names of all git filters, or None if one of them can't be disabled. Raises GitError."""
     output = git(root, "config", "--null", "--name-only", "--get-regexp", r"^filter\..")
     keys = (output or "").split("\0")
     names = tuple(sorted({key.removeprefix("filter.").rpartition(".")[0] for key in keys if key}))
@@ -343,4 +344,4 @@ def _log_foreign_owner(root: Path, trust: str) -> None:
         "the repository belongs to another user, so git does not read it; "
         f"timestamps come from the file system ({trust}, if you trust it)"
     )
-    trouble_log(root).tell(AffectedTask.REPOSITORY, reason)
+    trouble_log(root).report(AffectedTask.REPOSITORY, reason)

@@ -15,7 +15,7 @@ from server.storage.git.command import git_as_owner, git_or_fail
 from server.storage.git.full_disk import write_objects_as_owner
 from server.storage.git.index import OWN_INDEX, copy_index, set_files
 from server.storage.git.repository import GitFile, Repository, Tree
-from server.storage.git.written import Basis, OthersCommits, committed_by_others, store_blob
+from server.storage.git.written import KnownVersions, OthersCommits, committed_by_others, store_blob
 
 _FORBIDDEN_NAME_CHARS = re.compile(r"[\x00-\x1f\x7f<>]+")
 _AUTHOR_VARIABLES = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL")  # These override the configured author.
@@ -47,7 +47,7 @@ class Person:
 
     @property
     def ident(self) -> str:
-        """The person as `Name <email>`, without characters that git does not allow."""
+        """The person as `Name <email>`, without characters that are invalid in git."""
         name = " ".join(_FORBIDDEN_NAME_CHARS.sub(" ", self.name).split()).strip(".,:;\"'") or "unknown"
         return f"{name} <{_FORBIDDEN_NAME_CHARS.sub('', self.email).strip()}>"
 
@@ -72,7 +72,15 @@ def local_author(root: Path) -> Person | None:
 
 @dataclass(frozen=True, slots=True)
 class NewCommit:
-    """Input for a new commit. Times are in seconds since 1970, and paths are relative to the site."""
+    """Input for a new commit. Times are in seconds since 1970, and paths are relative to the site.
+
+    - `base`: the commit that was checked out when the files were written, or "" if unknown.
+    - `joins`: the second parent of a merge commit.
+    - `ready`: an existing commit with this content, used if `base` is still checked out.
+    - `exact`: whether to create no commit if `ready` can't be used.
+    - `known`: files whose contents are already in git.
+    - `bases`: known versions of files, by path.
+    """
 
     files: Mapping[str, bytes | Path | None]  # new contents: bytes, a file to copy, or None to delete
     message: str
@@ -85,12 +93,12 @@ class NewCommit:
     ready: str = ""  # an existing commit with this content, used if `base` is still checked out
     known: Mapping[str, GitFile] = field(default_factory=dict)  # contents that are already in git
     exact: bool = False  # If `ready` can't be used, no commit is created.
-    bases: Mapping[str, Basis] = field(default_factory=dict)  # known versions of files, by path
+    bases: Mapping[str, KnownVersions] = field(default_factory=dict)  # known versions of files, by path
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedCommit:
-    """A new commit that no branch points to yet."""
+    """A new commit that no branch points to yet. `commit` is "" if there was nothing to commit."""
 
     commit: str = ""  # "" if there was nothing to commit
     changed_files: Tree | None = None  # None if the changed files may differ from the input
@@ -100,11 +108,11 @@ class PreparedCommit:
 # --- the contents ------------------------------------------------------------------------------------
 
 
-def changes_of(repository: Repository, new: NewCommit, head: str) -> Tree:
+def store_changed_files(repository: Repository, new: NewCommit, head: str) -> Tree:
     """Store the new contents in git, and return the files to change in a commit on top of `head`.
 
-    Omits unchanged files, and files with newer commits by other people. Except in merges, ignored and nested
-    files are also omitted. Raises CommitError.
+    Omits unchanged files, files that other people have committed since, and (except in merges) ignored files
+    and files in nested repositories. Raises CommitError.
     """
     root, paths = repository.root, list(new.files)
     committed = repository.tree(head, paths)
@@ -120,7 +128,7 @@ def changes_of(repository: Repository, new: NewCommit, head: str) -> Tree:
         after = new.known.get(path)
         if after is None and content is not None:
             after = GitFile(_mode(before), store_blob(root, path, content))
-        basis = new.bases.get(path, Basis(new.base))
+        basis = new.bases.get(path, KnownVersions(new.base))
         if (
             after != before
             and committed_by_others(repository, path, content, basis, head) is OthersCommits.NOTHING_NEWER
@@ -134,7 +142,7 @@ def _mode(before: GitFile | None) -> str:
 
 
 def is_nested(root: Path, path: str) -> bool:
-    """Return True if a file is in another repository inside the site, such as a submodule."""
+    """Return True if a file is in a different repository inside the site, such as a submodule."""
     folders = list((root / path).parents)
     return any(os.path.lexists(folder / ".git") for folder in folders[: folders.index(root)])
 
@@ -195,9 +203,8 @@ def quote_path(path: bytes) -> bytes:
 def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
     """Create a commit on top of `head` as `git commit` would, but without moving the branch.
 
-    Runs hooks, and signs the commit if git is configured to do so.
-
-    Return its id, or "" if no changes are left. Raises CommitError if a hook rejects the commit.
+    Runs hooks, and signs the commit if git is configured to do so. Return the commit's id, or "" if nothing
+    has changed. Raises CommitError if a hook rejects the commit.
     """
     index, message = repository.folder / OWN_INDEX, repository.folder / _MESSAGE_FILE
     with _own_files(repository, new) as environment:
@@ -217,9 +224,9 @@ def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: T
 def rebase(
     repository: Repository, new: NewCommit, commit: str, head: str, files: Tree, *, by_git: bool
 ) -> str:
-    """Recreate a prepared commit on top of `head`, without running hooks again.
+    """Recreate the prepared commit `commit` on top of `head`, without running hooks again.
 
-    Return its id, or "" if `head` already contains the changes.
+    Return the new commit's id, or "" if `head` already contains the changes.
     """
     if not by_git:
         return prepare_commit(repository, new, head, files)

@@ -25,8 +25,14 @@ RESULT_TTL_S = 60.0  # How long a commit id is stored for the request that waits
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
-    """A write that is waiting to be committed. For most of the fields, see `commit.NewCommit`."""
+class PendingWrite:
+    """A write that is waiting to be committed. For `base`, `joins`, `ready` and `exact`, see NewCommit.
+
+    - `at`: the time of the write, in seconds since 1970.
+    - `asked`: whether a request asked to commit changes that already existed.
+    - `beside`: files to check out from `ready`, because the journal can't write them.
+    - `replaced`: digests of the replaced versions, by path.
+    """
 
     name: str
     author: str
@@ -46,7 +52,7 @@ class Pending:
 
     @property
     def alone(self) -> bool:
-        """True if this write is committed immediately, in its own commit."""
+        """True if this write is committed immediately, in a commit of its own."""
         return self.asked or bool(self.joins)
 
 
@@ -59,15 +65,15 @@ class CommitQueue:
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "commits"
         self.own_commits = OwnCommits(self.folder)
-        self._known: dict[str, Pending] = {}
+        self._known: dict[str, PendingWrite] = {}
         self._committer: int | None = None  # the id of the committing thread
 
     # --- under the site's write lock -------------------------------------------------------------------
 
     def stage(self, fields: Mapping[str, Any], files: Mapping[str, bytes | Path | None]) -> str:
-        """Store a write before its files change. Return its name in the queue.
+        """Store a write before its files change. Return its name in the queue. Raises OSError.
 
-        `files` maps paths to new contents. `fields` contains the other fields of `Pending`. Raises OSError.
+        `files` maps paths to new contents. `fields` contains the other fields of `PendingWrite`.
         """
         self.folder.mkdir(mode=0o700, exist_ok=True)
         name = self._next_name()
@@ -84,10 +90,10 @@ class CommitQueue:
         return name
 
     @contextmanager
-    def making(self, root: Path, name: str, fields: Mapping[str, Any]) -> Iterator[None]:
-        """Context manager for a block that applies a staged write. Drops the write if the block fails.
+    def applying(self, root: Path, name: str, fields: Mapping[str, Any]) -> Iterator[None]:
+        """Context manager for a block that applies a staged write. If the block fails, drop the write.
 
-        The files in the write's `beside` field are checked out before the block runs.
+        The files in the field `beside` are checked out before the block runs.
         """
         beside = fields.get("beside", ())
         try:
@@ -98,7 +104,7 @@ class CommitQueue:
             self.drop(name)
             raise
 
-    def keep(self, name: str) -> None:
+    def enqueue(self, name: str) -> None:
         """Move a staged write to the queue. Raises OSError."""
         (self.folder / (name + _STAGED_SUFFIX)).rename(self.folder / (name + _QUEUED_SUFFIX))
         sync_folder(self.folder)
@@ -109,12 +115,11 @@ class CommitQueue:
             if path.suffix != _DONE_SUFFIX:
                 path.unlink(missing_ok=True)
 
-    def settle(self, root: Path) -> bool:
-        """Queue or delete the staged writes that killed processes left behind.
+    def recover(self, root: Path) -> bool:
+        """Process the staged writes of killed processes. Return True if any files changed.
 
-        A write is queued if all its files have changed. Interrupted checkouts are finished or reverted.
-
-        Return True if any files changed.
+        A write is queued if all its files have changed, and otherwise deleted. Interrupted checkouts are
+        finished or reverted.
         """
         changed = False
         # A writer holds the write lock until it has finished. This process holds it now, so the processes
@@ -126,10 +131,12 @@ class CommitQueue:
             if pending and pending.beside:
                 # On failure, these files are left as they are.
                 with suppress(ApiError, OSError):
-                    back = bool(made) and not any(made)
-                    changed |= finish_checkout(root, pending.beside, pending.base, pending.ready, back=back)
+                    revert = bool(made) and not any(made)
+                    changed |= finish_checkout(
+                        root, pending.beside, pending.base, pending.ready, revert=revert
+                    )
             if pending and all(made):
-                self.keep(name)
+                self.enqueue(name)
             else:
                 self.drop(name)
         return changed
@@ -138,9 +145,10 @@ class CommitQueue:
 
     @contextmanager
     def committing(self, timeout_s: float) -> Iterator[bool]:
-        """Context manager that tries for up to `timeout_s` seconds to become the only committing thread.
+        """Context manager that tries for up to `timeout_s` seconds to become the only thread that commits.
 
-        Yields whether the thread succeeded. The committing thread can enter the context again.
+        Yields False if another thread or process is still committing. The committing thread can enter the
+        context again.
         """
         if self._committer == threading.get_ident():
             yield True
@@ -155,7 +163,7 @@ class CommitQueue:
                 if alone:
                     self._committer = None
 
-    def pending(self) -> list[Pending]:
+    def pending(self) -> list[PendingWrite]:
         names = self._names(_QUEUED_SUFFIX)
         # The mapping is replaced, never modified, because another thread may be reading it.
         cached = self._known
@@ -168,7 +176,7 @@ class CommitQueue:
         return len(self._names(_QUEUED_SUFFIX))
 
     @property
-    def is_unsettled(self) -> bool:
+    def has_staged_writes(self) -> bool:
         """True if a staged write is in progress or was interrupted."""
         return bool(self._names(_STAGED_SUFFIX))
 
@@ -176,12 +184,12 @@ class CommitQueue:
         return (self.folder / (name + _QUEUED_SUFFIX)).exists()
 
     def finish(self, name: str, commit: str) -> None:
-        """Remove a write from the queue, and store its commit id, or "" if there is no commit."""
+        """Remove a write from the queue, and store the id of its commit ("" if there is none)."""
         with suppress(OSError):
             (self.folder / (name + _DONE_SUFFIX)).write_text(commit)
         self.drop(name)
 
-    def move_to_unsaved(self, write: Pending, path: str) -> Path:
+    def move_to_unsaved(self, write: PendingWrite, path: str) -> Path:
         """Save a write's content for `path` in .bifolio/unsaved/. Return the path of the new file.
 
         Raises OSError.
@@ -195,8 +203,8 @@ class CommitQueue:
             stage(content, copy, 0o600)
         return move_to_unsaved(self.folder.parent, copy, path)
 
-    def commit_of(self, name: str) -> str:
-        """Remove and return the stored commit id of a finished write, or return "" if there is none."""
+    def take_commit_id(self, name: str) -> str:
+        """Remove and return the stored commit id of a finished write. Return "" if there is none."""
         path = self.folder / (name + _DONE_SUFFIX)
         try:
             commit = path.read_text()
@@ -206,7 +214,7 @@ class CommitQueue:
         return commit
 
     def sweep(self) -> None:
-        """Delete the records that no write needs anymore, and the commit ids that nobody has read within
+        """Delete records that are no longer needed, and commit ids that nobody has read within
         RESULT_TTL_S.
         """
         self.own_commits.sweep(lambda: (*self._names(_STAGED_SUFFIX), *self._names(_QUEUED_SUFFIX)))
@@ -237,11 +245,11 @@ class CommitQueue:
             return []
         return sorted(name.removesuffix(suffix) for name in names if name.endswith(suffix))
 
-    def _read(self, name: str, suffix: str) -> Pending | None:
+    def _read(self, name: str, suffix: str) -> PendingWrite | None:
         try:
             data = json.loads((self.folder / (name + suffix)).read_bytes())
             files = {path: self._content(kept) for path, kept in data.pop("files").items()}
-            return Pending(name, files=files, **{**data, "documents": tuple(data["documents"])})
+            return PendingWrite(name, files=files, **{**data, "documents": tuple(data["documents"])})
         except (OSError, ValueError, TypeError, LookupError, AttributeError):
             return None
 

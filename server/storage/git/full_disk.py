@@ -1,4 +1,4 @@
-"""Git commands that write objects, and leave nothing behind if the disk is full."""
+"""Git commands that write objects, and clean up if the disk is full."""
 
 import errno
 import os
@@ -9,7 +9,13 @@ from shutil import disk_usage
 from tempfile import TemporaryDirectory
 
 from server.errors import CommitError, GitError, StorageError
-from server.storage.git.command import git, git_as_owner, is_full, last_process_id, object_environment
+from server.storage.git.command import (
+    git,
+    git_as_owner,
+    is_disk_full_error,
+    last_git_process_id,
+    object_environment,
+)
 from server.storage.git.repository import location
 
 FULL_MESSAGE = "The branch can't be written, because the disk is full; free space and try again"
@@ -20,11 +26,11 @@ _PREFIX = "tmp_objdir-bifolio-"
 
 @contextmanager
 def storage_errors() -> Iterator[None]:
-    """Context manager for git commands that write. Raises StorageError instead of GitError on a full disk."""
+    """Context manager that raises StorageError instead of GitError if the disk is full."""
     try:
         yield
     except GitError as error:
-        if is_full(error.message):
+        if is_disk_full_error(error.message):
             raise StorageError(FULL_MESSAGE) from error
         raise
     except OSError as error:
@@ -36,10 +42,9 @@ def storage_errors() -> Iterator[None]:
 def write_objects(root: Path, *arguments: str, stdin: str = "") -> str | None:
     """Run a git command that writes objects, and return its output.
 
-    The command writes to a temporary folder, from which the objects are moved if it succeeds. So its
-    temporary files can be deleted without touching those of other git commands.
-
-    Returns None in the same cases as `git`. Raises GitError, or StorageError if the disk is full.
+    The command writes to a temporary folder, from which the objects are moved if it succeeds, so failures
+    leave no files behind. Returns None in the same cases as `git`. Raises GitError, or StorageError if the
+    disk is full.
     """
     place = location(root)
     if place is None:
@@ -49,17 +54,17 @@ def write_objects(root: Path, *arguments: str, stdin: str = "") -> str | None:
             return git(root, *arguments, stdin=stdin, objects=folder)
         except GitError:
             with suppress(OSError):
-                (place.folder / f"fast_import_crash_{last_process_id()}").unlink()
+                (place.folder / f"fast_import_crash_{last_git_process_id()}").unlink()
             raise
 
 
 def write_objects_as_owner(
     root: Path, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] | None = None
 ) -> bytes:
-    """Run a git command that writes objects, with the owner's hooks and filters.
+    """Run a git command that writes objects, with the owner's hooks and filters. Raises CommitError.
 
-    If the disk is nearly full, the command writes like `write_objects`. Otherwise, that would only cost time:
-    a commit of 300 files would take 70% longer. Raises CommitError.
+    If the disk is nearly full, the command writes to a temporary folder, as in `write_objects`. Otherwise,
+    that would only cost time: a commit of 300 files would take 70% longer.
     """
     try:
         place = location(root)
@@ -74,9 +79,9 @@ def write_objects_as_owner(
 
 @contextmanager
 def object_folder(common: Path) -> Iterator[Path]:
-    """Context manager: create a folder for new objects, and move them to the repository's own at the end.
+    """Context manager that yields a new folder for objects, and moves them to the repository at the end.
 
-    `common` is the repository's folder. After an error, the folder is deleted with all temporary files.
+    `common` is the repository's folder. After an error, the new folder is deleted.
     """
     objects = common / "objects"
     with TemporaryDirectory(prefix=_PREFIX, dir=objects, ignore_cleanup_errors=True) as name:
@@ -85,7 +90,10 @@ def object_folder(common: Path) -> Iterator[Path]:
 
 
 def _move(source: Path, target: Path) -> None:
-    """Move objects and packs. The index of a pack is moved last, because it makes git read the pack."""
+    """Move loose objects and packs.
+
+    A pack's index is moved last, because git reads a pack as soon as its index exists.
+    """
     for folder in source.iterdir():
         if not (target / folder.name).exists():
             with suppress(OSError):  # Another command has created the folder.

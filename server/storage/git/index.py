@@ -11,7 +11,7 @@ from types import MappingProxyType
 from server.errors import CommitError
 from server.storage.files import FileMark, file_mark_of
 from server.storage.git.command import MAX_PATH_ARGUMENTS, git_as_owner
-from server.storage.git.repository import GitFile, Repository, Tree, git_lock, is_old, location
+from server.storage.git.repository import GitFile, Repository, Tree, git_lock, is_stale_lock, location
 
 _INDEX_COPY, OWN_INDEX = "bifolio-index", "bifolio-commit-index"  # file names in the repository's folder
 LOCKED_MESSAGE = "another git command has locked the index (.git/index.lock)"
@@ -24,7 +24,10 @@ MAX_ATTEMPTS = 3  # Number of attempts to copy the index while other processes c
 
 
 class LockedIndex:
-    """A repository's locked index, and the new index that will replace it."""
+    """A repository's locked index, and the new index that will replace it.
+
+    `before` is the mark (mtime, size and inode) of the old index.
+    """
 
     def __init__(self, repository: Repository, new: Path, before: FileMark | None) -> None:
         self.repository, self.before = repository, before
@@ -36,14 +39,15 @@ class LockedIndex:
         head: str,
         commit: str,
         environment: Mapping[str, str],
-        names: Mapping[str, str] = MappingProxyType({}),
+        other_refs: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """Move the current branch from `head` to a new commit, then replace the index.
 
-        `names` maps other refs to new commits. Raises CommitError if the branch has moved.
+        `other_refs` maps the names of other refs to their new commits. Raises CommitError if the branch has
+        moved.
         """
         lines = [f"update HEAD {commit} {head or self.repository.null_id}"]
-        lines += [f"update {name} {to}" for name, to in names.items()]
+        lines += [f"update {name} {to}" for name, to in other_refs.items()]
         stdin = "".join(f"{line}\n" for line in lines).encode()
         command = ("update-ref", "-m", "bifolio: commit", "--stdin")
         git_as_owner(self.repository.root, *command, stdin=stdin, environment=environment)
@@ -87,25 +91,23 @@ def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]
 def wait_for_index(repository: Repository, deadline: float) -> None:
     """Wait until no git command holds the index lock.
 
-    Raises CommitError after the deadline, or at once if the lock is old.
+    Raises CommitError after the deadline, or immediately if the lock was probably left behind.
     """
     while (lock := git_lock(repository.folder)) is not None:
-        if time.monotonic() > deadline or is_old(lock):
+        if time.monotonic() > deadline or is_stale_lock(lock):
             raise CommitError(LOCKED_MESSAGE)
         time.sleep(_POLL_INTERVAL_S)
 
 
-def may_be_left(folder: Path) -> bool:
-    """Return True if a Bifolio process could hold the index lock, or could have been killed while holding
-    it.
-    """
+def may_hold_own_lock(folder: Path) -> bool:
+    """Return True if a Bifolio process may be holding the index lock, or was killed while holding it."""
     return (folder / _INDEX_COPY).exists()
 
 
 def remove_own_lock(repository: Repository) -> None:
     """Remove the git locks that a killed Bifolio process left behind.
 
-    Raises CommitError if git could still be moving a branch.
+    Raises CommitError if git may still be moving a branch.
     """
     copy, lock = repository.folder / _INDEX_COPY, repository.folder / "index.lock"
     if _is_left(copy, lock):
@@ -135,19 +137,19 @@ def _remove_ref_locks(repository: Repository, since: Path) -> None:
 
 
 def is_own_lock(folder: Path) -> bool:
-    """Return True if the index lock was created by Bifolio, possibly by a process that was killed."""
+    """Return True if a Bifolio process created the index lock. The process may have been killed since."""
     return _is_left(folder / _INDEX_COPY, folder / "index.lock")
 
 
 def wait_for_other_lock(folder: Path, seconds: float) -> None:
-    """Wait for up to `seconds` while another program holds the index lock."""
+    """Wait for up to `seconds` while a program other than Bifolio holds the index lock."""
     deadline = time.monotonic() + seconds
     while git_lock(folder) and not is_own_lock(folder) and time.monotonic() < deadline:
         time.sleep(_POLL_INTERVAL_S)
 
 
-def written_by_git(repository: Repository, paths: list[str]) -> dict[str, GitFile]:
-    """Return the index entries of the files in `paths` that have not changed since git wrote them.
+def index_entries_written_by_git(repository: Repository, paths: list[str]) -> dict[str, GitFile]:
+    """Return the index entries of those files that are unchanged since git itself wrote them.
 
     Raises CommitError.
     """
@@ -169,7 +171,10 @@ def written_by_git(repository: Repository, paths: list[str]) -> dict[str, GitFil
 
 
 def copy_index(repository: Repository, copy: Path) -> FileMark | None:
-    """Copy git's index, and return the mark of the original. Raises CommitError."""
+    """Copy git's index. Return the original's mark (mtime, size and inode), or None if there is no index.
+
+    Raises CommitError.
+    """
     try:
         copy.unlink(missing_ok=True)  # Delete the old copy first, because it may be a hard link to the index.
         before = file_mark_of(repository.index)
@@ -181,7 +186,7 @@ def copy_index(repository: Repository, copy: Path) -> FileMark | None:
 
 
 def set_files(repository: Repository, changed: Tree, index: Path) -> None:
-    """Update the entries of the `changed` files in an index file. None removes an entry."""
+    """Update the entries of the `changed` files in the file `index`. None removes an entry."""
     lines = []
     for path, file in changed.items():
         mode, id_ = (file.mode, file.id) if file else ("0", repository.null_id)

@@ -25,7 +25,10 @@ MAX_MESSAGE_CHARS = 10_000  # Longer messages are truncated.
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A change to one file in a commit. In merge commits, only files that differ from all parents count."""
+    """A change to one file in a commit. In a merge commit, the file differs from all parents.
+
+    `status` is a letter as in git, such as M or R. `before` is the old path of a renamed file.
+    """
 
     status: str  # a letter as in git: A, M, D, R (renamed from `before`), C or T
     path: str
@@ -35,7 +38,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit and its changes to the site. If there are no changes, the author and message are empty."""
+    """A commit and its changes to the site. If it changes nothing there, the author and message are empty."""
 
     id: str
     parents: tuple[str, ...]
@@ -48,7 +51,9 @@ class Commit:
 
 
 class CommitLog:
-    """Cache of commits and their ancestors, stored in `folder` or in memory."""
+    """Cache of commits and their ancestors, stored in a file in `folder` or, if `folder` is None, in
+    memory.
+    """
 
     def __init__(self, root: Path, folder: Path | None) -> None:
         self.root, self.file = root, folder / FILE if folder else None
@@ -57,7 +62,7 @@ class CommitLog:
         self._position = 0  # The cache file has been read up to this position.
 
     def update(self, commit: str) -> None:
-        """Add a commit and its ancestors to the cache. If reading fails, raises GitError and adds nothing."""
+        """Add a commit and its ancestors to the cache. If this raises GitError, nothing has been added."""
         shallow = _shallow_commits(self.root)
         if commit in self.commits and shallow == self._shallow:
             return
@@ -75,12 +80,12 @@ class CommitLog:
         except OSError:
             self._read_from_git(commit, shallow)
 
-    def before(self, commit: str, until: Iterable[str] = ()) -> Iterator[Commit]:
+    def history_of(self, commit: str, excluded: Iterable[str] = ()) -> Iterator[Commit]:
         """Yield a commit and its ancestors, newest first and children before parents.
 
-        Omits the commits in `until`, and commits that are reachable only through them.
+        Omits the `excluded` commits, and commits that are reachable only through them.
         """
-        waiting = self._children(commit, stop := frozenset(until))
+        waiting = self._children(commit, stop := frozenset(excluded))
         ready: list[tuple[int, int, str]] = []
         if commit in self.commits and commit not in stop:
             heappush(ready, (-self.commits[commit].committed, 0, commit))
@@ -131,9 +136,9 @@ class CommitLog:
         return added
 
     def _read_from_file(self, descriptor: int, shallow: str) -> None:
-        """Load commits that were added to the cache file since the last read.
+        """Load the commits that were added to the cache file since the last read.
 
-        If the file is damaged or was written for a different `shallow` boundary, it is emptied.
+        The file is emptied if it is damaged, or if the boundary of the shallow clone has changed.
         """
         size = os.fstat(descriptor).st_size
         if size < self._position:
@@ -166,7 +171,7 @@ class CommitLog:
 
 
 def read_commits(root: Path, revisions: Iterable[str], limit: int | None = None) -> list[Commit]:
-    """Return the newest `limit` commits that the revisions select, or all if `limit` is None.
+    """Return the newest `limit` commits that the revisions select, or all of them if `limit` is None.
 
     As in git, `COMMIT` includes a commit and its ancestors, and `^COMMIT` excludes them. Raises GitError.
     """
@@ -174,7 +179,7 @@ def read_commits(root: Path, revisions: Iterable[str], limit: int | None = None)
 
 
 def read_merges(root: Path, ids: Collection[str]) -> list[Commit]:
-    """Return merge commits with the files that differ from their first parent. Raises GitError."""
+    """Return merge commits, with the files that differ from the first parent. Raises GitError."""
     return _read(root, ids, "--no-walk=unsorted", "--first-parent", "-m") if ids else []
 
 
@@ -211,13 +216,13 @@ def _parse(output: str, prefix: str) -> Iterator[Commit]:
                 change = FileChange(word[0], next(tokens, ""), first, int(word[1:]))
             else:  # For a merge, git prints one status per parent and omits old names.
                 change = FileChange(word if word in "AMDT" else "M", first)
-            changes.extend(_inside(change, prefix))
+            changes.extend(_restrict_to_folder(change, prefix))
     if head:
         yield _commit(head, changes)
 
 
-def _inside(change: FileChange, prefix: str) -> Iterator[FileChange]:
-    """Restrict a change to the folder `prefix`.
+def _restrict_to_folder(change: FileChange, prefix: str) -> Iterator[FileChange]:
+    """Yield the change as seen inside the folder `prefix`, or nothing if it is elsewhere.
 
     A file moved into the folder counts as added, and a file moved out of it counts as deleted.
     """

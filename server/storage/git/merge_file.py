@@ -18,8 +18,8 @@ IN_PLACE_TIMEOUT_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
-    """A merge conflict: the conflicting lines in each version."""
+class ConflictRegion:
+    """The conflicting lines in each version of a file."""
 
     ours: str
     base: str
@@ -28,7 +28,10 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class MergedText:
-    """Merged text, with conflicts resolved in favor of ours, base or theirs, or left out (`common`)."""
+    """A merged text in four variants, which differ only in the places with conflicts.
+
+    Each conflict contains the lines of ours, base or theirs, or no lines at all (`common`).
+    """
 
     ours: str
     base: str
@@ -37,7 +40,7 @@ class MergedText:
 
 
 def merge_text_with_conflicts(base: str, ours: str, theirs: str) -> MergedText | None:
-    """Merge two changed versions of `base` line by line. The result includes any conflicts.
+    """Merge two changed versions of `base` line by line, and return the result even if there are conflicts.
 
     Return None if merging fails, for example because git is not installed.
     """
@@ -55,7 +58,7 @@ def merge_text_with_conflicts(base: str, ours: str, theirs: str) -> MergedText |
     return MergedText(text_of("ours"), text_of("base"), text_of("theirs"), text_of("none"))
 
 
-def _merge_parts(base: str, ours: str, theirs: str) -> list[str | Region] | None:
+def _merge_parts(base: str, ours: str, theirs: str) -> list[str | ConflictRegion] | None:
     runs = (found[0] for text in (base, ours, theirs) for found in _MARKER_RUN.finditer(text))
     size = max(_MIN_MARKER_CHARS, *(len(run) + 1 for run in runs), 0)
     labels = (word for name in ("ours", "base", "theirs") for word in ("-L", name))
@@ -82,7 +85,7 @@ def _merge_parts(base: str, ours: str, theirs: str) -> list[str | Region] | None
     return list(_parts(done.stdout.decode(), size))
 
 
-def _parts(output: str, size: int) -> Iterator[str | Region]:
+def _parts(output: str, size: int) -> Iterator[str | ConflictRegion]:
     markers = {f"{'<' * size} ours\n", f"{'|' * size} base\n", f"{'=' * size}\n", f"{'>' * size} theirs\n"}
     collected: list[str] = [""]  # merged lines; after a conflict, also its lines in ours, base, theirs
     for line in _LINE.findall(output):
@@ -90,7 +93,7 @@ def _parts(output: str, size: int) -> Iterator[str | Region]:
             collected[-1] += line
         elif line.startswith(">"):
             yield collected[0]
-            yield Region(*collected[1:])
+            yield ConflictRegion(*collected[1:])
             collected = [""]
         else:
             collected.append("")
@@ -100,7 +103,7 @@ def _parts(output: str, size: int) -> Iterator[str | Region]:
 def merge_in_place(ours: Path, base: Path, theirs: Path, size: int, labels: Sequence[str]) -> bool:
     """Merge a file as git would, and write the result to `ours`. Return True if there were no conflicts.
 
-    If git can't merge the file, `ours` is left unchanged.
+    If git can't merge the file, `ours` is left unchanged. `size` and `labels` are for conflict markers.
     """
     named = [word for label in labels for word in ("-L", label)]
     command = ["git", "merge-file", "--quiet", f"--marker-size={size}", *named]

@@ -1,8 +1,4 @@
-"""Records of Bifolio's own commits to files for which later writes are already in the commit queue.
-
-A later write is not based on the new commit. Without a record, the write would treat the commit as somebody
-else's.
-"""
+"""Records of Bifolio's own commits, kept as long as queued writes to the same files may need them."""
 
 import json
 from collections import defaultdict
@@ -18,7 +14,10 @@ DELETED = ""  # used instead of a blob id if the commit deletes the file
 
 @dataclass(frozen=True, slots=True)
 class OwnVersion:
-    """A version of a file that Bifolio has written, and its commit."""
+    """A version of a file that Bifolio has written, and its commit.
+
+    `write` is the write's name in the commit queue, and `blob` is the version's id in git.
+    """
 
     write: str  # name of the write in the commit queue
     blob: str  # The version's id in git, or DELETED. Hooks may have changed the version before the commit.
@@ -26,17 +25,17 @@ class OwnVersion:
 
 
 class OwnCommits:
-    """Records in `folder`. A record is deleted when the writes that need it are committed.
+    """Store of records in `folder`. Each record contains the versions of one commit.
 
-    A record consists of the versions of one commit. Its file name contains the last write that needs it.
+    A record is deleted when the last write that needs it, which its file name contains, is committed.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._known: dict[str, dict[str, OwnVersion]] = {}  # Records never change.
 
-    def note(self, versions: Mapping[str, OwnVersion], last_reader: str) -> None:
-        """Store a record of versions by path. Raises OSError.
+    def record(self, versions: Mapping[str, OwnVersion], last_reader: str) -> None:
+        """Store the versions of one commit, by path. Raises OSError.
 
         `last_reader` is the name of the last queued write that needs the record.
         """
@@ -54,7 +53,7 @@ class OwnCommits:
         return found
 
     def sweep(self, waiting: Callable[[], Iterable[str]]) -> None:
-        """Delete the records that no write needs anymore. `waiting` returns the names of queued writes."""
+        """Delete the records that are no longer needed. `waiting` returns the names of the queued writes."""
         # Read the records first. The writes that need them were queued earlier, so `waiting` includes them.
         names = self._names()
         first = min(waiting(), default="") if names else ""

@@ -32,7 +32,7 @@ def head_commit(root: Path) -> str:
     return head_by_git(root)
 
 
-def checked_out(root: Path) -> str:
+def checked_out_branch(root: Path) -> str:
     """Return the name of the checked-out branch, or "" if HEAD is detached."""
     name = _read_head(root) or (git(root, "symbolic-ref", "--quiet", "HEAD") or "").rstrip("\n")
     return name.removeprefix(BRANCH_PREFIX) if name.startswith(BRANCH_PREFIX) else ""
@@ -69,21 +69,20 @@ def _read_ref_file(root: Path, name: str) -> str:
 
 
 def find_commit(root: Path, name: str) -> str:
-    """Return the id of a commit, or "" if there is no such commit.
+    """Return the id of the commit with a name, or "" if there is none.
 
     `name` can be an id, tag, local branch, remote branch or other git name, in this order of precedence.
     """
     if len(name) > MAX_NAME_CHARS:
         return ""
     base, suffix = _split(name)
-    if is_git_word(base) or COMMIT_ID.fullmatch(base):
+    if is_special_git_name(base) or COMMIT_ID.fullmatch(base):
         return _parse(root, name)
     commit = _by_short_id(root, base) or _tag_commit(root, base) or branch_commit(root, base)
     return _parse(root, f"{commit or base}{suffix}") if suffix or not commit else commit
 
 
-def is_git_word(name: str) -> bool:
-    """Return True if a name has a special meaning in git, such as HEAD."""
+def is_special_git_name(name: str) -> bool:
     return name in ("@", "stash") or name.startswith("refs/") or bool(_HEAD_LIKE.fullmatch(name))
 
 
@@ -165,7 +164,7 @@ def are_commits(root: Path, *ids: str) -> bool:
     return all(line.split()[1:2] == ["commit"] for line in lines.splitlines())
 
 
-def commits_beside(root: Path, commits: Collection[str], later: str) -> set[str]:
+def commits_outside_history(root: Path, commits: Collection[str], later: str) -> set[str]:
     """Return those `commits` that are not in the history of `later`, including any that do not exist.
 
     Raises GitError.
@@ -180,10 +179,10 @@ def commits_beside(root: Path, commits: Collection[str], later: str) -> set[str]
     return {id_ for id_ in requested if id_ not in existing or id_ in unreachable}
 
 
-def read_time(text: str, *, end: bool = True) -> float | None:
+def parse_time(text: str, *, end: bool = True) -> float | None:
     """Convert a date or time to seconds since 1970. Return None if it is invalid.
 
-    A date without a time means the end of that day in UTC, or its beginning if `end` is False.
+    A date without a time means the end of that day in UTC, or the start of the day if `end` is False.
     """
     match = _TIME.fullmatch(text)
     if match is None:
@@ -201,16 +200,13 @@ def read_time(text: str, *, end: bool = True) -> float | None:
 
 
 def commit_at(log: CommitLog, head: str, time: float) -> str:
-    """Return the newest commit on the first-parent history of `head` that is not later than `time`.
-
-    Return "" if there is none.
-    """
+    """Return the newest commit not later than `time` on the main line (first parents) of `head`, or ""."""
     log.update(head)
     return next((one.id for one in log.main_line(head) if one.committed <= time), "")
 
 
-def refs_mark(folder: Path, name: str) -> object:
-    """Return a cache key that changes whenever a name might resolve to a different commit.
+def refs_cache_key(folder: Path, name: str) -> object:
+    """Return a cache key that changes whenever `name` might resolve to a different commit.
 
     `folder` is the repository's folder.
     """
@@ -238,7 +234,7 @@ def _symbolic_target(place: Path) -> str:
     return target.strip() if kind == "ref" else ""
 
 
-def describe(root: Path, commit: str) -> tuple[str, str]:
+def date_and_subject(root: Path, commit: str) -> tuple[str, str]:
     """Return a commit's date and the first line of its message."""
     output = git(root, "log", "-1", "--no-show-signature", "--format=%cI%x00%s", "--end-of-options", commit)
     date, _, subject = (output or "").strip().partition("\0")

@@ -24,7 +24,7 @@ from server.errors import (
     UnconfirmedPushError,
 )
 from server.storage.files import file_mark_of
-from server.storage.git.command import git, git_or_fail, is_full
+from server.storage.git.command import git, git_or_fail, is_disk_full_error
 from server.storage.git.refs import BRANCH_PREFIX, is_ancestor, ref_commit
 from server.storage.git.repository import location
 
@@ -138,9 +138,8 @@ def push(
 ) -> None:
     """Push a commit if the remote branch is still at `expected`. If `expected` is "", create the branch.
 
-    Set `is_descendant` if the commit is known to descend from `expected`.
+    Set `is_descendant` if the commit is known to descend from `expected`. Raises:
 
-    Raises:
     - RemoteMovedError if the branch has moved, or if the push would remove commits from it.
     - RemoteRefusedError if the remote or the `pre-push` hook rejects the commit.
     - RemoteAccessError or RemoteTimeoutError if nothing was pushed.
@@ -194,7 +193,7 @@ def _failure(command: str, result: _CommandResult, timeout_s: float) -> RemoteEr
     reason = printable(_without_hints(result.stderr)) or f"git {command} exited with status {result.status}"
     if _NO_ACCESS.search(result.stderr):
         return RemoteAccessError(f"The git remote denies access to this server: {reason}")
-    if is_full(result.stderr):
+    if is_disk_full_error(result.stderr):
         return RemoteTimeoutError(f"The git remote is unavailable because the disk is full: {reason}")
     # Call this error temporary: a lock that a killed command has left is removed after STALE_LOCK_AGE_S.
     if "cannot lock ref" in result.stderr:
@@ -301,14 +300,14 @@ def _environment(root: Path) -> Mapping[str, str]:
     if not (
         "GIT_SSH_COMMAND" in environment
         or "GIT_SSH" in environment
-        or _has_own_ssh(root, _settings_mark(root))
+        or _has_own_ssh(root, _git_settings_cache_key(root))
     ):
         environment["GIT_SSH_COMMAND"] = _SSH_COMMAND
     return environment
 
 
-def _settings_mark(root: Path) -> object:
-    """Return a cache key that changes with the repository's git settings, and at least every few seconds."""
+def _git_settings_cache_key(root: Path) -> object:
+    """Return a cache key that changes with the repository's git settings, and also every few seconds."""
     place = location(root)
     return file_mark_of(place.common / "config") if place else None, int(time.monotonic() / SSH_COMMAND_TTL_S)
 

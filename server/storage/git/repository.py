@@ -31,7 +31,10 @@ _HOOKS = (
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Location of a site's repository."""
+    """Location of the repository that contains a site. `prefix` is the site's path in it.
+
+    `folder` contains HEAD and the index. `common` contains the refs, and differs in a linked working tree.
+    """
 
     folder: Path  # contains HEAD and the index
     common: Path  # contains the branches; differs from `folder` only in a `git worktree`
@@ -61,7 +64,7 @@ def _location(root: Path, git_folder_id: object) -> Location:
 
 
 def git_folder_id_of(root: Path) -> object:
-    """Return the identity of the nearest `.git` at or above the site's folder, or None if there is none."""
+    """Return an identifier of the nearest `.git` at or above the site's folder, or None if there is none."""
     for folder in (root, *root.parents):
         try:
             status = os.stat(folder / ".git")
@@ -78,7 +81,7 @@ def git_folder(root: Path) -> Path | None:
 
 
 def prefix_of(root: Path) -> str:
-    """Return a site's path in the repository with a trailing "/", or "" for the top folder."""
+    """Return a site's path in its repository with a trailing "/", or "" for the top folder."""
     place = location(root)
     return place.prefix if place else ""
 
@@ -93,7 +96,7 @@ def is_shallow(root: Path) -> bool:
 
 
 def head_by_git(root: Path) -> str:
-    """Return the checked-out commit, or "" if there is none.
+    """Ask git for the checked-out commit, and return its id, or "" if there is none.
 
     Raises GitError if HEAD or its branch is damaged.
     """
@@ -110,10 +113,10 @@ def head_by_git(root: Path) -> str:
     return ""
 
 
-def head_mark(folder: Path) -> object:
+def head_cache_key(folder: Path) -> object:
     """Return a cache key that changes with each commit or checkout.
 
-    Return None if the key can't be determined without running git.
+    Return None if it can't be determined without running git. `folder` contains HEAD.
     """
     try:
         head = (folder / "HEAD").read_text().strip()
@@ -130,7 +133,7 @@ def head_mark(folder: Path) -> object:
 
 
 def git_lock(folder: Path) -> FileMark | None:
-    """Return the mark of index.lock, or None if the index is not locked."""
+    """Return the mark (mtime, size and inode) of index.lock, or None if the index is not locked."""
     return file_mark_of(folder / "index.lock")
 
 
@@ -140,15 +143,15 @@ def operation_in_progress(folder: Path) -> str:
     return next(operations, "")
 
 
-def is_git_working(lock: FileMark | None) -> bool:
-    """Return True if a git command could be changing files, judging by index.lock."""
+def is_git_busy(lock: FileMark | None) -> bool:
+    """Return True if a git command may be changing files, judging by its index.lock."""
     # git leaves the lock file empty until it has changed the files. A lock with content can also mean that
     # `git commit -a` is waiting for an editor.
-    return lock is not None and not lock[1] and not is_old(lock)
+    return lock is not None and not lock[1] and not is_stale_lock(lock)
 
 
-def is_old(lock: FileMark) -> bool:
-    """Return True if a lock file is so old that its creator was probably killed."""
+def is_stale_lock(lock: FileMark) -> bool:
+    """Return True if a lock file is so old that the process that created it was probably killed."""
     return abs(time.time() - lock[0] / 1e9) >= STALE_LOCK_AGE_S
 
 
@@ -167,7 +170,7 @@ Tree = Mapping[str, GitFile | None]  # by path relative to the site; None for a 
 class Repository:
     """The git repository of the site at `root`. `prefix` is the site's path in the repository.
 
-    `null_id` is the all-zero object id.
+    `null_id` is the object id that consists of zeros.
     """
 
     root: Path

@@ -22,7 +22,10 @@ _VERSION = 4
 
 @dataclass(frozen=True, slots=True)
 class CommitTimes:
-    """Times of the first and last commit that changed each file, in seconds since 1970."""
+    """Times of the first and last commit that changed each file, in seconds since 1970.
+
+    `changed` contains the files that differ from `commit`.
+    """
 
     commit: str = ""
     times: Mapping[str, tuple[int, int]] = field(default_factory=dict)
@@ -34,10 +37,7 @@ class CommitTimes:
         return _timestamps(first, mtime if path in self.changed else last)
 
     def last_change(self, path: str, mtime: float) -> float:
-        """Return the time of a file's last change, in seconds since 1970.
-
-        `mtime` is used if the last change is not committed.
-        """
+        """Return the time of a file's last commit or, if it has uncommitted changes, `mtime`."""
         times = self.times.get(path)
         return mtime if times is None or path in self.changed else times[1]
 
@@ -49,9 +49,9 @@ def _timestamps(first: float, last: float) -> tuple[str, str]:
 
 
 def read_times(root: Path, folder: Path | None = None, before: CommitTimes | None = None) -> CommitTimes:
-    """Return the times of all files up to HEAD, based on `before` or the cache in `folder`.
+    """Return the times of all files up to HEAD. Only commits newer than `before` or the cache are read.
 
-    Raises GitError if they can't be read.
+    Raises GitError.
     """
     commit = head_commit(root)
     if not commit:
@@ -61,12 +61,12 @@ def read_times(root: Path, folder: Path | None = None, before: CommitTimes | Non
         return replace(cached, changed=_changed_paths(root, folder, before))
     log = CommitLog(root, folder)
     log.update(commit)
-    since = list(log.before(commit, until=(cached.commit,)))
+    since = list(log.history_of(commit, excluded=(cached.commit,)))
     # After a merge, all times are recomputed, because a merge can add older commits that renamed files.
     if since and since[-1].parents == (cached.commit,) and all(len(one.parents) == 1 for one in since):
-        times = with_commits(cached.times, since)
+        times = with_commit_times(cached.times, since)
     else:
-        times = with_commits({}, log.before(commit))
+        times = with_commit_times({}, log.history_of(commit))
     if folder:
         _save(root, folder, commit, times)
     return CommitTimes(commit, _shared(times.items()), _changed_paths(root, folder, before))
@@ -76,26 +76,23 @@ def _changed_paths(root: Path, folder: Path | None, before: CommitTimes | None) 
     try:
         changed = changed_paths(root, cache=folder)
     except GitError as error:
-        tell_changed_unknown(root, error)
+        log_unknown_changes(root, error)
         return before.changed if before else frozenset()
-    trouble_log(root).end(AffectedTask.TIMES, AffectedTask.CHANGED, AffectedTask.REPOSITORY)
+    trouble_log(root).resolve(AffectedTask.TIMES, AffectedTask.CHANGED, AffectedTask.REPOSITORY)
     return changed
 
 
-def tell_changed_unknown(root: Path, error: GitError) -> None:
+def log_unknown_changes(root: Path, error: GitError) -> None:
     """Log that git can't list uncommitted files, unless this has already been logged."""
     # After a timeout, do not use CHANGED, because git would then be called again before the next commit.
     task = AffectedTask.TIMES if isinstance(error, GitTimeoutError) else AffectedTask.CHANGED
-    trouble_log(root).tell(task, str(error), "git can't list the uncommitted files")
+    trouble_log(root).report(task, str(error), "git can't list the uncommitted files")
 
 
-def with_commits(
+def with_commit_times(
     times: Mapping[str, tuple[int, int]], commits: Iterable[Commit]
 ) -> dict[str, tuple[int, int]]:
-    """Return `times` (first and last commit time by path), updated with `commits`.
-
-    `commits` must be sorted newest first.
-    """
+    """Return `times` (first and last commit time by path), updated with newer commits, newest first."""
     later = dict(times)
     for commit in reversed(list(commits)):
         at = commit.committed

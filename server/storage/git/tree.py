@@ -1,4 +1,4 @@
-"""Functions that list, read, write, compare and merge files in commits."""
+"""Functions that list, read, write, compare and merge files in git commits."""
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,7 +10,7 @@ from typing import IO
 from server.errors import GitError
 from server.storage.git.command import git_bytes, git_bytes_or_fail, git_if_possible, git_or_fail
 from server.storage.git.repository import GitFile, prefix_of
-from server.storage.links import may_lead
+from server.storage.links import may_point_to
 
 _FILE_MODES, _LINK_MODE = ("100644", "100755", "100664"), "120000"
 MAX_LINKS = 8  # Longer chains of links are not followed.
@@ -20,7 +20,7 @@ BATCH_BYTES = 32_000_000
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """A file's content in git: blob id, and size in bytes."""
+    """Id and size in bytes of a file's content in git."""
 
     id: str
     size: int
@@ -60,7 +60,7 @@ def _behind_links(root: Path, files: Mapping[str, Blob], links: Mapping[str, Blo
             if target not in targets:
                 break
             target = targets[target]
-        if target in targets or not may_lead(path, target):
+        if target in targets or not may_point_to(path, target):
             continue
         if target in files:
             result[path] = files[target]
@@ -71,9 +71,9 @@ def _behind_links(root: Path, files: Mapping[str, Blob], links: Mapping[str, Blo
 
 
 def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
-    """Yield the content of each blob in the order of `ids`, or None for a missing blob.
+    """Yield the content of each blob in the order of `ids`, or None for a missing blob. Raises GitError.
 
-    An id can also be a name such as `COMMIT:./PATH`, if it contains no newline. Raises GitError.
+    An id can also be a name such as `COMMIT:./PATH`, if it contains no newline.
     """
     requested = list(ids)
     if not requested:
@@ -95,8 +95,8 @@ def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
         at = end + 1 + size + 1
 
 
-def required(data: bytes | None, path: str, blob: Blob) -> bytes:
-    """Return `data`, or raise GitError if it is None, which means that the blob is missing."""
+def require_blob(data: bytes | None, path: str, blob: Blob) -> bytes:
+    """Return `data`, or raise GitError if it is None, because the blob is missing from the repository."""
     if data is None:
         raise GitError(
             f"git can't read {path} in that commit, because the object {blob.id} is missing or damaged"
@@ -168,7 +168,7 @@ def changed_files(root: Path, one: str, other: str) -> dict[str, tuple[GitFile |
     return result
 
 
-def changed_by(root: Path, commits: Iterable[str]) -> set[str]:
+def paths_changed_by(root: Path, commits: Iterable[str]) -> set[str]:
     """Return the paths in the site that any of the commits changed. Raises GitError.
 
     For merge commits, only paths that differ from all parents count.
@@ -203,7 +203,6 @@ def merge_text(base: str, ours: str, theirs: str) -> str | None:
 
 
 def merge_flag(base: bool, ours: bool, theirs: bool) -> bool:
-    """Return the three-way merge of a boolean property."""
     return theirs if ours == base else ours
 
 

@@ -51,7 +51,15 @@ _BITS = 64
 
 
 class AffectedTask(IntEnum):
-    """A task of the server that a git problem prevents or delays."""
+    """A task of the server that a git problem prevents or delays.
+
+    - COMMITS: writes can't be committed and remain in the queue.
+    - TIMES, CHANGED: the files' commit times, or the uncommitted files, are unknown.
+    - REPOSITORY: git can't read the repository.
+    - WRITES: writes must wait for a git command.
+    - DETACHED: new commits are on no branch.
+    - SUBMODULES: files in nested repositories are not committed.
+    """
 
     COMMITS = 0  # Writes can't be committed now, so they remain in the queue.
     TIMES = auto()  # The commit times of files are unknown.
@@ -66,14 +74,14 @@ _NOTES = (AffectedTask.DETACHED, AffectedTask.SUBMODULES)  # git works in spite 
 
 
 class TroubleLog:
-    """Log of git problems in a site's repository, shared with forked processes."""
+    """Log of git problems in a site's repository, shared by all forked processes."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self._memory = mmap.mmap(-1, 8 * len(AffectedTask))
 
-    def tell(self, task: AffectedTask, reason: str, consequence: str = "") -> None:
-        """Log a problem with a hint for fixing it, unless the same cause has already been logged."""
+    def report(self, task: AffectedTask, reason: str, consequence: str = "") -> None:
+        """Log a problem and how to fix it, unless a problem with the same cause was already logged."""
         kind = _kind_of(reason)
         is_logged = any(self._mask(one) >> kind & 1 for one in AffectedTask)
         self._set(task, self._mask(task) | 1 << kind)
@@ -85,8 +93,8 @@ class TroubleLog:
     def is_affected(self, task: AffectedTask) -> bool:
         return self._mask(task) != 0
 
-    def end(self, *tasks: AffectedTask) -> None:
-        """Mark problems as resolved. If none remain, log that git works again."""
+    def resolve(self, *tasks: AffectedTask) -> None:
+        """Mark the problems of these tasks as resolved. If no problems remain, log that git works again."""
         ended = [one for one in tasks if self._mask(one)]
         for one in ended:
             self._set(one, 0)

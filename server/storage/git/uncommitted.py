@@ -32,10 +32,10 @@ _MAX_PATH_ARGUMENTS = 200  # If there are more paths, git compares all files.
 def changed_paths(
     root: Path, paths: Collection[str] | None = None, cache: Path | None = None
 ) -> frozenset[str]:
-    """Return those of the `paths` (by default, all tracked files) that differ from the last commit.
+    """Return those of `paths` (by default, all tracked files) that differ from the last commit.
 
-    Runs none of the repository's git filters (`.gitattributes`). Returns an empty set if there is no commit
-    or index, or if a filter can't be turned off. Raises GitError.
+    Runs none of the repository's git filters. Returns an empty set if there is no commit or index, or if a
+    filter can't be turned off. Raises GitError.
     """
     if paths is not None and not paths:
         return frozenset()
@@ -58,7 +58,7 @@ def changed_paths(
 
 
 def paths_not_in_commit(root: Path, paths: Collection[str]) -> frozenset[str]:
-    """Return those of the `paths` whose content on disk is not in the last commit. Raises GitError."""
+    """Return those of `paths` whose content on disk differs from the last commit. Raises GitError."""
     if not paths or git_folder(root) is None or not head_commit(root):
         return frozenset(paths)
     folders = sorted({f"{path.rpartition('/')[0]}/" for path in paths if "/" in path})
@@ -146,7 +146,7 @@ def _changes_in(output: str) -> Iterator[FileChange]:
 
 
 def uncommitted_paths(root: Path, paths: Collection[str]) -> frozenset[str]:
-    """Return the paths that differ from the last commit, on disk or in git's index.
+    """Return those of `paths` that differ from the last commit, on disk or in git's index.
 
     Runs the repository's filters. Raises CommitError.
     """
@@ -178,8 +178,10 @@ def hidden_edits(repository: Repository, paths: Collection[str]) -> set[str]:
     return edited
 
 
-def staged_in_place_of(repository: Repository, paths: Iterable[str]) -> set[str]:
-    """Return newly staged files that are in the way of `paths`, such as a file `a` in the way of `a/b`."""
+def staged_files_in_the_way(repository: Repository, paths: Iterable[str]) -> set[str]:
+    """Return newly staged files that prevent the creation of `paths`, such as a file `a` for the path
+    `a/b`.
+    """
     command = ("diff-index", "--cached", "--name-only", "--no-renames", "--diff-filter=A", "-z", "HEAD", "--")
     output = os.fsdecode(git_as_owner(repository.top, *command))
     new_paths = set(map(repository.full, paths))
@@ -194,7 +196,6 @@ def staged_in_place_of(repository: Repository, paths: Iterable[str]) -> set[str]
 
 
 def staged_renames(root: Path) -> list[FileChange]:
-    """Return the renamed files in git's index. Raises GitError."""
     arguments = ("diff", *_DIFF_OPTIONS, "--cached", "-M", "--diff-filter=R", "--name-status")
     words = git_or_fail(root, *arguments, "-z", "--relative", "HEAD").split("\0")
     renames = zip(words[0::3], words[1::3], words[2::3], strict=False)

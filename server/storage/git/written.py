@@ -1,4 +1,4 @@
-"""Rules that decide whether a write must still be committed after others have committed to the same file."""
+"""Rules for whether to commit a write after other people have committed to the same file."""
 
 import filecmp
 import os
@@ -22,8 +22,14 @@ MAX_COMPARED_COMMITS = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Basis:
-    """Known versions of a file before and after a write."""
+class KnownVersions:
+    """The versions of a file that Bifolio knows from before and after a write.
+
+    - `commit`: the commit that was checked out at the time of the write, or "" if unknown.
+    - `digests`, `later`: digests of the versions before and after the write.
+    - `own`: versions that were committed after the write was queued.
+    - `write`: the write's name in the queue.
+    """
 
     commit: str  # the commit checked out at the time of the write, or "" if unknown
     digests: Collection[str] = ()  # digests of earlier versions
@@ -41,7 +47,7 @@ class OthersCommits(Enum):
 
 
 def committed_by_others(
-    repository: Repository, path: str, content: bytes | Path | None, basis: Basis, head: str
+    repository: Repository, path: str, content: bytes | Path | None, basis: KnownVersions, head: str
 ) -> OthersCommits:
     """Return what other people have committed to a file since Bifolio wrote `content` to it.
 
@@ -97,8 +103,8 @@ def _digests(repository: Repository, commit: str, path: str, version: GitFile | 
     return digests
 
 
-def is_replaced_on_disk(file: Path, basis: Basis) -> bool:
-    """Return True if a file still contains a version that the write replaced."""
+def is_replaced_version_on_disk(file: Path, basis: KnownVersions) -> bool:
+    """Return True if a file on disk still has the content that the write was meant to replace."""
     try:
         return digest_of(file.read_bytes()).hex() in basis.digests
     except OSError:
@@ -106,7 +112,7 @@ def is_replaced_on_disk(file: Path, basis: Basis) -> bool:
 
 
 def store_blob(root: Path, path: str, content: bytes | Path) -> str:
-    """Store content in git, with the filters for `path` applied. Return the blob's id."""
+    """Store content in git, with the git filters for `path` applied. Return the blob's id."""
     if isinstance(content, Path):
         # The file has a different name, so `--path` selects the filters.
         content = content.read_bytes() if content.stat().st_size < 1_000_000 else content
@@ -119,8 +125,9 @@ def store_blob(root: Path, path: str, content: bytes | Path) -> str:
 
 
 def is_on_disk(file: Path, content: bytes | Path | None) -> bool:
-    """Return True if a file has the given content: bytes, the bytes of another file, or None for a missing
-    file.
+    """Return True if a file has the given content.
+
+    A Path stands for that file's content, None for no file.
     """
     try:
         if content is None:

@@ -1,1 +1,3 @@
-"""Image support: reads dimensions from file headers, and resizes images in a separate process."""
+"""Image support: reads dimensions from file headers, and resizes or transforms images in separate
+processes.
+"""

@@ -39,7 +39,7 @@ from server.storage.images.variants import (
 from server.storage.links import open_ordinary
 
 _VERSION = 6
-MAX_READ_AHEAD_IMAGES = 1000  # At most this many results of `read_ahead` are cached.
+MAX_READ_AHEAD_IMAGES = 1000  # At most this many results of `measure_in_advance` are cached.
 READ_AHEAD_TTL_S = 60.0
 # Pauses in seconds after failures that the image did not cause. After one more failure, resizing is retried
 # only when the server restarts.
@@ -48,7 +48,7 @@ BACKOFFS_S = (1.0, 10.0, 60.0, 300.0)
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An image's dimensions and the key of its resized variants.
+    """An image's dimensions, and the key of its resized variants ("" if it has none).
 
     `size` is None if the file is not an image.
     """
@@ -64,7 +64,7 @@ _Known = tuple[Signature, ImageSize | None, str]
 
 
 class ImageCache:
-    """Cache of images for the site at `root`. Paths are relative to content/uploads/."""
+    """Cache of facts about the images of the site at `root`. Paths are relative to content/uploads/."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.folder = root, root / STATE_FOLDER / "formats"
@@ -78,10 +78,10 @@ class ImageCache:
         self._lock = threading.Lock()
         self._load()
 
-    def read_ahead(self, source: Path, extension: str) -> None:
-        """Measure and hash an image before it is added to content/uploads/.
+    def measure_in_advance(self, source: Path, extension: str) -> None:
+        """Measure and hash an image before it is moved to content/uploads/.
 
-        This avoids slow hashing while the site's write lock is held.
+        Otherwise, this would happen while the site's write lock is held.
         """
         try:
             with source.open("rb") as file:
@@ -110,15 +110,17 @@ class ImageCache:
         return image_size, *cached_variants_and_placeholder(self.folder, key, to_nfc(upload_path))
 
     def picture(self, upload_path: str, signature_: Signature) -> Picture | None:
-        """Return the cached data about an image, or None if its signature has changed."""
+        """Return the cached data about an image, or None if the image no longer has the signature
+        `signature_`.
+        """
         self._cached(upload_path)
         cached = self._known.get(upload_path)
         return Picture(cached[1], cached[2]) if cached and cached[0] == signature_ else None
 
     def needs_variants(self, file: Document, *, placeholders: bool = False) -> bool:
-        """Return True if an image's resized variants still have to be created or added to its document.
+        """Return True if resized variants of an image must still be created, or added to its document `file`.
 
-        If `placeholders` is set, the same applies to its placeholder and main color.
+        If `placeholders` is set, also return True if its placeholder and main color are missing.
         """
         upload_path = _upload_path(file)
         image_size, key = self._cached(upload_path)
@@ -129,11 +131,11 @@ class ImageCache:
             return self.may_retry(key)
         return (bool(made) and not file.get("formats")) or (placeholders and not file.get(PLACEHOLDER))
 
-    def make(self, upload_path: str) -> bool:
+    def make_variants_of(self, upload_path: str) -> bool:
         """Create the resized variants of an image. Return False if this fails."""
         _, key = self._cached(upload_path)
         try:
-            done = self.make_from_file(
+            done = self.make_variants_from_file(
                 key, posixpath.splitext(upload_path)[1], partial(self._open, upload_path)
             )
         except UnresizableError:
@@ -143,10 +145,11 @@ class ImageCache:
             self.save()
         return done
 
-    def make_from_file(self, key: str, extension: str, open_file: Callable[[], IO[bytes]]) -> bool:
-        """Create the resized variants of an image. Return False if this is currently impossible.
+    def make_variants_from_file(self, key: str, extension: str, open_file: Callable[[], IO[bytes]]) -> bool:
+        """Create the resized variants of an image.
 
-        `key` is the image's hash. Raises UnresizableError if the image can never be resized.
+        Return False if this is impossible now, but may succeed later. `key` is the image's hash. Raises
+        UnresizableError if the image can never be resized.
         """
         if not key or time.monotonic() < self._failures_of(key)[1]:
             return False
@@ -182,7 +185,8 @@ class ImageCache:
     def checked_file(self, key: str, name: str, upload_path: str) -> Path | None:
         """Return the file of a resized variant, or None if it is missing or damaged.
 
-        If the file is damaged, all variants of the image are discarded and will be created again.
+        If it is damaged, all variants of the image are deleted, to be created again. `key` is the image's
+        hash, and `name` is the variant's, such as `small`.
         """
         file = variant_file(self.folder, key, name, upload_path)
         try:
@@ -204,7 +208,10 @@ class ImageCache:
         return file
 
     def sweep(self, files: Iterable[Document]) -> int:
-        """Delete unused resized variants. Return the number of images affected."""
+        """Delete the resized variants of images that are not in `files`.
+
+        Return the number of images affected.
+        """
         return sweep_variants(self.folder, lambda: {self._last_key(_upload_path(file)) for file in files})
 
     def _last_key(self, upload_path: str) -> str:

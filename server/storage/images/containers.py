@@ -20,7 +20,7 @@ def is_webp(head: bytes) -> bool:
 
 
 def is_iso_bmff(head: bytes) -> bool:
-    """Return whether a file is in the ISO base media file format (a sequence of boxes), such as AVIF."""
+    """Return True if a file has the ISO base media format (a sequence of boxes), as AVIF files have."""
     return head[4:8] == b"ftyp"
 
 
@@ -84,7 +84,10 @@ def avif_size(file: IO[bytes]) -> tuple[int, int]:
 
 
 def _boxes_of_file(file: IO[bytes]) -> Iterator[tuple[bytes, int]]:
-    """Yield the kind of each box, and its content's length. The file is at the content meanwhile."""
+    """Yield each box's type and the length of its content.
+
+    Meanwhile, the file is positioned at the content.
+    """
     while len(head := file.read(8)) == 8:
         length, start = _big(head[:4]), file.tell()
         if length == 1:
@@ -130,7 +133,7 @@ def _primary_size(meta: bytes) -> tuple[int, int] | None:
 
 
 def _indexes(data: bytes, item: int) -> Iterator[int]:
-    """Yield the numbers of an item's properties, which an `ipma` box contains."""
+    """Yield the indexes of an item's properties, according to the content `data` of an `ipma` box."""
     id_bytes, index_bytes = (4 if data[0] else 2), (2 if data[3] & 1 else 1)
     at = 8
     while at + id_bytes < len(data):

@@ -47,7 +47,7 @@ Open = Callable[[], IO[bytes]]
 
 @dataclass(frozen=True, slots=True)
 class Derivative:
-    """An open transformed image, which the caller must close. `digest` is its content's hash."""
+    """An open file with a transformed image, which the caller must close. `digest` is the content's hash."""
 
     file: BufferedReader
     digest: str
@@ -59,27 +59,33 @@ class Derivative:
 
 
 class BucketCopy(Protocol):
-    """Interface for a transformed image in the bucket, which other machines may have made."""
+    """Interface for a transformed image in the bucket, where any machine may have stored it."""
 
     def fetch(self, into: IO[bytes]) -> str:
         """Download the image to `into`. Return its format, or "" if this is impossible."""
 
     def record_use(self, file: Path) -> None:
-        """Record that the image is used. Upload `file` in the background if other machines lack it."""
+        """Keep the image from being evicted.
+
+        In the background, upload `file` if the bucket lacks the image.
+        """
 
     def ensure_uploaded_url(self, file: Path) -> str:
-        """Upload `file` if the bucket lacks it. Return the URL for redirects, or "" to send the file."""
+        """Upload `file` if the bucket lacks it.
+
+        Return the URL to redirect to, or "" if the file must be sent.
+        """
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """A requested result: its key, and how to make it from the image that `open_image` opens.
+class DerivativeRequest:
+    """A request for a transformed image: the cache key, the original, and what to do with it.
 
-    - `digest`: the SHA-256 hash of the image as a hexadecimal string, or "" if the image never changes.
+    - `open_image`: opens the original. `is_remote` is set if it has to be downloaded first.
+    - `digest`: the original's SHA-256 hash as a hexadecimal string, or "" if the original never changes.
     - `max_bytes`: the maximum size of the cache.
-    - `client`: the network of the client that requests the result, or "" if it does not matter.
-    - `is_remote`: whether `open_image` has to download the image.
-    - `bucket_copy`: the result in the bucket, which another machine may have made.
+    - `client`: the network of the requesting client, or "" if requests are not limited by client.
+    - `bucket_copy`: the transformed image in the bucket, if there is a bucket.
     """
 
     key: str
@@ -96,7 +102,7 @@ class Derivatives:
     """Cache of transformed images for the site at `root`. Safe for use by several threads and processes.
 
     All processes together transform at most `concurrency` images at the same time, and fewer while
-    `is_answering` returns that the server answers other requests (see TransformationQueue).
+    `is_answering` returns True because the server is busy with other requests (see TransformationQueue).
     """
 
     def __init__(
@@ -118,7 +124,7 @@ class Derivatives:
         self._failed_later: Cache[str, float] = Cache(MAX_CACHE_ENTRIES, _one)
 
     def find(self, key: str) -> Derivative | None:
-        """Open a transformed image if it is cached. Delete it and return None if it is damaged."""
+        """Open a transformed image if it is cached. If it is damaged, delete it and return None."""
         path, mark = self._verified.get(key) or (None, None)
         path = path or self._path_of(key)
         if path is None:
@@ -142,8 +148,11 @@ class Derivatives:
         self._verified.put(key, (path, file_mark(os.fstat(file.fileno()))))
         return Derivative(file, digest, path)
 
-    def fetch(self, request: Request) -> Derivative | None:
-        """Return a transformed image that another machine has made, or None. Raises like `make`."""
+    def fetch(self, request: DerivativeRequest) -> Derivative | None:
+        """Return a transformed image from the bucket, or None if it is not there.
+
+        Raises the same errors as `make`.
+        """
         if request.bucket_copy is None or self._unusable.get(request.key):
             return None
         self._queue.run_once(
@@ -151,13 +160,12 @@ class Derivatives:
         )
         return self.find(request.key)
 
-    def make(self, request: Request, began: float | None = None) -> Derivative:
+    def make(self, request: DerivativeRequest, began: float | None = None) -> Derivative:
         """Return a transformed image, after making it if necessary.
 
-        `began` is the time at which the caller began to wait, on the clock of time.monotonic().
-
-        Threads that request the same image share one transformation. Raises UntransformableError, BusyError
-        if too many images are being transformed, and StorageError if the result can't be stored.
+        Threads that request the same image share one transformation. `began` is when the caller began to wait
+        (time.monotonic()). Raises UntransformableError, BusyError if too many images are being transformed,
+        and StorageError if the result can't be stored.
         """
         if derivative := self.find(request.key):
             return derivative
@@ -174,24 +182,26 @@ class Derivatives:
             return derivative
         raise BusyError(_DELETED)
 
-    def make_later(self, request: Request) -> None:
-        """Make a transformed image in the background, unless it failed recently or many others wait."""
+    def make_later(self, request: DerivativeRequest) -> None:
+        """Make a transformed image in the background, unless it failed recently or too many others are
+        waiting.
+        """
         key, failed_at = request.key, self._failed_later.get(request.key)
         if self._unusable.get(key) or (failed_at and time.monotonic() < failed_at + RETRY_LATER_S):
             return
         self._queue.run_later(key, lambda: self._make_quietly(request))
 
-    def _make_quietly(self, request: Request) -> None:
+    def _make_quietly(self, request: DerivativeRequest) -> None:
         try:
             (self.fetch(request) or self.make(request)).file.close()
         except (UntransformableError, BusyError, StorageError, OSError):
             self._failed_later.put(request.key, time.monotonic())
 
-    def _fetch(self, request: Request) -> None:
+    def _fetch(self, request: DerivativeRequest) -> None:
         if not self._path_of(request.key):
             self._store(lambda: self._download(request))
 
-    def _download(self, request: Request) -> None:
+    def _download(self, request: DerivativeRequest) -> None:
         assert request.bucket_copy is not None
         self._create_folder()
         with self._new_file() as result:
@@ -199,20 +209,20 @@ class Derivatives:
                 result.flush()
                 self._keep(request, Path(result.name), format_, _digest_of(result))
 
-    def _make(self, request: Request) -> None:
+    def _make(self, request: DerivativeRequest) -> None:
         if self._path_of(request.key):  # Another thread has made it since the caller looked for it.
             return
         # An image in a bucket may have to be downloaded first, which must not delay others.
         with request.open_image() as image:
             self._store(lambda: self._make_unless_cached(request, image))
 
-    def _make_unless_cached(self, request: Request, image: IO[bytes]) -> None:
+    def _make_unless_cached(self, request: DerivativeRequest, image: IO[bytes]) -> None:
         with self._queue.slot(request.key, request.client):
             if not self._path_of(request.key):
                 self._transform(request, image)
 
     def _store(self, work: Callable[[], None]) -> None:
-        """Do some work that stores an image. Repeat it if the folder is deleted meanwhile.
+        """Call `work`, which stores an image. Call it again if the folder is deleted meanwhile.
 
         Raises StorageError if the image can't be stored.
         """
@@ -226,7 +236,7 @@ class Derivatives:
                     message = f"The transformed image can't be written to {IMAGES_FOLDER}/: {reason}"
                     raise StorageError(message) from error
 
-    def _transform(self, request: Request, image: IO[bytes]) -> None:
+    def _transform(self, request: DerivativeRequest, image: IO[bytes]) -> None:
         job = replace(request.job, avif_threads=1) if self._is_answering() else request.job
         with self._new_file() as result:
             try:
@@ -244,14 +254,16 @@ class Derivatives:
 
     @contextmanager
     def _new_file(self) -> Iterator[IO[bytes]]:
-        """Context manager: create a file in the folder, and delete it unless it has been moved."""
+        """Context manager that creates a file in the folder, and finally deletes it unless it has been
+        moved.
+        """
         with tempfile.NamedTemporaryFile(dir=self.folder, prefix=NEW_PREFIX, delete=False) as file:
             try:
                 yield file
             finally:
                 Path(file.name).unlink(missing_ok=True)
 
-    def _keep(self, request: Request, result: Path, format_: str, digest: str) -> None:
+    def _keep(self, request: DerivativeRequest, result: Path, format_: str, digest: str) -> None:
         key, status = request.key, result.stat()
         target = self.folder / key[:2] / f"{key}-{digest}.{format_}"
         target.parent.mkdir(exist_ok=True)
@@ -276,7 +288,6 @@ class Derivatives:
 
 
 def digest_in(path: Path) -> str:
-    """Return the digest in the name of a file in the cache."""
     return path.stem.partition("-")[2]
 
 

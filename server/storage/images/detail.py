@@ -15,10 +15,10 @@ _BORDER_PIXELS = 1  # The filter can't find edges here.
 def point_of_detail(
     image: Image.Image, full: ImageSize, part: tuple[int, int, int, int], layout: Layout
 ) -> tuple[float, float]:
-    """Return the middle of the region with the most edges, as fractions of the image's width and height.
+    """Return the center of the region with the most edges, as fractions of the image's width and height.
 
-    The region is inside `part` and as large as `layout.box`. Both are in pixels of the full image, which
-    may have been decoded at a smaller size.
+    The region has the size of `layout.box`, and is inside the rectangle `part`. Both are in pixels of the
+    full image, although `image` may have been decoded at a smaller size.
     """
     across, down = image.width / full.width, image.height / full.height
     left, top, right, bottom = part
@@ -33,13 +33,16 @@ def point_of_detail(
     columns = memoryview(edges.resize((size[0], 1), Image.Resampling.BOX).tobytes()).cast("f").tolist()
     rows = memoryview(edges.resize((1, size[1]), Image.Resampling.BOX).tobytes()).cast("f").tolist()
     shown = layout.box
-    x = _middle(columns, (shown[2] - shown[0]) / (right - left))
-    y = _middle(rows, (shown[3] - shown[1]) / (bottom - top))
+    x = _middle_of_window(columns, (shown[2] - shown[0]) / (right - left))
+    y = _middle_of_window(rows, (shown[3] - shown[1]) / (bottom - top))
     return (left + x * (right - left)) / full.width, (top + y * (bottom - top)) / full.height
 
 
-def _middle(amounts: Sequence[float], share: float) -> float:
-    """Return the middle of the window with the largest sum, which covers `share` of the list."""
+def _middle_of_window(amounts: Sequence[float], share: float) -> float:
+    """Return the center of the part of a list that has the largest sum, as a fraction of the list's length.
+
+    `share` is the length of the part, as a fraction of the list's length.
+    """
     count = max(1, min(len(amounts), round(len(amounts) * share)))
     sums = [0.0, *accumulate(amounts)]
     windows = [sums[start + count] - sums[start] for start in range(len(amounts) - count + 1)]

@@ -2,13 +2,14 @@
 
 
 class UnresizableError(Exception):
-    """No variants of an image can be made: it is damaged, or needs too much time or memory."""
+    """No variants of the image can be made, because it is damaged or needs too much time or memory."""
 
 
 class UntransformableError(Exception):
-    """A transformation fails each time. `str()` says why, as the end of a sentence about the image.
+    """The transformation of an image always fails.
 
-    `source_digest` is the SHA-256 hash of the image, or "" if it is unknown.
+    The message says why, as the end of a sentence about the image. `source_digest` is the SHA-256 hash of the
+    image, or "" if it is unknown.
     """
 
     def __init__(self, reason: str, source_digest: str = "") -> None:
@@ -17,11 +18,11 @@ class UntransformableError(Exception):
 
 
 class SizeLimitError(ValueError):
-    """An image or the result of a transformation would have too many pixels, as its dimensions already show.
+    """An image, or the result of a transformation, would have too many pixels, according to the file header.
 
-    `str()` says which limit it exceeds, as the end of a sentence.
+    The message says which limit it exceeds, as the end of a sentence.
     """
 
 
 class LostProcessError(Exception):
-    """A process ended or did not respond, so the transformation may succeed if it is tried again."""
+    """A decoder process exited or did not respond. The transformation may succeed if it is tried again."""

@@ -1,19 +1,4 @@
-"""Process that has imported Pillow, and forks decoders: processes that transform images.
-
-    python -m server.storage.images.fork_server DESCRIPTOR
-
-DESCRIPTOR is a Unix socket. Each message on it is a byte and a file descriptor: the socket of a new decoder.
-A job on a decoder's socket is JOB_BYTES bytes of JSON, with two file descriptors: the image, and the file for
-the result. The reply is JSON, too.
-
-Forking takes 3 ms; starting Python and importing Pillow takes 100 ms. A decoder transforms one image at a
-time, with limits on memory and processor time, so a malicious image ends only its own decoder. The client
-limits the elapsed time: it closes the decoder's socket, and this process then kills the decoder, even if it
-is stopped.
-
-A decoder is reused only after a success: it keeps its memory, so the kernel need not provide it again, which
-takes 10 ms for each image.
-"""
+"""Server process that has imported Pillow, and forks decoders: processes that transform images."""
 
 import errno
 import gc
@@ -37,7 +22,7 @@ from PIL import AvifImagePlugin, Image
 from server.config.transformation import Transformation
 from server.storage.helper_processes import end_with_parent
 from server.storage.images.errors import UntransformableError
-from server.storage.images.kinds import MadeImage
+from server.storage.images.kinds import TransformedImage
 from server.storage.images.limits import MAX_RESULT_BYTES
 from server.storage.images.priority import lower_priority
 from server.storage.images.processes import END, FORKED, JOB_BYTES, STARTED
@@ -64,7 +49,7 @@ _SIGNAL_ERRORS: Mapping[int, str] = {
 
 
 def main() -> None:
-    """Fork a decoder for each message on the socket. Return if it is closed, or unused for IDLE_S."""
+    """Fork a decoder for each message on the socket, until the socket is closed or unused for IDLE_S."""
     server_socket, exit_pipe = socket.socket(fileno=int(sys.argv[1])), _child_exit_pipe()
     Image.init()  # imports Pillow's plugins
     lower_priority()  # after the imports, because the client waits only START_TIMEOUT_S for the first reply
@@ -106,7 +91,7 @@ def _fork(connection: socket.socket, others: Sequence[socket.socket]) -> int:
 
 
 def _child_exit_pipe() -> int:
-    """Return a pipe that becomes readable when a decoder ends."""
+    """Return a pipe that becomes readable when a decoder exits."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing)
@@ -115,10 +100,7 @@ def _child_exit_pipe() -> int:
 
 
 def _reap_decoders(decoders: dict[int, socket.socket], poll: select.poll) -> None:
-    """Close the sockets of decoders that have exited.
-
-    If a decoder crashed because of its image, send the client the error message.
-    """
+    """Close the sockets of exited decoders. If an image has crashed its decoder, tell the client."""
     while decoders:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -148,7 +130,7 @@ def _receive(server_socket: socket.socket, amount: int) -> tuple[bytes, list[int
 
 
 def _serve(connection: socket.socket) -> NoReturn:
-    """Work as a decoder, until an image can't be transformed or no job has arrived for DECODER_IDLE_S."""
+    """Transform images as a decoder, until one can't be transformed or no job arrives for DECODER_IDLE_S."""
     _limit_process()
     try:
         for _ in range(MAX_JOBS):
@@ -168,7 +150,7 @@ def _serve(connection: socket.socket) -> NoReturn:
 
 
 def _work(message: bytes, source: int, target: int) -> Mapping[str, object]:
-    """Do a job. Return the reply, with the source's digest unless the disk is full or cannot be read."""
+    """Run the job in `message`. Return the reply, with the source's digest if it could be read."""
     with open(source, "rb") as image:
         try:
             with open(target, "w+b") as result:
@@ -182,7 +164,7 @@ def _work(message: bytes, source: int, target: int) -> Mapping[str, object]:
             return {"error": _reason(error), "source_digest": _digest_of(image)}
 
 
-def _transform(job: Mapping[str, Any], image: IO[bytes], result: IO[bytes]) -> MadeImage:
+def _transform(job: Mapping[str, Any], image: IO[bytes], result: IO[bytes]) -> TransformedImage:
     fields: dict[str, Any] = job["transformation"]
     # JSON has lists instead of tuples.
     tuples = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
@@ -194,7 +176,7 @@ def _transform(job: Mapping[str, Any], image: IO[bytes], result: IO[bytes]) -> M
 
 
 def _reason(error: Exception) -> str:
-    """Return why an image can't be transformed, as the end of a sentence about it."""
+    """Return why an image can't be transformed, as the end of a sentence about the image."""
     if isinstance(error, MemoryError):
         return "takes too much memory to decode"
     if isinstance(error, OSError) and error.errno == errno.EFBIG:

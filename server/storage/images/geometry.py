@@ -1,4 +1,4 @@
-"""Geometry of transformations: which part of an image is shown, and at which size."""
+"""Geometry of transformations: the part of an image that is visible in the result, and its size."""
 
 from dataclasses import dataclass, replace
 
@@ -10,7 +10,9 @@ Box = tuple[float, float, float, float]  # left, top, right, bottom, in the imag
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the image goes: `box` is resized to `size`, and centered on a canvas of size `canvas`."""
+    """Placement of an image: the part `box` is resized to `size`, and centered on a canvas of size
+    `canvas`.
+    """
 
     box: Box
     size: ImageSize
@@ -18,7 +20,7 @@ class Layout:
 
 
 def lay_out(image: ImageSize, transformation: Transformation) -> Layout:
-    """Return the layout of a result. `image` contains the original's dimensions after EXIF rotation."""
+    """Return the layout of a transformation's result. `image` is the original's size after EXIF rotation."""
     if transformation.rectangle is None:
         return _lay_out(image, transformation)
     left, top, right, bottom = clip_rectangle(image, transformation.rectangle)
@@ -38,14 +40,17 @@ def _point(transformation: Transformation) -> tuple[float, float]:
 
 
 def clip_rectangle(image: ImageSize, rectangle: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
-    """Clip a rectangle to the image, leaving at least one pixel. Return left, top, right, bottom."""
+    """Clip a rectangle (left, top, width, height) to the image, leaving at least one pixel.
+
+    Return (left, top, right, bottom).
+    """
     left, top = min(rectangle[0], image.width - 1), min(rectangle[1], image.height - 1)
     return left, top, min(left + rectangle[2], image.width), min(top + rectangle[3], image.height)
 
 
 def _lay_out(image: ImageSize, transformation: Transformation) -> Layout:
     whole: Box = (0.0, 0.0, float(image.width), float(image.height))
-    width, height = _sides(image, transformation)
+    width, height = _requested_sides(image, transformation)
     if width is None or height is None:
         factor = width / image.width if width else height / image.height if height else 1.0
         size = _scaled(image, factor if transformation.enlarges else min(factor, 1.0))
@@ -65,8 +70,8 @@ def _lay_out(image: ImageSize, transformation: Transformation) -> Layout:
     return Layout(whole, size, ImageSize(width, height))
 
 
-def _sides(image: ImageSize, transformation: Transformation) -> tuple[int | None, int | None]:
-    """Return the requested width and height. None: the other one and the aspect ratio determine it."""
+def _requested_sides(image: ImageSize, transformation: Transformation) -> tuple[int | None, int | None]:
+    """Return the requested width and height, each None if it follows from the other and the aspect ratio."""
     width, height = transformation.pixel_width, transformation.pixel_height
     if transformation.ratio:
         if width is None and height is None:  # as large as possible
@@ -83,7 +88,7 @@ def _sides(image: ImageSize, transformation: Transformation) -> tuple[int | None
 
 
 def _limit_if_outside(side: float, limits: tuple[int, int]) -> int | None:
-    """Return the nearest limit if a side is outside of its range, or None."""
+    """Return the limit that `side` exceeds, or None if it is within the limits."""
     lowest, highest = limits
     return None if lowest <= round(side) <= highest else lowest if side < lowest else highest
 

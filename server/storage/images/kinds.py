@@ -34,8 +34,8 @@ class ImageSize:
 
 
 @dataclass(frozen=True, slots=True)
-class MadeImage:
-    """The dimensions and format of a transformed image."""
+class TransformedImage:
+    """Dimensions and format of a transformed image."""
 
     size: ImageSize
     format: str

@@ -1,7 +1,4 @@
-"""Placeholder and main color of an image, which front ends show until the image is loaded.
-
-Only the process that resizes images imports this module.
-"""
+"""Placeholder and main color of an image, which front ends display until the image is loaded."""
 
 import blurhash
 from PIL import Image
@@ -15,7 +12,7 @@ _PALETTE_COLORS = 8  # colors of the palette from which the main color is chosen
 
 def make_placeholder(image: Image.Image) -> dict[str, str]:
     """Return an image's BlurHash as `placeholder`, and its main color as `color`, such as `#5b7f95`."""
-    small = _flat(image)
+    small = _shrink_and_flatten(image)
     small.thumbnail((_MAX_SIDE_PIXELS, _MAX_SIDE_PIXELS))
     across, down = _components(*small.size)
     data = small.tobytes()
@@ -24,8 +21,8 @@ def make_placeholder(image: Image.Image) -> dict[str, str]:
     return {"placeholder": blurhash.encode(rows, across, down), "color": _main_color(small)}
 
 
-def _flat(image: Image.Image) -> Image.Image:
-    """Return a small copy with 8 bits for each color, on a white background."""
+def _shrink_and_flatten(image: Image.Image) -> Image.Image:
+    """Return a small copy of an image with 8 bits per color channel, on a white background."""
     small = to_interpolable(image)
     small = small.reduce(max(1, min(small.size) // (4 * _MAX_SIDE_PIXELS)))
     return flatten(small.convert("RGBA") if "A" in small.getbands() else small)
@@ -37,7 +34,7 @@ def _components(width: int, height: int) -> tuple[int, int]:
 
 
 def _main_color(image: Image.Image) -> str:
-    """Return the most frequent color, after similar colors have been merged."""
+    """Return the most frequent color, with similar colors counted together."""
     reduced = image.quantize(_PALETTE_COLORS)
     counts = reduced.histogram()
     start = 3 * counts.index(max(counts))

@@ -44,10 +44,9 @@ _MEMORY_SETTINGS = {"MALLOC_TRIM_THRESHOLD_": "67108864", "MALLOC_MMAP_THRESHOLD
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A transformation of one image.
+    """A transformation of one image. `avif_threads` limits the threads for AVIF (0 means one for each core).
 
-    The result is in `format`, or in one of `alternative_formats` if that makes the file smaller.
-    `avif_threads` limits the threads that decode or encode AVIF; 0 means one for each core.
+    The result is in `format`, or in one of `alternative_formats` if the file is smaller in that format.
     """
 
     transformation: Transformation
@@ -59,10 +58,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """A decoder's result: the new image's size and format, and the SHA-256 digests of it and of its source.
-
-    The decoder computes the digests, because it has a lower priority than the threads that handle requests.
-    """
+    """A decoder's result: the new image's size, format and SHA-256 digest, and the digest of its source."""
 
     size: ImageSize
     format: str
@@ -71,7 +67,7 @@ class JobResult:
 
 
 class ImageProcesses:
-    """Client of the fork server, which is started on first use, and of its decoders. Thread-safe."""
+    """Thread-safe client of the fork server and its decoders. The fork server is started on first use."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -117,7 +113,7 @@ class ImageProcesses:
             return self._idle.pop() if self._idle else None
 
     def _new_decoder(self) -> socket.socket:
-        """Return the socket of a new decoder. If the fork server does not respond, replace it."""
+        """Return a socket to a new decoder. If the fork server does not respond, start a new fork server."""
         for _ in range(MAX_ATTEMPTS):
             ours, theirs = socket.socketpair()
             with self._lock, theirs:
@@ -155,7 +151,10 @@ class ImageProcesses:
         return ours
 
     def end(self, link: socket.socket | None = None) -> None:
-        """Kill the fork server and its decoders, but only if `link` is None or leads to this fork server."""
+        """Kill the fork server and its decoders.
+
+        If `link` is given, do so only if it is the current fork server's.
+        """
         with self._lock:
             if self._link is None or self._process is None or link not in (None, self._link):
                 return
@@ -171,14 +170,13 @@ class ImageProcesses:
             self._idle.clear()
 
     def forget(self) -> None:
-        """Close the sockets without ending the processes, which belong to the parent of this process."""
+        """Close the sockets in a forked process. The fork server itself belongs to the parent process."""
         for each in (self._link, *self._decoders):
             if each is not None:
                 each.close()
 
 
 def image_processes() -> ImageProcesses:
-    """Return this process's client, which all sites share."""
     return _client
 
 
@@ -196,7 +194,10 @@ atexit.register(lambda: _client.end())
 
 
 def _exchange(decoder: socket.socket, message: bytes, descriptors: list[int]) -> bytes:
-    """Send a job to a decoder, and return the reply. If it does not end with END, the decoder was lost."""
+    """Send a job to a decoder, and return the reply.
+
+    A reply that does not end with END means a lost decoder.
+    """
     try:
         socket.send_fds(decoder, [message], descriptors)
     except OSError:
@@ -207,7 +208,7 @@ def _exchange(decoder: socket.socket, message: bytes, descriptors: list[int]) ->
 
 
 def _receive(decoder: socket.socket, end: bytes, max_bytes: int, timeout_s: float) -> bytes:
-    """Receive up to `max_bytes` bytes, until `end`, the timeout, or the end of the decoder."""
+    """Receive data until it ends with `end`, exceeds `max_bytes`, times out, or the decoder exits."""
     data, deadline = b"", time.monotonic() + timeout_s
     poll = select.poll()
     poll.register(decoder, select.POLLIN)

@@ -1,4 +1,4 @@
-"""Format and dimensions of a transformation's result, known before the image is decoded."""
+"""Format and dimensions of a transformation's result, computed before the image is decoded."""
 
 from collections.abc import Mapping
 
@@ -19,7 +19,10 @@ _ANIMATED_EXTENSIONS = frozenset({".gif", ".webp", ".png", ".avif"})  # of origi
 
 
 def result_size(image: ImageSize, transformation: Transformation, settings: TransformSettings) -> ImageSize:
-    """Return the dimensions of a transformed image. Raises SizeLimitError."""
+    """Return the dimensions of a transformed image.
+
+    Raises SizeLimitError if they exceed the settings' limits.
+    """
     if image.width * image.height > settings.max_pixels:
         raise SizeLimitError(f"it has more than {settings.max_pixels:,} pixels (media.transform.max_pixels)")
     if transformation.rectangle and (
@@ -41,9 +44,10 @@ def result_size(image: ImageSize, transformation: Transformation, settings: Tran
 
 
 def animation_limit(extension: str, format_: str, settings: TransformSettings) -> int:
-    """Return `max_pixels` if the result may be an animation, otherwise 0.
+    """Return the settings' `max_pixels` if the result can be an animation, otherwise 0.
 
-    An animation with more pixels in all frames together becomes a still image, so cache keys contain this.
+    Larger animations become still images, so the limit is part of the result's cache key. `format_` is "" to
+    keep the original's format.
     """
     result = format_ or OWN_FORMATS[extension]
     can_move = extension in _ANIMATED_EXTENSIONS and (result == AUTO or result in ANIMATED_FORMATS)

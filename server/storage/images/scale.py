@@ -1,11 +1,4 @@
-"""Program that resizes one image and exits, which frees its memory.
-
-    python -m server.storage.images.scale FOLDER EXTENSION MAX_PIXELS < IMAGE
-
-Writes the variants to FOLDER and prints their dimensions as JSON. Images with more than MAX_PIXELS pixels are
-rejected. If resizing fails because of the image, the exit status is UNRESIZABLE_STATUS, or SIGXCPU kills the
-process.
-"""
+"""Program that resizes one image and then exits, which frees its memory."""
 
 import json
 import os
@@ -33,12 +26,10 @@ _INTERPOLATED_MODES = {"1": "L", "P": "RGBA", "PA": "RGBA"}
 
 
 def scale(file: IO[bytes], folder: Path, extension: str, max_pixels: int) -> dict[str, dict[str, Any]]:
-    """Write an image's resized variants to `folder`.
+    """Write an image's resized variants to `folder`. Return their dimensions and sizes in bytes, by name.
 
-    Return each variant's dimensions and file size in bytes, by name. The result also contains the image's
-    placeholder and main color, under PLACEHOLDER_KEY.
-
-    Raises OSError or any exception from Pillow if the image is damaged or has more than `max_pixels` pixels.
+    The result also contains the image's placeholder and main color, under PLACEHOLDER_KEY. Raises OSError or
+    any exception from Pillow if the image is damaged or has more than `max_pixels` pixels.
     """
     size, image = _decode(file, extension, max_pixels)
     made: dict[str, dict[str, Any]] = {PLACEHOLDER_KEY: make_placeholder(image)}
@@ -127,7 +118,7 @@ def _limit_process() -> None:
 
 
 def main() -> None:
-    """Resize the image read from standard input."""
+    """Resize the image that is read from standard input, and print the result of `scale` as JSON."""
     _limit_process()
     folder, extension, max_pixels = sys.argv[1:]
     try:

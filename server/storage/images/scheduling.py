@@ -1,4 +1,4 @@
-"""Schedules transformations of images: which requests wait for them, and how many run at the same time."""
+"""Scheduling of image transformations: limits on waiting requests and on concurrent transformations."""
 
 import threading
 import time
@@ -31,9 +31,9 @@ class TransformationQueue:
     """Queue of transformations for one site. Safe for use by several threads and processes.
 
     All processes together run at most `concurrency` transformations at the same time. While `is_answering`
-    returns that the server answers other requests, each client can have only one image transformed at a
-    time, and the last slot stays free for images that have waited for LAST_SLOT_WAIT_S. `create_folder`
-    creates the folder for lock files if it does not exist, and returns it.
+    returns True, because the server is busy with other requests, only one transformation runs for each
+    client, and the last slot stays free for images that have waited for LAST_SLOT_WAIT_S. `create_folder`
+    creates the folder for lock files if necessary, and returns it.
     """
 
     def __init__(
@@ -64,15 +64,14 @@ class TransformationQueue:
         client: str = "",
         began: float | None = None,
     ) -> None:
-        """Do some work once, in another thread, for all requests that wait for it. Raises BusyError.
+        """Call `work` in another thread, once for all requests that wait for the result `name`.
 
-        `is_remote` means that the work waits for the bucket. `client` is the network of the client that sent
-        the request, or "" if it does not matter. `began` is the time at which the caller began to wait, on
-        the clock of time.monotonic().
-
-        The work goes on if a request has waited for too long, so a later request finds the result.
+        `is_remote` is set if the work downloads from the bucket. `client` is the network of the requesting
+        client, or "" if requests are not limited by client. `began` is when the caller began to wait
+        (time.monotonic()). Raises BusyError if that is too long ago. In that case, the work continues for
+        later requests.
         """
-        with self._waiting(client, is_remote=is_remote):
+        with self._limit_waiting(client, is_remote=is_remote):
             future = self._running_work(name, work, is_remote=is_remote)
             waited_s = time.monotonic() - began if began else 0.0
             timeout_s = self._download_timeout_s if is_remote else QUEUE_TIMEOUT_S
@@ -82,7 +81,7 @@ class TransformationQueue:
                 raise BusyError(_NOT_READY) from error
 
     def run_later(self, name: str, work: Callable[[], None]) -> None:
-        """Do some work in the background, unless it is already scheduled or MAX_LATER others are."""
+        """Call `work` in the background, unless it is already scheduled or MAX_LATER others are."""
         with self._lock:
             if name in self._waiting_later or len(self._waiting_later) >= MAX_LATER:
                 return
@@ -93,13 +92,14 @@ class TransformationQueue:
 
     @contextmanager
     def slot(self, key: str, client: str = "") -> Iterator[None]:
-        """Context manager that limits how many images are transformed. Raises BusyError and OSError.
+        """Context manager that limits concurrent transformations, and transforms a given image only once
+        at a time.
 
-        It also lets only one process transform a given image. `client` is the network of the client that
-        requests the image, or "" if it does not matter.
+        `client` is the network of the requesting client, or "" if requests are not limited by client. Raises
+        BusyError and OSError.
         """
         deadline, folder = time.monotonic() + QUEUE_TIMEOUT_S, self._create_folder()
-        with self._turn_of_client(folder, client, deadline):
+        with self._client_slot(folder, client, deadline):
             if not self._slots.acquire(timeout=max(0.0, deadline - time.monotonic())):
                 raise BusyError(_BUSY)
             try:
@@ -110,8 +110,8 @@ class TransformationQueue:
                 self._slots.release()
 
     @contextmanager
-    def _turn_of_client(self, folder: Path, client: str, deadline: float) -> Iterator[None]:
-        """Context manager: transform only one image at a time for a client while others are answered."""
+    def _client_slot(self, folder: Path, client: str, deadline: float) -> Iterator[None]:
+        """Context manager that runs only one transformation for each client while the server is busy."""
         if not client or not self._is_answering():
             yield
             return
@@ -126,8 +126,8 @@ class TransformationQueue:
             self._clients[number].release()
 
     @contextmanager
-    def _waiting(self, client: str, *, is_remote: bool) -> Iterator[None]:
-        """Context manager that limits how many requests wait. Raises BusyError."""
+    def _limit_waiting(self, client: str, *, is_remote: bool) -> Iterator[None]:
+        """Context manager that limits the number of waiting requests. Raises BusyError."""
         is_limited = bool(client) and self._is_answering()
         with self._lock:
             if (
@@ -181,7 +181,7 @@ class TransformationQueue:
 
     @contextmanager
     def _shared_slot(self, folder: Path, deadline: float) -> Iterator[None]:
-        """Context manager that holds one of the slots that all processes share. Raises BusyError."""
+        """Context manager that holds one of the slots shared by all processes. Raises BusyError."""
         locks = [FileLock(folder / f"place-{number}.lock") for number in range(self._concurrency)]
         began = time.monotonic()
         while not (held := next((lock for lock in self._allowed(locks, began) if lock.acquire()), None)):
@@ -202,7 +202,7 @@ class TransformationQueue:
 
 @contextmanager
 def _locked(path: Path, deadline: float) -> Iterator[None]:
-    """Context manager that holds the lock of a file. Raises BusyError after the deadline."""
+    """Context manager that locks the file at `path`. Raises BusyError after the deadline."""
     lock = FileLock(path)
     while not lock.acquire():
         if time.monotonic() >= deadline:

@@ -25,11 +25,11 @@ _PIXELS_PER_UNIT = {
 
 
 class _EndError(Exception):
-    """Raised to stop the parser."""
+    """Raised to stop the XML parser early."""
 
 
 def svg_size(file: IO[bytes]) -> tuple[int, int] | None:
-    """Return an SVG image's width and height in pixels, or None if they are missing or invalid."""
+    """Return an SVG image's width and height in pixels, or None if the file does not define them."""
     root = _root(file.read(MAX_HEAD_BYTES))
     width, height = (_length(root.get(name, "")) for name in ("width", "height"))
     box = _view_box(root.get("viewBox", ""))

@@ -1,8 +1,4 @@
-"""Transforms one image: decodes it, crops and resizes it, and encodes the result.
-
-Only separate processes import this module: those that the fork server forks, and the one that makes variants
-at upload. A malicious image could use too much memory or exploit a decoder of Pillow.
-"""
+"""Transformation of one image: decodes, crops, resizes and encodes it."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -19,7 +15,7 @@ from server.config.transformation import Transformation
 from server.storage.images.detail import point_of_detail
 from server.storage.images.errors import UntransformableError
 from server.storage.images.geometry import Layout, clip_rectangle, lay_out
-from server.storage.images.kinds import ANIMATED_FORMATS, ImageSize, MadeImage
+from server.storage.images.kinds import ANIMATED_FORMATS, ImageSize, TransformedImage
 from server.storage.images.measure import PILLOW_FORMATS, orientation
 
 # Pillow's names of the formats whose frames are an animation. Those of other formats are pages or previews.
@@ -68,12 +64,12 @@ def transform(
     format_: str,
     max_pixels: int,
     alternative_formats: Sequence[str] = (),
-) -> MadeImage:
+) -> TransformedImage:
     """Transform the image in `source`, and write the result to `target`.
 
-    `max_pixels` limits the number of decoded pixels, in all frames together. If the image looks the same and
-    is smaller in one of the `alternative_formats`, the result has this format. Raises UntransformableError,
-    and any exception from Pillow if the image is damaged.
+    The result is in `format_`, or in one of `alternative_formats` if it looks the same and is smaller.
+    `max_pixels` limits the number of decoded pixels, in all frames together. Raises UntransformableError, and
+    any exception from Pillow if the image is damaged.
     """
     image = Image.open(source, formats=PILLOW_FORMATS)
     if image.width * image.height > max_pixels:
@@ -83,21 +79,21 @@ def transform(
     frames = getattr(image, "n_frames", 1)
     fits = frames <= MAX_FRAMES and frames * image.width * image.height <= max_pixels
     if frames > 1 and image.format in _ANIMATIONS and format_ in ANIMATED_FORMATS and fits:
-        layout = _with_detail(image, full, transformation, layout)
+        layout = _move_to_detail(image, full, transformation, layout)
         _save_animation(image, target, full, layout, transformation, format_)
     else:
         decoded = _decode(image, source, full, layout)
-        layout = _with_detail(decoded, full, transformation, layout)
+        layout = _move_to_detail(decoded, full, transformation, layout)
         rendered = _render(decoded, full, layout, format_)
         _save(rendered, target, transformation, format_)
         for alternative in alternative_formats:
             if _replace_if_smaller(rendered, target, transformation, alternative):
                 format_ = alternative
-    return MadeImage(layout.canvas, format_)
+    return TransformedImage(layout.canvas, format_)
 
 
 class _LargerError(Exception):
-    """The file would be larger than the one that it should replace."""
+    """The new file would be larger than the file that it should replace."""
 
 
 class _LimitedFile(BytesIO):
@@ -115,7 +111,11 @@ class _LimitedFile(BytesIO):
 def _replace_if_smaller(
     image: Image.Image, target: IO[bytes], transformation: Transformation, format_: str
 ) -> bool:
-    """Replace the file in `target`, if the image looks the same and is smaller in another format."""
+    """Replace the file in `target` with one in `format_`, if the image looks the same and the file is
+    smaller.
+
+    Return True if it was replaced.
+    """
     if format_ == "jpg" and image.mode not in _JPEG_MODES:
         return False  # A JPEG can't be transparent.
     smaller = _LimitedFile(target.tell() - 1)
@@ -177,10 +177,10 @@ def _differs(band: Image.Image, value: int) -> Image.Image:
     return band.point([0 if level == value else _OPAQUE for level in range(256)])
 
 
-def _with_detail(
+def _move_to_detail(
     image: Image.Image, full: ImageSize, transformation: Transformation, layout: Layout
 ) -> Layout:
-    """Move the shown part to where the image has the most detail, if this is requested."""
+    """Return the layout, moved to where the image has the most detail if the transformation requests this."""
     if not transformation.keeps_detail:
         return layout
     part = (0, 0, full.width, full.height)
@@ -245,7 +245,7 @@ def to_interpolable(image: Image.Image) -> Image.Image:
 
 
 def _in_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
-    """Convert an image to the sRGB color space, which is what browsers assume without a profile."""
+    """Convert an image to the sRGB color space, which browsers assume for images without a profile."""
     alpha = image.getchannel("A") if image.mode in ("RGBA", "LA") else None
     colors = image.convert(image.mode[:-1]) if alpha else image
     if profile:
@@ -266,7 +266,8 @@ def _in_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
 def conversion_to_srgb(profile: bytes, mode: str) -> ImageCms.ImageCmsTransform | None:
     """Return the conversion from a color profile to sRGB, or None if it would not change any color.
 
-    Raises PyCMSError if the profile is damaged or does not fit the mode.
+    `mode` is the image's mode in Pillow. Raises PyCMSError if the profile is damaged or does not fit the
+    mode.
     """
     described = ImageCms.ImageCmsProfile(BytesIO(profile))
     conversion = ImageCms.buildTransform(described, _SRGB, mode, "RGB")
@@ -290,7 +291,6 @@ def _put_on_canvas(image: Image.Image, layout: Layout, format_: str) -> Image.Im
 
 
 def flatten(image: Image.Image) -> Image.Image:
-    """Put an image on a white background."""
     if image.mode != "RGBA":
         return image.convert("RGB")
     flat = Image.new("RGB", image.size, _WHITE)

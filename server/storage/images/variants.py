@@ -88,7 +88,8 @@ def cached_variants_and_placeholder(
 ) -> tuple[dict[str, Any] | None, Placeholder | None]:
     """Return an image's variants in the API's format, and its placeholder and main color.
 
-    Either is None if it does not exist yet. `upload_path` is the image's path relative to content/uploads/.
+    Either is None if it does not exist yet. `key` is the image's hash, and `upload_path` is its path relative
+    to content/uploads/.
     """
     try:
         record = read_checked(folder / key / _RECORD_FILE)
@@ -98,7 +99,6 @@ def cached_variants_and_placeholder(
 
 
 def cached_placeholder(folder: Path, key: str) -> Placeholder | None:
-    """Return an image's placeholder and main color, or None if they do not exist yet."""
     return cached_variants_and_placeholder(folder, key, "")[1]
 
 
@@ -119,7 +119,7 @@ def read_record(folder: Path, key: str) -> dict[str, Any]:
     return _sizes(read_checked(folder / key / _RECORD_FILE))
 
 
-def is_whole(folder: Path, key: str, extension: str) -> bool:
+def has_all_variants(folder: Path, key: str, extension: str) -> bool:
     """Return True if all resized variants of an image exist and are undamaged."""
     try:
         record = read_record(folder, key)
@@ -137,7 +137,6 @@ def digest_of(path: Path) -> str:
 
 
 def describe_variants(record: Mapping[str, Mapping[str, int]], upload_path: str) -> dict[str, Any]:
-    """Return resized variants as the value of the `formats` field in the API."""
     return {name: _format_json(name, entry, upload_path) for name, entry in record.items()}
 
 
@@ -145,6 +144,7 @@ def make_variants(folder: Path, key: str, file: IO[bytes], extension: str) -> No
     """Create an image's resized variants and placeholder, unless they exist. `key` is the image's hash.
 
     Raises:
+
     - UnresizableError if the image can't be resized.
     - BusyError if other images take too long.
     - OSError if the file was replaced, or if resizing fails for another reason.
@@ -156,7 +156,7 @@ def make_variants(folder: Path, key: str, file: IO[bytes], extension: str) -> No
         WriteLock(folder / "lock", folder).held(LOCK_TIMEOUT_S),
         tempfile.TemporaryDirectory(dir=folder) as temporary,
     ):
-        is_intact = is_whole(folder, key, extension)
+        is_intact = has_all_variants(folder, key, extension)
         if is_intact and cached_placeholder(folder, key):
             return
         if not is_intact and (target / _RECORD_FILE).exists():
@@ -180,7 +180,7 @@ def make_variants(folder: Path, key: str, file: IO[bytes], extension: str) -> No
 
 
 def discard_record(folder: Path, key: str) -> None:
-    """Delete the record of an image's resized variants, so that the variants are created again."""
+    """Delete the record of an image's resized variants, so the variants will be created again."""
     record = folder / key / _RECORD_FILE
     if record.exists():
         with suppress(OSError):
@@ -198,7 +198,7 @@ def _remove(path: Path) -> None:
 def sweep_variants(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
     """Delete unneeded variants that have not been used for RETENTION_S. Return the number of images affected.
 
-    `find_needed` returns the keys of images whose variants are still needed. Raises OSError.
+    `find_needed` returns the keys of the images whose variants are still needed. Raises OSError.
     """
     removed, oldest = 0, time.time() - RETENTION_S
     try:
@@ -215,9 +215,9 @@ def sweep_variants(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
 
 
 def _run_scaling(file: IO[bytes], folder: str, extension: str) -> bytes:
-    """Resize an image in a separate process, and return that process's output.
+    """Run the program `scale` in a separate process. Return its output.
 
-    Raises UnresizableError if the image can't be resized, and OSError if resizing fails for another reason.
+    Raises UnresizableError and OSError.
     """
     arguments = (folder, extension, str(MAX_DECODED_PIXELS))
     command = [sys.executable, "-P", "-m", "server.storage.images.scale", *arguments]
@@ -263,5 +263,5 @@ def split_variant_path(upload_path: str) -> tuple[str, str] | None:
 
 
 def variant_file(folder: Path, key: str, name: str, image_path: str) -> Path:
-    """Return the path of a variant. It has the same extension as the image at `image_path`."""
+    """Return the path of a variant, which has the same extension as the image at `image_path`."""
     return folder / key / f"{name}{posixpath.splitext(image_path)[1].lower()}"

@@ -168,7 +168,7 @@ def create_resized_images(site: Site, progress: Callable[[int, int], None]) -> i
     for start in range(0, len(missing), _BATCH_IMAGES):
         batch = missing[start : start + _BATCH_IMAGES]
         for done, path in enumerate(batch, start + 1):
-            failed += not site.image_cache.make(upload_path(path) or "")
+            failed += not site.image_cache.make_variants_of(upload_path(path) or "")
             progress(done, len(missing))
         site.refresh(batch)
     return failed

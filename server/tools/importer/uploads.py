@@ -15,7 +15,7 @@ from server.formats.tree import SyntaxProblem, Tree
 from server.paths import UPLOADS
 from server.schema.model import UPLOAD
 from server.storage.document_text import change_text, new_text
-from server.storage.files import ignored
+from server.storage.files import is_ignored
 from server.storage.images.kinds import MEASURED_EXTENSIONS
 from server.storage.images.variants import VARIANTS
 from server.storage.media import SIDECAR_SUFFIX
@@ -56,7 +56,7 @@ def read_upload(
     """Convert the row of a media file. If its name or id is invalid, add a note and return None."""
     ending = str(data.get("ext") or "")
     path = file_name(data)
-    if not _NAME.fullmatch(path) or ignored(path):
+    if not _NAME.fullmatch(path) or is_ignored(path):
         notes.add(UPLOAD, f"{path[:80]!r} is not a valid file name")
         return None
     if not DOCUMENT_ID.fullmatch(str(data.get("documentId"))):

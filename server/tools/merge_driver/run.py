@@ -19,7 +19,7 @@ from server.formats.frontmatter import split_front_matter
 from server.history.merging.single_file import MergedFile, Texts, merge_file, store_by_keys
 from server.paths import SETTINGS, TYPES
 from server.schema.load import read_all_content_types
-from server.storage.files import ignored, is_utf_8
+from server.storage.files import is_ignored, is_utf_8
 from server.storage.git.merge_file import conflict_style, merge_in_place
 from server.storage.media import upload_path
 from server.storage.read import BOM, MAX_FILE_BYTES
@@ -66,7 +66,7 @@ def _merge_document(files: MergeFiles, top: Path) -> tuple[bytes, bool] | None:
 
     Return None if the file must be merged line by line.
     """
-    if not is_utf_8(files.path) or any(map(ignored, files.path.split("/"))):
+    if not is_utf_8(files.path) or any(map(is_ignored, files.path.split("/"))):
         return None
     sides = (files.base, files.ours, files.theirs)
     if any(os.path.getsize(side) > MAX_FILE_BYTES for side in sides):

@@ -22,10 +22,10 @@ from server.storage.document_text import change_text, new_text
 from server.storage.media import (
     REPLACED_KEY,
     SIDECAR_SUFFIX,
-    ending_of,
+    actual_extension,
+    extension_of,
     media_key,
     mime_type,
-    true_ending,
 )
 from server.write.context import Context, syntax_errors_as_conflicts
 from server.write.uploads.attach import Attachment, attach
@@ -160,7 +160,7 @@ def _name(incoming: ReceivedFile) -> str:
 
 def _file_name(context: Context, incoming: ReceivedFile, name: str, folder: str) -> str:
     client_ending = _client_ending(incoming, name)
-    ending = true_ending(incoming.source, client_ending)
+    ending = actual_extension(incoming.source, client_ending)
     stem = PurePosixPath(name).name.removesuffix(client_ending)
     stem = slugify(stem, separator="_", lowercase=False, max_length=_MAX_STEM_CHARS) or "file"
     while context.changeset.exists(f"{folder}/{stem}_{(random := secrets.token_hex(5))}{ending}"):
@@ -169,16 +169,16 @@ def _file_name(context: Context, incoming: ReceivedFile, name: str, folder: str)
 
 
 def _client_ending(incoming: ReceivedFile, name: str) -> str:
-    endings = (*(_suffix(n) for n in (incoming.name, name)), ending_of(incoming.mime))
+    endings = (*(_suffix(n) for n in (incoming.name, name)), extension_of(incoming.mime))
     return next((e for e in endings if ENDING.fullmatch(e)), "")
 
 
 def ending_of_upload(incoming: ReceivedFile) -> str:
-    return true_ending(incoming.source, _client_ending(incoming, _name(incoming)))
+    return actual_extension(incoming.source, _client_ending(incoming, _name(incoming)))
 
 
 def check_replacement(file: Document, incoming: ReceivedFile) -> None:
-    ending = true_ending(incoming.source, _suffix(file.path))
+    ending = actual_extension(incoming.source, _suffix(file.path))
     if mime_type(f"x{ending}") != mime_type(file.path):
         raise ValidationError(
             f"The new file must have the same type as the file that it replaces: {mime_type(file.path)}"

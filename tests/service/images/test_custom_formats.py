@@ -73,7 +73,7 @@ def test_formats_have_the_fields_of_those_made_at_upload(api: Api) -> None:
 
 
 def test_formats_made_at_upload_stay_as_they_are(api: Api) -> None:
-    assert api.site.image_cache.make("b/a c.png")
+    assert api.site.image_cache.make_variants_of("b/a c.png")
     api.site.refresh(["content/uploads/b/a c.png"])
     shown = files(api)["/uploads/b/a%20c.png"]["formats"]
     assert list(shown) == ["thumbnail", "small", "card", "wide", "square"]

@@ -17,7 +17,7 @@ from server.storage.bucket import bucket as buckets
 from server.storage.bucket import copies as kept
 from server.storage.bucket.bucket import Bucket
 from server.storage.bucket.copies import LocalObjectCache
-from server.storage.bucket.keeping import headers_of, is_shown
+from server.storage.bucket.keeping import can_be_displayed, headers_of
 from server.storage.bucket.stored import StoredObject
 from tests.buckets import NAME, PREFIX, S3
 from tests.servers import free_port
@@ -31,7 +31,7 @@ from server.storage.bucket.stored import StoredObject
 path = Path(sys.argv[1])
 with path.open("rb") as file:
     object_ = StoredObject(hashlib.file_digest(file, "sha256").hexdigest(), ".mp4", path.stat().st_size)
-bucket = Bucket(sys.argv[2], sys.argv[3], "us-east-1", patient=True)
+bucket = Bucket(sys.argv[2], sys.argv[3], "us-east-1", long_timeouts=True)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 assert bucket.put(object_, path, {})
 with open(sys.argv[1] + ".copy", "wb") as copy:
@@ -193,7 +193,7 @@ def test_what_is_not_there(bucket: Bucket, tmp_path: Path) -> None:
     ],
 )
 def test_what_a_browser_may_show(mime: str, shown: bool) -> None:
-    assert is_shown(mime) == shown
+    assert can_be_displayed(mime) == shown
     assert ("Content-Disposition" in headers_of(mime)) != shown
 
 

@@ -37,9 +37,9 @@ def test_a_picture_that_is_replaced_before_it_is_scaled_gets_no_formats_of_anoth
     write(tmp_path, {"content/uploads/a.png": later})
     cache, key = ImageCache(tmp_path), key_of(picture())
     path = tmp_path / "content/uploads/a.png"
-    assert not cache.make_from_file(key, ".png", lambda: path.open("rb"))
+    assert not cache.make_variants_from_file(key, ".png", lambda: path.open("rb"))
     assert cached_variants_and_placeholder(cache.folder, key, "a.png") == (None, None)
-    assert cache.make("a.png") == (later == picture(900, 700))
+    assert cache.make_variants_of("a.png") == (later == picture(900, 700))
     assert cache.may_retry(key)
 
 
@@ -152,5 +152,5 @@ def test_formats_that_are_whole_are_not_made_again(api: Api) -> None:
     folder = api.root / ".bifolio/formats" / key_of(picture(900, 700))
     before = {path.name: path.stat().st_ino for path in folder.iterdir()}
     cache = ImageCache(api.root)
-    assert cache.make_from_file(folder.name, ".png", lambda: io.BytesIO(picture(900, 700)))
+    assert cache.make_variants_from_file(folder.name, ".png", lambda: io.BytesIO(picture(900, 700)))
     assert {path.name: path.stat().st_ino for path in folder.iterdir()} == before

@@ -24,7 +24,7 @@ from PIL import Image
 from server.config.transformation import Transformation
 from server.errors import BusyError, StorageError
 from server.storage.images import derivatives, processes, scheduling
-from server.storage.images.derivatives import Derivatives, Request
+from server.storage.images.derivatives import DerivativeRequest, Derivatives
 from server.storage.images.errors import UntransformableError
 from server.storage.images.processes import ImageProcesses, Job, JobResult, image_processes
 from tests.api.test_upload import picture
@@ -49,7 +49,7 @@ def request(
     width: int = 30,
     most: int = 10**6,
     opened: Callable[[], None] | None = None,
-) -> Request:
+) -> DerivativeRequest:
     def open_image() -> IO[bytes]:
         if opened:
             opened()
@@ -57,10 +57,10 @@ def request(
         os.write(file, data)
         return open(file, "rb")
 
-    return Request(key, Job(Transformation(width), "png", 10**6), open_image, most)
+    return DerivativeRequest(key, Job(Transformation(width), "png", 10**6), open_image, most)
 
 
-def made(images: Derivatives, wanted: Request) -> bytes:
+def made(images: Derivatives, wanted: DerivativeRequest) -> bytes:
     with images.make(wanted).file as file:
         return file.read()
 
@@ -178,7 +178,7 @@ def test_one_client_cannot_fill_the_queue_while_other_requests_are_answered(
         begun.set()
         release.wait(20)
 
-    def wanted(number: int, client: str, opened: Callable[[], None] | None = None) -> Request:
+    def wanted(number: int, client: str, opened: Callable[[], None] | None = None) -> DerivativeRequest:
         return replace(request(key=f"{number:02x}" * 16, opened=opened), client=client)
 
     with ThreadPoolExecutor(1) as pool:

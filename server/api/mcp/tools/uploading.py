@@ -25,7 +25,7 @@ from server.api.mcp.tools.missing import missing_file
 from server.api.mcp.tools.schemas import BRANCH, OBJECT, TEXT, WRITTEN
 from server.api.mcp.tools.tool import Call, Result, Tool, body_of, cut_lists
 from server.errors import ForbiddenError, ValidationError
-from server.storage.media import ending_of, mime_type, true_ending
+from server.storage.media import actual_extension, extension_of, mime_type
 from server.write.uploads.uploading import ENDING
 
 _DESCRIPTION = ("name", "alternativeText", "caption", "focalPoint")
@@ -149,7 +149,7 @@ def _named(file: _File) -> _File:
     """Return the file with the extension that matches its content, as the REST API stores it."""
     suffix = PurePosixPath(file.name).suffix
     ending = suffix if ENDING.fullmatch(suffix) else ""
-    right = true_ending(file.content, ending or ending_of(file.media_type.partition(";")[0].strip()))
+    right = actual_extension(file.content, ending or extension_of(file.media_type.partition(";")[0].strip()))
     if not right:
         raise ValidationError('The type of the content is unknown; give "name" an extension such as .pdf')
     if right == ending:

@@ -22,7 +22,7 @@ from server.service.render import dumps
 from server.service.uncommitted import commit_files, find_uncommitted, list_uncommitted
 from server.service.write import Writes
 from server.site.site import Site, State
-from server.storage.git.refs import checked_out
+from server.storage.git.refs import checked_out_branch
 from server.storage.git.repository import operation_in_progress
 
 
@@ -33,7 +33,7 @@ def list_files(site: Site, past: PastStates, caller: Caller) -> Response:
     found = list_uncommitted(site, past, caller, page)
     meta = {
         "head": found.head,
-        "branch": checked_out(site.root) or None,
+        "branch": checked_out_branch(site.root) or None,
         "commit": _commit_timing(state.settings.git.commit),
         "underWay": operation_in_progress(site.git.folder) or None if site.git.folder else None,
         "pending": len(site.committer.queue.pending()),
