@@ -21,7 +21,6 @@ from server.errors import (
     ConflictError,
     NotFoundError,
     PreconditionError,
-    StorageError,
     ValidationError,
 )
 from server.formats.normal_form import normalize
@@ -36,7 +35,7 @@ from server.site.commits.message import Authorship, message_of, with_trailers, w
 from server.site.site import State
 from server.storage.changeset import Changeset
 from server.storage.file_lock import FileLock
-from server.storage.files import Signature, size_signature
+from server.storage.files import Signature, size_signature, storage_error
 from server.storage.git.branch_commit import CommitMetadata, make_commit
 from server.storage.git.branches import (
     Branch,
@@ -121,7 +120,7 @@ class Branches:
                     raise BusyError
                 return self._create(name, commit)
         except OSError as error:
-            raise StorageError(f"The branch can't be created: {error.strerror}") from error
+            raise storage_error("The branch can't be created", error, self.root) from error
 
     def _create(self, name: str, commit: str) -> Branch:
         if not is_branch_name(self.root, name):

@@ -61,6 +61,7 @@ from server.site.writing.preparing import (
 from server.site.writing.response_state import with_written_documents
 from server.storage.changeset import Changeset
 from server.storage.entry import Entry
+from server.storage.files import storage_error
 from server.storage.git.repository import is_git_busy
 from server.storage.git.times import CommitTimes
 from server.storage.git.trouble import AffectedTask, trouble_log
@@ -315,7 +316,7 @@ class Site:
         try:
             state_folder(self.root)
         except OSError as error:
-            raise StorageError(f"The site can't be written to: {error.strerror}") from error
+            raise storage_error("The site can't be written to", error, self.root) from error
 
         def attempt(
             changeset: Changeset, is_last: bool
@@ -465,16 +466,14 @@ class Site:
     def _is_unscaled(self, file: Document) -> bool:
         return self.image_cache.needs_variants(file, placeholders=self.state.settings.media.placeholders)
 
-    def recover(self) -> int:
-        """Finish, roll back or discard interrupted writes. Return the number of changed files."""
+    def recover(self) -> None:
+        """Finish, roll back or discard interrupted writes."""
         self._journal.sweep()
-        if self._journal.is_empty:
-            return 0
-        with self._journal.writing():
-            done = self._journal.recover()
-        if self._loaded:
-            self.refresh()
-        return done
+        if not self._journal.is_empty:
+            with self._journal.writing(), suppress(OSError):  # As in `_locked`.
+                self._journal.recover()
+            if self._loaded:
+                self.refresh()
 
     def observe(self, observe: RecordObserver, committed: Callable[[str, str], None] | None = None) -> None:
         """Set the functions to call for each record and each commit.

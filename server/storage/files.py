@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from server.errors import ConflictError
+from server.errors import ConflictError, StorageError
 from server.problems import Problem
 from server.storage.links import inner_path, link_problem
 
@@ -24,6 +24,12 @@ MISSING_FILE_ERRORS = (FileNotFoundError, NotADirectoryError)  # NotADirectoryEr
 Signature = tuple[int, int, int, int]
 # A signature without the ctime, which changes when a file is renamed or gets another hard link.
 FileMark = tuple[int, int, int]
+
+
+def storage_error(what: str, error: OSError, root: Path) -> StorageError:
+    """Return the error for a failed write. It names the path, relative to the site's folder, if known."""
+    path, reason = str(error.filename or "").removeprefix(f"{root}/"), error.strerror or str(error)
+    return StorageError(": ".join(filter(None, (what, path, reason))), {"path": path} if path else {})
 
 
 @dataclass(slots=True)

@@ -1,5 +1,6 @@
 """Write-ahead journal: changes to several files are applied completely or not at all, even after a crash."""
 
+import errno
 import os
 import secrets
 import stat
@@ -20,7 +21,7 @@ from server.storage.concurrent_edits import (
     roll_back,
 )
 from server.storage.durable import SYNCS_ALL, default_mode, make_folders, stage, stage_file, sync_folder
-from server.storage.files import link_mark
+from server.storage.files import link_mark, storage_error
 from server.storage.intent import Write, write_intent
 from server.storage.links import BROKEN_LINK, inner_path, may_point_to
 from server.storage.recovery import RECORD_SUFFIX, UNDONE_SUFFIX, Recovery
@@ -28,6 +29,9 @@ from server.storage.write_lock import WriteLock
 
 MISSING_FOLDER = "The site's folder is missing, so nothing can be written"
 _MAX_SINGLE_SYNCS = 100  # For more files, one sync of the whole system is faster than syncing each file.
+
+# Errors of a file in the journal's folder that concern the folder.
+_NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
 
 
 class _RollbackFailed(Exception):
@@ -59,7 +63,7 @@ class Journal:
             except FileNotFoundError as error:
                 raise StorageError(MISSING_FOLDER) from error
             except OSError as error:
-                raise StorageError(f"The site's write lock can't be acquired: {error.strerror}") from error
+                raise storage_error("The site's write lock can't be acquired", error, self.root) from error
             yield
 
     @property
@@ -107,7 +111,7 @@ class Journal:
                 staged.append(self._stage(write, self._target(write), synced=not together))
             if together:
                 os.sync()
-            with errors_naming(*(step.target for step in staged[:1])):
+            with self._errors_naming(*(step.target for step in staged[:1])):
                 record = self._write_record(staged)
             for step in staged:
                 if step.after:
@@ -121,10 +125,7 @@ class Journal:
             self._clean(staged, new_folders)
             if self._is_lost(error):
                 raise ConflictError(f"{STATE_FOLDER}/ was deleted during this write; try again") from error
-            reason = error.strerror or str(error)
-            raise StorageError(
-                f"The files can't be written: {reason}", {"path": _reason_of(error, self.root)}
-            ) from error
+            raise storage_error("The files can't be written", error, self.root) from error
         except ApiError:
             self._clean(staged, new_folders)
             raise
@@ -149,13 +150,24 @@ class Journal:
         staged_path = self.folder / f"{self._name()}.staged"
         if write.deletes:
             return StagedFile(write, target, staged_path, before, None)
-        with errors_naming(target):
+        with self._errors_naming(target):
             mode = stat.S_IMODE(mode_of(write.path, target)) if write.before else self._new_mode()
             if write.source is not None:
                 stage_file(write.source, staged_path, mode, synced=synced)
             else:
                 stage(write.data or b"", staged_path, mode, synced=synced)
         return StagedFile(write, target, staged_path, before, link_mark(staged_path))
+
+    @contextmanager
+    def _errors_naming(self, *target: Path) -> Iterator[None]:
+        """Context manager: make an OSError name the target file, or the journal's folder if that is why."""
+        try:
+            with errors_naming(*target):
+                yield
+        except OSError as error:
+            if error.errno in _NOT_WRITABLE:
+                raise OSError(error.errno, error.strerror, str(self.folder)) from error
+            raise
 
     def _new_mode(self) -> int:
         if self._mode_of_new is None:
@@ -219,14 +231,14 @@ class Journal:
     def _clean(self, staged: list[StagedFile], new_folders: list[Path]) -> None:
         for suffix in (RECORD_SUFFIX, UNDONE_SUFFIX):
             for record in self.folder.glob(f"{os.getpid()}-{self._run}-*{suffix}"):
-                record.unlink(missing_ok=True)
+                _unlink(record)
         for step in staged:
-            step.journal_path.unlink(missing_ok=True)
+            _unlink(step.journal_path)
         for folder in reversed(new_folders):
             with suppress(OSError):
                 folder.rmdir()
 
 
-def _reason_of(error: OSError, root: Path) -> str:
-    name = str(error.filename or "")
-    return name.removeprefix(f"{root}/")
+def _unlink(path: Path) -> None:
+    with suppress(OSError):  # The folder may be the reason why the write failed.
+        path.unlink()

@@ -10,7 +10,7 @@ from typing import Any
 from server.api.identities import Identities
 from server.database.file import database_file, is_usable_database
 from server.documents.timestamps import from_seconds
-from server.errors import ApiError, GitError, StorageError
+from server.errors import ApiError, GitError, SetupError, StorageError
 from server.events.recorder import Recorder
 from server.events.webhooks.delivery_table import waiting
 from server.history.remote.backlog import Backlog, backlog
@@ -106,7 +106,9 @@ def _push(backlog: Backlog, *, detailed: bool) -> Mapping[str, Any]:
 def _condition_of_accounts(site: Site, identities: Identities) -> str:
     if not site.state.settings.accounts:
         # If the site's folder is missing, don't create a file in its place.
-        is_ready = not site.folder.is_gone() and is_usable_database(database_file(site.root))
+        is_ready = False
+        with suppress(SetupError):
+            is_ready = not site.folder.is_gone() and is_usable_database(database_file(site.root))
         return READY_STATUS if is_ready else AWAY_STATUS
     with suppress(ApiError):
         identities.users.get(0)

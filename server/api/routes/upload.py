@@ -25,7 +25,7 @@ from server.api.request import (
 from server.api.response import PRIVATE_REVALIDATE
 from server.api.routes.handlers import Handlers
 from server.api.routes.write_requests import UNDO, add_undo_header, answer_files, commit_message, is_dry_run
-from server.errors import PayloadTooLargeError, StorageError, ValidationError
+from server.errors import PayloadTooLargeError, ValidationError
 from server.paths import STATE_FOLDER, state_folder
 from server.query.ast import Query
 from server.schema.model import UPLOAD
@@ -38,6 +38,7 @@ from server.service.render import dumps, list_answer
 from server.service.write import Writes
 from server.site.site import Site
 from server.storage.bucket.site_bucket import SiteBucket
+from server.storage.files import storage_error
 from server.write.uploads import uploading
 from server.write.uploads.attach import Attachment
 from server.write.uploads.file_info import read_info, read_previous
@@ -208,7 +209,7 @@ def _receive_form(folder: Path, limit: int) -> Iterator[tuple[Sequence[FileStora
             for file in sent:
                 file.stream.close()
         except OSError as error:
-            raise StorageError(f"The uploaded files can't be stored: {error.strerror}") from error
+            raise storage_error("The uploaded files can't be stored", error, folder.parent.parent) from error
         yield ([] if len(sent) == 1 and _is_empty(sent[0]) else sent), form
 
 

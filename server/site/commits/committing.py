@@ -132,10 +132,7 @@ class Committer:
             **(merge or PreparedMerge(self._head(), "", "")).queue_metadata,
         }
         files = contents_of(self.root, writes)
-        try:
-            name = self.queue.stage(metadata, files)
-        except OSError as error:
-            raise StorageError(f"The commit can't be queued: {error.strerror}") from error
+        name = self.queue.stage(metadata, files)
         with self.queue.applying(self.root, name, metadata):
             yield name
         # If this fails, the next process that acquires the write lock queues the write.
@@ -309,7 +306,7 @@ class Committer:
                     self._commit_groups(last_id, ignore_delay=ignore_delay)
         except BusyError:
             pass  # Another process holds the write lock. The files are saved, and are committed later.
-        except (CommitError, GitError, OSError) as error:
+        except (CommitError, GitError, StorageError, OSError) as error:
             self._paused_until = time.monotonic() + BACKOFF_S
             self._repository_cache = None, 0.0
             self._log_failure(error)

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from server.errors import ApiError
+from server.errors import ApiError, StorageError
 from server.storage.durable import back_up, stage, sync_folder
 from server.storage.file_lock import FileLock
+from server.storage.files import storage_error
 from server.storage.git.checkout import check_out, finish_checkout
 from server.storage.git.own_commits import OwnCommits
 from server.storage.git.written import is_on_disk
@@ -71,10 +72,16 @@ class CommitQueue:
     # --- under the site's write lock -------------------------------------------------------------------
 
     def stage(self, fields: Mapping[str, Any], files: Mapping[str, bytes | Path | None]) -> str:
-        """Store a write before its files change. Return its name in the queue. Raises OSError.
+        """Store a write before its files change. Return its name in the queue. Raises StorageError.
 
         `files` maps paths to new contents. `fields` contains the other fields of `PendingWrite`.
         """
+        try:
+            return self._stage(fields, files)
+        except OSError as error:
+            raise self._storage_error(error) from error
+
+    def _stage(self, fields: Mapping[str, Any], files: Mapping[str, bytes | Path | None]) -> str:
         self.folder.mkdir(mode=0o700, exist_ok=True)
         name = self._next_name()
         kept: dict[str, Any] = {}
@@ -153,15 +160,23 @@ class CommitQueue:
         if self._committer == threading.get_ident():
             yield True
             return
-        self.folder.mkdir(mode=0o700, exist_ok=True)
-        with FileLock(self.folder / _LOCK_FILE).held(timeout_s) as alone:
+        lock = FileLock(self.folder / _LOCK_FILE)
+        try:
+            self.folder.mkdir(mode=0o700, exist_ok=True)
+            alone = lock.acquire(timeout_s)
+        except OSError as error:
+            raise self._storage_error(error) from error
+        try:
             if alone:
                 self._committer = threading.get_ident()
-            try:
-                yield alone
-            finally:
-                if alone:
-                    self._committer = None
+            yield alone
+        finally:
+            if alone:
+                self._committer = None
+            lock.release()
+
+    def _storage_error(self, error: OSError) -> StorageError:
+        return storage_error("The commit can't be queued", error, self.folder.parent.parent)
 
     def pending(self) -> list[PendingWrite]:
         names = self._names(_QUEUED_SUFFIX)
