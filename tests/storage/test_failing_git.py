@@ -142,7 +142,6 @@ def read_log(root: Path, ids: Ids) -> None:
     [
         ("for-each-ref", lambda root, _: branches(root)),
         ("for-each-ref", lambda root, _: branch_commit(root, "other")),
-        ("for-each-ref", lambda root, _: branch_commit(root, "none")),
         ("check-ref-format", lambda root, _: is_branch_name(root, "new")),
         ("update-ref", lambda root, ids: move_branch(root, "new", ids.head, "", "create")),
         ("update-ref", lambda root, ids: delete_branch(root, "other", ids.head)),
@@ -179,6 +178,18 @@ def test_what_git_does_not_say_is_not_nothing(
     damage(command)
     with pytest.raises(GitError, match="failed: fatal: it is damaged"):
         ask(root, ids)
+
+
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_a_branch_that_does_not_exist_is_found_out_without_git(
+    root: Path, damage: Damage, is_packed: bool
+) -> None:
+    git(root, "branch", "other")
+    if is_packed:
+        git(root, "pack-refs", "--all")
+    assert branch_commit(root, "other") == head(root)
+    damage("for-each-ref")
+    assert branch_commit(root, "none") == branch_commit(root, "\N{PERFORMING ARTS}" * 200) == ""
 
 
 def test_what_there_is_not_is_nothing(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -428,7 +428,7 @@ class Committer:
         files = repository.versions(commit, {*changed, *by_hooks}) if by_git else changed
         with locked_index(repository, files) as index:
             # Check again now that the index is locked, so the branch can't move anymore.
-            if (now := repository.head()) != head:
+            if (now := head_commit(self.root)) != head:
                 is_same = repository.versions(now, by_hooks) == repository.versions(head, by_hooks)
                 if is_same and store_changed_files(repository, new, now) == changed:
                     head, commit = now, rebase(repository, new, commit, now, files, by_git=by_git)
@@ -461,7 +461,7 @@ class Committer:
             commit = make(repository, new, head, store_changed_files(repository, new, head))
         files = repository.versions(commit, {**new.files, **moved})
         with locked_index(repository, files) as index:
-            if repository.head() != head:
+            if head_commit(self.root) != head:
                 raise CommitError("another program has committed in the meantime", overtaken=True)
             with self._locked_without_reverts():
                 record_own_versions(self.queue, repository, group, commit, files)

@@ -1,5 +1,6 @@
 """Functions that resolve ids, tags, branches and times to commit ids."""
 
+import os
 import re
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
@@ -42,6 +43,8 @@ def ref_commit(root: Path, name: str) -> str:
     """Return the commit id of a ref such as `refs/heads/main`, or "" if it does not exist."""
     if commit := _read_ref_file(root, name):
         return commit
+    if not _may_exist(root, name):
+        return ""
     # `show-ref --verify` can't be used, because its exit status is the same for a missing ref and a failure.
     output = git(root, "for-each-ref", "--format=%(objectname) %(refname)", "--", name) or ""
     ids = {one: id_ for id_, one in (line.split(" ", 1) for line in output.splitlines())}
@@ -66,6 +69,23 @@ def _read_ref_file(root: Path, name: str) -> str:
     except (OSError, UnicodeDecodeError):
         return ""
     return text if COMMIT_ID.fullmatch(text) else ""
+
+
+def _may_exist(root: Path, name: str) -> bool:
+    """Return False if a ref certainly does not exist. Unlike git, this starts no process."""
+    place = location(root)
+    if place is None:
+        return False
+    # git writes to packed-refs before it deletes a ref's own file, so the file must be looked for first.
+    if os.path.isfile(place.common / name) or (place.common / "reftable").is_dir():
+        return True
+    try:
+        packed = (place.common / "packed-refs").read_text(errors="surrogateescape")
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return f" {name}\n" in packed
 
 
 def find_commit(root: Path, name: str) -> str:
@@ -111,15 +131,7 @@ def _by_short_id(root: Path, text: str) -> str:
 
 
 def _tag_commit(root: Path, name: str) -> str:
-    place = location(root)
-    if place is None or not name or not name.isprintable():
-        return ""
-    try:
-        packed = (place.common / "packed-refs").read_text(errors="surrogateescape")
-    except OSError:
-        packed = ""
-    exists = (place.common / TAG_PREFIX / name).is_file() or f" {TAG_PREFIX}{name}\n" in packed
-    if not exists and not (place.common / "reftable").is_dir():
+    if not name or not name.isprintable():
         return ""
     return ref_commit(root, TAG_PREFIX + name) and _peel(root, TAG_PREFIX + name)
 
