@@ -128,12 +128,12 @@ def load_contents(
         # Run git while the cache is loaded.
         git_future = beside.submit(read_git_state, root, GitState())
         kept = cache.load(configuration.schema.types) if cache else {}
+        git = git_future.result()
         if on_cached and apart and kept:
-            before = Contents.of(root, image_cache, configuration, GitState())
+            before = Contents.of(root, image_cache, configuration, git)
             before.entries = {path: one.entry for path, one in kept.items()}
             on_cached(before)
         listing = walked()
-        git = git_future.result()
     contents = Contents.of(root, image_cache, configuration, git)
     contents.folders, contents.links = tuple(listing.problems), listing.links
     readers = partial(_read_in_processes, nice=nice) if can_fork else _read_in_new_processes

@@ -30,9 +30,8 @@ def stamp_of(configuration: Configuration) -> Stamp:
     """Return a digest of everything in the configuration that affects the parsing of files."""
     settings, types = configuration.settings, configuration.schema.types
     locales = (settings.locales.default, settings.locales.available)
-    return _digest(configuration.parse_key), {
-        uid: _form(type_, types, locales) for uid, type_ in types.items()
-    }
+    forms = {uid: _form(type_, types, locales) for uid, type_ in types.items()}
+    return _digest(configuration.parse_key), _digest(_layout(configuration).rules), forms
 
 
 def reuse_rule(configuration: Configuration, stored_stamp: Stamp) -> ReuseRule:
@@ -40,15 +39,24 @@ def reuse_rule(configuration: Configuration, stored_stamp: Stamp) -> ReuseRule:
 
     `stored_stamp` is the stamp that was stored with the entries.
     """
-    types, now = configuration.schema.types, stamp_of(configuration)
+    types, (key, rules, forms) = configuration.schema.types, stamp_of(configuration)
+    stored_key, stored_rules, stored_forms = stored_stamp
     added = {
-        uid: _added_columns(stored_stamp[1].get(uid), form, types[uid], types) for uid, form in now[1].items()
+        uid: _added_columns(stored_forms.get(uid), form, types[uid], types) for uid, form in forms.items()
     }
     added_values = {uid: values for uid, values in added.items() if values is not None}
-    if stored_stamp[0] == now[0]:
-        return ReuseRule(added_values)
-    claim = Layout(configuration.schema, configuration.settings).claim
-    return ReuseRule(added_values, lambda path: claimed.type.uid if (claimed := claim(path)) else None)
+    if stored_rules == rules:
+        return ReuseRule(added_values, is_same_schema=stored_key == key)
+    claim = _layout(configuration).claim
+    return ReuseRule(
+        added_values,
+        is_same_schema=False,
+        type_uid_for=lambda path: claimed.type.uid if (claimed := claim(path)) else None,
+    )
+
+
+def _layout(configuration: Configuration) -> Layout:
+    return Layout(configuration.schema, configuration.settings)
 
 
 def _form(type_: Type, types: Mapping[str, Type], locales: object) -> Form:

@@ -22,7 +22,7 @@ from server.storage.entry import Entry
 from server.storage.file_lock import FileLock
 from server.storage.files import digest_of, mtime_ns
 
-_FORMAT_VERSION = 9
+_FORMAT_VERSION = 10
 _STAMP_PREFIX = bytes(8)  # Prefix of a block that contains a stamp.
 BLOCK_ENTRIES = 250
 _CHECKSUM_BYTES = 16  # Size of the checksum before each block, which detects damage, not forgery.
@@ -32,9 +32,9 @@ RACY_WINDOW_NS = 2_000_000_000
 
 # The form of a content type: a digest of its options, and a digest of each of its attributes, in order.
 Form = tuple[bytes, dict[str, bytes]]
-# What cached entries depend on besides their files: a digest of the settings, and the form of each content
-# type by uid.
-Stamp = tuple[bytes, dict[str, Form]]
+# What cached entries depend on besides their files: a digest of the settings and schemas, a digest of the
+# rules that map paths to documents, and the form of each content type by uid.
+Stamp = tuple[bytes, bytes, dict[str, Form]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,14 @@ class ReuseRule:
     """
 
     added: Mapping[str, Mapping[int, Any]]  # values of new attributes, by uid and position in the row
-    # Function that returns the uid of a path's content type. Not set if the schema has not changed.
+    is_same_schema: bool = True
+    # Function that returns the uid of a path's content type. Not set if all paths belong to the same types.
     type_uid_for: Callable[[str], str | None] | None = None
 
     def admits(self, entry: Entry, uid: str) -> bool:
-        return self.type_uid_for is None or (not entry.problems and self.type_uid_for(entry.path) == uid)
+        if self.is_same_schema:
+            return True
+        return not entry.problems and (self.type_uid_for is None or self.type_uid_for(entry.path) == uid)
 
 
 @dataclass(frozen=True, slots=True)
