@@ -140,7 +140,7 @@ def pack_rows(type_: Type, rows: Sequence[Row]) -> tuple[PackedLayout, list[byte
         texts[at] = (starts[-1], starts.tobytes(), nulls)
         data.append(SEPARATOR.join((*encoded, b"")))
     short = [at for at in others if _is_short([*type_.columns.values()][at])]
-    columns = dict(zip(short, dump([row[at] for row in rows] for at in short), strict=True))
+    columns = dict(zip(short, dump_plain([row[at] for row in rows] for at in short), strict=True))
     return (array("i", map(len, dumped)).tobytes(), texts, columns, {}), data
 
 
@@ -171,8 +171,21 @@ def _is_short(attribute: Attribute) -> bool:
 
 def dump(values: Iterable[Any]) -> list[bytes]:
     """Pickle each value separately."""
+    return _dump(values, _Pickler)
+
+
+def dump_plain(values: Iterable[Any]) -> list[bytes]:
+    """Pickle each value separately. The values must not contain components.
+
+    A record of the whole site takes a quarter less time than with `dump`, which calls `persistent_id` for
+    each object in a value.
+    """
+    return _dump(values, pickle.Pickler)
+
+
+def _dump(values: Iterable[Any], pickler_class: type[pickle.Pickler]) -> list[bytes]:
     out = io.BytesIO()
-    pickler = _Pickler(out, protocol=5)
+    pickler = pickler_class(out, protocol=5)
     ends = [0]
     for value in values:
         pickler.dump(value)

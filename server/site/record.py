@@ -58,7 +58,7 @@ def encode(record: Record) -> bytes:
 def decode(data: bytes, schema: Schema) -> Record:
     """Deserialize a record. `schema` is the schema of the state that the record will be applied to."""
     file = BytesIO(data)
-    header, gone = _Unpickler(file).load()
+    header, gone = pickle.load(file)
     configuration = header.configuration
     if header.is_complete:
         schema = configuration.schema
@@ -71,13 +71,14 @@ def decode(data: bytes, schema: Schema) -> Record:
     return record
 
 
+def _built_in_type(uid: str) -> Type:
+    return BUILT_IN[uid]
+
+
 class _Pickler(pickle.Pickler):
     # Store built-in content types by name, so that unpickling returns the same objects. Other code compares
     # them by identity.
-    def persistent_id(self, obj: Any) -> str | None:
-        return obj.uid if isinstance(obj, Type) and BUILT_IN.get(obj.uid) is obj else None
-
-
-class _Unpickler(pickle.Unpickler):
-    def persistent_load(self, name: str) -> Type:
-        return BUILT_IN[name]
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, Type) and BUILT_IN.get(obj.uid) is obj:
+            return _built_in_type, (obj.uid,)
+        return NotImplemented

@@ -16,7 +16,7 @@ from xxhash import xxh3_128_digest
 
 from server import __version__
 from server.documents.document import Document, packed_rows_of
-from server.documents.packed_rows import PackedRows, add_columns, dump, load, pack_rows
+from server.documents.packed_rows import PackedRows, add_columns, dump, dump_plain, load, pack_rows
 from server.schema.model import Type
 from server.storage.entry import Entry
 from server.storage.file_lock import FileLock
@@ -98,7 +98,7 @@ def pack(entries: Iterable[CachedEntry]) -> bytes:
             (uid, [(*_metadata(one), d.status, d.key, _other_path(one, d)) for one, d in group], of_rows)
         )
         rows.extend(data)
-    [facts] = dump([(without, packed)])
+    [facts] = dump_plain([(without, packed)])
     return b"".join((len(facts).to_bytes(8, "big"), facts, *rows))
 
 
