@@ -68,10 +68,10 @@ def _fix_documents(
         outcome = fix_documents(writes_of_command(opened), caller_of_command(opened), repair)
     print_commit_note(outcome.commit)
     if text:
-        show(fixed(outcome.made, prefix))
+        show(fixed(outcome.result, prefix))
     return replace(
         survey_site(opened.site, translations=translations),
-        applied_fixes=(*survey.applied_fixes, *outcome.made.fixes),
+        applied_fixes=(*survey.applied_fixes, *outcome.result.fixes),
     )
 
 

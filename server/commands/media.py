@@ -12,7 +12,7 @@ import click
 from server.config.reader import read_settings
 from server.errors import SetupError
 from server.service.authorship import caller_of_command, writes_of_command
-from server.service.images.parameters import problem_of_url
+from server.service.images.parameters import url_problem
 from server.service.images.signatures import sign_url
 from server.service.media.bucket_transfer import TransferResult, pull, push
 from server.service.opening import Mode, OpenSite, open_site
@@ -54,7 +54,7 @@ def sign_command(root: Path, url: str) -> None:
     check_site(root)
     click.echo(sign_url(root, url))
     with suppress(SetupError):  # The server reports an error in site.yaml when it starts.
-        if problem := problem_of_url(root, read_settings(root).media, url):
+        if problem := url_problem(root, read_settings(root).media, url):
             click.echo(f"Note: {printable(problem)}", err=True)
 
 

@@ -83,7 +83,7 @@ def _run(
     writes, caller = _open(root, branch)
     if write:
         outcome = write_migration(writes, caller, request, message=message, uncommitted=uncommitted)
-        _show(outcome.made)
+        _show(outcome.result)
         print_commit_note(outcome.commit)
         return
     preview = preview_migration(writes, caller, request)

@@ -46,7 +46,7 @@ def mv(old: str, new: str, root: Path, dry_run: bool) -> None:
             renamed = preview_rename(writes, rename)
         else:
             outcome = rename_content(writes, caller_of_command(opened), rename)
-            renamed, commit = outcome.made, outcome.commit
+            renamed, commit = outcome.result, outcome.commit
     for path in () if dry_run else renamed.files:
         _remove_empty(site.root, path)
     print_commit_note(commit)

@@ -209,7 +209,7 @@ def _open(
     )
     serve_commit(opened.past, commit)
     if generation.number == 1:  # Later, the running server records all changes.
-        opened.record_before_fork()
+        opened.record_changes()
     return opened
 
 

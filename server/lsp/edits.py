@@ -6,7 +6,7 @@ from pathlib import Path
 
 from server.lsp.positions import Span, Text, uri_of
 from server.lsp.protocol import Json
-from server.service.unsaved import Plan
+from server.service.unsaved import EditorPlan
 
 MAX_COMPARED_LINES = 4000  # With more lines, one edit replaces all of them.
 
@@ -49,7 +49,7 @@ def _trim_common_text(begin: int, old: str, new: str) -> tuple[Span, str]:
     return (begin + start, begin + len(old) - end), new[start : len(new) - end]
 
 
-def workspace_edit(root: Path, plan: Plan, versions: Mapping[str, int | None]) -> Json:
+def workspace_edit(root: Path, plan: EditorPlan, versions: Mapping[str, int | None]) -> Json:
     """Return the LSP workspace edit for a plan. Text changes come before renames.
 
     `versions` maps the path of each open text to its version.

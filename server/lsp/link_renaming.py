@@ -14,10 +14,10 @@ from server.lsp.navigation import documents_containing, link_search_words
 from server.lsp.positions import Span, Text
 from server.lsp.view import View
 from server.paths import UPLOADS, UPLOADS_URL
-from server.service.unsaved import Plan
+from server.service.unsaved import EditorPlan
 
 
-def with_updated_links(view: View, plan: Plan) -> Plan:
+def with_updated_links(view: View, plan: EditorPlan) -> EditorPlan:
     """Add link updates to a plan: links to renamed files, and relative links in renamed files."""
     moved = {path for path in plan.renames if path.endswith(MARKDOWN)}
     texts = dict(plan.texts)
@@ -31,7 +31,7 @@ def with_updated_links(view: View, plan: Plan) -> Plan:
             changed = changed[:start] + link + changed[end:]
         if changed != after:
             texts[path] = (before, changed)
-    return Plan(texts, plan.renames)
+    return EditorPlan(texts, plan.renames)
 
 
 def _changes(view: View, path: str, text: str, renames: Mapping[str, str]) -> Iterator[tuple[Span, str]]:

@@ -16,7 +16,7 @@ from server.lsp.protocol import Json
 from server.lsp.view import Source, View
 from server.paths import UPLOADS
 from server.schema.model import title_of
-from server.service.unsaved import Plan, plan_rename
+from server.service.unsaved import EditorPlan, plan_rename
 from server.write.renaming.rename import RenameRequest
 
 _ESCAPED = re.compile(r"[^\w./~-]")  # characters that links can contain only as escapes
@@ -74,7 +74,7 @@ def request_of(view: View, key: Key, new: str) -> RenameRequest:
     return RenameRequest(f"{type_.singular}/{key[1]}", f"{type_.singular}/{new}")
 
 
-def _edit(view: View, plan: Plan, versions: Mapping[str, int | None]) -> Json:
+def _edit(view: View, plan: EditorPlan, versions: Mapping[str, int | None]) -> Json:
     if plan.renames and not view.client.renames_files:
         raise ValidationError(NO_FILES_MESSAGE)
     return workspace_edit(view.root, with_updated_links(view, plan), versions)
@@ -100,5 +100,5 @@ def will_rename(view: View, files: Any, versions: Mapping[str, int | None]) -> J
             continue
         plan = with_updated_links(view, plan_rename(view.overlay, RenameRequest(before, after)))
         others = {path: to for path, to in plan.renames.items() if path != before}
-        changes += workspace_edit(view.root, Plan(plan.texts, others), versions)["documentChanges"]
+        changes += workspace_edit(view.root, EditorPlan(plan.texts, others), versions)["documentChanges"]
     return {"documentChanges": changes} if changes else None

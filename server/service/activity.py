@@ -14,7 +14,7 @@ from server.events.reading import visible_part
 from server.index.publication_filter import publication_status
 from server.schema.model import title_of
 from server.service.read import Caller
-from server.service.search import href_of
+from server.service.search import api_path
 from server.site.site import State
 
 MAX_EVENTS = 1000  # read for one response
@@ -26,12 +26,12 @@ NameOf = Callable[[str], str | None]  # the name of an event's actor, such as "u
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """Documents by their last events, newest first.
+    """The caller's drafts and other people's changes, newest first.
 
-    - `drafts`: documents whose draft the caller was the last to change
-    - `others`: documents that somebody else has changed, at most MAX_LISTED
-    - `other_count`: the number of all such documents
-    - `last`: the number of the last event in the log
+    - `drafts`: the documents whose draft the caller was the last to change
+    - `others`: the documents that somebody else was the last to change, at most MAX_LISTED
+    - `other_count`: the number of such documents, including those beyond MAX_LISTED
+    - `log`, `last`: the id of the event log, and the number of its last event
     """
 
     drafts: list[dict[str, Any]]
@@ -42,15 +42,16 @@ class Activity:
 
 
 def find_activity(database: EventDatabase, caller: Caller, since: int | None, name_of: NameOf) -> Activity:
-    """Find the caller's drafts and, unless `since` is None, what others changed after that event.
+    """Find the caller's drafts and what others have changed since the event numbered `since`.
 
-    Only the last MAX_EVENTS numbers of the log are examined. Raises StorageError.
+    If `since` is None, only drafts are returned. At most the last MAX_EVENTS events are read. Raises
+    StorageError.
     """
     bounds = database.bounds()
     start = max(bounds.first - 1, bounds.last - MAX_EVENTS)
     events = database.read(start, MAX_EVENTS, with_public=True)
     caller.budget.spend(len(events))
-    latest = _latest_by_document(events, caller)
+    latest = _last_events(events, caller)
     new: list[Event] = []
     if since is not None:
         new = [one for one in latest.values() if one.seq > since and one.actor != caller.actor.name]
@@ -60,8 +61,8 @@ def find_activity(database: EventDatabase, caller: Caller, since: int | None, na
     return Activity(found[:MAX_LISTED], others, len(new), bounds.id, bounds.last)
 
 
-def _latest_by_document(events: Iterable[Event], caller: Caller) -> Mapping[Key, Event]:
-    """Return the last visible event of each document, the newest first."""
+def _last_events(events: Iterable[Event], caller: Caller) -> Mapping[Key, Event]:
+    """Return each document's last event that the caller may see, newest first."""
     latest: dict[Key, Event] = {}
     for event in events:
         seen = visible_part(event, caller.actor, caller.state.schema)
@@ -90,7 +91,7 @@ def _draft(event: Event, caller: Caller, name_of: NameOf) -> dict[str, Any] | No
 
 def _entry(event: Event, caller: Caller, status: str, name_of: NameOf) -> dict[str, Any]:
     state, sees_actor = caller.state, caller.actor.may("history", "read")
-    document = _document(event, state, caller.actor, status)
+    document = _titled_version(event, state, caller.actor, status)
     title = title_of(document.type) if document else None
     return {
         "documentId": event.document_id,
@@ -100,12 +101,12 @@ def _entry(event: Event, caller: Caller, status: str, name_of: NameOf) -> dict[s
         "at": event.at,
         "title": document.get(title) if document and title else None,
         "by": name_of(event.actor) if sees_actor and event.actor else None,
-        "href": href_of(document, document.type, state.settings) if document else None,
+        "href": api_path(document, document.type, state.settings) if document else None,
     }
 
 
-def _document(event: Event, state: State, actor: Actor, status: str) -> Document | None:
-    """Return the version whose title is shown: the draft, if the actor may read it, or the published one."""
+def _titled_version(event: Event, state: State, actor: Actor, status: str) -> Document | None:
+    """Return the version whose title is shown: the draft if the actor may read it, else the published one."""
     type_ = state.schema.types.get(event.uid)
     if type_ is None or event.kind == _DELETED:
         return None

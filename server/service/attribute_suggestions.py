@@ -13,41 +13,41 @@ _CREATORS = frozenset({"createdBy", "updatedBy"})
 
 
 def suggest_attribute(error: KeyNameError, actor: Actor, schema: Schema) -> None:
-    """Add the attribute that the query probably means to the details of an error.
+    """Add the attribute that a query probably means to the error about an unknown key.
 
-    The message stays as Strapi words it.
+    The suggestion is in `error.details`. The message stays as Strapi words it.
     """
     type_, key = schema.types.get(error.inside), str(error.details["key"])[:_MAX_NAME_CHARS]
-    if type_ is None or key in type_.columns or key in _CREATORS or not _is_seen(type_, actor, schema):
+    if type_ is None or key in type_.columns or key in _CREATORS or not _may_see_type(type_, actor, schema):
         return
     usable = (a for a in type_.columns.values() if a.selectable or error.details["param"] != "fields")
     names = [a.name for a in usable if _is_usable(a, actor)]
-    name, order = _without_order(key) if error.details["param"] == "sort" else (key, "")
+    name, order = _split_sort_key(key) if error.details["param"] == "sort" else (key, "")
     near = name if name in names else Suggestions().nearest(name, names)
     if near:
         error.details[SUGGESTION] = f"{near}{order}"
 
 
-def _without_order(key: str) -> tuple[str, str]:
-    """Split a sort key in another API's notation, such as `-title` or `title desc`. The order is in ours."""
+def _split_sort_key(key: str) -> tuple[str, str]:
+    """Split a sort key such as `-title` or `title desc` into the attribute, and "" or `:desc`."""
     name, _, order = key.lstrip("-+").partition(" ")
     return name, ":desc" if key.startswith("-") or order.strip().lower() == "desc" else ""
 
 
-def _is_seen(type_: Type, actor: Actor, schema: Schema) -> bool:
-    """Return whether the caller may see a type. A query can name attributes behind a hidden relation."""
+def _may_see_type(type_: Type, actor: Actor, schema: Schema) -> bool:
+    """Return whether the caller may find documents of the type or, for a component, documents with it."""
     if type_.uid == UPLOAD or may_find(actor, type_.uid):
         return True
     seen = (each for each in schema.content_types if may_find(actor, each.uid))
-    return any(type_.uid in _components_of(each, schema, set()) for each in seen)
+    return any(type_.uid in _collect_components(each, schema, set()) for each in seen)
 
 
-def _components_of(type_: Type, schema: Schema, found: set[str]) -> set[str]:
-    """Add the uids of all components of a type that occur in responses to `found`, and return it."""
+def _collect_components(type_: Type, schema: Schema, found: set[str]) -> set[str]:
+    """Add the uids of a type's components, at any depth, to `found`, and return it."""
     for uid in _component_uids(type_):
         if uid not in found:
             found.add(uid)
-            _components_of(schema.types[uid], schema, found)
+            _collect_components(schema.types[uid], schema, found)
     return found
 
 

@@ -13,7 +13,14 @@ from server.errors import PayloadTooLargeError, ValidationError, add_operation_n
 from server.index.budget import Budget
 from server.query.parse import locale_to_write
 from server.schema.model import Type
-from server.service.document_write import ACTIONS, DocumentWrite, Operation, Verb, permit, read_document_write
+from server.service.document_write import (
+    ACTIONS,
+    DocumentWrite,
+    Operation,
+    Verb,
+    read_document_write,
+    require_write,
+)
 from server.service.read import Caller, Params
 from server.write.write import single_id
 
@@ -28,22 +35,21 @@ class BatchReader:
     """Parser for the operations in a batch.
 
     - `ids`: the document id of each parsed operation, or None for a deletion.
-    - `singles`: the new document ids for single types that have no document yet, by uid.
-    - `room`: the number of characters to which further references can expand.
-    - `budget`: limits the CPU time.
+    - `single_ids`: the new document ids of single types that have no document yet, by uid.
+    - `remaining_chars`: how many more characters may replace references to earlier operations.
     """
 
     caller: Caller
     budget: Budget
     ids: list[str | None] = field(default_factory=list)
-    singles: dict[str, str] = field(default_factory=dict)
-    room: int = MAX_REFERENCE_CHARS
+    single_ids: dict[str, str] = field(default_factory=dict)
+    remaining_chars: int = MAX_REFERENCE_CHARS
 
     def read(self, operations: Iterable[Operation]) -> list[DocumentWrite]:
-        """Return the parsed operations.
+        """Parse the operations.
 
-        Raises ForbiddenError, ValidationError or PayloadTooLargeError. The error contains the number of the
-        operation that failed.
+        Raises ForbiddenError, ValidationError or PayloadTooLargeError, with the number of the operation that
+        failed.
         """
         writes = []
         for number, operation in enumerate(operations):
@@ -57,7 +63,7 @@ class BatchReader:
     def _read_operation(self, operation: Operation) -> DocumentWrite:
         reader, document_id = self.caller.reader(operation.type), self._fill_references(operation.document_id)
         params = self._fill_references(operation.params)
-        permit(reader, operation.verb, params)
+        require_write(reader, operation.verb, params)
         data = self._fill_references(operation.data)
         if operation.verb is not Verb.DELETE:
             locale_params = {} if operation.verb in ACTIONS else params
@@ -72,7 +78,7 @@ class BatchReader:
         existing_id = single_id(
             snapshot, settings, type_, locale_to_write(params.get("locale"), type_, settings)
         )
-        return existing_id or self.singles.setdefault(type_.uid, new_document_id())
+        return existing_id or self.single_ids.setdefault(type_.uid, new_document_id())
 
     def _fill_references(self, value: Any) -> Any:
         if type(value) is str:
@@ -89,8 +95,8 @@ class BatchReader:
         document_id = self.ids[number]
         if document_id is None:
             raise ValidationError(f"{match[0]} refers to an operation that deletes a document")
-        self.room -= len(document_id)
-        if self.room < 0:
+        self.remaining_chars -= len(document_id)
+        if self.remaining_chars < 0:
             raise PayloadTooLargeError(
                 f"The references to earlier operations, such as {{{{0.documentId}}}}, would expand to more "
                 f"than {MAX_REFERENCE_CHARS:,} characters"

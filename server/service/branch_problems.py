@@ -40,16 +40,16 @@ _Identity = tuple[str, str, str]  # path, rule and message
 
 
 @dataclass(frozen=True, slots=True)
-class _Result:
-    """All problems that a check has found, and the identities of those that existed before."""
+class _CheckOutcome:
+    """The problems that a check has found, and the identities of those that existed before the changes."""
 
     problems: tuple[DocumentProblem, ...]
-    old: frozenset[_Identity]
+    already_there: frozenset[_Identity]
 
 
 @dataclass(frozen=True, slots=True)
 class BranchProblems:
-    """The problems on a branch at the commit `head`, each with whether the commit `since` did not have it."""
+    """The problems on a branch at the commit `head`, each with whether it is new since the commit `since`."""
 
     since: str
     head: str
@@ -57,20 +57,21 @@ class BranchProblems:
 
 
 class BranchChecks:
-    """Checks of branches, whose results are cached. Thread-safe."""
+    """Checks of the files that a branch has changed. Results are cached. Thread-safe."""
 
     def __init__(self, past: PastStates) -> None:
         self._past = past
         # The results of checks, by the commits `since` and `head`, for callers with all permissions. Saves
         # 1.1 s for a branch that has changed 1,000 documents with 20 broken links each.
-        self._results: Cache[tuple[str, str], _Result] = Cache(_MAX_CACHE_BYTES, _size)
+        self._results: Cache[tuple[str, str], _CheckOutcome] = Cache(_MAX_CACHE_BYTES, _size)
 
     def find(self, caller: Caller, since: str, head: str, paths: Collection[str] = ()) -> BranchProblems:
-        """Return the problems in the files that differ between two commits, if the caller may see them.
+        """Return the visible problems in the files that differ between the commits `since` and `head`.
 
-        If there are `paths`, return only problems in these files. Relations to users are not checked.
+        If `paths` is not empty, only problems in these files are returned. Relations to users are not
+        checked.
 
-        Raises ForbiddenError or ConflictError, LimitError if too much has changed, or BusyError.
+        Raises ForbiddenError, ConflictError, BusyError, or LimitError if too much has changed.
         """
         require_of_site(caller.actor, PROBLEMS, "find", caller.state.schema)
         result = self._results.get((since, head))
@@ -78,10 +79,14 @@ class BranchChecks:
             result = self._check_on_turn(caller, since, head)
         caller.budget.spend(len(result.problems) // _PROBLEMS_PER_STEP)
         found = tuple(one for one in result.problems if not paths or one.problem.path in paths)
-        shown = _visible(caller, self._past.state_for_request(head, caller.state.settings).schema, found)
-        return BranchProblems(since, head, tuple((one, _identity(one) not in result.old) for one in shown))
+        shown = _visible_problems(
+            caller, self._past.state_for_request(head, caller.state.settings).schema, found
+        )
+        return BranchProblems(
+            since, head, tuple((one, _identity(one) not in result.already_there) for one in shown)
+        )
 
-    def _check_on_turn(self, caller: Caller, since: str, head: str) -> _Result:
+    def _check_on_turn(self, caller: Caller, since: str, head: str) -> _CheckOutcome:
         # Requests for the same check wait for the turn. All but the first then find the result in the cache.
         caller.budget.take_turn()
         result = self._results.get((since, head))
@@ -91,14 +96,14 @@ class BranchChecks:
         return result
 
 
-def _check_between(past: PastStates, budget: Budget, since: str, head: str) -> _Result:
+def _check_between(past: PastStates, budget: Budget, since: str, head: str) -> _CheckOutcome:
     """Check the files that differ between two commits. Raises LimitError or ConflictError."""
     root, changed = past.site.root, frozenset(past.changed_between(since, head))
     before, after = past.at(since), past.at(head)
     removed = {key for key in _keys_at(before, changed) if not exists(after.state.snapshot, key)}
     try:
-        old = {_identity(found) for found in _check(root, before, changed, set(), budget)}
-        found = _check(root, after, changed, removed, budget)
+        old = {_identity(found) for found in _check_commit(root, before, changed, set(), budget)}
+        found = _check_commit(root, after, changed, removed, budget)
     except LimitError as error:
         size = sum(blob.size for path in changed if (blob := after.known.blobs.get(path)))
         raise LimitError(
@@ -106,10 +111,10 @@ def _check_between(past: PastStates, budget: Budget, since: str, head: str) -> _
             f"{len(changed):,} file{'s' * (len(changed) != 1)}, {size:,} bytes",
             error.details["limit"],
         ) from error
-    return _Result(found, frozenset(old & {_identity(one) for one in found}))
+    return _CheckOutcome(found, frozenset(old & {_identity(one) for one in found}))
 
 
-def _size(_: tuple[str, str], result: _Result) -> int:
+def _size(_: tuple[str, str], result: _CheckOutcome) -> int:
     texts = (len(one.problem.message) + len(one.problem.fix) for one in result.problems)
     return _BYTES_PER_ENTRY + _BYTES_PER_PROBLEM * len(result.problems) + sum(texts)
 
@@ -118,22 +123,24 @@ def _identity(found: DocumentProblem) -> _Identity:
     return found.problem.path, found.problem.rule, found.problem.message
 
 
-def _visible(caller: Caller, schema: Schema, found: tuple[DocumentProblem, ...]) -> Iterator[DocumentProblem]:
-    """Yield the problems that the caller is allowed to see by the served schema and by the branch's."""
-    seen = tuple(ProblemViewer(caller).shown(CheckResult(found, "", 0)))
+def _visible_problems(
+    caller: Caller, schema: Schema, found: tuple[DocumentProblem, ...]
+) -> Iterator[DocumentProblem]:
+    """Yield the problems that the caller may see under both the served schema and the branch's schema."""
+    seen = tuple(ProblemViewer(caller).visible_problems(CheckResult(found, "", 0)))
     on_branch = replace(caller, state=replace(caller.state, schema=schema))
-    return ProblemViewer(on_branch).shown(CheckResult(seen, "", 0))
+    return ProblemViewer(on_branch).visible_problems(CheckResult(seen, "", 0))
 
 
-def _check(
+def _check_commit(
     root: Path, past: PastState, paths: frozenset[str], removed: set[Key], budget: Budget
 ) -> tuple[DocumentProblem, ...]:
-    """Check the files at `paths` in a commit, and all relations to the `removed` documents and files.
+    """Check the files at `paths` in a commit, and all relations to the `removed` documents and media files.
 
     Raises LimitError.
     """
     snapshot, keys = past.state.snapshot, set(_keys_at(past, paths))
-    audit = _audit(root, past, paths | _locales_of(past, keys), budget)
+    audit = _make_audit(root, past, paths | _published_paths(past, keys), budget)
     found: dict[Problem, None] = {}
     for path in sorted(paths & past.known.entries.keys()):
         found.update(dict.fromkeys(past.known.entries[path].problems))
@@ -150,8 +157,8 @@ def _check(
     return tuple(with_document(audit, problem, None) for problem in report_problems(audit, found).problems)
 
 
-def _audit(root: Path, past: PastState, paths: frozenset[str], budget: Budget) -> Audit:
-    """Return an audit of a commit that has read only the files at `paths`. Raises LimitError."""
+def _make_audit(root: Path, past: PastState, paths: frozenset[str], budget: Budget) -> Audit:
+    """Return an audit for which only the files at `paths` were read from a commit. Raises LimitError."""
     blobs = past.known.blobs
     texts: dict[str, str] = {}
     read = [path for path in sorted(paths & past.known.entries.keys()) if not is_upload(path)]
@@ -172,8 +179,8 @@ def _steps_for_markup(text: str) -> int:
     return sum(steps * text.count(mark) for mark, steps in _STEPS_PER_MARK.items())
 
 
-def _locales_of(past: PastState, keys: set[Key]) -> set[str]:
-    """Return the paths of the published versions of documents."""
+def _published_paths(past: PastState, keys: set[Key]) -> set[str]:
+    """Return the file paths of the documents' published versions, in all locales."""
     tables, locales = past.state.snapshot.tables, past.state.settings.locales.available
     versions = (
         tables[uid].versions.get((document_id, locale, PUBLISHED))

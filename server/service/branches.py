@@ -29,7 +29,7 @@ from server.history.past import PastStates
 from server.paths import SETTINGS as SETTINGS_FILE
 from server.schema.model import Schema
 from server.service.branch_problems import BranchChecks, BranchProblems
-from server.service.document_write import Body, take_json_texts
+from server.service.document_write import Body, charge_json_texts
 from server.service.read import Caller
 from server.service.write import Writes
 from server.storage.git.branches import Branch, merge_base
@@ -43,8 +43,8 @@ HEAD = "HEAD"  # value of `origin` that stands for the commit that is checked ou
 class BranchChanges:
     """The documents and files that changed on a branch between the commits `fork` and `head`.
 
-    `files` are the content types, settings and migrations that the caller may read. `total_files` also counts
-    the others.
+    `files` are the content types, settings and migrations that the caller may read. `total_files` includes
+    those that the caller may not read.
     """
 
     fork: str
@@ -81,9 +81,9 @@ class SiteBranches:
         return self._branches.all()
 
     def count_documents(self, caller: Caller, branches: Sequence[Branch]) -> list[int | None]:
-        """Return how many documents that the caller may find have changed on each branch.
+        """Return for each branch how many documents have changed that the caller may find.
 
-        Returns None for a branch that can't be compared with the served branch. Raises BusyError.
+        The count is None for a branch that can't be compared with the served branch. Raises BusyError.
         """
         caller.budget.take_turn()
         today = Layout(caller.state.schema, caller.state.settings)
@@ -92,23 +92,23 @@ class SiteBranches:
             for branch in branches
         ]
 
-    def merged(self) -> frozenset[str]:
+    def merged_names(self) -> frozenset[str]:
         """Return the names of the branches whose commits are all in the served branch."""
         return self._branches.merged()
 
-    def create(self, caller: Caller, name: str, origin: str = HEAD) -> Branch:
-        """Create a branch that starts at `origin`: a commit, tag, branch or time.
+    def create(self, caller: Caller, name: str, start: str = HEAD) -> Branch:
+        """Create a branch that starts at a commit, tag, branch or time.
 
-        Raises ValidationError. Raises ConflictError if the branch already exists.
+        Raises ValidationError, or ConflictError if the branch already exists.
         """
         self.permit(caller, "create")
         head = self._past.require_commits()
-        if origin == HEAD:
+        if start == HEAD:
             commit = head
         elif caller.actor.may("history", "read"):
-            commit = self._past.resolve(origin)
+            commit = self._past.resolve(start)
         else:
-            commit = self._past.branch(origin)
+            commit = self._past.branch(start)
         if not commit:
             raise forbidden(caller.actor, "history", "read", is_type=False)
         return self._branches.create(name, commit)
@@ -117,16 +117,13 @@ class SiteBranches:
         """Delete a branch, even if it has not been merged.
 
         Raises NotFoundError, ConflictError if the branch is checked out, or PreconditionError if its last
-        commit is not in `if_match`.
+        commit is not in the entity tags in `if_match`.
         """
         self.permit(caller, "delete")
         self._branches.delete(name, if_match)
 
     def changes(self, caller: Caller, name: str) -> BranchChanges:
-        """Return the documents and files that changed on a branch, as far as the caller may read them.
-
-        Raises NotFoundError.
-        """
+        """Return what changed on a branch, without what the caller may not read. Raises NotFoundError."""
         self.permit(caller, "find")
         caller.budget.take_turn()
         past, head = self._past, self._branches.commit(name)
@@ -147,7 +144,7 @@ class SiteBranches:
     ) -> BranchProblems:
         """Check the files that changed on a branch since a commit (by default, since the branch was created).
 
-        If there are `paths`, return only problems in these files.
+        If `paths` is not empty, only problems in these files are returned.
 
         Raises NotFoundError, ValidationError if `since` is not a commit of the branch, or LimitError.
         """
@@ -174,7 +171,9 @@ class SiteBranches:
         """
         self.permit(caller, "merge")
         authorship = self._writes.authorship(caller, message=message)
-        take_json_texts(_resolved_values(resolution, caller.state.schema), caller.state.schema, caller.budget)
+        charge_json_texts(
+            _resolved_values(resolution, caller.state.schema), caller.state.schema, caller.budget
+        )
         self._past.require_commits()
         caller.budget.take_turn()
         request = MergeRequest(name, into, caller.actor, authorship, resolution, if_match)

@@ -38,7 +38,7 @@ def tags_of_document(view: View, document: Document, selection: Selection) -> se
 
 
 def tags_of_file(snapshot: Snapshot, key: str) -> list[str]:
-    """Return the cache tags of a media file. A resized variant has the tags of its original image."""
+    """Return the cache tags of a media file. A resized variant has its original's tags."""
     format_name = split_variant_path(key)
     files = (snapshot.media.get(name) for name in (key, format_name[1] if format_name else ""))
     ids = [file.document_id for file in files if file is not None] or [id_of_name(key)]

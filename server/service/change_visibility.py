@@ -12,19 +12,16 @@ from server.storage.git.log import Commit, FileChange
 
 @dataclass(frozen=True, slots=True)
 class ChangeFilter:
-    """A filter that keeps only the changes that an actor is allowed to see.
-
-    `head` is the latest commit, and `today` is the current layout.
-    """
+    """A filter that keeps only the file changes that an actor may see. `head` is the latest commit."""
 
     actor: Actor
-    today: Layout
-    former: FormerLayouts
+    current_layout: Layout
+    former_layouts: FormerLayouts
     head: str
     _seen: dict[tuple[Layout | None, str], bool] = field(default_factory=dict)  # cache of `_sees`
     _current: dict[Layout, Layout] = field(default_factory=dict)  # cache of `_at`
 
-    def change(self, commit: Commit | None, change: FileChange) -> FileChange | None:
+    def visible_part(self, commit: Commit | None, change: FileChange) -> FileChange | None:
         """Return the part of a change that the actor is allowed to see, or None if it is hidden.
 
         `commit` is None for an uncommitted change. If the file is visible only before the change, the result
@@ -47,23 +44,25 @@ class ChangeFilter:
         """Return whether the actor is allowed to see all changes in a commit."""
         if self.actor.everything:
             return True
-        layouts = [one for one in self._layouts(commit) if one is not None and one is not self.today]
+        layouts = [one for one in self._layouts(commit) if one is not None and one is not self.current_layout]
         if len(commit.parents) > 1:  # for a merge commit, git lists only the files that had conflicts
             types = (type_ for layout in layouts for type_ in layout.schema.content_types)
             return all(may_see_all(self.actor, type_) for type_ in types)
-        return not layouts or all(self.change(commit, one) == one for one in commit.changes)
+        return not layouts or all(self.visible_part(commit, one) == one for one in commit.changes)
 
     def _layouts(self, commit: Commit | None) -> tuple[Layout | None, Layout | None]:
         if commit is None:
-            return self._at(self.head), self.today
+            return self._at(self.head), self.current_layout
         return self._at(commit.parents[0] if commit.parents else commit.id), self._at(commit.id)
 
     def _at(self, commit: str) -> Layout | None:
-        layout = self.former.at(commit) if commit else None
+        layout = self.former_layouts.at(commit) if commit else None
         if layout is None:
             return None
         if layout not in self._current:
-            self._current[layout] = self.today if layout.rules == self.today.rules else layout
+            self._current[layout] = (
+                self.current_layout if layout.rules == self.current_layout.rules else layout
+            )
         return self._current[layout]
 
     def _sees(self, layout: Layout | None, path: str) -> bool:
@@ -73,10 +72,10 @@ class ChangeFilter:
         return self._seen[key]
 
     def _may_see(self, layout: Layout | None, path: str) -> bool:
-        now = self.today.claim(path)
+        now = self.current_layout.claim(path)
         if now is not None and not may_see_file(self.actor, now):
             return False
-        if layout is self.today:
+        if layout is self.current_layout:
             return True
         then = layout.claim(path) if layout else None
         if then is not None:

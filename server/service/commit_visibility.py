@@ -14,17 +14,21 @@ NEUTRAL_MESSAGE = "Changed documents"
 _DOCUMENT = "Bifolio-Document: "
 
 
-def message_for(
-    commit: Commit, timeline: Timeline, changes: ChangeFilter, hidden: Collection[str] = ()
+def visible_message(
+    commit: Commit, timeline: Timeline, changes: ChangeFilter, hidden_paths: Collection[str] = ()
 ) -> str:
-    """Return the commit's message, or a neutral message if it could mention content hidden from the actor.
+    """Return the commit's message, or a neutral one if it could mention content hidden from the actor.
 
-    `hidden` contains the paths of documents in which the actor sees no change.
+    `hidden_paths` are the paths of the documents in which the actor sees no change.
     """
     actor = changes.actor
-    if actor.everything or (not hidden and _sees_all(actor, commit, timeline) and changes.sees_all(commit)):
+    if actor.everything or (
+        not hidden_paths and _sees_all(actor, commit, timeline) and changes.sees_all(commit)
+    ):
         return commit.message
-    visible_names = _visible_names(commit, timeline, changes, hidden) if _DOCUMENT in commit.message else ()
+    visible_names = (
+        _visible_names(commit, timeline, changes, hidden_paths) if _DOCUMENT in commit.message else ()
+    )
     trailers = [
         line
         for line in commit.message.splitlines()
@@ -45,13 +49,13 @@ def _sees_all(actor: Actor, commit: Commit, timeline: Timeline) -> bool:
 
 
 def _visible_names(
-    commit: Commit, timeline: Timeline, changes: ChangeFilter, hidden: Collection[str]
+    commit: Commit, timeline: Timeline, changes: ChangeFilter, hidden_paths: Collection[str]
 ) -> set[str]:
-    """Return the names, such as `article/ID`, of the visible documents and media files in a commit."""
+    """Return names, such as `article/ID`, of the changed documents and media files that the actor may see."""
     names = set()
     for change in commit.changes:
-        claim, seen = timeline.claims.get(change.path), changes.change(commit, change)
-        if change.path in hidden:
+        claim, seen = timeline.claims.get(change.path), changes.visible_part(commit, change)
+        if change.path in hidden_paths:
             continue
         if claim is not None and seen is not None and seen.path == change.path:
             names.add(f"{claim.type.singular}/{claim.document_id}")

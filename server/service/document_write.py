@@ -77,9 +77,9 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class DocumentWrite:
-    """A parsed write that the caller is allowed to make.
+    """A parsed write that the caller may make.
 
-    `query` selects the response's content, and is None for a deletion.
+    `query` selects what the response contains. It is None for a deletion, whose response has no body.
     """
 
     operation: Operation
@@ -88,12 +88,12 @@ class DocumentWrite:
     request: WriteRequest
     query: Query | None
 
-    def addressed(self, written: str) -> list[Key]:
-        """Return the document's key, in a list. `written` is the document id that the write returned."""
-        return [(self.request.address.type.uid, written or self.operation.document_id or "")]
+    def addressed_keys(self, written_id: str) -> list[Key]:
+        """Return a list with the document's key. `written_id` is the id that the write returned, or ""."""
+        return [(self.request.address.type.uid, written_id or self.operation.document_id or "")]
 
     def render(self, state: State, document_id: str) -> Rendering:
-        """Render the version that was written, or nothing for a deletion.
+        """Render the written version, or return an empty rendering for a deletion.
 
         Raises LimitError or BusyError, or NotFoundError if the document has since been deleted.
         """
@@ -104,7 +104,7 @@ class DocumentWrite:
         return self._without_hidden_tag(rendering)
 
     def render_ids(self, state: State, document_id: str, note: str) -> Rendering:
-        """Render only the ids of the version that was written, and a note. This has no limits.
+        """Render only the written version's ids, and a note. No limits apply.
 
         Raises NotFoundError if the document has since been deleted.
         """
@@ -138,8 +138,8 @@ class DocumentWrite:
         return self.query is not None and self.query.draft and self.request.address.type.draft_publish
 
 
-def permit(reader: Reader, verb: Verb, params: Params) -> None:
-    """Check that the caller is allowed to make this kind of write.
+def require_write(reader: Reader, verb: Verb, params: Params) -> None:
+    """Check that the caller may make this kind of write.
 
     Raises ForbiddenError, or ValidationError if the content type does not support the operation.
     """
@@ -154,13 +154,13 @@ def permit(reader: Reader, verb: Verb, params: Params) -> None:
 
 
 def read_document_write(reader: Reader, operation: Operation) -> DocumentWrite:
-    """Parse an operation that `permit` has already accepted. Raises ValidationError."""
+    """Parse an operation that `require_write` has already permitted. Raises ValidationError."""
     _, act = WRITES[reader.type.kind, operation.verb]
     if operation.verb is Verb.DELETE:
         return DocumentWrite(operation, reader, act, _deletion(reader, operation), None)
     if operation.verb in ACTIONS:
         return DocumentWrite(
-            operation, reader, act, _action(reader, operation), _draft_query(reader, operation)
+            operation, reader, act, _action_request(reader, operation), _draft_query(reader, operation)
         )
     query = reader.query(operation.params, own_draft=True)
     return DocumentWrite(operation, reader, act, _change(reader, operation), query)
@@ -177,8 +177,8 @@ def bodies_of(writes: Iterable[DocumentWrite]) -> list[Body]:
     return [(write.request.address.type, write.request.data) for write in writes]
 
 
-def take_json_texts(bodies: Iterable[Body], schema: Schema, budget: Budget) -> None:
-    """Charge the budget for JSON values that are passed as strings. Raises LimitError."""
+def charge_json_texts(bodies: Iterable[Body], schema: Schema, budget: Budget) -> None:
+    """Charge the budget for JSON attributes whose values are sent as strings. Raises LimitError."""
     for type_, data in bodies:
         for text in json_texts(schema, type_, data):
             budget.take_values(count_values_of_string(text, budget.values))
@@ -213,7 +213,7 @@ def _deletion(reader: Reader, operation: Operation) -> WriteRequest:
     return WriteRequest(address, reader.actor, if_match=operation.if_match, locales=locales)
 
 
-def _action(reader: Reader, operation: Operation) -> WriteRequest:
+def _action_request(reader: Reader, operation: Operation) -> WriteRequest:
     """Return the write request that unpublishes a document or discards its draft."""
     type_, action, params = reader.type, operation.verb, operation.params
     if not type_.draft_publish:

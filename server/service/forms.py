@@ -38,9 +38,9 @@ def read_form(body: object, min_lengths: Mapping[str, int]) -> dict[str, str]:
     return {name: str(data[name]) for name in min_lengths}
 
 
-def refuse_others(body: object, fields: Mapping[str, int]) -> None:
-    """Raise ValidationError if the form contains fields that are not in `fields`."""
-    unknown = [name for name in body if name not in fields] if isinstance(body, dict) else []
+def reject_unknown_fields(body: object, known_fields: Mapping[str, int]) -> None:
+    """Raise ValidationError if the form has a field that is not in `known_fields`."""
+    unknown = [name for name in body if name not in known_fields] if isinstance(body, dict) else []
     if unknown:
         raise ValidationError(f"Invalid parameters: {', '.join(unknown)[:MAX_QUOTED_CHARS]}")
 
@@ -48,7 +48,7 @@ def refuse_others(body: object, fields: Mapping[str, int]) -> None:
 def field_errors(name: str, value: object, min_length: int) -> list[dict[str, Any]]:
     """Return the mistakes in a field, in the format of error responses.
 
-    `value` is UNSAID if the field is missing.
+    `value` is UNSAID if the form does not contain the field.
     """
     if value is UNSAID or value is None or value == "":
         return [field_error(name, "is a required field", value)]
@@ -58,12 +58,13 @@ def field_errors(name: str, value: object, min_length: int) -> list[dict[str, An
     return [field_error(name, broken, value)] if broken else []
 
 
-def field_error(name: str, sentence: str, value: object = UNSAID, *inside: str) -> dict[str, Any]:
-    """Describe an error in a field, in the format of error responses.
+def field_error(name: str, sentence: str, value: object = UNSAID, *inner_path: str) -> dict[str, Any]:
+    """Return a mistake in a field, in the format of error responses. Secret values are hidden.
 
-    Secret values are hidden. `inside` is the path to the error within the field's value.
+    `sentence` follows the field's name, as in "must be a string". `inner_path` leads to the mistake inside
+    the field's value.
     """
-    path = [name, *inside]
+    path = [name, *inner_path]
     message = f"{'.'.join(path)} {sentence}"
     return {"path": path, "message": message, "name": "ValidationError", **_quoted(name, value)}
 

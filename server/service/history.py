@@ -38,8 +38,8 @@ from server.index.budget import Budget
 from server.query.parse import locale_to_write, read_status
 from server.schema.model import Attribute, Schema, Type
 from server.service.change_visibility import ChangeFilter, change_filter
-from server.service.commit_visibility import message_for
-from server.service.document_write import Operation, Verb, permit
+from server.service.commit_visibility import visible_message
+from server.service.document_write import Operation, Verb, require_write
 from server.service.read import Caller, Params
 from server.service.render import dumps
 from server.service.write import Command, Result, Writes
@@ -55,9 +55,9 @@ HiddenUpdates = Mapping[str, Collection[str]]  # paths of documents, by commit i
 
 @dataclass(frozen=True, slots=True)
 class DocumentHistory:
-    """The versions of one document that the caller is allowed to see, newest first.
+    """The versions of one document that the caller may see, newest first.
 
-    `params` selects a locale and a status. `viewer` decides which attributes the caller is allowed to see.
+    `params` selects a locale and a status. `viewer` decides which attributes the caller may see.
     """
 
     caller: Caller
@@ -77,7 +77,7 @@ class DocumentHistory:
         return self.viewer.attributes(self.type)
 
     def select_versions(self, status: str = "") -> tuple[str, str, list[Version]]:
-        """Return the selected locale and status, and the versions of this single file.
+        """Return the requested locale and status, and the versions with this locale and status.
 
         Raises ForbiddenError or ValidationError.
         """
@@ -91,9 +91,10 @@ class DocumentHistory:
     def content_at(
         self, commit: str, status: str = "", may_see: Callable[[str], bool] | None = None
     ) -> Content | None:
-        """Return the document's content at a commit, or None if the document did not exist.
+        """Return the document's content at a commit or, if `commit` is "", in the current files.
 
-        An empty `commit` means the current files. If the draft is missing, returns the published version.
+        Without a draft, the published version is returned. Returns None if the document did not exist, or if
+        `may_see` rejects its file's path.
         """
         locale, status, _ = self.select_versions(status)
         for file_status in (DRAFT, PUBLISHED) if status == DRAFT else (status,):
@@ -133,7 +134,7 @@ class Comparison:
     """The differences between two versions of a document.
 
     - `since`, `to`: the versions' commits. "" means the current files or, for `since`, no earlier version.
-    - `unread`: for each version, the keys in its file that the current schema does not define.
+    - `unread_keys`: for each version, the keys in its file that the current schema does not define.
     """
 
     differences: Mapping[str, Difference]
@@ -141,12 +142,12 @@ class Comparison:
     to: str
     locale: str
     status: str
-    unread: tuple[list[str], list[str]]
+    unread_keys: tuple[list[str], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """The version in which each attribute's value originated, and all versions that were examined."""
+    """The version in which each attribute's value was written, and all versions that were examined."""
 
     attributes: Mapping[str, Blame]
     versions: Sequence[Version]
@@ -166,7 +167,7 @@ class Histories:
     ) -> list[tuple[Commit, list[CommittedDocument]]]:
         """Return the commits that changed documents, newest first, each with its visible documents.
 
-        Raises ForbiddenError or ValidationError. Raises ConflictError if the site has no commits.
+        Raises ForbiddenError, ValidationError, or ConflictError if the site has no commits.
         """
         require_history(caller)
         caller.budget.take_turn()
@@ -177,7 +178,8 @@ class Histories:
         return [
             (commit, documents)
             for commit in timeline.commits
-            if is_selected(commit) and (documents := list(_documents_of(commit, timeline, changes, type_)))
+            if is_selected(commit)
+            and (documents := list(_committed_documents(commit, timeline, changes, type_)))
         ]
 
     def document_history(
@@ -185,7 +187,8 @@ class Histories:
     ) -> DocumentHistory:
         """Return a document's history. `document_id` is "" for a single type.
 
-        Raises ForbiddenError or NotFoundError. Raises ConflictError if the site has no commits.
+        `action` is the permission that the caller needs. Raises ForbiddenError, NotFoundError, or
+        ConflictError if the site has no commits.
         """
         require_history(caller, action)
         state, type_ = caller.state, caller.state.schema.endpoints.get(api_id)
@@ -198,8 +201,8 @@ class Histories:
         head = self.writes.head(caller)
         document_id = document_id or self._versions.single_id(state, type_, head)
         changes = self._changes(caller, head or self.past.require_commits())
-        versions = self._versions.list_versions(state, type_, document_id, head, changes.change)
-        sees_drafts = _drafts_of(caller, type_)
+        versions = self._versions.list_versions(state, type_, document_id, head, changes.visible_part)
+        sees_drafts = _may_see_drafts(caller, type_)
         if not sees_drafts:
             versions = [version for version in versions if version.status != DRAFT]
         if not versions and not self._versions.is_there(state, type_, document_id, drafts=sees_drafts):
@@ -207,8 +210,8 @@ class Histories:
         viewer = Viewer(caller.actor, state, (self.site.state.schema,) if caller.branch else ())
         return DocumentHistory(caller, type_, document_id, versions, self.store(state), params, viewer)
 
-    def deleted(self, caller: Caller, api_id: str) -> tuple[Type, Sequence[Deleted]]:
-        """Return a content type and its deleted documents. Raises the same errors as `of`."""
+    def deleted_documents(self, caller: Caller, api_id: str) -> tuple[Type, Sequence[Deleted]]:
+        """Return a content type and its deleted documents. Raises the same errors as `document_history`."""
         require_history(caller)
         type_ = caller.state.schema.endpoints.get(api_id)
         if type_ is None:
@@ -216,20 +219,20 @@ class Histories:
         require(caller.actor, type_, "find")
         caller.budget.take_turn()
         self.past.require_commits()
-        drafts, timeline = _drafts_of(caller, type_), self._versions.timeline(caller.state)
-        seen, root = self._changes(caller, timeline.head).change, self.site.root
+        drafts, timeline = _may_see_drafts(caller, type_), self._versions.timeline(caller.state)
+        seen, root = self._changes(caller, timeline.head).visible_part, self.site.root
         return type_, deleted_documents(caller.state, type_, timeline, root, seen, drafts=drafts)
 
-    def message(self, caller: Caller, hidden: HiddenUpdates, commit: Commit) -> str:
-        """Return the commit's message, or a neutral message if it could mention hidden content."""
+    def visible_message(self, caller: Caller, hidden: HiddenUpdates, commit: Commit) -> str:
+        """Return the commit's message, or a neutral one if it could mention hidden content."""
         timeline = self._versions.timeline(caller.state)
         changes = self._changes(caller, timeline.head)
-        return message_for(commit, timeline, changes, hidden.get(commit.id, ()))
+        return visible_message(commit, timeline, changes, hidden.get(commit.id, ()))
 
     def hidden_updates(self, caller: Caller, commits: Iterable[Commit | None]) -> HiddenUpdates:
-        """Return the documents in which the caller sees no change. Raises LimitError.
+        """Return by commit id the paths of updated documents in which the caller sees no change.
 
-        If there are too many documents to examine, the rest are also returned.
+        If there are too many to examine, the rest count as hidden. Raises LimitError.
         """
         if caller.actor.everything:
             return {}
@@ -248,8 +251,8 @@ class Histories:
                 hidden.setdefault(commit_id, set()).add(version.path)
         return hidden
 
-    def visible(self, history: DocumentHistory, versions: Sequence[Version]) -> list[Version]:
-        """Return only the versions in which the caller sees a change. Raises LimitError.
+    def visible_versions(self, history: DocumentHistory, versions: Sequence[Version]) -> list[Version]:
+        """Return the versions in which the caller sees a change. Raises LimitError.
 
         If there are too many versions to examine, the rest are also returned.
         """
@@ -261,15 +264,15 @@ class Histories:
     def _shown(
         self, versions: Sequence[Version], viewer: Viewer, store: Store, budget: Budget, *, unexamined: bool
     ) -> list[bool]:
-        viewers = [self.viewer_of(version, viewer) for version in versions]
+        viewers = [self.historical_viewer(version, viewer) for version in versions]
         return find_visible_changes(store, versions, viewers, budget, default=unexamined)
 
-    def viewer_of(self, version: Version, viewer: Viewer, *, before: bool = True) -> Viewer:
-        """Return a viewer that also hides attributes that were private after a change.
+    def historical_viewer(self, version: Version, viewer: Viewer, *, and_before: bool = True) -> Viewer:
+        """Return a viewer that also hides the attributes that were private at the version's commit.
 
-        If `before` is set, it hides attributes that were private before the change, too.
+        With `and_before`, attributes that were private before this commit are hidden, too.
         """
-        commits = (version.parent if before else "", version.commit.id if version.commit else "")
+        commits = (version.parent if and_before else "", version.commit.id if version.commit else "")
         return viewer.also_hiding(*(self._former.schema(commit) for commit in commits if commit))
 
     def _changes(self, caller: Caller, head: str) -> ChangeFilter:
@@ -278,9 +281,8 @@ class Histories:
     def compare(self, history: DocumentHistory, since: str, since_status: str, to: str) -> Comparison:
         """Compare two versions of a document. `since` and `to` are commits, tags, branches or times.
 
-        By default, compares the current version with the version before the last change.
-
-        Raises ForbiddenError or ValidationError.
+        If both are "", the current version is compared with the one before the last change. Raises
+        ForbiddenError or ValidationError.
         """
         locale, status, versions = history.select_versions()
         to = self.past.resolve(to) if to else ""
@@ -288,21 +290,23 @@ class Histories:
             since = self.past.resolve(since) if since else to
             sides = [(since, since_status), (to, "")]
         else:
-            since = self._before_last(history, versions, to)
+            since = self._commit_before_last_change(history, versions, to)
             sides = [(since, ""), (to, "")] if since else [(to, "")]
-        history, contents = self._contents(history, *sides)
+        history, contents = self._contents_at(history, *sides)
         before, after = contents if len(contents) == 2 else (None, *contents)
         old, new = (content.values if content else None for content in (before, after))
         changes = differences(history.attributes, old, new, history.viewer)
         return Comparison(
-            changes, since, to, locale, status, (_unread(before, history), _unread(after, history))
+            changes, since, to, locale, status, (_unread_keys(before, history), _unread_keys(after, history))
         )
 
     def origins(self, history: DocumentHistory) -> Origins:
-        """Find the version in which each value, or each line of a text, originated. Raises LimitError."""
+        """Find the version in which each value, or each line of a text, was written. Raises LimitError."""
         locale, status, versions = history.select_versions()
         oldest_first, budget = versions[:MAX_VERSIONS][::-1], history.caller.budget
-        viewers = [self.viewer_of(version, history.viewer, before=False) for version in oldest_first]
+        viewers = [
+            self.historical_viewer(version, history.viewer, and_before=False) for version in oldest_first
+        ]
         read = values_after(history.store, oldest_first, budget, viewers)
         visible = (
             None if values is None else visible_values(history.type, values, viewer)
@@ -312,16 +316,16 @@ class Histories:
         return Origins(attributes, oldest_first, locale, status)
 
     def require_restore(self, history: DocumentHistory) -> Verb:
-        """Return CREATE if the document was deleted, otherwise UPDATE.
+        """Return the kind of write that restores the document: CREATE if it was deleted, otherwise UPDATE.
 
-        Raises ForbiddenError if the caller is not allowed to restore the document.
+        Raises ForbiddenError if the caller may not restore the document.
         """
         require_history(history.caller)
         exists = history.type.kind == "singleType" or self._versions.is_there(
             history.state, history.type, history.document_id
         )
         verb = Verb.UPDATE if exists else Verb.CREATE
-        permit(history.caller.reader(history.type), verb, history.params)
+        require_write(history.caller.reader(history.type), verb, history.params)
         return verb
 
     def restore(
@@ -337,11 +341,10 @@ class Histories:
     ) -> Result:
         """Restore the attributes in `fields` to their values at a commit, tag, branch or time.
 
-        Raises NotFoundError if the document had no such version at that time. Raises the same errors as
-        `Writes.write`.
+        Raises NotFoundError if the document had no such version then, and the errors of `Writes.write`.
         """
         verb = self.require_restore(history)
-        history, (content,) = self._contents(history, (self.past.resolve(at), status))
+        history, (content,) = self._contents_at(history, (self.past.resolve(at), status))
         if content is None:
             raise NotFoundError(f'The document had no version with this locale and status at "{at}"')
         values = restore_values(history.attributes, content.values, fields, history.viewer)
@@ -351,12 +354,12 @@ class Histories:
         operation = Operation(history.type, verb, document_id, history.params, data, expected_tag)
         return self.writes.write(Command(history.caller, [operation], dry_run=dry_run, message=message))
 
-    def _contents(
+    def _contents_at(
         self, history: DocumentHistory, *sides: tuple[str, str]
     ) -> tuple[DocumentHistory, list[Content | None]]:
-        """Return a document's content at each pair of a commit and a status.
+        """Return the document's content for each pair of commit and status.
 
-        The returned history hides everything that was private at one of these commits, even if it is public
+        The returned history hides everything that was private at any of these commits, even if it is public
         now.
         """
         schemas = [self._schema_at(commit, history) for commit, _ in sides]
@@ -366,7 +369,7 @@ class Histories:
     def _content_at(self, history: DocumentHistory, commit: str, status: str = "") -> Content | None:
         """Return the document's content at a commit.
 
-        Returns None if the document did not exist or the caller is not allowed to see the content.
+        Returns None if the document did not exist or the caller may not see it.
         """
         schema, actor = self._schema_at(commit, history), history.caller.actor
         if schema is None or actor.everything:
@@ -390,8 +393,8 @@ class Histories:
     def _schema_at(self, commit: str, history: DocumentHistory) -> Schema | None:
         """Return the schema at a commit, or None if `commit` is "".
 
-        If the schema is invalid, returns the last valid schema for a commit on the caller's branch, and
-        raises ConflictError for any other commit.
+        If the schema is invalid and the commit is on the caller's branch, the last valid schema is returned.
+        For other commits, raises ConflictError.
         """
         if not commit:
             return None
@@ -406,17 +409,17 @@ class Histories:
     def store(self, state: State) -> Store:
         return Store(self.site.root, state.schema, state.settings, CommitTimes().timestamps)
 
-    def _before_last(self, history: DocumentHistory, versions: list[Version], to: str) -> str:
+    def _commit_before_last_change(self, history: DocumentHistory, versions: list[Version], to: str) -> str:
         """Return the commit before the document's last change, or "" if that change created the document.
 
-        Ignores changes after the commit `to`, and changes that the caller doesn't see.
+        Changes after the commit `to` and changes that the caller does not see are ignored.
         """
         if to:
             self.past.log.update(to)
             earlier = {commit.id for commit in self.past.log.history_of(to)}
             versions = [version for version in versions if version.commit and version.commit.id in earlier]
         parts = (versions[start : start + _PART] for start in range(0, len(versions), _PART))
-        last = next((version for part in parts for version in self.visible(history, part)), None)
+        last = next((version for part in parts for version in self.visible_versions(history, part)), None)
         return last.parent if last else to or self.past.require_commits()
 
 
@@ -425,12 +428,12 @@ def require_history(caller: Caller, action: str = "read") -> None:
         raise forbidden(caller.actor, "history", action, is_type=False)
 
 
-def _documents_of(
+def _committed_documents(
     commit: Commit, timeline: Timeline, changes: ChangeFilter, type_: str
 ) -> Iterator[CommittedDocument]:
-    """Yield the visible document versions that a commit changed. `type_` is a content type, or "" for all."""
+    """Yield the visible document versions that a commit changed. `type_` is "" for all types."""
     for each in commit.changes:
-        change = changes.change(commit, each)
+        change = changes.visible_part(commit, each)
         claim = timeline.claims.get(change.path) if change else None
         if (
             change is None
@@ -442,10 +445,10 @@ def _documents_of(
         yield CommittedDocument(change.path, claim.type, claim.document_id, claim.locale, status, action)
 
 
-def _drafts_of(caller: Caller, type_: Type) -> bool:
-    """Return whether the caller is allowed to see a content type's drafts in the history.
+def _may_see_drafts(caller: Caller, type_: Type) -> bool:
+    """Return whether the caller may see a content type's drafts in the history.
 
-    Raises ForbiddenError if the history can't tell the drafts from published versions.
+    If not, raises ForbiddenError for a type whose drafts the history can't tell from published versions.
     """
     drafts = may_read_drafts(caller.actor, type_)
     if type_.draft_key and not drafts:
@@ -453,7 +456,7 @@ def _drafts_of(caller: Caller, type_: Type) -> bool:
     return drafts
 
 
-def _unread(content: Content | None, history: DocumentHistory) -> list[str]:
-    """Return the visible keys in a version's file that the current schema doesn't define."""
+def _unread_keys(content: Content | None, history: DocumentHistory) -> list[str]:
+    """Return the keys in a version's file that the schema does not define and the caller may see."""
     names = content.invalid_keys if content else ()
     return [name for name in names if history.viewer.sees_key(history.type, name)]

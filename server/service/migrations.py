@@ -26,7 +26,7 @@ _MAX_NAMED_FILES = 20
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A migration's plan, with the files that it would write."""
+    """A migration's plan, and the files that it would write."""
 
     plan: Plan
     writes: Sequence[Write]
@@ -43,7 +43,7 @@ class Preview:
 
 
 def preview_migration(writes: Writes, caller: Caller, request: Request) -> Preview:
-    found, plan = writes.files_of(caller, _plan, request)
+    found, plan = writes.planned_files(caller, _plan, request)
     return Preview(plan, found)
 
 
@@ -52,15 +52,15 @@ def write_migration(
 ) -> Outcome[Plan]:
     """Apply a new migration, or the migrations stored in the site, in one write.
 
-    Raises ConflictError if files have uncommitted changes, unless `uncommitted` is set. Raises
-    ValidationError if values would be lost.
+    Raises ConflictError if files have uncommitted changes, unless `uncommitted` is set, and ValidationError
+    if values would be lost.
     """
     prepare = _plan if uncommitted or caller.branch else partial(_plan_committed, writes)
-    return writes.make(caller, prepare, request, message=message or partial(_message, request))
+    return writes.save(caller, prepare, request, message=message or partial(_message, request))
 
 
 def list_migrations(writes: Writes, caller: Caller) -> list[UnmigratedDocuments]:
-    _, found = writes.files_of(caller, _lacking, None)
+    _, found = writes.planned_files(caller, _lacking, None)
     return found
 
 

@@ -78,8 +78,8 @@ class OpenSite:
     def record_events(self) -> None:
         self.site.observe(self.recorder, self.recorder.committed)
 
-    def record_before_fork(self) -> None:
-        """Add file changes to the event log before workers are forked."""
+    def record_changes(self) -> None:
+        """Record file changes in the event log. Call this before workers are forked."""
         if self.mode is Mode.SERVER and not is_postgres(self.site.state.settings.accounts):
             process = get_context("fork").Process(target=self._record)
             process.start()
@@ -93,12 +93,12 @@ class OpenSite:
             self.site.record()
 
     def _make_arbiter(self) -> Arbiter:
-        """Return the arbiter, which pushes each write to the git remote before the write takes effect."""
+        """Return the arbiter, which pushes each write to the git remote before it takes effect."""
         takeover = import_module("server.history.remote.apply_commits").Takeover(self.past)
         # A command doesn't notify other machines, because it might be unable to connect to PostgreSQL. This
         # is safe: If two writes conflict, the git remote rejects one of them.
         is_server = self.mode is Mode.SERVER
-        notify = partial(self.notices.notify, COMMITS) if is_server else _ignore
+        notify = partial(self.notices.notify, COMMITS) if is_server else _ignore_notice
         queue = PushTurnQueue(self.site.state.settings.accounts if is_server else "")
         arbiter = import_module("server.history.remote.push_before_serving").Arbiter
         return cast(Arbiter, arbiter(takeover, notify, queue))
@@ -120,8 +120,8 @@ def open_site(
 
     - `report`: called after each write by this process.
     - `request_reload`: called after a schema change on a large site, to start new workers.
-    - `records`: whether to record events. The default is True for servers, and for commands if the event log
-    is a file.
+    - `records`: whether to record events. By default, servers do, and so do commands if the event log is a
+      file.
     """
     opened = OpenSite(root, mode, report, request_reload, timing or Timing())
     site = opened.site
@@ -134,5 +134,5 @@ def open_site(
     return opened
 
 
-def _ignore(_: str) -> None:
+def _ignore_notice(_: str) -> None:
     """Do nothing, because other machines learn about a command's changes by polling the git remote."""

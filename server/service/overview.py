@@ -9,7 +9,7 @@ from server.index.find import Listing, find
 from server.schema.model import title_of
 from server.search.find import Scope
 from server.service.read import Caller
-from server.service.search import href_of, number_of, read_scope
+from server.service.search import api_path, read_number, read_scope
 from server.site.site import State
 
 DEFAULT_LIMIT = 12
@@ -17,13 +17,13 @@ _NEWEST_FIRST = "updatedAt:desc"
 
 
 def overview(caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any], Scope]:
-    """Return document counts and the latest documents as JSON, with the scope that they cover.
+    """Return document counts and the last updated documents as JSON, with the scope that they cover.
 
     Raises ForbiddenError or ValidationError.
     """
     state = caller.state
     scope = read_scope({**params, "locale": ""}, state, caller.actor)
-    limit = min(number_of(params, "limit", DEFAULT_LIMIT), state.settings.api.page_size.max)
+    limit = min(read_number(params, "limit", DEFAULT_LIMIT), state.settings.api.page_size.max)
     listings: dict[str, Listing] = {}
     for type_ in state.schema.content_types:
         status = scope.statuses.get(type_.uid)
@@ -53,5 +53,5 @@ def _entry(document: Document, state: State) -> dict[str, Any]:
         "status": document.status,
         "title": document.get(title) if title else None,
         "updatedAt": document.get("updatedAt"),
-        "href": href_of(document, document.type, state.settings),
+        "href": api_path(document, document.type, state.settings),
     }

@@ -59,9 +59,9 @@ class People:
         return render_users(view, query, find(view, query).documents)
 
     def count(self, params: Params) -> int:
-        """Return the number of matching users.
+        """Return how many users match.
 
-        Raises ForbiddenError if there is a filter and the caller lacks the `user.find` permission.
+        Raises ForbiddenError if `params` contains a filter and the caller lacks the `user.find` permission.
         """
         query = self._query(params)
         is_filtered = query.selection.filter != NO_FILTER or query.text
@@ -80,7 +80,7 @@ class People:
     def create(self, body: object, params: Params) -> bytes:
         query = self._query_of_write(params, populate="role")
         settings = self.reader.state.settings
-        values = _read(body, settings, creating=True)
+        values = _read_user(body, settings, creating=True)
         require_assignable(self.reader.actor, settings, values["role"])
         user = self.users.create(
             values["username"],
@@ -90,15 +90,15 @@ class People:
             confirmed=values.get("confirmed", False),
             blocked=values.get("blocked", False),
         )
-        return self._show_written(query, user)
+        return self._render_written(query, user)
 
     def update(self, user_id: int, body: object, params: Params) -> bytes:
         query = self._query_of_write(params, populate="role")
-        values = _read(body, self.reader.state.settings, creating=False)
-        self._require_role_of(user_id, is_takeover="password" in values or "email" in values)
+        values = _read_user(body, self.reader.state.settings, creating=False)
+        self._require_manageable(user_id, allows_sign_in="password" in values or "email" in values)
         if "role" in values:
             require_assignable(self.reader.actor, self.reader.state.settings, values["role"])
-        return self._show_written(query, self.users.update(user_id, values))
+        return self._render_written(query, self.users.update(user_id, values))
 
     def update_own(self, body: object, params: Params) -> bytes:
         """Update the caller's own account, and return the account as JSON.
@@ -110,23 +110,23 @@ class People:
         settings = self.reader.state.settings
         values = _read_own(body, settings)
         _refuse_unconfirmed_email(values, self.users.get(user_id), settings)
-        return self._show_written(query, self.users.update(user_id, values))
+        return self._render_written(query, self.users.update(user_id, values))
 
     def delete(self, user_id: int, params: Params) -> bytes:
         """Delete a user, and return the user as JSON. Raises NotFoundError."""
         query = self._query_of_write(params)
         before = self.reader.view(query)
-        self._require_role_of(user_id)
-        return self._show_written(query, self.users.delete(user_id), before)
+        self._require_manageable(user_id)
+        return self._render_written(query, self.users.delete(user_id), before)
 
-    def _require_role_of(self, user_id: int, *, is_takeover: bool = False) -> None:
-        """Raise ForbiddenError if the user can do more than the caller.
+    def _require_manageable(self, user_id: int, *, allows_sign_in: bool = False) -> None:
+        """Raise ForbiddenError if the user's role allows more than the caller's.
 
-        `is_takeover`: whether the change would allow the caller to sign in as the user.
+        `allows_sign_in`: whether the change would let the caller sign in as the user.
         """
         user = self.users.get(user_id)
         if user is not None:
-            check = require_takeover if is_takeover else require_assignable
+            check = require_takeover if allows_sign_in else require_assignable
             check(self.reader.actor, self.reader.state.settings, user.role)
 
     def _query(self, params: Params) -> Query:
@@ -142,10 +142,10 @@ class People:
             selection = selection._replace(populate=populated)
         return query._replace(selection=selection, text="")
 
-    def _show_written(self, query: Query, user: User | None, view: View | None = None) -> bytes:
-        """Return a user that has been written. If this exceeds a limit, the user has no populated relations.
+    def _render_written(self, query: Query, user: User | None, view: View | None = None) -> bytes:
+        """Render a user that was written, or raise NotFoundError if `user` is None.
 
-        Raises NotFoundError.
+        If that exceeds a limit, render the user without populated relations.
         """
         try:
             return self._show(query, user, view)
@@ -200,10 +200,10 @@ def _read_own(body: object, settings: Settings) -> dict[str, Any]:
     other = next((key for key in body if key not in OWN_FIELDS), None) if isinstance(body, dict) else None
     if other is not None:
         raise ValidationError(f"Invalid key {other}", {"key": other, "path": None, "source": "body"})
-    return _read(body, settings, creating=False)
+    return _read_user(body, settings, creating=False)
 
 
-def _read(body: object, settings: Settings, *, creating: bool) -> dict[str, Any]:
+def _read_user(body: object, settings: Settings, *, creating: bool) -> dict[str, Any]:
     """Return the values to save from a request body. Raises a ValidationError that lists all mistakes."""
     if not isinstance(body, dict):
         raise ValidationError("The request body must be an object")
@@ -275,22 +275,19 @@ def _error_at(path: list[str], message: str, value: object) -> dict[str, Any]:
 
 
 def render_users(view: View, query: Query, users: Iterable[Document]) -> list[bytes]:
-    """Return users as JSON objects, with the fields that the query selects."""
+    """Return each user as a JSON object, with the fields that the query selects."""
     selection = query.selection
     if selection.fields is None:
         selection = selection._replace(fields=USER_FIELDS)
     return list(map(Renderer(view).renderer_for(selection), users))
 
 
-def render_role(view: View, role: Document, more: bytes = b"") -> bytes:
-    """Return a role as a JSON object, with its number of users.
-
-    `more` contains further serialized members of the object.
-    """
+def render_role(view: View, role: Document, more_members: bytes = b"") -> bytes:
+    """Return a role as a JSON object with its number of users. `more_members` are serialized JSON members."""
     rendered = Renderer(view).document(role, Selection(fields=_ROLE_FIELDS))
     type_, locale = view.snapshot.schema.types[USER], view.settings.locales.default
     count = len(view.snapshot.linking(type_, "role", role.document_id, locale, PUBLISHED))
-    return b'%b,"nb_users":%d%b}' % (rendered[:-1], count, more)
+    return b'%b,"nb_users":%d%b}' % (rendered[:-1], count, more_members)
 
 
 def find_role(view: View, document_id: str) -> Document | None:

@@ -43,9 +43,10 @@ STALE_MESSAGE = "the file no longer has this problem"
 
 @dataclass(frozen=True, slots=True)
 class ProblemFilter:
-    """A filter for problems by content type, document, file, severity, and whether there is an automatic fix.
+    """A filter for problems.
 
-    `paths` is empty for the problems of all files.
+    - `paths`: the files, or empty for all files.
+    - `fixable`: whether there is an automatic fix, or None for both.
     """
 
     type: str = ""
@@ -66,7 +67,7 @@ class ProblemFilter:
         fixable = read_boolean(params["fixable"]) if params.get("fixable") else None
         if params.get("fixable") and fixable is None:
             raise ValidationError('"fixable" must be "true" or "false"')
-        paths = read_paths(params.get("path"))
+        paths = parse_paths(params.get("path"))
         return cls(texts["type"], texts["documentId"], paths, texts["severity"], fixable)
 
     def is_about(self, problem: DocumentProblem, schema: Schema) -> bool:
@@ -82,7 +83,7 @@ class ProblemFilter:
         )
 
 
-def read_paths(value: object) -> frozenset[str]:
+def parse_paths(value: object) -> frozenset[str]:
     """Parse the query parameter `path`, which may be repeated. Raises ValidationError."""
     paths = [value] if isinstance(value, str) else value or []
     if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
@@ -92,21 +93,21 @@ def read_paths(value: object) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class FoundProblems:
-    """Problems that are visible to the caller.
+    """Problems that the caller may see.
 
-    - `unfiltered`: all problems in the selected content type, document and files.
-    - `matching`: the problems in `unfiltered` that match the other filters.
+    - `in_scope`: all problems in the selected content type, document and files.
+    - `matching`: those of them with the selected severity and `fixable`.
     """
 
     check: CheckResult
     is_current: bool
-    unfiltered: Sequence[DocumentProblem]
+    in_scope: Sequence[DocumentProblem]
     matching: Sequence[DocumentProblem]
 
 
 @dataclass(frozen=True, slots=True)
 class FixedProblems:
-    """The applied fixes, the rejected fixes with the reasons, and the commit."""
+    """The applied fixes, the rejected fixes with the reasons, and the id of the commit."""
 
     applied: Sequence[ValueChange]
     rejected: Sequence[tuple[ValueChange, str]]
@@ -120,15 +121,15 @@ class Problems:
         self._checks, self._writes = checks, writes
 
     def find(self, viewer: "ProblemViewer", problem_filter: ProblemFilter, wait_s: float) -> FoundProblems:
-        """Return the visible problems that match a filter.
+        """Return the problems that match a filter and that the viewer may see.
 
-        Waits up to `wait_s` seconds for a new check, and raises BusyError if no check has finished yet.
+        Waits up to `wait_s` seconds for a current check. Raises BusyError if no check has finished yet.
         """
         check, is_current = self._checks.current(wait_s)
         viewer.caller.budget.spend(len(check.problems) // 10)
         seen = [
             found
-            for found in viewer.shown(check)
+            for found in viewer.visible_problems(check)
             if problem_filter.is_about(found, viewer.caller.state.schema)
         ]
         return FoundProblems(
@@ -138,19 +139,19 @@ class Problems:
     def fix(
         self, viewer: "ProblemViewer", requested: Sequence[ValueChange], message: Callable[[int], str]
     ) -> FixedProblems:
-        """Apply the requested fixes, and reject those that are no longer possible.
+        """Apply the requested fixes that are still possible, and reject the others.
 
-        Raises the same errors as `Writes.make`.
+        `message` returns the commit message for a number of fixes. Raises the same errors as `Writes.save`.
         """
         caller = viewer.caller
         caller.budget.take_turn()
         audit = Audit(self._writes.site.root, caller.state.settings, caller.state.snapshot)
-        chosen, refused = _choose(audit, requested, viewer)
+        chosen, refused = _choose_fixes(audit, requested, viewer)
         if not chosen:
             return FixedProblems((), refused)
         repair = FixRequest(audit, tuple(chosen.values()))
         outcome = fix_documents(self._writes, caller, repair, message(len(chosen)))
-        result = outcome.made
+        result = outcome.result
         refused += [
             (change, result.rejected[change.path]) for change in chosen if change.path in result.rejected
         ]
@@ -158,10 +159,10 @@ class Problems:
         return FixedProblems(made, refused, outcome.commit)
 
 
-def _choose(
+def _choose_fixes(
     audit: Audit, requested: Sequence[ValueChange], viewer: "ProblemViewer"
 ) -> tuple[dict[ValueChange, Fix], list[tuple[ValueChange, str]]]:
-    """Return the fixes that are possible and permitted, and the rejected changes with the reasons."""
+    """Return the possible and permitted fixes, and the other requested changes with the reasons."""
     paths = {change.path for change in requested}
     possible = {ValueChange.from_fix(fix): fix for fix in possible_fixes(audit, paths) if fix.is_certain}
     chosen: dict[ValueChange, Fix] = {}
@@ -180,7 +181,7 @@ def _choose(
 
 @dataclass(frozen=True, slots=True)
 class ProblemViewer:
-    """Problems that one caller is allowed to see and fix."""
+    """Access to the problems that one caller may see and fix."""
 
     caller: Caller
     _known: dict[tuple[str, KeyPath, str], bool] = field(default_factory=dict)
@@ -189,14 +190,14 @@ class ProblemViewer:
     def for_caller(cls, caller: Caller, *actions: str) -> "ProblemViewer":
         """Return the viewer for a caller.
 
-        Raises ForbiddenError unless the caller has permission for all of the `actions` on problems.
+        Raises ForbiddenError unless the caller has the permissions for all `actions` on problems.
         """
         for action in actions:
             require_of_site(caller.actor, PROBLEMS, action, caller.state.schema)
         return cls(caller)
 
-    def shown(self, check: CheckResult) -> Iterator[DocumentProblem]:
-        """Yield the visible problems. Fixes are included only if the caller is allowed to apply them."""
+    def visible_problems(self, check: CheckResult) -> Iterator[DocumentProblem]:
+        """Yield the visible problems, without the fixes that the caller may not apply."""
         may_fix = has_site_permission(self.caller.actor, PROBLEMS, "fix", self.caller.state.schema)
         for found in check.problems:
             if self._sees(found):
@@ -240,7 +241,7 @@ class ProblemViewer:
         }
 
     def can_apply(self, fix: Fix) -> bool:
-        """Return whether the caller is allowed to see the problem and to fix it in the document."""
+        """Return whether the caller may see the problem that a fix solves, and change the document."""
         document = fix.document
         problem = Problem(fix.path, None, "", rule=fix.rule, at=fix.key_path)
         found = DocumentProblem(problem, document.type.uid, status=document.status)
@@ -308,13 +309,13 @@ def fix_documents(
 ) -> Outcome[FixResult]:
     """Fix values in documents, skipping files that changed since the check.
 
-    Raises the same errors as `Writes.make`.
+    Raises the same errors as `Writes.save`.
     """
-    return writes.make(caller, apply_fixes, repair, message=message or _message_of)
+    return writes.save(caller, apply_fixes, repair, message=message or _message_of)
 
 
 def fix_keys(writes: Writes, caller: Caller, fixes: Sequence[KeyFix]) -> Outcome[None]:
-    return writes.make(caller, apply_key_fixes, fixes, message=fix_message(len(fixes)))
+    return writes.save(caller, apply_key_fixes, fixes, message=fix_message(len(fixes)))
 
 
 def fix_message(count: int) -> str:

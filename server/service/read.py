@@ -31,8 +31,7 @@ class Rendering(NamedTuple):
     """A response's body and entity tag.
 
     - `users`: the version of the user index on which the body depends, or None.
-    - `cache_tags`: the value of the cache tags header, or "".
-    - `is_markdown`: whether the body is Markdown instead of JSON.
+    - `cache_tags`: the value of the Cache-Tag header, or "".
     """
 
     body: bytes
@@ -43,16 +42,16 @@ class Rendering(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
-    """A branch other than the served branch. `today` contains the served branch's settings."""
+class BranchContext:
+    """A branch other than the served one, and the settings of the served branch."""
 
     name: str
-    today: Settings
+    served_settings: Settings
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The actor who made a request, with the request's state, response format and budget.
+    """The actor of a request, with the request's state, response format and budget.
 
     `branch` is None for the served branch. `commit` is the past commit to read, or "" for the current state.
     """
@@ -62,7 +61,7 @@ class Caller:
     response_format: ResponseFormat = ResponseFormat.V5
     users: Callable[[], UserIndex] | None = None
     budget: Budget = field(default_factory=Budget)
-    branch: Branch | None = None
+    branch: BranchContext | None = None
     commit: str = ""
 
     def reader(self, type_: Type) -> "Reader":
@@ -83,7 +82,7 @@ class Reader(NamedTuple):
     budget: Budget = UNLIMITED
 
     def get(self, params: Params, document_id: str | None = None) -> Rendering:
-        """Render one document, or a page of a collection type's documents if `document_id` is None.
+        """Render one document or, if `document_id` is None, a single type's document or a page of documents.
 
         Raises ForbiddenError, NotFoundError or ValidationError.
         """
@@ -122,7 +121,7 @@ class Reader(NamedTuple):
         return self.show(view, query, self.find(view, query, document_id), params)
 
     def find(self, view: View, query: Query, document_id: str | None = None) -> Document | None:
-        """Return one document, or the document of a single type. This does not check permissions."""
+        """Find a document, or a single type's document if `document_id` is None. Checks no permissions."""
         if document_id is None:
             return find_single(view, query)
         document = find_one(view, query, document_id)
@@ -143,7 +142,7 @@ class Reader(NamedTuple):
         return self.rendering(view, query, document, body)
 
     def rendering(self, view: View, query: Query, document: Document, body: bytes) -> Rendering:
-        """Return a rendered document with its tags."""
+        """Combine a document's rendered body with its entity tag and cache tags."""
         tags = header_value(tags_of_document(view, document, query.selection)) if self._tagged else ""
         return Rendering(body, self._tag(view, document, body), view.snapshot.users, tags)
 
@@ -161,7 +160,7 @@ class Reader(NamedTuple):
         return tag_of(version.decode(), body)
 
     def _cache_key(self, query: Query, params: Params) -> Hashable:
-        """Return the key for caching rendered documents, or None if the query populates nothing."""
+        """Return the key under which rendered documents are cached, or None not to cache them."""
         if not query.selection.populate:
             return None
         selection = repr((params.get("fields"), params.get("populate"))).encode()
@@ -170,7 +169,7 @@ class Reader(NamedTuple):
         return (query.type.uid, blake2b(selection, digest_size=16).digest(), visibility, self.response_format)
 
     def query(self, params: Params, *, many: bool = False, own_draft: bool = False) -> Query:
-        """Parse a request's parameters into a query, limited to what the actor is allowed to see."""
+        """Parse parameters into a query, limited to what the actor may see."""
         try:
             query = read_query(self.state.schema, self.state.settings, self.type, params, many=many)
         except KeyNameError as error:
@@ -179,7 +178,7 @@ class Reader(NamedTuple):
         return narrow_query(query, self.actor, self.state.schema, own_draft=own_draft)
 
     def view(self, query: Query) -> View:
-        """Return the view for a query. It includes users if the query refers to them."""
+        """Return the view of the site that a query reads. It includes users if the query refers to them."""
         snapshot, settings = self.state.snapshot, self.state.settings
         may_need_users = self.state.schema.has_user_relations or query.type.uid in ACCOUNT_UIDS
         if self.users is not None and may_need_users and mentions(query, ACCOUNT_UIDS):

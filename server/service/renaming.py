@@ -10,14 +10,14 @@ from server.write.renaming.rename import RenameRequest, RenameResult, rename
 
 
 def rename_content(writes: Writes, caller: Caller, request: RenameRequest) -> Outcome[RenameResult]:
-    return writes.make(caller, rename, request, message=partial(message_of_rename, request))
+    return writes.save(caller, rename, request, message=partial(rename_message, request))
 
 
 def preview_rename(writes: Writes, request: RenameRequest) -> RenameResult:
     return writes.site.preview(rename, request)[1]
 
 
-def message_of_rename(request: RenameRequest, renamed: RenameResult) -> str:
+def rename_message(request: RenameRequest, renamed: RenameResult) -> str:
     """Return a commit message such as `Rename authors/ann to authors/anna`."""
     pairs = renamed.files.items() or [(request.old, request.new)]
     # The file with the shortest path is the published version in the default locale.

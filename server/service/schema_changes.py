@@ -31,7 +31,11 @@ MAX_DIFFS = 60  # files whose changes a plan shows; the others are counted
 
 @dataclass(frozen=True, slots=True)
 class ChangeRequest:
-    """Changes to make. `if_match` names the plan that the caller has seen, or is "" to make a plan."""
+    """Changes to content types, requested by an actor.
+
+    - `lossy`: whether values may be lost.
+    - `if_match`: the version of the plan that the caller has seen, or "" if none is required.
+    """
 
     actor: Actor
     changes: Sequence[SchemaChange]
@@ -41,15 +45,15 @@ class ChangeRequest:
 
 @dataclass(frozen=True, slots=True)
 class SchemaPlan:
-    """What changes do. `version` identifies the plan: the text of every file before and after.
+    """The plan for a change. `version` identifies the text of every file before and after it.
 
-    `files` contains the changes of the first files, the schemas first. `total` is the number of all files.
+    `files` contains the changes to the first files, schemas before documents. `total_files` counts all.
     """
 
     plan: Plan
     version: str
     files: Sequence[FileChange] = ()
-    total: int = 0
+    total_files: int = 0
 
 
 def change_request(caller: Caller, data: object) -> ChangeRequest:
@@ -67,9 +71,9 @@ def change_request(caller: Caller, data: object) -> ChangeRequest:
 
 
 def _require_readable(request: ChangeRequest, context: Context, path: str) -> None:
-    """Raise ForbiddenError if the caller may not read the document in a file.
+    """Raise ForbiddenError if the caller may not read the document in the file at `path`.
 
-    A plan and its errors show values of the documents that it reads or changes.
+    This is required because a plan and its errors contain values of the documents that it reads or changes.
     """
     layout = context.layout
     claim, actor = layout.claim(path), request.actor
@@ -87,16 +91,16 @@ def _require_readable(request: ChangeRequest, context: Context, path: str) -> No
 
 
 def plan_change(writes: Writes, caller: Caller, request: ChangeRequest) -> SchemaPlan:
-    """Return what a request would change. Raises the same errors as `make_change`, except for losses."""
-    found, (plan, version) = writes.files_of(caller, _planned, request)
+    """Return the plan for a request. Raises the same errors as `make_change`, except for lost values."""
+    found, (plan, version) = writes.planned_files(caller, _planned, request)
     if not caller.branch:
-        plan = _with_uncommitted(writes.site.root, plan, found)
+        plan = _note_uncommitted(writes.site.root, plan, found)
     ordered = sorted(found, key=lambda write: (not write.path.startswith(f"{TYPES}/"), write.path))
     return SchemaPlan(plan, version, list(_shown(ordered[:MAX_DIFFS], caller)), len(ordered))
 
 
-def _with_uncommitted(root: Path, plan: Plan, writes: Iterable[Write]) -> Plan:
-    """Note how many documents of deleted types git does not have."""
+def _note_uncommitted(root: Path, plan: Plan, writes: Iterable[Write]) -> Plan:
+    """Add notes to the plan: how many documents of deleted types have content that git does not have."""
     is_large = sum(len(write.read or b"") for write in writes) > MAX_WRITE_BYTES
     fate = "nothing can restore it" if is_large else "only an undo can restore it, for an hour"
     steps = []
@@ -116,18 +120,18 @@ def make_change(
 ) -> Outcome[Plan]:
     """Apply the changes in one write. If `undo` is set, the caller can undo it on the served branch.
 
-    Raises PreconditionError if the plan is not the one in `if_match`, and ValidationError if the changes
-    are impossible, or would lose values and `lossy` is not set.
+    Raises PreconditionError if the plan is not the one in `if_match`, and ValidationError if the changes are
+    impossible, or would lose values and `lossy` is not set.
     """
     permits = (Permit(CONTENT_TYPE, "write", draft=False),) if undo else ()
-    outcome = writes.make(caller, _accepted, request, message=message, permits=permits)
+    outcome = writes.save(caller, _accepted, request, message=message, permits=permits)
     if not caller.branch:
         # In a large site, a write does not read the configuration again by itself.
-        writes.site.refresh(tuple(path for path in outcome.made.paths if path.startswith((TYPES, FILE))))
+        writes.site.refresh(tuple(path for path in outcome.result.paths if path.startswith((TYPES, FILE))))
     return outcome
 
 
-def describe_change(changes: Iterable[SchemaChange]) -> str:
+def schema_change_message(changes: Iterable[SchemaChange]) -> str:
     """Return the commit message for changes."""
     names = []
     for change in changes:

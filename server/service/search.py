@@ -35,8 +35,8 @@ def search(engine: Search, caller: Caller, params: Mapping[str, Any]) -> tuple[d
     scope = read_scope(params, state, caller.actor)
     question = _question(params, state, scope)
     page, limit = (
-        number_of(params, "page", 1),
-        number_of(params, "limit", state.settings.api.page_size.default),
+        read_number(params, "page", 1),
+        read_number(params, "limit", state.settings.api.page_size.default),
     )
     limit = min(limit, state.settings.api.page_size.max)
     if page * limit > MAX_HITS:
@@ -50,7 +50,7 @@ def search(engine: Search, caller: Caller, params: Mapping[str, Any]) -> tuple[d
         caller.budget,
         use_index=not caller.commit,
     )
-    index = _index(results, may_read_all=_reads_everything(state, caller.actor))
+    index = _index_status(results, may_read_all=_reads_everything(state, caller.actor))
     finders = WordFinders(question, caller.budget)
     return _body(results, question, finders, scope, state, page, limit, index), scope
 
@@ -85,7 +85,7 @@ def _flag(value: Any, param: str) -> bool:
     return flag
 
 
-def number_of(params: Mapping[str, Any], param: str, default: int) -> int:
+def read_number(params: Mapping[str, Any], param: str, default: int) -> int:
     """Return a positive integer parameter, or `default` if it is missing. Raises ValidationError."""
     value = params.get(param)
     if value is None or value == "":
@@ -104,7 +104,7 @@ def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
     readable = [t for t in state.schema.content_types if actor.may(t.singular, "find")]
     if not readable:
         raise ForbiddenError()
-    requested = _types(params.get("type"), readable)
+    requested = _type_uids(params.get("type"), readable)
     draft_types = [t for t in readable if may_read_drafts(actor, t)] if draft else []
     published_only = (
         {t.uid for t in readable if t.draft_publish} - {t.uid for t in draft_types} if draft else set()
@@ -117,7 +117,7 @@ def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
     return Scope(statuses, requested or None, _locale(params.get("locale"), state.settings), unlocalized)
 
 
-def _types(value: Any, types: Iterable[Type]) -> frozenset[str]:
+def _type_uids(value: Any, types: Iterable[Type]) -> frozenset[str]:
     """Convert API ids to uids. `value` is a list of API ids, or a comma-separated string.
 
     Raises the same ValidationError for hidden types as for unknown types.
@@ -200,16 +200,16 @@ def _hit(document: Document, score: float, state: State, finder: WordFinder) -> 
         "locale": document.locale,
         "status": document.status,
         "title": document.get(title) if title else None,
-        "href": href_of(document, type_, state.settings),
+        "href": api_path(document, type_, state.settings),
         "score": round(score, 3),
         "highlights": {
-            attribute: [marked(fragment) for fragment in fragments]
+            attribute: [highlighted_html(fragment) for fragment in fragments]
             for attribute, fragments in highlights(document, state.settings, finder).items()
         },
     }
 
 
-def href_of(document: Document, type_: Type, settings: Settings) -> str:
+def api_path(document: Document, type_: Type, settings: Settings) -> str:
     """Return the document's path in the content API, such as `/api/articles/night-ferry`."""
     if type_.kind == "singleType":
         path = f"/api/{type_.singular}"
@@ -220,7 +220,7 @@ def href_of(document: Document, type_: Type, settings: Settings) -> str:
     return path + ("?" + "&".join(query) if query else "")
 
 
-def marked(fragment: Fragment) -> str:
+def highlighted_html(fragment: Fragment) -> str:
     """Return a fragment as escaped HTML, with matching words in <mark>."""
     return "".join(f"<mark>{escape(t)}</mark>" if is_match else escape(t) for t, is_match in fragment)
 
@@ -232,7 +232,7 @@ def _reads_everything(state: State, actor: Actor) -> bool:
     )
 
 
-def _index(results: Results, *, may_read_all: bool) -> dict[str, Any]:
+def _index_status(results: Results, *, may_read_all: bool) -> dict[str, Any]:
     """Return the index's status as JSON. The document counts are None unless `may_read_all` is set."""
     status, indexed = results.status, results.indexed
     if not may_read_all:

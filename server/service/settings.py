@@ -82,9 +82,9 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class SettingsFile:
-    """The parsed text of site.yaml. `problem` describes the first error in it, or is "".
+    """The text of site.yaml, and what was read from it. `problem` describes the first error, or is "".
 
-    The description does not contain the invalid value, because it could be a secret.
+    The description does not contain the invalid value, because that could be a secret.
     """
 
     text: str
@@ -99,7 +99,7 @@ class SettingsFile:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting in site.yaml. `value` is None if the setting is not set, or is not shown."""
+    """A setting in site.yaml. `value` is None if it is not set or is secret."""
 
     key: SettingKey
     value: Any
@@ -107,16 +107,20 @@ class Setting:
 
     @property
     def description(self) -> str:
-        return plain(self.key.description)
+        return strip_markdown(self.key.description)
 
     @property
     def default(self) -> str:
-        return plain(self.key.default_description) or _written(value_of(DEFAULTS, self.key.name))
+        return strip_markdown(self.key.default_description) or _written(value_of(DEFAULTS, self.key.name))
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsChange:
-    """A change of some values in site.yaml, by path. `if_match` identifies the text that the client read."""
+    """New values for settings in site.yaml, by path.
+
+    `if_match` is the version of the text that the client read. `prune`: whether to remove sections that
+    become empty.
+    """
 
     actor: Actor
     if_match: str
@@ -187,15 +191,15 @@ def list_roles(caller: Caller, settings: Settings) -> list[RoleAccess]:
     return [
         RoleAccess(
             role.type,
-            by_subject(settings.roles[role.type]),
+            actions_by_subject(settings.roles[role.type]),
             has_all(caller.actor, settings.roles[role.type]),
         )
         for role in roles_of(settings)
     ]
 
 
-def by_subject(permissions: frozenset[str]) -> Mapping[str, Sequence[str]]:
-    """Return the actions of each subject, in the order of the documentation."""
+def actions_by_subject(permissions: frozenset[str]) -> Mapping[str, Sequence[str]]:
+    """Return the actions for each subject, in the order of the documentation."""
     found: dict[str, list[str]] = {}
     for permission in sorted(permissions):
         subject, _, action = permission.rpartition(".")
@@ -224,7 +228,7 @@ def require_role(caller: Caller, *actions: str) -> None:
             raise forbidden(caller.actor, "role", action, is_type=False)
 
 
-def plain(markdown: str) -> str:
+def strip_markdown(markdown: str) -> str:
     """Return a description without its links and code marks."""
     return _LINK.sub(r"\1", _MORE.sub("", markdown)).replace("`", "")
 
@@ -240,7 +244,7 @@ def _written(value: Any) -> str:
 
 
 def settings_change(caller: Caller, if_match: str, data: object) -> SettingsChange:
-    """Parse a request to change settings. None as a value restores the default.
+    """Parse a request to change settings. A value of None restores the default.
 
     Raises ForbiddenError or ValidationError.
     """
@@ -263,7 +267,7 @@ def settings_change(caller: Caller, if_match: str, data: object) -> SettingsChan
 
 
 def role_change(caller: Caller, settings: Settings, if_match: str, role: str, data: object) -> SettingsChange:
-    """Parse a request to change or create a role: the actions to allow, by subject.
+    """Parse a request to change or create a role. `data` contains the allowed actions by subject.
 
     Raises ForbiddenError or ValidationError.
     """
@@ -291,8 +295,10 @@ def role_change(caller: Caller, settings: Settings, if_match: str, role: str, da
     return SettingsChange(caller.actor, if_match, values, prune=False)
 
 
-def role_removal(caller: Caller, settings: Settings, if_match: str, role: str, users: int) -> SettingsChange:
-    """Return the change that removes a role from site.yaml. `users` is the number of its users.
+def remove_role_change(
+    caller: Caller, settings: Settings, if_match: str, role: str, users: int
+) -> SettingsChange:
+    """Return the change that removes a role from site.yaml. `users` is the number of users with the role.
 
     Raises ForbiddenError, NotFoundError or ConflictError.
     """
@@ -307,9 +313,9 @@ def role_removal(caller: Caller, settings: Settings, if_match: str, role: str, u
     return SettingsChange(caller.actor, if_match, {("roles", role): REMOVE})
 
 
-def try_change(writes: Writes, caller: Caller, change: SettingsChange) -> Sequence[FileChange]:
-    """Return the diff that a change makes in site.yaml, without the values of secret settings."""
-    _, (before, after) = writes.files_of(caller, _prepare, change)
+def preview_change(writes: Writes, caller: Caller, change: SettingsChange) -> Sequence[FileChange]:
+    """Return the diff of site.yaml for a change, without the values of secret settings."""
+    _, (before, after) = writes.planned_files(caller, _prepare, change)
     if before == after:
         return []
     return [settings_diff(before, mask_settings_text(before), mask_settings_text(after))]
@@ -327,16 +333,16 @@ def make_change(
 ) -> tuple[SettingsFile, str]:
     """Change site.yaml. Return the file after the write, and the commit.
 
-    Raises PreconditionError, ValidationError, ForbiddenError, ConflictError or any error of `Writes.make`.
+    Raises PreconditionError, ValidationError, ForbiddenError, ConflictError or any error of `Writes.save`.
     """
-    outcome = writes.make(caller, _prepare, change, message=message)
+    outcome = writes.save(caller, _prepare, change, message=message)
     # In a large site, a write does not read the configuration again by itself.
     writes.site.refresh((FILE,))
     return read_settings_file(writes), outcome.commit
 
 
 def _prepare(change: SettingsChange, context: Context) -> tuple[str, str]:
-    """Put the new text of site.yaml into the changeset. Return the text before and after the change."""
+    """Change site.yaml in the changeset. Return its text before and after the change."""
     before = text_before(context, change.if_match)
     after = change_settings_text(before, change.values, prune=change.prune)
     old, new = parse_settings(before), parse_settings(after)
@@ -362,7 +368,7 @@ def _require_valid(new: SettingsFile, schema: Schema, paths: Sequence[Path]) -> 
     wrong = settings_errors(new, schema)
     if wrong:
         names = [".".join(path) for path in paths]
-        raise invalid([_described(error, names) for error in wrong])
+        raise invalid([_without_value(error, names) for error in wrong])
 
 
 def settings_errors(new: SettingsFile, schema: Schema) -> list[SetupError]:
@@ -380,7 +386,7 @@ def settings_errors(new: SettingsFile, schema: Schema) -> list[SetupError]:
 
 
 def _require_bounds(new: SettingsFile, paths: Sequence[Path]) -> None:
-    """Raise ValidationError for a value that the file can have, but callers of the API can't set."""
+    """Raise ValidationError for a value that is valid in the file, but may not be set over the API."""
     for name in (".".join(path) for path in paths):
         if key := KEYS.get(name):
             must = violated_bound(key, value_of(new.settings, name))
@@ -392,10 +398,10 @@ def _require_bounds(new: SettingsFile, paths: Sequence[Path]) -> None:
                 raise invalid([(name, f"{name} must {must} (found {describe_value(written)})")])
 
 
-def _described(error: SetupError, names: Sequence[str]) -> tuple[str, str]:
-    """Return the changed setting that an error is about, or "", and the error.
+def _without_value(error: SetupError, names: Sequence[str]) -> tuple[str, str]:
+    """Return the name of the changed setting that an error is about, and the error's message.
 
-    If the error is about another setting, it does not contain the value.
+    If it is about none of `names`, the name is "" and the message does not contain the value.
     """
     name = _name_in(error.message, names)
     return name, str(error) if name else _FOUND.sub("", str(error))

@@ -13,7 +13,7 @@ from server.index.dangling import Key
 from server.index.snapshot import Snapshot
 from server.query.parse import locale_to_write, read_status
 from server.schema.model import Schema, Type
-from server.service.document_write import Verb, permit
+from server.service.document_write import Verb, require_write
 from server.service.dry_run import FileChange
 from server.service.read import Caller, Params
 from server.service.write import Writes
@@ -28,15 +28,15 @@ from server.write.source import replace_source as prepare
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A document version's file. `draft` is set if the request asks for the draft."""
+    """The file of a document version. `draft` is set if the request asks for the draft."""
 
     caller: Caller
     type: Type
     document: Document
     draft: bool
 
-    def after(self, state: State) -> "SourceFile":
-        """Return the same version's file in a later state. Raises NotFoundError if it has been deleted."""
+    def in_state(self, state: State) -> "SourceFile":
+        """Return the same version's file in another state. Raises NotFoundError if it has been deleted."""
         old = self.document
         document = _document(state.snapshot, self.type, old.document_id, old.locale, old.status)
         return replace(self, caller=replace(self.caller, state=state), document=document)
@@ -46,7 +46,7 @@ class SourceFile:
 class Source:
     """The text of a file, with its passwords masked.
 
-    - `version`: the text's version, to be sent as `if_match`.
+    - `version`: the text's version, which `NewSource.if_match` must name to replace it.
     - `other_keys`: the text of the keys that the content type does not define.
     - `problem`: the syntax error in the text, or None.
     """
@@ -70,12 +70,18 @@ class NewSource:
 
 
 def find_source(
-    caller: Caller, api_id: str, document_id: str, params: Params, today: Schema, *, to_write: bool = False
+    caller: Caller,
+    api_id: str,
+    document_id: str,
+    params: Params,
+    served_schema: Schema,
+    *,
+    to_write: bool = False,
 ) -> SourceFile:
     """Return the file of a document version. `document_id` is "" for a single type.
 
-    `today` is the served schema. If the caller reads or writes a branch or a past commit, the permissions for
-    both schemas are required. If `to_write` is set, also requires permission to change the file.
+    To read or write a branch or a past commit, the caller needs permission under both its schema and
+    `served_schema`. With `to_write`, permission to change the file is required, too.
 
     Raises ForbiddenError, NotFoundError or ValidationError.
     """
@@ -84,27 +90,27 @@ def find_source(
     type_ = state.schema.endpoints.get(api_id)
     if type_ is None or (type_.kind == "singleType") != (document_id == ""):
         raise NotFoundError()
-    served = today.types.get(type_.uid, type_)
+    served = served_schema.types.get(type_.uid, type_)
     require_document_source(actor, type_, state.schema, draft=False)
-    require_document_source(actor, served, today, draft=False)
+    require_document_source(actor, served, served_schema, draft=False)
     locale = locale_to_write(params.get("locale"), type_, state.settings)
     status = read_status(params.get("status"))
     require_document_source(actor, type_, state.schema, draft=status == DRAFT)
-    require_document_source(actor, served, today, draft=status == DRAFT)
+    require_document_source(actor, served, served_schema, draft=status == DRAFT)
     document = _document(state.snapshot, type_, to_nfc(document_id), locale, status)
     if to_write:
         require_source(actor, "write", state.schema)
-        permit(caller.reader(type_), Verb.UPDATE, params)
+        require_write(caller.reader(type_), Verb.UPDATE, params)
     return SourceFile(caller, type_, document, status == DRAFT)
 
 
 def read_source(site: Site, file: SourceFile, commit: str = "") -> Source:
-    """Return the text of a file, with its passwords masked. If `commit` is "", the file on disk is read.
+    """Return the text of a file in a commit or, if `commit` is "", on disk.
 
     Raises NotFoundError, ConflictError, StorageError or LimitError.
     """
     document, type_ = file.document, file.type
-    text = _read_at(site, document.path, commit) if commit else _read(site, document.path)
+    text = _read_in_commit(site, document.path, commit) if commit else _read_on_disk(site, document.path)
     file.caller.budget.allow(len(text))
     source = mask_text(file.caller.state.schema, type_, document.path, text)
     problem, others = None, ""
@@ -117,7 +123,7 @@ def read_source(site: Site, file: SourceFile, commit: str = "") -> Source:
 
 
 def sibling_files(file: SourceFile) -> Iterator[Document]:
-    """Yield all versions of the document, in any locale, whose files the caller is allowed to see."""
+    """Yield all versions of the document, in any locale, whose files the caller may see."""
     settings, claims = file.caller.state.settings, file.caller.state.snapshot.claims
     statuses = (PUBLISHED, DRAFT) if may_read_drafts(file.caller.actor, file.type) else (PUBLISHED,)
     for locale in dict.fromkeys((settings.locales.default, *settings.locales.available)):
@@ -134,14 +140,14 @@ def replace_source(
 ) -> tuple[SourceFile, str]:
     """Replace the text of a file. Return the changed file and the commit.
 
-    Raises the same errors as `server.write.source.replace_source` and `Writes.make`.
+    Raises the same errors as `server.write.source.replace_source` and `Writes.save`.
     """
 
     def addressed(document_id: str) -> list[Key]:
         return [(file.type.uid, document_id)]
 
-    outcome = writes.make(file.caller, prepare, _request(file, new), addressed, message=message)
-    return file.after(outcome.state), outcome.commit
+    outcome = writes.save(file.caller, prepare, _request(file, new), addressed, message=message)
+    return file.in_state(outcome.state), outcome.commit
 
 
 def _request(file: SourceFile, new: NewSource) -> SourceRequest:
@@ -164,7 +170,7 @@ def _document(snapshot: Snapshot, type_: Type, document_id: str, locale: str, st
     return document
 
 
-def _read_at(site: Site, path: str, commit: str) -> str:
+def _read_in_commit(site: Site, path: str, commit: str) -> str:
     """Return the text of a file in a commit. Raises NotFoundError or ConflictError."""
     data = next(read_named(site.root, [f"{commit}:./{path}"], MAX_FILE_BYTES))
     if data is None:
@@ -175,7 +181,7 @@ def _read_at(site: Site, path: str, commit: str) -> str:
         raise ConflictError(f"{path}: {error.message}") from error
 
 
-def _read(site: Site, path: str) -> str:
+def _read_on_disk(site: Site, path: str) -> str:
     """Return the text of a file. Raises NotFoundError, ConflictError or StorageError."""
     try:
         return decode(read_bytes(site.root, path)[0])

@@ -131,12 +131,12 @@ def _covers_kind(actor: Actor, kind: str, permissions: Iterable[str]) -> bool:
 
 
 def is_token_name(name: str) -> bool:
-    """Return whether a new token can have this name, which also names the author of its commits."""
+    """Return whether a new token can have this name. The name also appears as the author of commits."""
     return _NAME.fullmatch(name) is not None
 
 
 def check_permissions(kind: str, permissions: Sequence[str], schema: Schema) -> None:
-    """Raise SetupError unless a token of a kind can have these permissions."""
+    """Raise SetupError unless a token of this kind can have these permissions."""
     option = "--permission"
     if permissions and kind != "custom":
         what = f"a {kind} token can't have additional permissions"

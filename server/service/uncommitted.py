@@ -33,10 +33,9 @@ from server.write.source import MaskedText, mask_text
 
 @dataclass(frozen=True, slots=True)
 class UncommittedFiles:
-    """One page of the files that differ from the commit `head`.
+    """One page of the files that differ from the commit `head`. `total` counts the files on all pages.
 
-    `total` is the number of files on all pages. Each file is listed with the names of its changed
-    attributes, or with None if it contains no document.
+    Each file comes with the names of its changed attributes, or None if it contains no document.
     """
 
     head: str
@@ -96,7 +95,7 @@ def find_uncommitted(site: Site, past: PastStates, caller: Caller, path: object)
         viewer = Viewer(caller.actor, state)
         [(before, after)] = values_of(_store(site, state), [version], caller.budget)
         attributes = differences(viewer.attributes(changed_file.type), before, after, viewer)
-    lines = _lines(site, changed_file, head, state) if caller.actor.everything else None
+    lines = _diff_lines(site, changed_file, head, state) if caller.actor.everything else None
     return UncommittedChange(head, changed_file, attributes, lines)
 
 
@@ -114,7 +113,7 @@ def commit_files(writes: Writes, caller: Caller, files: Sequence[str], message: 
 
 
 def _visible_files(site: Site, past: PastStates, caller: Caller) -> list[ChangedFile]:
-    """Return the changed files that are visible under both the current and the committed schema."""
+    """Return the changed files that the caller may see under both the current and the committed schema."""
     actor, schema = caller.actor, caller.state.schema
     changed = changed_files(site, caller.state, actor)
     if actor.everything:
@@ -134,7 +133,7 @@ def _is_document(changed_file: ChangedFile) -> bool:
     return changed_file.type is not None and changed_file.type.uid != UPLOAD
 
 
-def _lines(site: Site, changed_file: ChangedFile, head: str, state: State) -> list[str] | None:
+def _diff_lines(site: Site, changed_file: ChangedFile, head: str, state: State) -> list[str] | None:
     """Return a diff with masked passwords, or None if it can't be shown."""
     version = changed_file.version(head)
     name = f"{version.parent}:./{version.before}"

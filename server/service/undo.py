@@ -11,9 +11,9 @@ from server.service.read import Caller
 from server.service.undo_permission import (
     NOT_FOUND_MESSAGE,
     changes_schema,
-    permit_undoing,
-    permit_write,
-    sight_of_files,
+    file_visibility,
+    require_undo,
+    require_write_permits,
 )
 from server.service.write import Outcome, Writes
 from server.site.migrations.undo import restore_schemas
@@ -23,14 +23,14 @@ from server.write.undo import UndoRequest, restore
 DEFAULT_MESSAGE = "Undo a change"
 
 
-def take_back(
-    writes: Writes, caller: Caller, id_: str, *, undo: bool = False, message: str = ""
+def undo_write(
+    writes: Writes, caller: Caller, id_: str, *, can_redo: bool = False, message: str = ""
 ) -> Outcome[tuple[str, ...]]:
-    """Restore the files that an earlier write changed, and return the paths of the visible files.
+    """Restore the files that an earlier write changed, and return the paths that the caller may see.
 
-    If `undo` is set, the caller can undo the restoration, too.
+    If `can_redo` is set, the caller can undo the restoration, too.
 
-    Raises ForbiddenError or NotFoundError. Raises ConflictError if the files have been changed again.
+    Raises ForbiddenError or NotFoundError, or ConflictError if the files have been changed again.
     """
     actor = caller.actor
     may = may_write(actor, caller.state.schema.content_types) or actor.may("upload", "upload")
@@ -40,13 +40,13 @@ def take_back(
     record = folder.find(id_, actor.name)
     if record is None:
         raise NotFoundError(NOT_FOUND_MESSAGE)
-    permit_write(caller, record.permits)
-    permits, may_see = record.permits if undo else (), sight_of_files(caller)
-    restoration = UndoRequest(record, folder.copy_of, partial(permit_undoing, caller), may_see)
+    require_write_permits(caller, record.permits)
+    permits, may_see = record.permits if can_redo else (), file_visibility(caller)
+    restoration = UndoRequest(record, folder.copy_of, partial(require_undo, caller), may_see)
     prepare = restore_schemas if changes_schema(record.permits) else restore
-    outcome = writes.make(caller, prepare, restoration, message=message or DEFAULT_MESSAGE, permits=permits)
+    outcome = writes.save(caller, prepare, restoration, message=message or DEFAULT_MESSAGE, permits=permits)
     folder.forget(id_)
     # In a large site, a write does not read the configuration again by itself.
-    if configuration := tuple(path for path in outcome.made if path.startswith((f"{TYPES}/", FILE))):
+    if configuration := tuple(path for path in outcome.result if path.startswith((f"{TYPES}/", FILE))):
         writes.site.refresh(configuration)
-    return replace(outcome, made=tuple(filter(may_see, outcome.made)))
+    return replace(outcome, result=tuple(filter(may_see, outcome.result)))

@@ -10,7 +10,7 @@ from server.documents.path_rules import Layout
 from server.errors import ForbiddenError, NotFoundError
 from server.paths import TYPES
 from server.schema.model import UPLOAD
-from server.service.document_write import WRITES, Verb, permit
+from server.service.document_write import WRITES, Verb, require_write
 from server.service.read import Caller
 from server.site.migrations.draft import MIGRATIONS
 from server.storage.media import upload_path
@@ -25,11 +25,11 @@ _OLD_VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
 
 
 def changes_schema(permits: Collection[Permit]) -> bool:
-    """Return whether a write changed content types. It may change all documents, too."""
+    """Return whether a write changed content types, and could therefore change any document."""
     return any(required.uid == CONTENT_TYPE for required in permits)
 
 
-def permit_write(caller: Caller, permits: Sequence[Permit]) -> None:
+def require_write_permits(caller: Caller, permits: Sequence[Permit]) -> None:
     """Raise ForbiddenError if the caller no longer has the permissions that the write required.
 
     Raises NotFoundError if the content type no longer exists, or if this version of Bifolio can't undo the
@@ -46,24 +46,24 @@ def permit_write(caller: Caller, permits: Sequence[Permit]) -> None:
         type_, verb = caller.state.schema.types.get(required.uid), _verb(required)
         if type_ is None or verb is None or (type_.kind, verb) not in WRITES:
             raise NotFoundError(NOT_FOUND_MESSAGE)
-        permit(caller.reader(type_), verb, {"status": "draft"} if required.draft else {})
+        require_write(caller.reader(type_), verb, {"status": "draft"} if required.draft else {})
         if type_.draft_publish and not may_read_drafts(caller.actor, type_):
             raise forbidden(caller.actor, type_.singular, "readDraft")
 
 
-def permit_undoing(caller: Caller, documents: Sequence[UndoneDocument]) -> None:
-    """Raise ForbiddenError if the caller is not allowed to create or delete the affected documents.
+def require_undo(caller: Caller, documents: Sequence[UndoneDocument]) -> None:
+    """Raise ForbiddenError if the undo would create or delete a document, but the caller may not.
 
-    `permit_write` checks the permissions for all other changes.
+    `require_write_permits` checks all other permissions.
     """
     for document in documents:
-        for verb, places in _effects(document):
+        for verb, places in _undo_writes(document):
             drafts_only = all(status == DRAFT for _, status in places)
-            permit(caller.reader(document.type), verb, {"status": DRAFT} if drafts_only else {})
+            require_write(caller.reader(document.type), verb, {"status": DRAFT} if drafts_only else {})
 
 
-def _effects(document: UndoneDocument) -> Iterator[tuple[Verb, frozenset[Place]]]:
-    """Yield each kind of write that the undo makes, with the affected locales and statuses."""
+def _undo_writes(document: UndoneDocument) -> Iterator[tuple[Verb, frozenset[Place]]]:
+    """Yield each kind of write that the undo makes, with the locales and statuses that it affects."""
     now, then = (
         {locale for locale, _ in places} for places in (document.versions_before, document.versions_after)
     )
@@ -75,17 +75,17 @@ def _effects(document: UndoneDocument) -> Iterator[tuple[Verb, frozenset[Place]]
         yield Verb.CREATE if is_new else Verb.UPDATE, restored
 
 
-def may_take_back(caller: Caller, permits: Sequence[Permit], documents: Sequence[UndoneDocument]) -> bool:
-    """Return whether the caller is allowed to undo a write. `permits` were recorded with the write."""
+def may_undo(caller: Caller, permits: Sequence[Permit], documents: Sequence[UndoneDocument]) -> bool:
+    """Return whether the caller may undo a write, with which `permits` were recorded."""
     try:
-        permit_write(caller, permits)
-        permit_undoing(caller, documents)
+        require_write_permits(caller, permits)
+        require_undo(caller, documents)
     except (ForbiddenError, NotFoundError):
         return False
     return True
 
 
-def sight_of_files(caller: Caller) -> Callable[[str], bool]:
+def file_visibility(caller: Caller) -> Callable[[str], bool]:
     """Return a function that checks whether the caller is allowed to see the file at a path."""
     layout = Layout(caller.state.schema, caller.state.settings)
 

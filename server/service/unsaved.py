@@ -19,10 +19,10 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """The changes for an editor to make.
+class EditorPlan:
+    """The changes that an editor must make.
 
-    `texts` maps a file's old path to its old and new text. `renames` maps old paths to new paths.
+    `texts` maps a file's old path to its text before and after. `renames` maps old paths to new paths.
     """
 
     texts: Mapping[str, tuple[str, str]]
@@ -48,12 +48,12 @@ class _OpenFiles(WorkingTree):
         return super().read(path)
 
 
-def plan_rename(overlay: UnsavedSite, request: RenameRequest) -> Plan:
+def plan_rename(overlay: UnsavedSite, request: RenameRequest) -> EditorPlan:
     changeset, renamed = _prepare(overlay, rename, request)
     return _plan(overlay, changeset, renamed)
 
 
-def plan_fixes(overlay: UnsavedSite, fixes: tuple[Fix, ...]) -> Plan:
+def plan_fixes(overlay: UnsavedSite, fixes: tuple[Fix, ...]) -> EditorPlan:
     changeset, _ = _prepare(overlay, apply_fixes, FixRequest(overlay.audit, fixes))
     return _plan(overlay, changeset, None)
 
@@ -69,9 +69,9 @@ def _prepare(
     return changeset, prepared.result
 
 
-def _plan(overlay: UnsavedSite, changeset: Changeset, renamed: RenameResult | None) -> Plan:
+def _plan(overlay: UnsavedSite, changeset: Changeset, renamed: RenameResult | None) -> EditorPlan:
     renames = dict(renamed.files) if renamed else {}
-    renames.update(_moved(changeset, renames))
+    renames.update(_moved_paths(changeset, renames))
     old_paths = {new: old for old, new in renames.items()}
     before = Changeset(overlay.saved.root, _OpenFiles(overlay.saved.root, overlay.texts))
     texts = {}
@@ -80,11 +80,11 @@ def _plan(overlay: UnsavedSite, changeset: Changeset, renamed: RenameResult | No
         old = before.text(old_path)
         if old != text:
             texts[old_path] = (old.removeprefix(BOM), text.removeprefix(BOM))
-    return Plan(texts, renames)
+    return EditorPlan(texts, renames)
 
 
-def _moved(changeset: Changeset, renames: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the new paths of files that move together with a document, by old path."""
+def _moved_paths(changeset: Changeset, renames: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the new paths, by old path, of the files that move together with a document."""
     top = f"{changeset.root}/"
     known = set(renames)
     sources = (

@@ -32,18 +32,23 @@ _CHANGEABLE = ("username", "email", "role", "blocked")
 
 @dataclass(frozen=True, slots=True)
 class ListedUser:
-    """A user, with the time of the last request, the number of sessions, and whether the caller may act."""
+    """A user in a list.
+
+    - `last_seen`: when the user last made a request
+    - `sessions`: the number of the user's sessions
+    - `is_changeable`: whether the caller may change the user
+    """
 
     user: User
     last_seen: str | None
     sessions: int
     is_invited: bool
-    changeable: bool
+    is_changeable: bool
 
 
 @dataclass(frozen=True, slots=True)
 class UserFilter:
-    """A filter for users by a part of their name or address, and by role."""
+    """A filter for users: a part of their name or email address, and a role."""
 
     text: str = ""
     role: str = ""
@@ -77,15 +82,15 @@ class UserManagement:
     def get(self, key: str) -> ListedUser:
         """Return one user. Raises ForbiddenError or NotFoundError."""
         self._require("findOne")
-        return self._listed([self._user(key)])[0]
+        return self._listed([self._find_user(key)])[0]
 
     def sessions(self, key: str) -> Sequence[Login]:
         """Return a user's sessions, the last used first. Raises ForbiddenError or NotFoundError."""
-        user = self._user(key) if self._is_own(key) else self._user_to_change(key)
+        user = self._find_user(key) if self._is_own(key) else self._user_to_change(key)
         return self.directory.logins.list_for_user(user.id)
 
     def assignable_roles(self) -> Mapping[str, bool]:
-        """Return the roles that users can have, and for each whether the caller can give it."""
+        """Return for each role that users can have whether the caller may give it to them."""
         return {
             role: may_assign(self.caller.actor, self.settings, role)
             for role in self.settings.roles
@@ -95,12 +100,12 @@ class UserManagement:
     # --- changes ------------------------------------------------------------------------------------
 
     def invite(self, data: object) -> tuple[ListedUser, str]:
-        """Create a user without a password. Return the user, and a code to set the password.
+        """Create a user without a password. Return the user, and a code with which they set their password.
 
         Raises ForbiddenError, DuplicateUserError or ValidationError.
         """
         self._require("create")
-        values = self._read(data, creating=True)
+        values = self._read_user(data, creating=True)
         role = values.get("role", DEFAULT_ROLE)
         require_assignable(self.caller.actor, self.settings, role)
         user = self.directory.users.create(
@@ -109,7 +114,7 @@ class UserManagement:
         return self._listed([user])[0], self.directory.users.invitation_code(user)
 
     def invite_again(self, key: str) -> tuple[ListedUser, str]:
-        """Return a new code for a user to set the password. The old code becomes invalid.
+        """Return a new code with which a user sets their password, and invalidate the earlier code.
 
         Raises ForbiddenError or NotFoundError.
         """
@@ -119,14 +124,14 @@ class UserManagement:
         return self._listed([user])[0], self.directory.users.invitation_code(user)
 
     def update(self, key: str, data: object, if_match: str) -> ListedUser:
-        """Change a user's name, address, role, or whether the user is blocked.
+        """Change a user's name, email address or role, or block the user.
 
         Raises ForbiddenError, NotFoundError, PreconditionError, DuplicateUserError or ValidationError.
         """
         user = self._user_to_change(key)
         if not if_match:
             raise ValidationError("The If-Match header is missing; it must contain the user's version")
-        values = self._read(data, creating=False)
+        values = self._read_user(data, creating=False)
         if "role" in values:
             require_assignable(self.caller.actor, self.settings, values["role"])
         if "email" in values and user.id != self.caller.actor.user_id:
@@ -151,13 +156,13 @@ class UserManagement:
 
     def end_sessions(self, key: str) -> None:
         """Sign a user out on all devices. Raises ForbiddenError or NotFoundError."""
-        user = self._user(key) if self._is_own(key) else self._user_to_change(key)
+        user = self._find_user(key) if self._is_own(key) else self._user_to_change(key)
         self.directory.users.end_sessions(user.id)
         self.directory.logins.end_all(user.id)
 
     def end_session(self, key: str, session: str) -> None:
         """End one of a user's sessions. Raises ForbiddenError or NotFoundError."""
-        user = self._user(key) if self._is_own(key) else self._user_to_change(key)
+        user = self._find_user(key) if self._is_own(key) else self._user_to_change(key)
         if not session or not self.directory.logins.end(user.id, session):
             raise NotFoundError("Session not found")
 
@@ -171,8 +176,8 @@ class UserManagement:
         if not self.caller.actor.may("user", action):
             raise forbidden(self.caller.actor, "user", action, is_type=False)
 
-    def _user(self, key: str) -> User:
-        """Return the user with an id, or the caller if the key is `me`. Raises NotFoundError."""
+    def _find_user(self, key: str) -> User:
+        """Return the user with this id, or the caller if `key` is "me". Raises NotFoundError."""
         own = str(self.caller.actor.user_id) if key == OWN else key
         is_number = own.isascii() and own.isdigit()
         user = self.directory.users.get(int(own[:MAX_ID_CHARS])) if is_number else None
@@ -182,7 +187,7 @@ class UserManagement:
 
     def _user_to_change(self, key: str, action: str = "update") -> User:
         self._require(action)
-        user = self._user(key)
+        user = self._find_user(key)
         require_assignable(self.caller.actor, self.settings, user.role)
         return user
 
@@ -201,7 +206,7 @@ class UserManagement:
             for user in users
         ]
 
-    def _read(self, data: object, *, creating: bool) -> dict[str, Any]:
+    def _read_user(self, data: object, *, creating: bool) -> dict[str, Any]:
         """Return the values in a request body. Raises a ValidationError that lists all mistakes."""
         if not isinstance(data, dict) or not data:
             raise ValidationError('The request body must look like {"data": {"role": "…"}}')
@@ -227,7 +232,7 @@ class UserManagement:
 
 
 def may_assign(actor: Actor, settings: Settings, role: str) -> bool:
-    """Return whether an actor can give a role to a user, and act on users who have it."""
+    """Return whether an actor may give a role to users, and change users who have it."""
     return role == DEFAULT_ROLE or has_all(actor, settings.roles.get(role, frozenset()))
 
 
@@ -237,7 +242,7 @@ def require_assignable(actor: Actor, settings: Settings, role: str) -> None:
 
 
 def require_takeover(actor: Actor, settings: Settings, role: str) -> None:
-    """Raise ForbiddenError unless the actor can do all that a role can.
+    """Raise ForbiddenError unless the actor has all permissions of a role.
 
     With a new password, invitation or email address, the actor could sign in as the user. Unlike for other
     changes, this also applies to the role DEFAULT_ROLE.

@@ -203,7 +203,7 @@ def version_for(writes: Writes, settings: Settings) -> str:
 
 def try_change(writes: Writes, caller: Caller, change: WebhookChange) -> Sequence[FileChange]:
     """Return the diff that a change makes in site.yaml, without secrets that the caller has not sent."""
-    _, (before, after) = writes.files_of(caller, _prepare, change)
+    _, (before, after) = writes.planned_files(caller, _prepare, change)
     if before == after:
         return []
     return [settings_diff(before, mask_settings_text(before, ()), mask_settings_text(after, change.sent))]
@@ -216,7 +216,7 @@ def make_change(
 
     Raises PreconditionError, ValidationError, NotFoundError, ConflictError or any error of `Writes.make`.
     """
-    outcome = writes.make(caller, _prepare, change, message=message)
+    outcome = writes.save(caller, _prepare, change, message=message)
     # In a large site, a write does not read the configuration again by itself.
     writes.site.refresh((FILE,))
     state = writes.site.state

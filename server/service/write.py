@@ -20,14 +20,14 @@ from server.service.document_write import (
     Operation,
     Verb,
     bodies_of,
-    permit,
+    charge_json_texts,
     read_document_write,
-    take_json_texts,
+    require_write,
     with_hashes,
 )
 from server.service.dry_run import FileChange, file_changes
-from server.service.read import Branch, Caller, Rendering
-from server.service.undo_permission import changes_schema, may_take_back
+from server.service.read import BranchContext, Caller, Rendering
+from server.service.undo_permission import changes_schema, may_undo
 from server.site.commits.message import Authorship
 from server.site.site import Site, State
 from server.storage.git.times import CommitTimes
@@ -71,7 +71,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class UndoOffer:
-    """The id with which the caller can undo a write until `expires`."""
+    """The id with which the caller can undo a write, until `expires`."""
 
     id: str
     expires: datetime
@@ -81,7 +81,7 @@ class UndoOffer:
 class Written:
     """A document that was written. `document_id` is "" if there was nothing to delete.
 
-    `merged` is set if the write was merged with newer changes.
+    `merged`: whether the write was merged with newer changes.
     """
 
     write: DocumentWrite
@@ -94,7 +94,7 @@ class Written:
         return self.write.operation.verb
 
     def render(self) -> Rendering:
-        """Render the document, or nothing for a deletion.
+        """Render the document, or return an empty rendering for a deletion.
 
         Raises LimitError or BusyError, or NotFoundError if the document has since been deleted.
         """
@@ -116,10 +116,8 @@ class Written:
 class Result:
     """The result of a command: the written documents or, for a dry run, the changes in `files`.
 
-    If `Command.diff` is set, there are both. If computing the changes exceeds a limit, `files` is None and
-    `note` says why.
-
-    `commit` is "pending" if the write will be committed later, and "" if writes are not committed.
+    If `Command.diff` is set, both are present. If a diff exceeds a limit, `files` is None and `note` says
+    why. `commit` is "pending" if the write will be committed later, and "" if writes are not committed.
     """
 
     state: State
@@ -132,10 +130,10 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[Made]):
-    """The result of `Writes.make`. `made` is the result of `prepare`; the other fields are as in `Result`."""
+    """What `Writes.save` returns. `result` is that of `prepare`; the other fields are as in `Result`."""
 
     state: State
-    made: Made
+    result: Made
     commit: str
     undo: UndoOffer | None
 
@@ -159,25 +157,25 @@ class Writes:
         if name == self._branches.served():
             return caller
         today = caller.state.settings
-        return replace(caller, state=self._writer.state(name, today), branch=Branch(name, today))
+        return replace(caller, state=self._writer.state(name, today), branch=BranchContext(name, today))
 
     def head(self, caller: Caller) -> str:
-        """Return the latest commit on the caller's branch, or "" for the served branch."""
+        """Return the last commit of the caller's branch, or "" for the served branch."""
         return self._branches.get(caller.branch.name).commit if caller.branch else ""
 
     def write(self, command: Command) -> Result:
-        """Execute a command.
+        """Make the writes of a command.
 
-        Raises ForbiddenError, ValidationError, NotFoundError, PreconditionError, ConflictError, or any
-        error of `make`.
+        Raises ForbiddenError, ValidationError, NotFoundError, PreconditionError, ConflictError, or any error
+        of `save`.
         """
         caller = command.caller
         if (
             command.dry_run or command.diff
         ):  # This check comes first, because hashing passwords (below) is slow.
             require_source(caller.actor, "read", caller.state.schema)
-        writes = _read(command)
-        take_json_texts(bodies_of(writes), caller.state.schema, caller.budget)
+        writes = _parse_operations(command)
+        charge_json_texts(bodies_of(writes), caller.state.schema, caller.budget)
         writes = with_hashes(writes, caller.state.schema)
         act = _limited(prepare.batch if command.is_batch else prepare.without_batch, caller.budget)
         batch = BatchRequest(tuple((write.prepare, write.request) for write in writes))
@@ -186,21 +184,21 @@ class Writes:
 
         def addressed(results: Iterable[tuple[str, bool]]) -> list[Key]:
             pairs = zip(writes, results, strict=True)
-            return [key for write, (written, _) in pairs for key in write.addressed(written)]
+            return [key for write, (written, _) in pairs for key in write.addressed_keys(written)]
 
         made: list[Write] = []
         if command.diff:
-            act = _noting(act, made)
+            act = _recording_files(act, made)
         permits = tuple(map(_permit, writes)) if command.undo else ()
-        outcome = self.make(caller, act, batch, addressed, message=command.message, permits=permits)
+        outcome = self.save(caller, act, batch, addressed, message=command.message, permits=permits)
         documents = [
             Written(write, outcome.state, document_id, merged)
-            for write, (document_id, merged) in zip(writes, outcome.made, strict=True)
+            for write, (document_id, merged) in zip(writes, outcome.result, strict=True)
         ]
-        files, note = _diff(made, caller) if command.diff else (None, "")
+        files, note = _try_diff(made, caller) if command.diff else (None, "")
         return Result(outcome.state, documents, outcome.commit, outcome.undo, files, note)
 
-    def make(
+    def save(
         self,
         caller: Caller,
         prepare: Prepare[Request, Made],
@@ -210,14 +208,16 @@ class Writes:
         message: Describe[Made] = "",
         permits: Collection[Permit] = (),
     ) -> Outcome[Made]:
-        """Save the files that `prepare` creates from `request`, on the caller's branch.
+        """Save the files that `prepare` changes, on the caller's branch.
 
-        If `permits` is given, the caller can undo a write to the served branch. Raises the same errors as
+        If `permits` is not empty, the caller can undo a write to the served branch. Raises the errors of
         `prepare`, `Site.write` and `BranchWriter.write`.
         """
         if caller.branch:
             branch, authorship = caller.branch, self.authorship(caller, addressed, message)
-            state, made, commit = self._writer.write(branch.name, prepare, request, authorship, branch.today)
+            state, made, commit = self._writer.write(
+                branch.name, prepare, request, authorship, branch.served_settings
+            )
             return Outcome(state, made, commit, None)
         signed = caller.state.settings.git.commit is not None
         authorship, undo_recorder = self.authorship(caller, addressed, message, signed=signed), None
@@ -227,19 +227,19 @@ class Writes:
             undo_recorder = UndoRecorder(self.site.root, caller.actor.name, dict.fromkeys(permits), claim)
             authorship = replace(authorship, save_replaced=undo_recorder.recording)
         state, made, commit = self.site.write(authorship, prepare, request)
-        return Outcome(state, made, commit, self._offer(caller, state, undo_recorder, permits))
+        return Outcome(state, made, commit, self._offer_undo(caller, state, undo_recorder, permits))
 
-    def _offer(
+    def _offer_undo(
         self, caller: Caller, state: State, undo_recorder: UndoRecorder | None, permits: Collection[Permit]
     ) -> UndoOffer | None:
-        """Return the offer to undo a write, or None if the caller can't undo it."""
+        """Return the offer to undo a write, or None if the caller may not undo it."""
         if undo_recorder is None or not undo_recorder.id:
             return None
         documents: Sequence[UndoneDocument] = ()
         if not changes_schema(permits):
             store = Store(self.site.root, state.schema, state.settings, CommitTimes().timestamps)
             documents = undone_documents(undo_recorder.texts, state.snapshot, store)
-        if not may_take_back(replace(caller, state=state), tuple(permits), documents):
+        if not may_undo(replace(caller, state=state), tuple(permits), documents):
             UndoFolder(self.site.root).forget(undo_recorder.id)
             return None
         return UndoOffer(undo_recorder.id, undo_recorder.expires)
@@ -247,23 +247,23 @@ class Writes:
     def preview(
         self, caller: Caller, prepare: Prepare[Request, Made], request: Request
     ) -> Sequence[FileChange]:
-        """Return the file changes that `make` would make.
+        """Return the changes that `save` would make to files that the caller may see.
 
-        Raises any error of `make`, or ForbiddenError if the caller lacks the `source.read` permission.
+        Raises any error of `save`, or ForbiddenError if the caller lacks the `source.read` permission.
         """
         require_source(caller.actor, "read", caller.state.schema)
-        writes, _ = self.files_of(caller, prepare, request)
+        writes, _ = self.planned_files(caller, prepare, request)
         return list(file_changes(writes, caller))
 
-    def files_of(
+    def planned_files(
         self, caller: Caller, prepare: Prepare[Request, Made], request: Request
     ) -> tuple[Sequence[Write], Made]:
-        """Return the files that `make` would write, and the result of `prepare`. Checks no permissions.
+        """Return the files that `save` would write, and the result of `prepare`. Checks no permissions.
 
-        Raises the same errors as `make`.
+        Raises the same errors as `save`.
         """
         if caller.branch:
-            return self._writer.preview(caller.branch.name, prepare, request, caller.branch.today)
+            return self._writer.preview(caller.branch.name, prepare, request, caller.branch.served_settings)
         return self.site.preview(prepare, request)
 
     def authorship(
@@ -274,7 +274,11 @@ class Writes:
         *,
         signed: bool = True,
     ) -> Authorship:
-        """Return the authorship of a write, with the author's name and email address if `signed` is set."""
+        """Return the author and message for a write's commit.
+
+        `addressed` returns the keys of the documents that the message names. `signed` is whether to look up
+        the author's name and email address.
+        """
         actor = caller.actor
         name, email = self._sign(actor) if signed else (actor.name, "")
         fixed_message, describe = (message, None) if isinstance(message, str) else ("", message)
@@ -283,14 +287,14 @@ class Writes:
         )
 
 
-def _read(command: Command) -> list[DocumentWrite]:
+def _parse_operations(command: Command) -> list[DocumentWrite]:
     """Parse the operations. Raises ForbiddenError, ValidationError or PayloadTooLargeError."""
     caller = command.caller
     if command.is_batch:
         return BatchReader(caller, caller.budget.of_write()).read(command.operations)
     [operation] = command.operations
     reader = caller.reader(operation.type)
-    permit(reader, operation.verb, operation.params)
+    require_write(reader, operation.verb, operation.params)
     return [read_document_write(reader, operation)]
 
 
@@ -302,8 +306,8 @@ def _limited(prepare: Prepare[Request, Made], budget: Budget) -> Prepare[Request
     return limited
 
 
-def _noting(prepare: Prepare[Request, Made], made: list[Write]) -> Prepare[Request, Made]:
-    """Return `prepare`, which then also stores the files of the last attempt in `made`."""
+def _recording_files(prepare: Prepare[Request, Made], made: list[Write]) -> Prepare[Request, Made]:
+    """Return a function like `prepare` that also stores the files of its last attempt in `made`."""
 
     def noting(request: Request, context: Context) -> Made:
         result = prepare(request, context)
@@ -313,8 +317,8 @@ def _noting(prepare: Prepare[Request, Made], made: list[Write]) -> Prepare[Reque
     return noting
 
 
-def _diff(made: Iterable[Write], caller: Caller) -> tuple[Sequence[FileChange] | None, str]:
-    """Return the changes of a write that has been made. If a limit forbids it, return None and a note."""
+def _try_diff(made: Iterable[Write], caller: Caller) -> tuple[Sequence[FileChange] | None, str]:
+    """Return the changes that a write has made or, if they exceed a limit, None and a note."""
     try:
         return list(file_changes(made, caller)), ""
     except RESPONSE_ERRORS as error:

@@ -45,7 +45,7 @@ def test_versions_are_compared_and_an_earlier_one_is_written_again(service: Serv
 def test_a_document_that_was_deleted_is_found_and_made_again(service: Service) -> None:
     first = git(service.root, "rev-parse", "HEAD").strip()
     service.write(service.operation(Verb.DELETE, "note", "fog"))
-    type_, found = service.histories.deleted(service.caller(), "notes")
+    type_, found = service.histories.deleted_documents(service.caller(), "notes")
     assert (type_.singular, [document_id for document_id, _ in found]) == ("note", ["fog"])
     [made] = service.histories.restore(history(service, "restore"), first, "", ["title"]).documents
     assert made.verb is Verb.CREATE
@@ -58,7 +58,7 @@ def test_reads_of_the_history_take_turns(service: Service) -> None:
     reads = (
         lambda: service.histories.document_history(caller, "notes", "fog", {}),
         lambda: service.histories.commits(caller),
-        lambda: service.histories.deleted(caller, "notes"),
+        lambda: service.histories.deleted_documents(caller, "notes"),
     )
     for read in reads:
         with taken, pytest.raises(QueueError):

@@ -14,7 +14,7 @@ from server.errors import (
     ValidationError,
 )
 from server.service.document_write import Operation, Verb
-from server.service.undo import take_back
+from server.service.undo import undo_write
 from server.service.write import Command
 from tests.git import git
 from tests.service.sites import Service
@@ -133,15 +133,15 @@ def test_a_write_is_taken_back_and_back_again(service: Service) -> None:
     assert offer is not None
     after = (service.root / "content/notes/fog.json").read_bytes()
 
-    undone = take_back(service.writes, service.caller(), offer.id, undo=True)
-    assert undone.made == ("content/notes/fog.json",)
+    undone = undo_write(service.writes, service.caller(), offer.id, can_redo=True)
+    assert undone.result == ("content/notes/fog.json",)
     assert (service.root / "content/notes/fog.json").read_bytes() == before
     assert git(service.root, "log", "-1", "--format=%s").strip() == "Undo a change"
     with pytest.raises(NotFoundError):
-        take_back(service.writes, service.caller(), offer.id)
+        undo_write(service.writes, service.caller(), offer.id)
 
     assert undone.undo is not None
-    take_back(service.writes, service.caller(), undone.undo.id)
+    undo_write(service.writes, service.caller(), undone.undo.id)
     assert (service.root / "content/notes/fog.json").read_bytes() == after
 
 
@@ -150,7 +150,7 @@ def test_what_was_changed_since_is_not_taken_back(service: Service) -> None:
     assert offer is not None
     service.write(service.operation(Verb.UPDATE, "note", "fog", {"title": "Haze"}))
     with pytest.raises(ConflictError):
-        take_back(service.writes, service.caller(), offer.id)
+        undo_write(service.writes, service.caller(), offer.id)
 
 
 def test_another_branch_is_written_to_by_a_commit(service: Service) -> None:

@@ -23,7 +23,7 @@ from server.auth import mail
 from server.auth.user import User, public_fields
 from server.config.model import Settings
 from server.errors import ApplicationError, ValidationError
-from server.service.forms import read_form, refuse_others
+from server.service.forms import read_form, reject_unknown_fields
 from server.service.render import dumps
 
 NO_PROVIDER_MESSAGE = "This provider is disabled"  # OAuth is not supported.
@@ -47,7 +47,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
     def register() -> Response:
         require_permission(request, "auth", "register")
         body = read_sign_in(request)
-        refuse_others(body, REGISTER)
+        reject_unknown_fields(body, REGISTER)
         form = read_form(body, REGISTER)
         settings = state_of(request).settings
         confirmed = not settings.auth.confirm_email

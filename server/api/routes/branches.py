@@ -29,7 +29,7 @@ from server.index.budget import Budget
 from server.query.parse import pagination, read_page_parameters
 from server.schema.spelling import suggestion
 from server.service.branches import HEAD, SiteBranches
-from server.service.problems import read_paths
+from server.service.problems import parse_paths
 from server.service.read import Caller
 from server.service.render import dumps
 from server.storage.git.branches import Branch
@@ -56,7 +56,7 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
 
     def shown(caller: Caller, found: Sequence[Branch], *, made: bool = False) -> list[dict[str, Any]]:
         counts, served = counted(caller, found, made=made), branches.served
-        merged = branches.merged()
+        merged = branches.merged_names()
         return [
             {**_branch_json(branch, served, count), "merged": branch.name in merged}
             for branch, count in zip(found, counts, strict=True)
@@ -105,7 +105,7 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
         since = params.get("since", "")
         if not isinstance(since, str):
             raise ValidationError('"since" must be a single commit id')
-        found = branches.problems(caller, name, since, read_paths(params.get("path")))
+        found = branches.problems(caller, name, since, parse_paths(params.get("path")))
         part = found.problems[page.start : page.start + page.limit]
         errors = sum(one.problem.severity == "error" for one, _ in found.problems)
         meta = {

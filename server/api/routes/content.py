@@ -19,7 +19,7 @@ from server.api.routes.write_requests import (
 from server.documents.ids import to_nfc
 from server.errors import NotFoundError
 from server.schema.model import Type
-from server.service.document_write import ACTIONS, Operation, Verb, permit
+from server.service.document_write import ACTIONS, Operation, Verb, require_write
 from server.service.read import Caller
 from server.service.write import Command, Writes
 
@@ -47,7 +47,9 @@ def bind(handles: Handlers, writes: Writes) -> None:
         if type_ is None:
             raise not_found(request)
         caller, verb, params = caller_of(request), VERBS[request.method], parameters(request)
-        permit(caller.reader(type_), verb, params)  # The permission is checked before the body is read.
+        require_write(
+            caller.reader(type_), verb, params
+        )  # The permission is checked before the body is read.
         data = None if verb is Verb.DELETE else data_of(read_body(request))
         document_id = document_id and to_nfc(document_id)
         if_match, merge = request.headers.get("If-Match"), prefers(request, MERGE)

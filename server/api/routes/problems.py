@@ -45,13 +45,13 @@ def bind(handles: Handlers, site: Site, identities: Identities, writes: Writes) 
         page = read_page_parameters(params, settings)
         told = problems.find(viewer, wanted, CHECK_TIMEOUT_S)
         part = told.matching[page.start : page.start + page.limit]
-        errors = sum(one.problem.severity == "error" for one in told.unfiltered)
+        errors = sum(one.problem.severity == "error" for one in told.in_scope)
         meta = {
             "checkedAt": told.check.checked_at,
             "current": told.is_current,
             "errors": errors,
-            "warnings": len(told.unfiltered) - errors,
-            "fixable": sum(one.fix is not None for one in told.unfiltered),
+            "warnings": len(told.in_scope) - errors,
+            "fixable": sum(one.fix is not None for one in told.in_scope),
             "more": told.check.omitted_count,
             "pagination": pagination(page, len(told.matching)),
         }

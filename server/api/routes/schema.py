@@ -38,9 +38,9 @@ from server.service.cache_tags import tag_of
 from server.service.render import dumps
 from server.service.schema_changes import (
     change_request,
-    describe_change,
     make_change,
     plan_change,
+    schema_change_message,
 )
 from server.service.write import Writes
 from server.site.migrations.plan import Plan
@@ -57,16 +57,16 @@ def bind(handles: Handlers, site: Site, writes: Writes) -> None:
         wanted = change_request(caller, data_of(read_body(request)))
         if is_dry_run():
             plan = plan_change(writes, caller, wanted)
-            files = {"files": files_json(plan.files), "total": plan.total}
+            files = {"files": files_json(plan.files), "total": plan.total_files}
             response = budgeted_json_response(request, {"data": {"changes": _steps_json(plan.plan), **files}})
             # The version depends on parts of files that are not shown, such as passwords.
             response.headers["ETag"] = tag_of(plan.version, response.get_data())
             return response
         wanted = replace(wanted, if_match=required_if_match())
-        message = commit_message(request, describe_change(wanted.changes))
+        message = commit_message(request, schema_change_message(wanted.changes))
         outcome = make_change(writes, caller, wanted, message, undo=prefers(request, UNDO))
         # This is not counted against `api.limits`, because the write is not undone if it fails here.
-        body = dumps({"data": {"changes": _steps_json(outcome.made)}, **undo_json(outcome.undo)})
+        body = dumps({"data": {"changes": _steps_json(outcome.result)}, **undo_json(outcome.undo)})
         return add_commit_header(add_undo_header(answer(body), outcome.undo), outcome.commit)
 
     def allowed(action: str) -> Schema:

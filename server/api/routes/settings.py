@@ -29,13 +29,13 @@ from server.service.settings import (
     list_roles,
     list_settings,
     make_change,
+    preview_change,
     read_settings_file,
+    remove_role_change,
     require_role,
     require_settings,
     role_change,
-    role_removal,
     settings_change,
-    try_change,
 )
 from server.service.write import Writes
 
@@ -78,12 +78,12 @@ def bind(handles: Handlers, identities: Identities, writes: Writes) -> None:
         # Otherwise, a user could get the role between the count of its users and the write.
         with identities.users.locked() as users:
             settings = read_settings_file(writes).settings
-            change = role_removal(caller, settings, required_if_match(), role, users.get(role, 0))
+            change = remove_role_change(caller, settings, required_if_match(), role, users.get(role, 0))
             return apply(caller, change, f"Delete the role {role}", show_roles)
 
     def apply(caller: Caller, change: SettingsChange, message: str, show: Any) -> Response:
         if is_dry_run():
-            return answer_files(try_change(writes, caller, change))
+            return answer_files(preview_change(writes, caller, change))
         file, commit = make_change(writes, caller, change, commit_message(request, message))
         return add_commit_header(show(caller, file), commit)
 

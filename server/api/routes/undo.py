@@ -6,7 +6,7 @@ from server.api.request import add_commit_header, answer, caller_of, prefers
 from server.api.routes.handlers import Handlers
 from server.api.routes.write_requests import UNDO, add_undo_header, commit_message, undo_json
 from server.service.render import dumps
-from server.service.undo import take_back
+from server.service.undo import undo_write
 from server.service.write import Writes
 
 
@@ -14,6 +14,6 @@ def bind(handles: Handlers, writes: Writes) -> None:
     @handles("undoWrite")
     def undo(key: str) -> Response:
         caller, again = caller_of(request), prefers(request, UNDO)
-        outcome = take_back(writes, caller, key, undo=again, message=commit_message(request))
-        body = dumps({"data": {"files": len(outcome.made)}, **undo_json(outcome.undo)})
+        outcome = undo_write(writes, caller, key, can_redo=again, message=commit_message(request))
+        body = dumps({"data": {"files": len(outcome.result)}, **undo_json(outcome.undo)})
         return add_commit_header(add_undo_header(answer(body), outcome.undo), outcome.commit)

@@ -30,11 +30,11 @@ from server.paths import STATE_FOLDER, state_folder
 from server.query.ast import Query
 from server.schema.model import UPLOAD
 from server.service.cache_tags import tags_of_document, tags_of_list, tags_of_types
-from server.service.media.library import UNUSED, find_in_library, folders, usage
+from server.service.media.library import UNUSED, find_in_library, list_folders, list_uses
 from server.service.media.moving import move_file, preview_move
-from server.service.media.uploads import Uploads, find_file, find_files, read_file_query, render, view_of
+from server.service.media.uploads import Uploads, find_file, find_files, parse_media_query, render, view_of
 from server.service.read import Caller
-from server.service.render import dumps, list_answer
+from server.service.render import dumps, list_response
 from server.service.write import Writes
 from server.site.site import Site
 from server.storage.bucket.site_bucket import SiteBucket
@@ -57,7 +57,7 @@ def bind(handles: Handlers, site: Site, writes: Writes, bucket: SiteBucket) -> N
     def asked(action: str, *, paged: bool = False) -> tuple[Caller, Query]:
         require_permission(request, "upload", action)
         caller = caller_of(request)
-        return caller, read_file_query(caller, parameters(request), paged=paged)
+        return caller, parse_media_query(caller, parameters(request), paged=paged)
 
     @handles("findFiles")
     def list_files() -> Response:
@@ -72,24 +72,24 @@ def bind(handles: Handlers, site: Site, writes: Writes, bucket: SiteBucket) -> N
         if UNUSED in params:  # It reveals whether hidden documents use a file.
             require_permission(request, "upload", "destroy")
         listing = find_in_library(caller, query, params)
-        shown = answer(list_answer(render(caller, query, listing.documents), query.page, listing.total))
+        shown = answer(list_response(render(caller, query, listing.documents), query.page, listing.total))
         if UNUSED in params:
             return with_cache_tags(shown, request, _tags_of_all(caller))
         return _with_cache_tags(shown, query)
 
     @handles("findFolders")
-    def list_folders() -> Response:
+    def show_folders() -> Response:
         require_permission(request, "upload", "find")
         caller = caller_of(request)
         return with_cache_tags(
-            answer(dumps(folders(caller))), request, tags_of_types([UPLOAD], caller.state.schema)
+            answer(dumps(list_folders(caller))), request, tags_of_types([UPLOAD], caller.state.schema)
         )
 
     @handles("findFileUsage")
     def show_usage(key: str) -> Response:
         require_permission(request, "upload", "findOne")
         caller = caller_of(request)
-        shown = answer(dumps(usage(caller, key)), cache_control=PRIVATE_REVALIDATE)
+        shown = answer(dumps(list_uses(caller, key)), cache_control=PRIVATE_REVALIDATE)
         return with_cache_tags(shown, request, _tags_of_all(caller))
 
     @handles("findOneFile")
@@ -117,8 +117,8 @@ def bind(handles: Handlers, site: Site, writes: Writes, bucket: SiteBucket) -> N
         if is_dry_run():
             return answer_files(preview_move(writes, caller, key, body))
         moved = move_file(writes, caller, key, body, commit_message(request), undo=prefers(request, UNDO))
-        meta = {"documents": moved.documents, "links": [asdict(link) for link in moved.links]}
-        shown = answer(b'{"data":%b,"meta":%b}' % (moved.body, dumps(meta)))
+        meta = {"documents": moved.changed_files, "links": [asdict(link) for link in moved.unchanged_links]}
+        shown = answer(b'{"data":%b,"meta":%b}' % (moved.file_json, dumps(meta)))
         return add_commit_header(add_undo_header(shown, moved.undo), moved.commit)
 
     @handles("uploadFiles")
@@ -136,13 +136,13 @@ def bind(handles: Handlers, site: Site, writes: Writes, bucket: SiteBucket) -> N
                     caller, _change(key, files, form), commit_message(request), undo=undo
                 )
                 return add_commit_header(
-                    add_undo_header(answer(changed.bodies[0]), changed.undo), changed.commit
+                    add_undo_header(answer(changed.files_json[0]), changed.undo), changed.commit
                 )
             if not files:
                 raise ValidationError("Files are empty")
             described = _read_files(files, form)
             made = uploads.upload(caller, described, _attachment(form), commit_message(request))
-            return add_commit_header(answer(_list_answer(made.bodies), 201), made.commit)
+            return add_commit_header(answer(_list_answer(made.files_json), 201), made.commit)
 
 
 def _tags_of_all(caller: Caller) -> Iterator[str]:

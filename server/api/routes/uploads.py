@@ -18,7 +18,7 @@ from server.documents.ids import to_nfc
 from server.errors import RateLimitError
 from server.paths import UPLOADS_URL
 from server.service.cache_tags import tags_of_file
-from server.service.images.by_url import BucketUrl, ClientRequest, Images, Redirect
+from server.service.images.by_url import BucketUrl, ClientRequest, Images, ParameterRedirect
 from server.service.media.files import MediaFile, MediaFiles
 from server.service.media.versions import is_version, read_version
 from server.site.loading import cores
@@ -65,13 +65,13 @@ def bind(handles: Handlers, files: MediaFiles, counts: CountTable, is_busy: Call
         made = images.find(snapshot, commit, key, asked, client) if asked else None
         found = files.find(snapshot, commit, key) if made is None else made
         is_current = isinstance(found, MediaFile) and not commit and _is_immutable(found, asked)
-        if isinstance(found, Redirect):
+        if isinstance(found, ParameterRedirect):
             response = _redirect(f"{UPLOADS_URL}{quote(path)}?{urlencode(found.parameters)}")
         elif isinstance(found, BucketUrl):
             response = _redirect(found.url, IMAGE_REDIRECT_MAX_AGE_S)
         else:
             response = _redirect(found) if isinstance(found, str) else _send(found)
-        if isinstance(found, MediaFile | BucketUrl) and found.varies:
+        if isinstance(found, MediaFile | BucketUrl) and found.varies_by_accept:
             response.vary.add("Accept")
         if is_current:
             response.cache_control.max_age = IMMUTABLE_MAX_AGE_S

@@ -145,7 +145,7 @@ def user_json(listed: ListedUser) -> dict[str, Any]:
         "createdAt": user.created_at,
         "lastSeen": listed.last_seen,
         "sessions": listed.sessions,
-        "changeable": listed.changeable,
+        "changeable": listed.is_changeable,
         "version": user.updated_at,
     }
 

@@ -25,7 +25,7 @@ from server.config.transformation import (
 from server.documents.document import Document
 from server.errors import ForbiddenError, NotFoundError, ValidationError
 from server.index.snapshot import Snapshot
-from server.service.images.parameters import check_sides, nearest_width, read_parameters, with_width
+from server.service.images.parameters import check_max_edge, nearest_width, read_parameters, with_width
 from server.service.images.signatures import SIGNATURE, is_signed, signature
 from server.service.media.files import MediaFile, MediaFiles
 from server.service.media.versions import read_version, version_of_image, with_focus
@@ -60,8 +60,8 @@ _ImageFacts = tuple[str, ImageSize | None]  # a file's digest, and the image's d
 
 
 @dataclass(frozen=True, slots=True)
-class Redirect:
-    """The parameters to request instead, because the width is not allowed."""
+class ParameterRedirect:
+    """The parameters to which the client is redirected, because the requested width is not allowed."""
 
     parameters: Mapping[str, str]
 
@@ -70,23 +70,23 @@ class Redirect:
 class BucketUrl:
     """The URL of a transformed image in the bucket.
 
-    `varies` means whether it depends on the media types that the client accepts.
+    `varies_by_accept`: whether it depends on the media types that the client accepts.
     """
 
     url: str
-    varies: bool
+    varies_by_accept: bool
 
 
 @dataclass(frozen=True, slots=True)
 class ClientRequest:
-    """The client's part of a request for a transformed image.
+    """What the transformation of an image needs to know about the client.
 
     - `accepted_types`: the media types that the client accepts.
-    - `network`: the network of the client's address, or "".
     - `count_transformation`: called before an image is transformed. Raises RateLimitError if the client has
       requested too many.
     - `count_bucket_search`: the same, called before an image is searched for in the bucket.
     - `allows_redirect`: whether the client may be redirected to the bucket.
+    - `network`: the network of the client's address, or "".
     """
 
     accepted_types: Collection[str]
@@ -120,12 +120,13 @@ class Images:
         path: str,
         parameters: Mapping[str, Any],
         client: ClientRequest,
-    ) -> MediaFile | Redirect | BucketUrl | None:
+    ) -> MediaFile | ParameterRedirect | BucketUrl | None:
         """Return a transformed image, or None if the parameters request no transformation.
 
-        `commit` is the past commit that contains the image, or "".
+        `commit` is the past commit that contains the image, or "" for the current files.
 
         Raises:
+
         - ValidationError if a parameter is invalid or the file can't be transformed.
         - ForbiddenError if the URL must be signed, but is not.
         - RateLimitError, BusyError or StorageError if the image can't be transformed now.
@@ -140,7 +141,7 @@ class Images:
         transformation = read_parameters(requested, settings)
         if width := nearest_width(transformation, requested, settings.transform):
             return self._redirect(path, with_width(parameters, width, settings), settings.transform)
-        check_sides(transformation, requested, settings.transform)
+        check_max_edge(transformation, requested, settings.transform)
         path, document = _original(snapshot, path)
         depends_only_on_url_and_file = PRESET not in requested and not transformation.uses_focal_point
         transformation = with_focus(transformation, document)
@@ -149,7 +150,7 @@ class Images:
             raise ValidationError(f'"{path}" can\'t be transformed; {_TRANSFORMABLE}')
         digest, size = self._digest_and_size(snapshot, commit, path, document)
         _check_size(size, transformation, settings.transform, path)
-        formats = _formats(transformation.format, ending, settings.transform, client.accepted_types)
+        formats = _candidate_formats(transformation.format, ending, settings.transform, client.accepted_types)
         requests = [
             self._request(snapshot, commit, path, digest, transformation, *pair, client.network)
             for pair in formats
@@ -183,7 +184,7 @@ class Images:
             f"{stem}.{derivative.format}",
             MEDIA_TYPES[derivative.format],
             derivative.digest,
-            varies=varies,
+            varies_by_accept=varies,
             versions=versions if request is requests[0] else (),  # A better format follows.
         )
 
@@ -214,16 +215,21 @@ class Images:
             bucket_copy=SharedImage(self._shared, settings, cache_key) if stored else None,
         )
 
-    def _redirect(self, path: str, parameters: Mapping[str, str], settings: TransformSettings) -> Redirect:
+    def _redirect(
+        self, path: str, parameters: Mapping[str, str], settings: TransformSettings
+    ) -> ParameterRedirect:
         if not settings.sign:
-            return Redirect(parameters)
+            return ParameterRedirect(parameters)
         signed = signature(session_key(self._files.site.root), path, parameters)
-        return Redirect({**parameters, SIGNATURE: signed})
+        return ParameterRedirect({**parameters, SIGNATURE: signed})
 
     def _find_or_make(
         self, requests: list[DerivativeRequest], client: ClientRequest
     ) -> tuple[Derivative, DerivativeRequest]:
-        """Return the first result that is cached. Otherwise, make the last one now and the others later."""
+        """Return the first of the requested results that is cached, with its request.
+
+        If none is cached, the last one is made now. The better ones, which come before it, are made later.
+        """
         derivative = None
         for request in requests:
             derivative = self._derivatives.find(request.key)
@@ -295,12 +301,12 @@ def _check_size(
         raise ValidationError(f'"{path}" can\'t be transformed, because {error}') from error
 
 
-def _formats(
+def _candidate_formats(
     requested: str, extension: str, settings: TransformSettings, accepted_types: Collection[str]
 ) -> Sequence[tuple[str, tuple[str, ...]]]:
-    """Return the formats of a result, the best first. The last one is made if none of them is cached.
+    """Return the formats to try, best first. If none is cached, the image is made in the last one.
 
-    With each format are its alternatives. The result has one of these instead if that makes the file smaller.
+    Each comes with alternatives, of which the image gets one if that makes the file smaller.
     """
     own = OWN_FORMATS[extension]
     if requested != AUTO:

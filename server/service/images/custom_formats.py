@@ -16,16 +16,16 @@ from server.storage.images.results import OWN_FORMATS, animation_limit, result_s
 
 @dataclass(frozen=True, slots=True)
 class CustomFormats:
-    """The transformations in the `media.formats` setting, which are added to documents during rendering.
+    """The transformations in the `media.formats` setting, added to media files during rendering.
 
-    `key` differs between settings that give different results, and is part of the keys of cached fragments.
+    `key` identifies the settings, in the keys of cached fragments.
     """
 
     settings: MediaSettings
     key: Hashable
 
     def add(self, file: Document) -> Document:
-        """Return the document of a media file with the custom formats in its `formats`."""
+        """Return the media file with URLs of the transformed images added to its `formats`."""
         own = OWN_FORMATS.get(file.get("ext").lower())
         width, height = file.get("width") or 0, file.get("height") or 0
         if own is None or min(width, height) < 1:

@@ -28,7 +28,7 @@ _WIDTHS = ("width", "w", "min-w", "max-w")  # parameters that set or limit the w
 def nearest_width(
     transformation: Transformation, requested: Mapping[str, Any], settings: TransformSettings
 ) -> int | None:
-    """Return the width to redirect to, or None if the requested width is allowed."""
+    """Return the allowed width to redirect to, or None if the requested width is allowed."""
     if not settings.widths or transformation.width is None or requested.keys() == {PRESET}:
         return None
     larger = [width for width in settings.widths if width >= transformation.width]
@@ -37,10 +37,10 @@ def nearest_width(
 
 
 def with_width(parameters: Mapping[str, Any], width: int, media: MediaSettings) -> Mapping[str, str]:
-    """Return the parameters for another width, without the signature.
+    """Return the parameters with another width, and without the signature.
 
-    Limits such as `min-w` are left out if they would lead to a width that is not allowed. Raises
-    ValidationError if the limits of a preset would do so.
+    Limits such as `min-w` are left out if they rule out this width. Raises ValidationError if a preset's
+    limits do.
     """
     kept = {n: value for n, value in parameters.items() if n != SIGNATURE and isinstance(value, str)}
     names = [name for name in ("width", "w", "max-w") if name in kept] or ["width"]
@@ -82,7 +82,7 @@ def read_parameters(requested: Mapping[str, Any], media: MediaSettings) -> Trans
     return transformation
 
 
-def check_sides(
+def check_max_edge(
     transformation: Transformation, requested: Mapping[str, Any], settings: TransformSettings
 ) -> None:
     """Raise ValidationError if the requested width or height exceeds `max_edge`."""
@@ -96,8 +96,8 @@ def check_sides(
             raise ValidationError(f"{name}{times} must be at most {limit} (found {pixels})")
 
 
-def problem_of_url(root: Path, media: MediaSettings, url: str) -> str:
-    """Return why the server would reject an image URL, or "" if nothing is wrong with it."""
+def url_problem(root: Path, media: MediaSettings, url: str) -> str:
+    """Return why the server would reject an image URL, or "" if it would not."""
     parts = urlsplit(url)
     requested = {name: value for name, value in parse_qsl(parts.query) if name in PARAMETERS}
     if not media.transform.enabled:
@@ -105,7 +105,7 @@ def problem_of_url(root: Path, media: MediaSettings, url: str) -> str:
     try:
         transformation = read_parameters(requested, media)
         if nearest_width(transformation, requested, media.transform) is None:
-            check_sides(transformation, requested, media.transform)
+            check_max_edge(transformation, requested, media.transform)
     except ValidationError as error:
         return str(error)
     path = unquote(parts.path.partition(UPLOADS_URL)[2])

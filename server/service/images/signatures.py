@@ -28,7 +28,7 @@ def signature(secret: str, path: str, parameters: Mapping[str, str]) -> str:
 
 
 def is_signed(root: Path, path: str, parameters: Mapping[str, object]) -> bool:
-    """Return whether the signature in an image URL is valid. A URL with only a preset needs none."""
+    """Return whether an image URL's signature is valid. A URL that only names a preset needs none."""
     if not {name for name in parameters if name in PARAMETERS} - {PRESET}:
         return True
     signed = {name: value for name, value in parameters.items() if isinstance(value, str)}

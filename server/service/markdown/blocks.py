@@ -34,12 +34,12 @@ def _children(node: Any) -> Sequence[Mapping[str, Any]]:
 def _blocks(nodes: Any, prefix: str, out: list[str], depth: int) -> None:
     for node in _children(nodes):
         size = len(out)
-        _block(node, prefix, out, depth)
+        _append_block(node, prefix, out, depth)
         if size and len(out) > size:
             out.insert(size, prefix.rstrip())
 
 
-def _block(node: Mapping[str, Any], prefix: str, out: list[str], depth: int) -> None:
+def _append_block(node: Mapping[str, Any], prefix: str, out: list[str], depth: int) -> None:
     """Append the lines of one block, each with `prefix`."""
     kind = node.get("type")
     if kind == "list":
@@ -56,7 +56,7 @@ def _block(node: Mapping[str, Any], prefix: str, out: list[str], depth: int) -> 
         out.append(prefix + heading(level, " ".join(_inline(node, depth).split())))
     elif kind in ("paragraph", "quote"):
         inside = f"{prefix}> " if kind == "quote" else prefix
-        out.extend(inside + line for line in _lines(node, depth))
+        out.extend(inside + line for line in _paragraph_lines(node, depth))
 
 
 def _list(node: Mapping[str, Any], prefix: str, out: list[str], depth: int) -> None:
@@ -69,7 +69,7 @@ def _list(node: Mapping[str, Any], prefix: str, out: list[str], depth: int) -> N
             _list(child, prefix + margin, out, depth + 1)
             continue
         number += 1
-        first, *rest = _lines(child, depth) or [""]
+        first, *rest = _paragraph_lines(child, depth) or [""]
         marker = f"{number}. " if ordered else "- "
         out.append((prefix + marker + first).rstrip())
         out.extend(prefix + " " * len(marker) + line for line in rest)
@@ -84,7 +84,7 @@ def _code(node: Mapping[str, Any], prefix: str, out: list[str]) -> None:
     out.append(prefix + fence)
 
 
-def _lines(node: Mapping[str, Any], depth: int) -> list[str]:
+def _paragraph_lines(node: Mapping[str, Any], depth: int) -> list[str]:
     """Return the lines of a paragraph. A backslash at the end of a line keeps the line break."""
     lines = [line.strip() for line in _inline(node, depth).splitlines()]
     lines = [escape_start(line) for line in lines if line]

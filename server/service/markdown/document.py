@@ -27,7 +27,7 @@ _OMITTED: tuple[Any, ...] = (None, [], {})
 
 
 class Links(NamedTuple):
-    """Makes the links of one response: to documents in the caller's locale, and only to readable ones."""
+    """Maker of the links in one response. It links only documents that the caller may read."""
 
     schema: Schema
     actor: Actor
@@ -50,7 +50,7 @@ class Links(NamedTuple):
         return f"{path}{ENDING}?{query}" if query else path + ENDING
 
     def document_link(self, type_: Type, value: Mapping[str, Any], text: str = "") -> str:
-        """Return a link to a document, or only its title if the caller may not request it by itself."""
+        """Return a link to a document, or only its title if the caller may not request the document."""
         document_id = str(value.get("documentId") or "")
         text = text or title_text(type_, value)
         action = "find" if type_.kind == "singleType" else "findOne"
@@ -67,19 +67,19 @@ def title_text(type_: Type, value: Mapping[str, Any]) -> str:
 
 
 def document_markdown(type_: Type, body: bytes, links: Links, budget: Budget) -> bytes:
-    """Convert a document from JSON, as the reader renders it, to Markdown.
+    """Convert a document from the JSON that `Reader` renders to Markdown.
 
     Raises LimitError, BusyError or NeedsThreadPool if the document has too many values.
     """
     # Decimals keep all their digits.
     data = json.loads(body, parse_float=Decimal)
-    count = _count(data)
+    count = _count_values(data)
     budget.spend(STEPS_PER_VALUE * count)
     if count > QUICK_VALUES:
         budget.take_turn()
     name = content_of(type_)
     text = _text(type_.attributes[name], data.pop(name, None)) if name else ""
-    matter = yaml_mapping({"documentId": data.get("documentId"), **_values(type_, data, links)})
+    matter = yaml_mapping({"documentId": data.get("documentId"), **_front_matter(type_, data, links)})
     budget.write(len(matter) + len(text))
     return "".join(("---\n", matter, "---\n", *(("\n", text, "\n") if text else ()))).encode()
 
@@ -90,7 +90,7 @@ def _text(attribute: Attribute, value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _values(type_: Type, data: Mapping[str, Any], links: Links) -> dict[str, Any]:
+def _front_matter(type_: Type, data: Mapping[str, Any], links: Links) -> dict[str, Any]:
     """Return the values for the front matter, in the order of the schema. Empty values are omitted."""
     found = {}
     for name, attribute in type_.columns.items():
@@ -105,8 +105,8 @@ def _value(attribute: Attribute, value: Any, links: Links) -> Any:
     if value is None or attribute.scalar:
         return _scalar(attribute, value)
     if isinstance(value, list):
-        return [_item(attribute, item, links) for item in value]
-    return _item(attribute, value, links)
+        return [_front_matter_item(attribute, item, links) for item in value]
+    return _front_matter_item(attribute, value, links)
 
 
 def _scalar(attribute: Attribute, value: Any) -> Any:
@@ -117,8 +117,8 @@ def _scalar(attribute: Attribute, value: Any) -> Any:
     return value
 
 
-def _item(attribute: Attribute, value: Any, links: Links) -> Any:
-    """Return one target of a relation, media file or component."""
+def _front_matter_item(attribute: Attribute, value: Any, links: Links) -> Any:
+    """Return one target of a relation, media file or component, as a value of the front matter."""
     if not isinstance(value, Mapping) or value.keys() == {"count"}:
         return value  # populate[x][count]=true
     uid = value.get("__component") or value.get("__type") or attribute.component or attribute.target
@@ -127,7 +127,7 @@ def _item(attribute: Attribute, value: Any, links: Links) -> Any:
         return None
     if attribute.holds_components:
         kind = {"__component": type_.uid} if attribute.type == "dynamiczone" else {}
-        return {**kind, **_values(type_, value, links)}
+        return {**kind, **_front_matter(type_, value, links)}
     return _file(value) if type_.uid == UPLOAD else links.document_link(type_, value)
 
 
@@ -144,7 +144,7 @@ def _localizations(type_: Type, value: Any, links: Links) -> Any:
     return [links.document_link(type_, item, str(item.get("locale") or "")) for item in value]
 
 
-def _count(value: Any) -> int:
+def _count_values(value: Any) -> int:
     """Return the number of values in parsed JSON."""
     return sum(1 for _ in _walk(value))
 

@@ -44,21 +44,21 @@ def read_markdown(reader: Reader, params: Params, document_id: str | None = None
     return reader.rendering(view, query, document, text)._replace(is_markdown=True)
 
 
-def summary_of(type_: Type) -> str | None:
+def summary_attribute(type_: Type) -> str | None:
     """Return the name of the attribute with a document's summary, or None if there is none."""
     return next(
         (n for n in SUMMARIES if (a := type_.attributes.get(n)) and a.visible and a.group == "string"), None
     )
 
 
-def list_fields(type_: Type) -> list[str]:
-    """Return the names of the attributes that `list_entry` shows."""
-    return [name for name in (*link_fields(type_), summary_of(type_)) if name] or ["documentId"]
+def entry_attributes(type_: Type) -> list[str]:
+    """Return the names of the attributes that `render_entry` shows."""
+    return [name for name in (*link_fields(type_), summary_attribute(type_)) if name] or ["documentId"]
 
 
-def list_entry(type_: Type, value: Mapping[str, Any], links: Links) -> str:
+def render_entry(type_: Type, value: Mapping[str, Any], links: Links) -> str:
     """Return a list item with a link to a document and its summary."""
-    summary = value.get(summary_of(type_) or "")
+    summary = value.get(summary_attribute(type_) or "")
     described = escaped_line(summary, SUMMARY_CHARS) if isinstance(summary, str) else ""
     return f"- {links.document_link(type_, value)}" + (f": {described}" if described else "")
 
@@ -73,7 +73,7 @@ def _links(reader: Reader, params: Params) -> Links:
 
 
 def _with_links(reader: Reader, query: Query, params: Params) -> Query:
-    """Add everything that the document refers to, unless the parameters select what to return."""
+    """Add everything that the document refers to, unless the parameters say what to populate or return."""
     if "populate" in params or "fields" in params:
         return query
     nodes = link_nodes(reader.state.schema, reader.type)
@@ -83,7 +83,7 @@ def _with_links(reader: Reader, query: Query, params: Params) -> Query:
 
 
 def link_nodes(schema: Schema, type_: Type, above: tuple[str, ...] = ()) -> tuple[Node, ...]:
-    """Return the nodes that select components, and the titles of relations and media.
+    """Return the nodes that populate components, and the titles of relations and media files.
 
     `above` lists the enclosing components, so that recursive components are not expanded forever.
     """
@@ -115,10 +115,10 @@ def link_fields(type_: Type) -> tuple[str, ...]:
 
 def _list(reader: Reader, params: Params) -> Rendering:
     type_, links = reader.type, _links(reader, params)
-    asked = params if "fields" in params else {**params, "fields": list_fields(type_)}
+    asked = params if "fields" in params else {**params, "fields": entry_attributes(type_)}
     found = reader.collection(asked)
     answer = json.loads(found.body)
-    lines = [list_entry(type_, value, links) for value in answer["data"]]
+    lines = [render_entry(type_, value, links) for value in answer["data"]]
     more = _next_page(type_, params, answer["meta"]["pagination"])
     title = heading(1, escaped_line(type_.display or type_.plural))
     text = "\n".join([title, "", *(lines or ["No documents."]), *(["", more] if more else []), ""])

@@ -29,7 +29,7 @@ def escape(text: str) -> str:
 
 
 def escape_start(line: str) -> str:
-    """Escape the start of a line of escaped text that begins a line in the document."""
+    """Escape the start of a line, whose text is already escaped, if it begins a line of the document."""
     return _LINE_START.sub(r"\1\\", line)
 
 
@@ -47,7 +47,7 @@ def escaped_line(text: str, max_chars: int = 0) -> str:
 
 
 def heading(level: int, escaped: str) -> str:
-    """Return a heading. Unlike the text of `link` and `image`, its text is already escaped."""
+    """Return a heading. Unlike in `link` and `image`, the text must already be escaped."""
     return f"{'#' * level} {_CLOSING.sub(_BACKSLASH, escaped)}"
 
 
@@ -60,12 +60,10 @@ def safe_url(url: str) -> str:
 
 
 def link(text: str, url: str) -> str:
-    """Return a link. `text` is plain text."""
     safe = safe_url(url)
     return f"[{escaped_line(text)}]({safe})" if safe else escaped_line(text)
 
 
 def image(text: str, url: str) -> str:
-    """Return an image with an alternative text."""
     safe = safe_url(url)
     return f"![{escaped_line(text)}]({safe})" if safe else escaped_line(text)

@@ -50,7 +50,7 @@ class TransferResult:
     commit: str = ""
 
 
-def message_of(verb: str, direction: str, count: int) -> str:
+def transfer_message(verb: str, direction: str, count: int) -> str:
     """Return a commit message such as `Move 20 media files to the bucket`."""
     return f"{verb} {count:,} media file{'s' * (count != 1)} {direction} the bucket"
 
@@ -60,12 +60,12 @@ def media_of(site: Site) -> list[Document]:
 
 
 def is_on_disk(site: Site, document: Document) -> bool:
-    """Return whether the file itself is in content/uploads/. Its description always is."""
+    """Return whether a media file's content is in content/uploads/, and not only its description."""
     return os.path.lexists(site.root / document.path)
 
 
 @contextmanager
-def fetched(site: Site, bucket: "Bucket", object_: StoredObject) -> Iterator[Path]:
+def downloaded(site: Site, bucket: "Bucket", object_: StoredObject) -> Iterator[Path]:
     """Context manager that downloads an object into a temporary file. Raises BucketError or OSError."""
     with temporary_file(site.root) as file:
         bucket.fetch(object_, file)
@@ -77,7 +77,7 @@ def fetched(site: Site, bucket: "Bucket", object_: StoredObject) -> Iterator[Pat
 
 
 @dataclass(frozen=True, slots=True)
-class _Fetched:
+class _DownloadedFile:
     """A media file, and the temporary file into which it was downloaded."""
 
     document: Document
@@ -87,7 +87,7 @@ class _Fetched:
 def pull(writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress) -> TransferResult:
     """Move all media files from the bucket to content/uploads/.
 
-    Raises BucketError, or any error of `Writes.make`.
+    Raises BucketError, or any error of `Writes.save`.
     """
     site = writes.site
     pending = [
@@ -96,28 +96,28 @@ def pull(writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress) -
         if (object_ := object_of(document.get("provider_metadata"))) and not is_on_disk(site, document)
     ]
     count, size, skipped, commit = 0, 0, list[tuple[str, str]](), ""
-    message = partial(message_of, "Move", "from")
+    message = partial(transfer_message, "Move", "from")
     for start in range(0, len(pending), BATCH_FILES):
-        batch = list[_Fetched]()
+        batch = list[_DownloadedFile]()
         with ExitStack() as stack:
             for done, (document, object_) in enumerate(pending[start : start + BATCH_FILES], start):
                 progress(done, len(pending))
                 try:
-                    source = stack.enter_context(fetched(site, bucket, object_))
+                    source = stack.enter_context(downloaded(site, bucket, object_))
                 except MissingObjectError as error:
                     skipped.append((document.path, error.message))
                     continue
-                batch.append(_Fetched(document, source))
+                batch.append(_DownloadedFile(document, source))
                 size += object_.size
             if batch:
-                commit = writes.make(caller, _put, batch, message=message).commit
+                commit = writes.save(caller, _save_files, batch, message=message).commit
             count += len(batch)
     progress(len(pending), len(pending))
     return TransferResult(count, size, tuple(skipped), commit)
 
 
-def _put(batch: Sequence[_Fetched], context: Context) -> int:
-    """Move downloaded files into content/uploads/, and return how many were moved."""
+def _save_files(batch: Sequence[_DownloadedFile], context: Context) -> int:
+    """Save downloaded files in content/uploads/. Return how many were saved."""
     count = 0
     for fetched_file in batch:
         path, sidecar = fetched_file.document.path, fetched_file.document.path + SIDECAR_SUFFIX
@@ -137,8 +137,8 @@ MAX_ATTEMPTS = 3  # maximum number of attempts to upload a file that keeps chang
 
 
 @dataclass(frozen=True, slots=True)
-class _Sent:
-    """A file that was uploaded to the bucket. `found` is the signature of the local file, if there is one."""
+class _UploadedFile:
+    """A file that was uploaded to the bucket. `found` is the local file's signature, or None."""
 
     document: Document
     stored: StoredFile
@@ -146,10 +146,10 @@ class _Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class _Batch:
+class _UploadedBatch:
     """Files that were uploaded to the bucket. If `keep` is set, the local files are kept."""
 
-    files: Sequence[_Sent]
+    files: Sequence[_UploadedFile]
     keep: bool
 
 
@@ -158,7 +158,7 @@ def push(
 ) -> TransferResult:
     """Upload all media files to the bucket, and delete the local files unless `keep` is set.
 
-    Raises BucketError, or any error of `Writes.make`.
+    Raises BucketError, or any error of `Writes.save`.
     """
     site = writes.site
     placeholders = site.state.settings.media.placeholders
@@ -166,32 +166,34 @@ def push(
     pending = [
         sent_file
         for sent_file in media_of(site)
-        if is_on_disk(site, sent_file) or _lacks_formats(sent_file, placeholders)
+        if is_on_disk(site, sent_file) or _lacks_variants(sent_file, placeholders)
     ]
     count, size, skipped, commit = 0, 0, list[tuple[str, str]](), ""
-    message = partial(message_of, "Copy" if keep else "Move", "to")
+    message = partial(transfer_message, "Copy" if keep else "Move", "to")
     for start in range(0, len(pending), BATCH_FILES):
-        sent = list[_Sent]()
+        sent = list[_UploadedFile]()
         for done, document in enumerate(pending[start : start + BATCH_FILES], start):
             progress(done, len(pending))
             try:
-                sent_file = _send(site, bucket, uploader, document, keep=keep)
+                sent_file = _upload_file(site, bucket, uploader, document, keep=keep)
             except (OSError, ConflictError, MissingObjectError) as error:
                 skipped.append((document.path, str(error)))
                 continue
             if sent_file.found or sent_file.stored.formats:
                 sent.append(sent_file)
         if sent:
-            commit = writes.make(caller, _describe, _Batch(sent, keep), message=message).commit
+            commit = writes.save(
+                caller, _record_in_bucket, _UploadedBatch(sent, keep), message=message
+            ).commit
         count, size = count + len(sent), size + sum(sent_file.stored.object.size for sent_file in sent)
     progress(len(pending), len(pending))
     return TransferResult(count, size, tuple(skipped), commit)
 
 
-def _lacks_formats(document: Document, placeholders: bool) -> bool:
-    """Return whether an image in the bucket is large enough for resized variants but has none.
+def _lacks_variants(document: Document, placeholders: bool) -> bool:
+    """Return whether an image in the bucket has no resized variants, although it is large enough for them.
 
-    If `placeholders` is set, the same applies to its placeholder and main color.
+    If `placeholders` is set, also return True if its placeholder or main color is missing.
     """
     width, height = document.get("width"), document.get("height")
     lacks = not document.get("formats") or (placeholders and not document.get(PLACEHOLDER))
@@ -200,35 +202,37 @@ def _lacks_formats(document: Document, placeholders: bool) -> bool:
     return should_have_variants(ImageSize(width, height), splitext(document.path)[1])
 
 
-def _send(site: Site, bucket: "Bucket", uploader: MediaUploader, document: Document, *, keep: bool) -> _Sent:
+def _upload_file(
+    site: Site, bucket: "Bucket", uploader: MediaUploader, document: Document, *, keep: bool
+) -> _UploadedFile:
     """Upload a media file and its resized variants. Raises OSError, ConflictError or BucketError."""
     path, suffix = site.root / document.path, splitext(document.path)[1]
     if not is_on_disk(site, document):
         object_ = object_of(document.get("provider_metadata"))
         assert object_
-        with fetched(site, bucket, object_) as copy:
-            return _Sent(document, uploader.upload(copy, suffix), None)
+        with downloaded(site, bucket, object_) as copy:
+            return _UploadedFile(document, uploader.upload(copy, suffix), None)
     if path.is_symlink():
         raise ConflictError("is a symbolic link, so it can't be moved")
     for _ in range(MAX_ATTEMPTS):
         before_upload = signature(os.stat(path))
         stored = uploader.upload(path, suffix)
         if not keep:
-            _read_back(bucket, stored)
+            _verify_upload(bucket, stored)
         if signature(os.stat(path)) == before_upload:
-            return _Sent(document, stored, before_upload)
+            return _UploadedFile(document, stored, before_upload)
     raise ConflictError("changed repeatedly during the upload")
 
 
-def _read_back(bucket: "Bucket", stored: StoredFile) -> None:
+def _verify_upload(bucket: "Bucket", stored: StoredFile) -> None:
     """Download the uploaded objects to verify them. Raises BucketError if one is missing or damaged."""
     with Path(os.devnull).open("wb") as null_device:
         for object_ in stored.objects:
             bucket.fetch(object_, null_device)
 
 
-def _describe(batch: _Batch, context: Context) -> int:
-    """Record in the files' descriptions that they are in the bucket. Return the number of files updated."""
+def _record_in_bucket(batch: _UploadedBatch, context: Context) -> int:
+    """Record in the files' descriptions that they are in the bucket. Return how many were changed."""
     count = 0
     for sent_file in batch.files:
         if (
@@ -250,7 +254,7 @@ def _signature(path: Path) -> Signature | None:
         return None
 
 
-def _describe_file(context: Context, sent_file: _Sent) -> None:
+def _describe_file(context: Context, sent_file: _UploadedFile) -> None:
     # Missing timestamps are added too, so that responses don't change when the file on disk is deleted.
     path, document = sent_file.document.path + SIDECAR_SUFFIX, sent_file.document
     trees: dict[str, Tree] = {

@@ -23,8 +23,9 @@ class MediaFile:
 
     - `digest`: the content's hash, or "" if it is unknown.
     - `modified`: Unix time in seconds.
-    - `varies`: whether the content depends on the media types that the client accepts.
-    - `versions`: the hashes that `v` can name in the URL of a transformed image, or None for a file itself.
+    - `varies_by_accept`: whether the content depends on the media types that the client accepts.
+    - `versions`: the hashes that the `v` parameter of a transformed image can name, or None for a stored
+      file.
     """
 
     file: IO[bytes]
@@ -32,22 +33,22 @@ class MediaFile:
     mime: str
     digest: str = ""
     modified: float | None = None
-    varies: bool = False
+    varies_by_accept: bool = False
     versions: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class MediaFiles:
-    """Access to a site's media files, which are on disk, in a bucket, or in earlier commits."""
+    """Access to a site's media files, now or at a past commit, on disk or in a bucket."""
 
     site: Site
     past: PastStates
     bucket: SiteBucket
 
     def is_served(self, commit: str) -> bool:
-        """Return whether requests without the `at` parameter are served from this commit.
+        """Return whether the server serves this commit to requests without the `at` parameter.
 
-        An empty `commit` means the current files.
+        "" stands for the current files.
         """
         served_state = self.past.pinned
         return not commit or (served_state is not None and served_state.commit == commit)
@@ -55,7 +56,7 @@ class MediaFiles:
     def find(self, snapshot: Snapshot, commit: str, key: str) -> MediaFile | str:
         """Return a media file as it was at a commit, or its URL if clients download it from the bucket.
 
-        An empty `commit` means the current files. Raises NotFoundError, or any error of the bucket.
+        `commit` is "" for the current files. Raises NotFoundError, or any error of the bucket.
         """
         stored = stored_object(snapshot.media, key)
         url = self.bucket.url(self.site.state.settings, stored) if stored else ""
@@ -66,11 +67,11 @@ class MediaFiles:
         if stored := stored_object(snapshot.media, key):
             file = self.bucket.open(self.site.state.settings, stored)
             return MediaFile(file, posixpath.basename(key), mime_type(key), stored.sha256)
-        past = self._past(snapshot, key, commit) if commit else None
+        past = self._past_file(snapshot, key, commit) if commit else None
         return past or self._current(snapshot, key)
 
     def blob_id(self, snapshot: Snapshot, commit: str, key: str) -> str:
-        """Return the id of the blob that `open` reads at a commit, or "" if it reads a current file."""
+        """Return the id of the git blob that `open` reads, or "" if it reads a current file."""
         blob = replaced_file(self.past, commit, snapshot.media[key].path) if key in snapshot.media else None
         return blob.id if blob else ""
 
@@ -86,11 +87,8 @@ class MediaFiles:
         modified = self.site.git.committed.last_change(media[described_key].path, modified_at)
         return MediaFile(file_object, file.name, mime_type(key), modified=modified)
 
-    def _past(self, snapshot: Snapshot, key: str, commit: str) -> MediaFile | None:
-        """Return the media file as it was at a commit, or None if the file has not changed since.
-
-        Raises NotFoundError.
-        """
+    def _past_file(self, snapshot: Snapshot, key: str, commit: str) -> MediaFile | None:
+        """Return the file at a commit, or None if it has not changed since. Raises NotFoundError."""
         media, format_parts = snapshot.media, split_variant_path(key)
         if key in media:
             blob = replaced_file(self.past, commit, media[key].path)

@@ -24,7 +24,7 @@ Condition = Callable[[Document], bool]
 
 
 def find_in_library(caller: Caller, query: Query, params: Mapping[str, Any]) -> Listing:
-    """Return a page of media files, limited by the `folder` and `unused` parameters.
+    """Return a page of the media files that match the query and the `folder` and `unused` parameters.
 
     Raises ValidationError.
     """
@@ -34,7 +34,7 @@ def find_in_library(caller: Caller, query: Query, params: Mapping[str, Any]) -> 
     return find(view_of(caller), query, lambda file: all(test(file) for test in conditions))
 
 
-def folders(caller: Caller) -> dict[str, Any]:
+def list_folders(caller: Caller) -> dict[str, Any]:
     """Return all folders that contain media files, with the number of files directly in each."""
     media = caller.state.snapshot.media
     caller.budget.spend(len(media))
@@ -46,16 +46,17 @@ def folders(caller: Caller) -> dict[str, Any]:
     return {"data": [{"path": path, "files": counts[path]} for path in sorted(counts)]}
 
 
-def usage(caller: Caller, key: str) -> dict[str, Any]:
-    """Return the documents that use a media file and that the caller may see. Raises NotFoundError.
+def list_uses(caller: Caller, key: str) -> dict[str, Any]:
+    """Return the documents that use a media file, without those that the caller may not see.
 
-    `hidden` is whether other documents use the file, or None if the caller may not delete files.
+    In the result, `hidden` tells whether there are others, or is None if the caller may not delete files.
+    Raises NotFoundError.
     """
     file = find_file(caller.state, key)
     media = media_key(file.path) or ""
     documents = without_copies(caller.state.snapshot.media_uses.get(media, ()))
     caller.budget.spend(len(documents))
-    uses = [(document, _visible_places(caller.actor, document, media)) for document in documents]
+    uses = [(document, _visible_uses(caller.actor, document, media)) for document in documents]
     visible = [(document, places) for document, places in uses if places]
     may_delete = caller.actor.may("upload", "destroy")
     return {
@@ -76,7 +77,7 @@ def _use(document: Document, places: list[Place]) -> dict[str, Any]:
     }
 
 
-def _visible_places(actor: Actor, document: Document, key: str) -> list[Place]:
+def _visible_uses(actor: Actor, document: Document, key: str) -> list[Place]:
     """Return the places where a document uses a file, or [] if the actor may not see the document."""
     if not may_find(actor, document.type.uid):
         return []

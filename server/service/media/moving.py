@@ -13,12 +13,12 @@ from server.index.budget import UNLIMITED
 from server.paths import UPLOADS
 from server.query.ast import Query
 from server.schema.model import UPLOAD
-from server.service.document_write import Verb, permit
+from server.service.document_write import Verb, require_write
 from server.service.dry_run import FileChange
 from server.service.media.uploads import MAY_DELETE, MAY_UPLOAD, find_file, render
 from server.service.read import Caller
-from server.service.renaming import message_of_rename
-from server.service.undo_permission import sight_of_files
+from server.service.renaming import rename_message
+from server.service.undo_permission import file_visibility
 from server.service.write import UndoOffer, Writes
 from server.storage.media import media_key
 from server.storage.undo import Permit
@@ -31,14 +31,17 @@ FORBIDDEN_MESSAGE = "Your role is not allowed to change all documents that use t
 
 @dataclass(frozen=True, slots=True)
 class MoveResult:
-    """A moved file as JSON, the number of changed files of documents, and the links that were not changed.
+    """The result of moving a media file.
 
-    Files that the caller may not see are not counted.
+    - `changed_files`: the number of documents' files that were changed
+    - `unchanged_links`: the links to the file that could not be changed
+
+    Files that the caller may not see are not included.
     """
 
-    body: bytes
-    documents: int
-    links: Sequence[Link]
+    file_json: bytes
+    changed_files: int
+    unchanged_links: Sequence[Link]
     commit: str
     undo: UndoOffer | None
 
@@ -52,27 +55,27 @@ def move_file(
     a document that uses the file.
     """
     request = read_move(caller, key, body)
-    permits = _permits(caller, request.old) if undo else ()
-    message_ = message or partial(message_of_rename, request)
-    outcome = writes.make(caller, _permitted(caller), request, message=message_, permits=permits)
-    renamed, state = outcome.made, outcome.state
+    permits = _undo_permits(caller, request.old) if undo else ()
+    message_ = message or partial(rename_message, request)
+    outcome = writes.save(caller, _permitted(caller), request, message=message_, permits=permits)
+    renamed, state = outcome.result, outcome.state
     file = state.snapshot.media[media_key(request.new) or ""]
     # Without limits: the response must not be an error after a write.
     after = replace(caller, state=state, budget=UNLIMITED)
     shown = render(after, Query(state.schema.types[UPLOAD]), [file])[0]
-    may_see = sight_of_files(caller)
+    may_see = file_visibility(caller)
     links = [link for link in renamed.links if may_see(link.path)]
     documents = sum(map(may_see, renamed.references))
     return MoveResult(shown, documents, links, outcome.commit, outcome.undo)
 
 
 def preview_move(writes: Writes, caller: Caller, key: str, body: object) -> Sequence[FileChange]:
-    """Return the changes to documents that `move_file` would make. Raises the same errors."""
+    """Return the file changes that `move_file` would make in documents. Raises the same errors."""
     return writes.preview(caller, _permitted(caller), read_move(caller, key, body))
 
 
 def read_move(caller: Caller, key: str, body: object) -> RenameRequest:
-    """Parse the body of a request. Raises NotFoundError or ValidationError."""
+    """Parse a request body with `folder`, `fileName` or both. Raises NotFoundError or ValidationError."""
     old = find_file(caller.state, key).path
     values = body if isinstance(body, Mapping) else {}
     known = {name: values[name] for name in ("folder", "fileName") if values.get(name) is not None}
@@ -99,7 +102,7 @@ def _permitted(caller: Caller) -> Callable[[RenameRequest, Context], RenameResul
                 raise ForbiddenError(FORBIDDEN_MESSAGE, actor=caller.actor.name)
             try:
                 params = {"status": DRAFT} if claim.draft else {}
-                permit(caller.reader(claim.type), Verb.UPDATE, params)
+                require_write(caller.reader(claim.type), Verb.UPDATE, params)
             except ForbiddenError as error:
                 # The error does not name the document, which may be hidden from the caller.
                 raise ForbiddenError(FORBIDDEN_MESSAGE, actor=caller.actor.name) from error
@@ -108,7 +111,7 @@ def _permitted(caller: Caller) -> Callable[[RenameRequest, Context], RenameResul
     return act
 
 
-def _permits(caller: Caller, path: str) -> tuple[Permit, ...]:
+def _undo_permits(caller: Caller, path: str) -> tuple[Permit, ...]:
     """Return the permissions that undoing the move requires."""
     uses: Sequence[Document] = list(caller.state.snapshot.media_uses.get(media_key(path) or "", ()))
     changed = {(d.type.uid, d.status == DRAFT and may_read_drafts(caller.actor, d.type)) for d in uses}

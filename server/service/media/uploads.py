@@ -40,7 +40,7 @@ MAY_UPLOAD, MAY_DELETE = (Permit(UPLOAD, action, draft=False) for action in ("up
 class StoredFiles:
     """The media files that were written, as JSON, and the commit."""
 
-    bodies: list[bytes]
+    files_json: list[bytes]
     commit: str
     undo: UndoOffer | None = None
 
@@ -58,9 +58,9 @@ class Uploads:
         attachment: Attachment | None = None,
         message: str = "",
     ) -> StoredFiles:
-        upload = uploading.Upload(tuple(map(self._keep, files)), caller.actor, attachment)
-        outcome = self._writes.make(caller, uploading.upload, upload, _media_keys, message=message)
-        return self._stored(caller, outcome, outcome.made)
+        upload = uploading.Upload(tuple(map(self._store_content, files)), caller.actor, attachment)
+        outcome = self._writes.save(caller, uploading.upload, upload, _media_keys, message=message)
+        return self._stored(caller, outcome, outcome.result)
 
     def change(
         self, caller: Caller, change: uploading.FileChange, message: str = "", *, undo: bool = False
@@ -68,15 +68,15 @@ class Uploads:
         """Change the description or content of a media file. Raises NotFoundError."""
         change = self._keep_replacement(caller.state, change)
         permits = (MAY_UPLOAD,) if undo else ()
-        outcome = self._writes.make(caller, uploading.change_file, change, message=message, permits=permits)
-        return self._stored(caller, outcome, (outcome.made,))
+        outcome = self._writes.save(caller, uploading.change_file, change, message=message, permits=permits)
+        return self._stored(caller, outcome, (outcome.result,))
 
     def remove(self, caller: Caller, key: str, message: str = "", *, undo: bool = False) -> Outcome[str]:
         permits = (MAY_UPLOAD, MAY_DELETE) if undo else ()
-        return self._writes.make(caller, uploading.remove, key, message=message, permits=permits)
+        return self._writes.save(caller, uploading.remove, key, message=message, permits=permits)
 
-    def _keep(self, file: uploading.ReceivedFile) -> uploading.ReceivedFile:
-        """Store an uploaded file in the bucket. If there is no bucket, measure images before the write."""
+    def _store_content(self, file: uploading.ReceivedFile) -> uploading.ReceivedFile:
+        """Store an uploaded file's content in the bucket or, without a bucket, measure the image."""
         suffix = uploading.ending_of_upload(file)
         if not self._site.state.settings.media.store:
             self._site.image_cache.measure_in_advance(file.source, suffix)
@@ -97,7 +97,7 @@ class Uploads:
         return replace(change, file=replace(change.file, stored=stored))
 
     def _stored(self, caller: Caller, outcome: Outcome[Any], paths: tuple[str, ...]) -> StoredFiles:
-        state = outcome.state if caller.branch else _scaled(self._site, outcome.state, paths)
+        state = outcome.state if caller.branch else _wait_for_variants(self._site, outcome.state, paths)
         files = [state.snapshot.media[media_key(path) or ""] for path in paths]
         # Without limits: the response must not be an error after a write, and the files are described by
         # the request, whose size is limited.
@@ -106,7 +106,7 @@ class Uploads:
         return StoredFiles(bodies, outcome.commit, outcome.undo)
 
 
-def _scaled(site: Site, state: State, paths: tuple[str, ...]) -> State:
+def _wait_for_variants(site: Site, state: State, paths: tuple[str, ...]) -> State:
     """Wait for the resized variants of new images, and return the resulting state.
 
     Stops waiting after about SCALING_TIMEOUT_S seconds.
@@ -125,8 +125,8 @@ def _media_keys(paths: Iterable[str]) -> list[Key]:
 # --- reading --------------------------------------------------------------------------------------
 
 
-def read_file_query(caller: Caller, params: Mapping[str, Any], *, paged: bool = False) -> Query:
-    """Return the query for media files. If `paged` is set, the pagination parameters are parsed too.
+def parse_media_query(caller: Caller, params: Mapping[str, Any], *, paged: bool = False) -> Query:
+    """Parse a query for media files. With `paged`, pagination parameters are parsed, too.
 
     Raises ValidationError.
     """

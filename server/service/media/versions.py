@@ -16,7 +16,7 @@ _VERSION = re.compile(f"[0-9a-f]{{{MIN_VERSION_DIGITS},64}}")
 
 
 def read_version(parameters: Mapping[str, object]) -> str:
-    """Return the version in a URL, or "" if there is none or it can't be the beginning of a hash."""
+    """Return the `v` parameter, or "" if it is missing or can't be the beginning of a hash."""
     version = parameters.get(VERSION_PARAMETER)
     return version if isinstance(version, str) and _VERSION.fullmatch(version) else ""
 
@@ -27,9 +27,9 @@ def is_version(version: str, digests: tuple[str, ...]) -> bool:
 
 
 def version_of_image(digest: str, transformation: Transformation, animation_pixels: int) -> str:
-    """Return the version of a transformed image: a hash of everything that the result depends on.
+    """Return a hash of everything that determines a transformed image.
 
-    `digest` is the SHA-256 hash of the original. `transformation` contains the focal point of the
+    `digest` is the original's SHA-256 hash. `transformation` includes the focal point from the file's
     description. `animation_pixels` is the result of `animation_limit`.
     """
     text = f"{VERSION} {digest} {animation_pixels} {canonical_key(transformation)}"
@@ -37,7 +37,7 @@ def version_of_image(digest: str, transformation: Transformation, animation_pixe
 
 
 def with_focus(transformation: Transformation, document: Document) -> Transformation:
-    """Use the focal point from the image's description, unless the request sets another one."""
+    """Return the transformation with the image's own focal point, unless the request sets another."""
     x, y = transformation.focus or (None, None)
     point = document.get("focalPoint")
     if transformation.keeps_detail or not isinstance(point, dict):

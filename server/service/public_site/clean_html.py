@@ -49,24 +49,24 @@ _SCHEMES = frozenset(("http", "https", "mailto", "tel"))
 Resolve = Callable[[str], str | None]  # returns the absolute URL for a link, or None if it is not allowed
 
 
-def resolver(address: str, media: str) -> Resolve:
-    """Return a function that makes links absolute.
+def link_resolver(page_url: str, media_url: str) -> Resolve:
+    """Return a function that makes the links on a page absolute.
 
-    `address` is the document's public URL, and `media` is the URL of the server that serves `/uploads/`.
+    `page_url` is the document's public URL, and `media_url` is the URL of the server that serves `/uploads/`.
     """
 
     def resolve(link: str) -> str | None:
         try:
             # Browsers remove these characters, so `java\nscript:` would be a script.
             link = link.translate(_REMOVED).strip()
-            absolute = urljoin(address, link)
+            absolute = urljoin(page_url, link)
             parts = urlsplit(absolute)
         except ValueError:
             return None
         if parts.scheme not in _SCHEMES:
             return None
         inside = _media_path(link)
-        return media.rstrip("/") + inside if inside else absolute
+        return media_url.rstrip("/") + inside if inside else absolute
 
     return resolve
 

@@ -22,7 +22,7 @@ from server.query.ast import Page
 from server.query.serialize import query_string
 from server.schema.model import Attribute, Schema, Type, content_of, title_of
 from server.service.public_site.blocks_html import blocks_to_html
-from server.service.public_site.clean_html import clean, resolver
+from server.service.public_site.clean_html import clean, link_resolver
 from server.service.public_site.public_reader import PublicSite
 from server.service.read import Reader
 from server.service.render import Renderer
@@ -74,7 +74,7 @@ class Item:
     written: dict[str, str] = field(default_factory=dict, compare=False)
 
 
-def items_of(feed: Feed, site: PublicSite) -> list[Item]:
+def feed_items(feed: Feed, site: PublicSite) -> list[Item]:
     """Return the items of a feed, in order.
 
     Raises the content API's errors if the feed's settings are invalid.
@@ -95,7 +95,7 @@ def _locales(feed: Feed, settings: Settings) -> tuple[str, ...]:
 
 def _items_of_type(feed: Feed, type_: Type, site: PublicSite) -> Iterator[Item]:
     state = site.state
-    names = field_names(feed, type_, site)
+    names = item_attributes(feed, type_, site)
     settings = with_values(state.settings, {"api.populate_with_pagination": True})
     reader = Reader(replace(state, settings=settings), type_, site.actor, budget=site.budget)
     params: dict[str, Any] = {"populate": _populate(names.values(), type_, state.schema)}
@@ -124,8 +124,8 @@ def _with_addresses(site: PublicSite, documents: Sequence[Document], feed: Feed)
 # --- attributes -----------------------------------------------------------------------------------
 
 
-def field_names(feed: Feed, type_: Type, site: PublicSite) -> dict[str, str]:
-    """Return the attribute path for each part of an item, such as "title" or "summary"."""
+def item_attributes(feed: Feed, type_: Type, site: PublicSite) -> dict[str, str]:
+    """Return the attribute path for each part of a feed item, such as "title" or "summary"."""
     names = {key: name for key, name in feed.item.items() if name != NO_FIELD}
     title, body = title_of(type_), content_of(type_)
     defaults = {"title": title, "content": body} | {
@@ -166,17 +166,17 @@ def _without_empty(populate: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _values(data: Any, path: str) -> Iterator[Any]:
+def _values_at(data: Any, path: str) -> Iterator[Any]:
     """Yield the values at an attribute path in parsed JSON. The path can pass through lists."""
     if isinstance(data, list):
         for entry in data:
-            yield from _values(entry, path)
+            yield from _values_at(entry, path)
     elif not path:
         if data is not None:
             yield data
     elif isinstance(data, Mapping):
         first, _, rest = path.partition(".")
-        yield from _values(data.get(first), rest)
+        yield from _values_at(data.get(first), rest)
 
 
 # --- items ----------------------------------------------------------------------------------------
@@ -209,19 +209,23 @@ def _item(document: Document, data: Mapping[str, Any], names: Mapping[str, str],
     media_url = media_origin(settings, address)
 
     def text(key: str) -> str:
-        found = (v for v in _values(data, names.get(key, "")) if isinstance(v, str)) if key in names else ()
+        found = (
+            (v for v in _values_at(data, names.get(key, "")) if isinstance(v, str)) if key in names else ()
+        )
         return " ".join(next(iter(found), "").split())
 
     updated = _time(document.updated_at)
-    dates = [_time(v) for v in _values(data, names["date"]) if isinstance(v, str)] if "date" in names else []
+    dates = (
+        [_time(v) for v in _values_at(data, names["date"]) if isinstance(v, str)] if "date" in names else []
+    )
     published = next(iter(dates), _time(document.published_at or document.created_at))
     summary = text("summary")
     title = text("title") or summary[:MAX_TITLE_CHARS] or document.document_id
-    raw = list(_raw(data, names["content"])) if "content" in names else []
+    raw = list(_raw_values_at(data, names["content"])) if "content" in names else []
     if document.path.endswith(".mdx"):
-        raw = [without_modules(value) if isinstance(value, str) else value for value in raw]
+        raw = [strip_mdx_modules(value) if isinstance(value, str) else value for value in raw]
     html = "".join(map(_html, raw))
-    content = clean(html, resolver(address, media_url)) if html else ""
+    content = clean(html, link_resolver(address, media_url)) if html else ""
     site.budget.write(len(content))
     number = uuid5(NAMESPACE_URL, f"{type_.uid}/{document.document_id}/{document.locale}")
     return Item(
@@ -238,15 +242,15 @@ def _item(document: Document, data: Mapping[str, Any], names: Mapping[str, str],
     )
 
 
-def _raw(data: Mapping[str, Any], path: str) -> Iterator[Any]:
-    """Yield the values at an attribute path. A list of blocks counts as one value."""
+def _raw_values_at(data: Mapping[str, Any], path: str) -> Iterator[Any]:
+    """Yield the values at an attribute path in parsed JSON. A list of blocks counts as one value."""
     parent, _, name = path.rpartition(".")
-    for holder in _values(data, parent) if parent else (data,):
+    for holder in _values_at(data, parent) if parent else (data,):
         if isinstance(holder, Mapping) and holder.get(name) is not None:
             yield holder[name]
 
 
-def without_modules(text: str) -> str:
+def strip_mdx_modules(text: str) -> str:
     """Return MDX text without `import` and `export` statements. Code blocks are left unchanged."""
     kept: list[str] = []
     fence, in_module = "", False  # the fence of the current code block, and whether the line is JavaScript
@@ -273,7 +277,7 @@ def _html(value: Any) -> str:
 def _authors(data: Mapping[str, Any], path: str, type_: Type, schema: Schema) -> Iterator[str]:
     target = _target_of(type_, path.split("."), schema)
     title = title_of(target) if target else None
-    for value in _values(data, path):
+    for value in _values_at(data, path):
         name = value.get(title) if isinstance(value, Mapping) and title else value
         if isinstance(name, str) and name.strip():
             yield " ".join(name.split())
@@ -288,7 +292,7 @@ def _target_of(type_: Type, names: list[str], schema: Schema) -> Type | None:
 
 
 def _picture(data: Mapping[str, Any], names: Mapping[str, str], media_url: str) -> Picture | None:
-    for value in _values(data, names["image"]) if "image" in names else ():
+    for value in _values_at(data, names["image"]) if "image" in names else ():
         url = value.get("url") if isinstance(value, Mapping) else value
         if not isinstance(url, str) or not url.startswith(("/", "https://", "http://")):
             continue

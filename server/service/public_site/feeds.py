@@ -11,9 +11,9 @@ import orjson
 from server.config.public_site import EVERY, Feed
 from server.documents.addresses import origin_of, pattern_of
 from server.errors import NotFoundError
-from server.service.public_site.feed_items import Item, items_of
+from server.service.public_site.feed_items import Item, feed_items
 from server.service.public_site.public_reader import PublicSite
-from server.service.public_site.xml import HEAD, element, legal, parent
+from server.service.public_site.xml import HEAD, element, parent_element, remove_illegal
 
 # last change of a feed without items
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
@@ -23,7 +23,7 @@ _ATOM_NS = "http://www.w3.org/2005/Atom"
 
 
 @dataclass(frozen=True, slots=True)
-class Channel:
+class FeedContent:
     """A feed with its items, independent of any format. `url` is the feed's own URL."""
 
     title: str
@@ -43,7 +43,7 @@ class FeedFormat(NamedTuple):
     """A feed format: its media type, and the function that writes a feed."""
 
     media_type: str
-    write: Callable[[Channel], str]
+    write: Callable[[FeedContent], str]
 
 
 def feed_text(site: PublicSite, name: str, extension: str) -> str:
@@ -62,25 +62,25 @@ def is_public(feed: Feed, site: PublicSite) -> bool:
     return any(type_.singular in feed.types for type_ in site.types)
 
 
-def _channel(name: str, feed: Feed, site: PublicSite) -> Channel:
+def _channel(name: str, feed: Feed, site: PublicSite) -> FeedContent:
     # The channel's URL has no extension, because the channel is independent of the format.
     settings = site.state.settings
-    link = feed.link or _home(feed, site)
+    link = feed.link or _home_url(feed, site)
     title = feed.title or settings.name
     locales = feed.locales or (settings.locales.default,)
-    return Channel(
+    return FeedContent(
         title,
         feed.description or title,
         link,
         feed.url or f"{origin_of(link)}/feeds/{name}",
         locales[0].replace("_", "-") if len(locales) == 1 and EVERY not in locales else "",
         settings.name,
-        items_of(feed, site),
+        feed_items(feed, site),
     )
 
 
-def _home(feed: Feed, site: PublicSite) -> str:
-    """Return the URL of the home page on the documents' host. Raises NotFoundError."""
+def _home_url(feed: Feed, site: PublicSite) -> str:
+    """Return the URL of the home page on the host of the documents. Raises NotFoundError."""
     settings, subjects = site.state.settings, site.state.schema.subjects
     for name in feed.types:
         for locale in (*feed.locales, *settings.locales.available):
@@ -89,8 +89,8 @@ def _home(feed: Feed, site: PublicSite) -> str:
     raise NotFoundError()
 
 
-def _written(item: Item, name: str, write: Callable[[Item], str]) -> str:
-    """Return an item in the format `name`. The result is cached in the item."""
+def _cached_text(item: Item, name: str, write: Callable[[Item], str]) -> str:
+    """Return an item as text in the format `name`, from the item's cache if possible."""
     text = item.written.get(name)
     if text is None:
         text = item.written[name] = write(item)
@@ -100,7 +100,7 @@ def _written(item: Item, name: str, write: Callable[[Item], str]) -> str:
 # --- RSS ------------------------------------------------------------------------------------------
 
 
-def _rss(channel: Channel) -> str:
+def _rss(channel: FeedContent) -> str:
     head = [
         element("title", channel.title),
         element("link", channel.link),
@@ -109,14 +109,14 @@ def _rss(channel: Channel) -> str:
     ]
     head += [element("language", channel.language)] if channel.language else []
     head += [element("lastBuildDate", _rfc822(channel.updated))] if channel.items else []
-    items = (_written(item, "rss", _rss_item) for item in channel.items)
-    inner = parent("channel", [*head, *items])
+    items = (_cached_text(item, "rss", _rss_item) for item in channel.items)
+    inner = parent_element("channel", [*head, *items])
     names = {"xmlns__atom": _ATOM_NS, "xmlns__content": _CONTENT_NS, "xmlns__dc": _DC_NS}
-    return HEAD + parent("rss", [inner], version="2.0", **names) + "\n"
+    return HEAD + parent_element("rss", [inner], version="2.0", **names) + "\n"
 
 
 def _rss_item(item: Item) -> str:
-    return parent("item", _rss_elements(item))
+    return parent_element("item", _rss_elements(item))
 
 
 def _rss_elements(item: Item) -> Iterator[str]:
@@ -141,7 +141,7 @@ def _rfc822(moment: datetime) -> str:
 # --- Atom -----------------------------------------------------------------------------------------
 
 
-def _atom(channel: Channel) -> str:
+def _atom(channel: FeedContent) -> str:
     head = [
         element("id", channel.url),
         element("title", channel.title),
@@ -149,15 +149,15 @@ def _atom(channel: Channel) -> str:
         element("updated", _rfc3339(channel.updated)),
         element("link", href=channel.url, rel="self", type="application/atom+xml"),
         element("link", href=channel.link, rel="alternate", type="text/html"),
-        parent("author", [element("name", channel.author)]),
+        parent_element("author", [element("name", channel.author)]),
     ]
-    entries = (_written(item, "atom", _atom_entry) for item in channel.items)
+    entries = (_cached_text(item, "atom", _atom_entry) for item in channel.items)
     language = {"xml__lang": channel.language} if channel.language else {}
-    return HEAD + parent("feed", [*head, *entries], xmlns=_ATOM_NS, **language) + "\n"
+    return HEAD + parent_element("feed", [*head, *entries], xmlns=_ATOM_NS, **language) + "\n"
 
 
 def _atom_entry(item: Item) -> str:
-    return parent("entry", _atom_elements(item))
+    return parent_element("entry", _atom_elements(item))
 
 
 def _atom_elements(item: Item) -> Iterator[str]:
@@ -166,7 +166,7 @@ def _atom_elements(item: Item) -> Iterator[str]:
     yield element("link", href=item.address, rel="alternate", type="text/html")
     yield element("published", _rfc3339(item.published))
     yield element("updated", _rfc3339(item.updated))
-    yield from (parent("author", [element("name", author)]) for author in item.authors)
+    yield from (parent_element("author", [element("name", author)]) for author in item.authors)
     if item.summary:
         yield element("summary", item.summary)
     if item.content:
@@ -184,7 +184,7 @@ def _rfc3339(moment: datetime) -> str:
 # --- JSON Feed ------------------------------------------------------------------------------------
 
 
-def _json(channel: Channel) -> str:
+def _json(channel: FeedContent) -> str:
     head: dict[str, Any] = {
         "version": "https://jsonfeed.org/version/1.1",
         "title": channel.title,
@@ -203,14 +203,14 @@ def _json_item(item: Item) -> Mapping[str, Any]:
     return {
         "id": item.id,
         "url": item.address,
-        "title": legal(item.title),
-        "summary": legal(item.summary),
+        "title": remove_illegal(item.title),
+        "summary": remove_illegal(item.summary),
         # JSON Feed requires either `content_html` or `content_text`.
-        "content_html": legal(item.content),
-        "content_text": "" if item.content else legal(item.summary or item.title),
+        "content_html": remove_illegal(item.content),
+        "content_text": "" if item.content else remove_illegal(item.summary or item.title),
         "date_published": _rfc3339(item.published),
         "date_modified": _rfc3339(item.updated),
-        "authors": [{"name": legal(author)} for author in item.authors],
+        "authors": [{"name": remove_illegal(author)} for author in item.authors],
         "image": item.image.url if item.image else "",
         "language": item.locale.replace("_", "-"),
     }

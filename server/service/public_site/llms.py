@@ -12,7 +12,7 @@ from server.index.find import Listing, find, find_single
 from server.query.ast import Page
 from server.schema.model import Type
 from server.service.markdown.document import Links
-from server.service.markdown.read import list_entry, list_fields
+from server.service.markdown.read import entry_attributes, render_entry
 from server.service.markdown.syntax import escape_start, escaped_line, heading, link
 from server.service.read import Reader
 from server.service.render import Renderer
@@ -61,16 +61,16 @@ def llms_text(state: State, budget: Budget = UNLIMITED) -> bytes:
     for number, type_ in enumerate(types):
         # A type gets an equal share of the bytes that the types before it have left.
         left = settings.max_size - _size(lines)
-        if section := _section(site, type_, left // (len(types) - number) - 1):
+        if section := _section_lines(site, type_, left // (len(types) - number) - 1):
             lines += ["", *section]
     text = "\n".join([*lines, ""]).encode()
     budget.write(len(text))
     return text
 
 
-def _section(site: _Public, type_: Type, size: int) -> list[str]:
-    """Return the lines of a content type's section, or [] if it has no documents or does not fit."""
-    documents, total = _documents(site, type_, size // _MIN_ENTRY_BYTES)
+def _section_lines(site: _Public, type_: Type, size: int) -> list[str]:
+    """Return the lines about a content type, or [] if it has no documents or they would exceed `size`."""
+    documents, total = _listed_documents(site, type_, size // _MIN_ENTRY_BYTES)
     name, locales = type_.display or type_.singular, site.state.settings.locales
     others = [
         f"- {link(f'{name} ({locale})', site.links.markdown_url(type_, locale=locale))}"
@@ -78,25 +78,27 @@ def _section(site: _Public, type_: Type, size: int) -> list[str]:
         if type_.localized and locale != locales.default
     ]
     head = [heading(2, escaped_line(name)), ""]
-    longest_rest = _rest(site, type_, total, total) + str(total)
+    longest_rest = _rest_link(site, type_, total, total) + str(total)
     left = size - _size([*head, longest_rest, *others])
     if not total or left < 0:
         return []
     entries: list[str] = []
     for value in documents if site.may_link(type_) else ():
-        entry = list_entry(type_, value, site.links)
+        entry = render_entry(type_, value, site.links)
         left -= _size([entry])
         if left < 0:
             break
         entries.append(entry)
-    rest = [_rest(site, type_, len(entries), total)] if len(entries) < total else []
+    rest = [_rest_link(site, type_, len(entries), total)] if len(entries) < total else []
     return [*head, *entries, *rest, *others]
 
 
-def _documents(site: _Public, type_: Type, max_documents: int) -> tuple[Iterator[Mapping[str, Any]], int]:
-    """Return documents in the default locale, as the API renders them, and the number of all."""
+def _listed_documents(
+    site: _Public, type_: Type, max_documents: int
+) -> tuple[Iterator[Mapping[str, Any]], int]:
+    """Return documents in the default locale, as the API renders them, and how many there are in all."""
     reader = Reader(site.state, type_, site.links.actor, budget=site.budget)
-    query = reader.query({"fields": list_fields(type_)}, many=True)
+    query = reader.query({"fields": entry_attributes(type_)}, many=True)
     view = reader.view(query)
     if type_.kind == "singleType":
         single = find_single(view, query)
@@ -107,7 +109,7 @@ def _documents(site: _Public, type_: Type, max_documents: int) -> tuple[Iterator
     return (json.loads(render(document)) for document in found.documents), found.total
 
 
-def _rest(site: _Public, type_: Type, shown: int, total: int) -> str:
+def _rest_link(site: _Public, type_: Type, shown: int, total: int) -> str:
     """Return a link to the documents that are not listed."""
     page = shown // site.state.settings.api.page_size.default + 1
     address = site.links.markdown_url(type_, **({"pagination[page]": str(page)} if page > 1 else {}))

@@ -42,34 +42,34 @@ class PublicSite:
         return locales.available if type_.localized else (locales.default,)
 
     def documents(self) -> Iterator[tuple[Document, str]]:
-        """Yield each published document that has a public URL, with that URL, in a stable order."""
+        """Yield each published document that has a public URL, with this URL, in a stable order."""
         for type_ in self.types:
             for locale in self.locales(type_):
                 order = self.state.snapshot.list(type_, locale, PUBLISHED)
                 self.budget.spend(len(order))
-                address_of = self.addresses(type_, locale)
+                address_of = self.url_maker(type_, locale)
                 for document in order:
                     if address := address_of(document):
                         yield document, address.decode()
 
     def address(self, document: Document) -> str | None:
-        return self.addresses(document.type, document.locale)(document).decode() or None
+        return self.url_maker(document.type, document.locale)(document).decode() or None
 
-    def addresses(self, type_: Type, locale: str) -> Make:
-        """Return a function that returns a document's public URL, or b"" if it has none."""
+    def url_maker(self, type_: Type, locale: str) -> Make:
+        """Return a function that makes the public URL of a document, or b"" if it has none."""
         key = type_.uid, locale
         if key not in self._addresses:
             self._addresses[key] = self.cached("address", type_, locale, self._make_address(type_, locale))
         return self._addresses[key]
 
-    def cached(self, what: str, type_: Type, locale: str, make: Make) -> Make:
-        """Return a cached version of `make`.
+    def cached(self, purpose: str, type_: Type, locale: str, make: Make) -> Make:
+        """Return a function that caches what `make` returns for each document.
 
-        The results of `make` must depend only on the document and its public URL.
+        `purpose` is part of the cache key. The results may depend only on the document and its public URL.
         """
         pattern = pattern_of(type_, locale, self.state.settings) or ""
         rules = self.layout.rules if "{name}" in pattern else None
-        return self.state.snapshot.fragments.cached((what, type_.uid, locale, pattern, rules), make)
+        return self.state.snapshot.fragments.cached((purpose, type_.uid, locale, pattern, rules), make)
 
     def _make_address(self, type_: Type, locale: str) -> Make:
         pattern, layout = pattern_of(type_, locale, self.state.settings), self.layout

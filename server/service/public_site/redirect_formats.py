@@ -23,7 +23,10 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufffd]")
 
 
 class RedirectFormat(NamedTuple):
-    """A format for redirects. `write` returns the text, and any redirects that the format can't represent."""
+    """A format for redirects. `write` returns the text, and the redirects that the format can't represent.
+
+    `several_hosts`: whether one file can contain redirects of several hosts.
+    """
 
     several_hosts: bool
     write: Callable[[Iterable[Redirect]], tuple[str, list[Redirect]]]
@@ -34,7 +37,7 @@ def _split_source(redirect: Redirect) -> tuple[str, str]:
     return path, query
 
 
-def _decoded(path: str) -> str | None:
+def _decode_path(path: str) -> str | None:
     """Percent-decode a path. Return None if the result is not UTF-8 or contains control characters."""
     try:
         text = unquote_to_bytes(path).decode()
@@ -66,7 +69,7 @@ def _lines(
 # --- hosts ----------------------------------------------------------------------------------------
 
 
-def _target_in_rule(redirect: Redirect) -> str:
+def _rule_target(redirect: Redirect) -> str:
     """Return a redirect's target: a path if it is on the same host, otherwise a URL."""
     target = _encoded(redirect.target)
     if origin_of(redirect.target) != redirect.origin:
@@ -78,7 +81,7 @@ def _target_in_rule(redirect: Redirect) -> str:
 def _netlify(redirects: Iterable[Redirect]) -> tuple[str, list[Redirect]]:
     def line(redirect: Redirect) -> str:
         path, query = _split_source(redirect)
-        target = _target_in_rule(redirect)
+        target = _rule_target(redirect)
         parameters = " ".join(part for part in query.split("&") if part)
         return f"{path} {parameters + ' ' if parameters else ''}{target} {STATUS}"
 
@@ -94,7 +97,7 @@ def _cloudflare_pages(redirects: Iterable[Redirect]) -> tuple[str, list[Redirect
         # Rules can't match query strings. Unlike on Netlify, a rule without a trailing slash does not match a
         # path with one.
         variants = [path] if path == "/" else [path, f"{path}/"]
-        rules = [f"{variant} {_target_in_rule(redirect)} {STATUS}" for variant in variants]
+        rules = [f"{variant} {_rule_target(redirect)} {STATUS}" for variant in variants]
         return "\n".join(rules) if not query and len(rules[-1]) <= _MAX_PAGES_RULE_CHARS else None
 
     lines, left = _lines(redirects, line)
@@ -153,7 +156,7 @@ def _nginx_condition(redirect: Redirect, path: str) -> str:
 
 def _nginx_locations(path: str) -> tuple[str, ...]:
     """Return a path with and without a trailing slash, or () if nginx can't represent it."""
-    decoded = _decoded(path)
+    decoded = _decode_path(path)
     if decoded is None or len(decoded.encode()) + 1 > _MAX_NGINX_LOCATION_BYTES:
         return ()
     return (decoded,) if decoded == "/" else (decoded, decoded + "/")
@@ -182,7 +185,7 @@ def _nginx_quoted(text: str) -> str:
 def _htaccess(redirects: Iterable[Redirect]) -> tuple[str, list[Redirect]]:
     def line(redirect: Redirect) -> str | None:
         path, query = _split_source(redirect)
-        decoded = _decoded(path)
+        decoded = _decode_path(path)
         if decoded is None:
             return None
         # In .htaccess, paths are matched without the leading slash.

@@ -73,7 +73,7 @@ class RedirectList:
 
 
 class Alias(NamedTuple):
-    """An alias in a document's file. `text` is the alias as written there, and `line` is its line number."""
+    """An alias in a document's file. `text` and `line` are its text and line number in the file."""
 
     document: Document
     address: str
@@ -105,7 +105,7 @@ class Redirects:
 
     def _find(self, public: PublicSite, commit: str, head: str) -> RedirectList:
         documents = list(public.documents())
-        declared = list(self._declared(documents, commit))
+        declared = list(self._read_aliases(documents, commit))
         try:
             former = self._former.find(public.state, head, (d for d, _ in documents), public.types)
         except GitError:  # The clone is damaged or incomplete, so only the aliases are known.
@@ -120,11 +120,11 @@ class Redirects:
             {address: key_of(owner) for address, owner in owners.items()},
         )
         if self._same is None or self._same[0] != inputs:
-            self._same = inputs, list_redirects(documents, declared, owners, aliases_from_root=from_root)
+            self._same = inputs, make_redirects(documents, declared, owners, aliases_from_root=from_root)
         return self._same[1]
 
-    def _declared(self, documents: Sequence[tuple[Document, str]], commit: str) -> Iterator[Alias]:
-        """Yield the aliases in the documents' files. Unchanged files are not read again."""
+    def _read_aliases(self, documents: Sequence[tuple[Document, str]], commit: str) -> Iterator[Alias]:
+        """Yield the aliases in the documents' files. A file is not read again if it has not changed."""
         addresses = {document.path: (document, address) for document, address in documents}
         entries = {} if commit else self.site.basis()[3]
         known = {} if commit else self._aliases
@@ -187,16 +187,16 @@ class _Builder:
         self.problems.append(Problem(alias.document.path, alias.line, what, fix, "warning"))
 
 
-def list_redirects(
+def make_redirects(
     documents: Iterable[tuple[Document, str]],
-    declared: Iterable[Alias],
-    former: Mapping[str, Document],
+    aliases: Iterable[Alias],
+    former_addresses: Mapping[str, Document],
     *,
     aliases_from_root: bool = False,
 ) -> RedirectList:
-    """Return the redirects to current addresses. Aliases take precedence over former addresses.
+    """Return redirects to the documents' current addresses. Aliases take precedence over former addresses.
 
-    `declared` contains the aliases. `former` maps each former address to the document that had it last.
+    `former_addresses` maps each former address to the document that had it last.
     """
     current: dict[Source, tuple[Document, str]] = {}
     builder = _Builder(current, from_root=aliases_from_root)
@@ -209,8 +209,8 @@ def list_redirects(
             builder.problems.append(
                 Problem(document.path, None, what, "change the attributes in the address", "warning")
             )
-    _add_aliases(builder, declared)
-    for address, document in former.items():
+    _add_aliases(builder, aliases)
+    for address, document in former_addresses.items():
         source = source_of_address(address)
         if source not in current and source not in builder.refused and source not in builder.found:
             builder.found[source] = Redirect(*source, targets[key_of(document)], document)
@@ -257,7 +257,7 @@ def _target(source: Source, aliases: Iterable[Alias]) -> Source:
 
 def _refuse_existing(builder: _Builder, alias: Alias, source: Source, edges: Mapping[Source, Source]) -> None:
     other, _ = builder.current[source]
-    loop = _loop(source, source_of_address(alias.address), edges)
+    loop = _find_loop(source, source_of_address(alias.address), edges)
     if loop:
         message = f"makes a loop: {' → '.join(path for _, path in loop)}"
     else:
@@ -265,8 +265,8 @@ def _refuse_existing(builder: _Builder, alias: Alias, source: Source, edges: Map
     builder.fail(alias, message, "remove the alias")
 
 
-def _loop(source: Source, target: Source, edges: Mapping[Source, Source]) -> list[Source]:
-    """Return the redirects from `source` via `target` back to `source`, or [] if there is no loop."""
+def _find_loop(source: Source, target: Source, edges: Mapping[Source, Source]) -> list[Source]:
+    """Return the redirects that lead from `source` via `target` back to `source`, or [] without a loop."""
     chain = [source, target]
     while chain[-1] != source and chain[-1] in edges and len(chain) < MAX_LOOP:
         chain.append(edges[chain[-1]])

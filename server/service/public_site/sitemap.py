@@ -12,7 +12,7 @@ from server.documents.document import Document
 from server.errors import NotFoundError
 from server.index.fragments import Make
 from server.service.public_site.public_reader import PublicSite
-from server.service.public_site.xml import HEAD, element, parent
+from server.service.public_site.xml import HEAD, element, parent_element
 
 MAX_URLS = 50_000
 MAX_BYTES = 50 * 1024 * 1024
@@ -28,24 +28,24 @@ def part_name(number: int) -> str:
 
 
 def sitemaps(site: PublicSite, max_urls: int = MAX_URLS, max_bytes: int = MAX_BYTES) -> Mapping[str, bytes]:
-    """Return the sitemaps by file name. NAME is the only sitemap or, if there are several, their index.
+    """Return the sitemaps by file name. If there is more than one, the file NAME is their index.
 
     Raises NotFoundError if no content type has public URLs.
     """
     if not site.types:
         raise NotFoundError()
-    urls = list(_urls(site))
+    urls = list(_url_elements(site))
     parts = list(_split(urls, max_urls, max_bytes))
     if len(parts) <= 1:
         return {NAME: _urlset(parts[0] if parts else [])}
     named = {part_name(number): _urlset(part) for number, part in enumerate(parts, 1)}
     origin = origin_of(min(address for _, address in site.documents()))
-    entries = (parent("sitemap", [element("loc", f"{origin}/{name}")]) for name in named)
-    index = HEAD + parent("sitemapindex", entries, xmlns=_NAMESPACE) + "\n"
+    entries = (parent_element("sitemap", [element("loc", f"{origin}/{name}")]) for name in named)
+    index = HEAD + parent_element("sitemapindex", entries, xmlns=_NAMESPACE) + "\n"
     return {NAME: index.encode(), **named}
 
 
-def _urls(site: PublicSite) -> Iterator[bytes]:
+def _url_elements(site: PublicSite) -> Iterator[bytes]:
     """Yield one XML element for each address, sorted by address."""
     by_document: dict[Key, list[tuple[Document, str]]] = {}
     by_address: dict[str, Document] = {}
@@ -59,7 +59,7 @@ def _urls(site: PublicSite) -> Iterator[bytes]:
         type_, key = document.type, (document.type.uid, document.locale)
         versions = by_document.get((type_.uid, document.document_id), ())
         if len(versions) > 1:
-            yield _url(address, document, _alternates(versions, default))
+            yield _url(address, document, _alternate_links(versions, default))
             continue
         if key not in writers:
             writers[key] = site.cached("sitemap", type_, document.locale, partial(_only_url, site))
@@ -72,10 +72,10 @@ def _only_url(site: PublicSite, document: Document) -> bytes:
 
 def _url(address: str, document: Document, alternates: Iterable[str]) -> bytes:
     elements = [element("loc", address), element("lastmod", document.updated_at), *alternates]
-    return parent("url", elements).encode()
+    return parent_element("url", elements).encode()
 
 
-def _alternates(versions: Iterable[tuple[Document, str]], default: str) -> Iterator[str]:
+def _alternate_links(versions: Iterable[tuple[Document, str]], default: str) -> Iterator[str]:
     """Yield a link for each locale of a document, and a default link for all other languages."""
     for document, address in versions:
         language = document.locale.replace("_", "-")
@@ -99,5 +99,5 @@ def _split(urls: Iterable[bytes], max_urls: int, max_bytes: int) -> Iterator[lis
 
 
 def _urlset(urls: Iterable[bytes]) -> bytes:
-    start, end = parent("urlset", ["\0"], xmlns=_NAMESPACE, xmlns__xhtml=_XHTML).encode().split(b"\0")
+    start, end = parent_element("urlset", ["\0"], xmlns=_NAMESPACE, xmlns__xhtml=_XHTML).encode().split(b"\0")
     return HEAD.encode() + start + b"\n".join(urls) + end + b"\n"

@@ -8,18 +8,18 @@ HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def legal(text: str) -> str:
-    """Return text without the characters that XML 1.0 does not allow."""
+def remove_illegal(text: str) -> str:
+    """Remove the characters that XML 1.0 does not allow."""
     return _ILLEGAL.sub("", text)
 
 
 def element(name: str, content: str = "", **attributes: str) -> str:
     """Return an XML element that contains text. In attribute names, `__` stands for a colon."""
     start = f"{name}{_attributes(attributes)}"
-    return f"<{start}>{escape(legal(content), quote=False)}</{name}>" if content else f"<{start}/>"
+    return f"<{start}>{escape(remove_illegal(content), quote=False)}</{name}>" if content else f"<{start}/>"
 
 
-def parent(name: str, children: Iterable[str], **attributes: str) -> str:
+def parent_element(name: str, children: Iterable[str], **attributes: str) -> str:
     """Return an XML element that contains other elements, one on each line."""
     lines = "\n".join(children)
     return f"<{name}{_attributes(attributes)}>\n{lines}\n</{name}>"
@@ -27,6 +27,6 @@ def parent(name: str, children: Iterable[str], **attributes: str) -> str:
 
 def _attributes(attributes: dict[str, str]) -> str:
     return "".join(
-        f' {name.replace("__", ":").rstrip("_")}="{escape(legal(value))}"'
+        f' {name.replace("__", ":").rstrip("_")}="{escape(remove_illegal(value))}"'
         for name, value in attributes.items()
     )

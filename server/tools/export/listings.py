@@ -18,7 +18,7 @@ from server.query.parse import with_default_populate
 from server.query.serialize import query_string
 from server.schema.model import Type
 from server.service.read import Reader
-from server.service.render import Renderer, list_answer, one_answer
+from server.service.render import Renderer, list_response, one_answer
 from server.site.site import State
 from server.tools.export.response import Response
 
@@ -97,7 +97,7 @@ class ListRequest:
             page = self.query.page._replace(start=(number - 1) * self.query.page.limit, page=number)
             shown = self.documents[page.start : page.start + page.limit]
             rendered = list(map(render, shown))
-            body = list_answer(rendered, page, len(self.documents))
+            body = list_response(rendered, page, len(self.documents))
             if number == 1:
                 yield Response(f"{top}.json", f"{url}{_query(self.params)}", body)
             pagination = {**self.params.get("pagination", {}), "page": str(number)}

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from server.formats.markdown import markdown_to_html
 from server.service.public_site.blocks_html import blocks_to_html
-from server.service.public_site.clean_html import clean, resolver
+from server.service.public_site.clean_html import clean, link_resolver
 
-RESOLVE = resolver("https://example.org/articles/fog", "https://cms.example.org")
+RESOLVE = link_resolver("https://example.org/articles/fog", "https://cms.example.org")
 
 
 @pytest.mark.parametrize(

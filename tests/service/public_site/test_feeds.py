@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator, FormatChecker
 
-from server.service.public_site.feed_items import without_modules
-from server.service.public_site.xml import HEAD, element, parent
+from server.service.public_site.feed_items import strip_mdx_modules
+from server.service.public_site.xml import HEAD, element, parent_element
 from tests.conftest import MakeApi
 from tests.service.public_site.sites import FILES, SECRETS, SETTINGS
 from tests.sites import STRING, Api, collection
@@ -156,7 +156,7 @@ def test_mdx_has_no_javascript(make_api: MakeApi) -> None:
     ids=range(7),
 )
 def test_modules_are_removed_outside_code_blocks(text: str, rest: str) -> None:
-    assert without_modules(text) == rest
+    assert strip_mdx_modules(text) == rest
 
 
 def test_an_id_stays_the_same_when_the_slug_changes(api: Api) -> None:
@@ -197,7 +197,7 @@ def test_a_wrong_filter_is_an_error_with_its_name(make_api: MakeApi) -> None:
 
 @given(st.text(), st.text())
 def test_any_text_becomes_xml_that_a_parser_reads(text: str, value: str) -> None:
-    root = ElementTree.fromstring(HEAD + parent("a", [element("b", text, c=value)]))
+    root = ElementTree.fromstring(HEAD + parent_element("a", [element("b", text, c=value)]))
     read = root[0]
     kept = [
         c for c in text if c in "\t\n\r" or " " <= c <= "\ud7ff" or "\ue000" <= c <= "\ufffd" or c > "\uffff"

@@ -38,7 +38,7 @@ def _write(root: Path, request: Request, branch: str) -> Plan:
     writes, caller = writes_of_command(opened), caller_of_command(opened)
     if branch:
         caller = writes.on_branch(caller, branch)
-    return write_migration(writes, caller, request, uncommitted=True).made
+    return write_migration(writes, caller, request, uncommitted=True).result
 
 
 def files(root: Path) -> dict[str, bytes]:

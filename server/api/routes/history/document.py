@@ -71,7 +71,7 @@ def _diff(histories: Histories, history: DocumentHistory) -> Response:
             "a single status"
         )
     found = histories.compare(history, *(str(name or "") for name in names.values()))
-    before, after = found.unread
+    before, after = found.unread_keys
     meta = {
         "from": found.since or None,
         "to": found.to or None,

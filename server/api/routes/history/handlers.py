@@ -48,7 +48,7 @@ def bind(handles: Handlers, site: Site, past: PastStates, writes: Writes) -> Non
 
         def rendered(part: Sequence[tuple[Commit, list[CommittedDocument]]]) -> list[Any]:
             hidden = histories.hidden_updates(caller, (commit for commit, _ in part))
-            message = partial(histories.message, caller, hidden)
+            message = partial(histories.visible_message, caller, hidden)
             return [
                 commit_json(
                     commit, [d for d in documents if d.path not in hidden.get(commit.id, ())], message
@@ -77,13 +77,13 @@ def bind(handles: Handlers, site: Site, past: PastStates, writes: Writes) -> Non
 
     def deleted(api_id: str, params: Mapping[str, Any]) -> Response:
         caller = permitted()
-        type_, found = histories.deleted(caller, api_id)
+        type_, found = histories.deleted_documents(caller, api_id)
         store, viewer = histories.store(caller.state), Viewer(caller.actor, caller.state)
 
         def rendered(part: Sequence[Deleted]) -> list[Any]:
             commits = (version.commit for _, versions in part for version in versions)
-            message = partial(histories.message, caller, histories.hidden_updates(caller, commits))
-            viewers = [histories.viewer_of(versions[0], viewer) for _, versions in part]
+            message = partial(histories.visible_message, caller, histories.hidden_updates(caller, commits))
+            viewers = [histories.historical_viewer(versions[0], viewer) for _, versions in part]
             return deleted_json(type_, part, store, viewers, caller.budget, message)
 
         return _page(found, params, caller.state, rendered)
@@ -125,13 +125,13 @@ def bind(handles: Handlers, site: Site, past: PastStates, writes: Writes) -> Non
             for version in history.versions
             if locale in (None, "", "*", version.locale) and status in (None, "", version.status)
         ]
-        found = histories.visible(history, found)
+        found = histories.visible_versions(history, found)
 
         def rendered(part: list[Version]) -> list[Any]:
-            viewers = [histories.viewer_of(version, history.viewer) for version in part]
+            viewers = [histories.historical_viewer(version, history.viewer) for version in part]
             values = values_of(history.store, part, history.caller.budget, viewers)
             hidden = histories.hidden_updates(history.caller, (version.commit for version in part))
-            message = partial(histories.message, history.caller, hidden)
+            message = partial(histories.visible_message, history.caller, hidden)
             return [
                 version_json(version, pair, history, viewer, message)
                 for version, pair, viewer in zip(part, values, viewers, strict=True)
