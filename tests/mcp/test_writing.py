@@ -14,7 +14,7 @@ from server.api.entrance import Entrance
 from server.api.mcp.rest_client import Reply, RestClient
 from server.api.mcp.tools.checking import PAGE_PROBLEMS
 from server.api.mcp.tools.destination import branch_name
-from server.api.mcp.tools.sources import lines_of
+from server.api.mcp.tools.sources import select_lines
 from server.index.budget import turns
 from server.service.branch_problems import BranchChecks, BranchProblems
 from server.storage.git import checkout_watch
@@ -576,7 +576,7 @@ def _other_branches(root: Path) -> None:
 def test_lines_are_those_of_the_whole_text(text: str, first: int, more: int, max_chars: int) -> None:
     every = text.splitlines(keepends=True) + ([""] if text.endswith("\n") or not text else [])
     first = min(first, len(every))
-    found = lines_of(text, first, min(first + more, len(every)), max_chars)
+    found = select_lines(text, first, min(first + more, len(every)), max_chars)
     assert found == every[first - 1 :][: len(found)]
     assert len(found) == min(more + 1, len(every) - first + 1) or sum(map(len, found)) > max_chars
 
@@ -584,7 +584,7 @@ def test_lines_are_those_of_the_whole_text(text: str, first: int, more: int, max
 def test_a_few_lines_of_a_long_text_need_little_memory() -> None:
     text = "x" + "\n" * 2_000_000 + "y"
     tracemalloc.start()
-    assert lines_of(text, 3, 2_000_000, 1000) == ["\n"] * 1001
+    assert select_lines(text, 3, 2_000_000, 1000) == ["\n"] * 1001
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1_000_000

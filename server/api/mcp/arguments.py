@@ -28,7 +28,7 @@ _NAMES: Mapping[str, str] = {
 
 
 def check_arguments(arguments: Any, schema: Json) -> None:
-    """Raise ValidationError if the arguments do not match the schema of a tool's input.
+    """Raise ValidationError if the arguments do not match a tool's input schema.
 
     The schema may use only `type`, `enum`, `minimum`, `maximum`, `minItems`, `maxItems`, `items`,
     `properties`, `required` and `additionalProperties: false`.

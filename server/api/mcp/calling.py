@@ -6,7 +6,7 @@ from server.api.mcp.arguments import check_arguments
 from server.api.mcp.explanations import explain
 from server.api.mcp.json_rpc import INVALID_PARAMS, Json, RpcError, encode
 from server.api.mcp.request import Request, with_cache_hints
-from server.api.mcp.rest_client import reply_of_error
+from server.api.mcp.rest_client import error_reply
 from server.api.mcp.tools.table import DESCRIBED, tool_named
 from server.api.mcp.tools.tool import RESPONSE_BYTES, Call, Image, RestRequestError, Result, Tool, too_large
 from server.config.mcp import ResultText
@@ -23,7 +23,7 @@ def list_tools(request: Request) -> Json:
 
 
 def call_tool(request: Request) -> Json:
-    """Run a tool and return its result, which can be an error. Raises RpcError if there is no such tool."""
+    """Run a tool and return its result, which may be an error. Raises RpcError if there is no such tool."""
     tool = tool_named(request.params.get("name"))
     arguments = request.params.get("arguments", {})
     if not isinstance(arguments, dict):
@@ -31,24 +31,24 @@ def call_tool(request: Request) -> Json:
     is_text = not request.version.has_structured_content
     call = Call(arguments, request.rest, request.settings, json_as_text=is_text)
     result = run_tool(tool, call)
-    if not result.is_error and (size := _size(result, call)) > call.settings.mcp.max_bytes:
+    if not result.is_error and (size := _limited_size(result, call)) > call.settings.mcp.max_bytes:
         result = _failure(too_large(size), call) if tool.is_read_only else _shortened(result)
     return _encode_result(result, call)
 
 
 def run_tool(tool: Tool, call: Call) -> Result:
-    """Run a tool, and return its result or the error that the REST API would return."""
+    """Run a tool. If it fails, return the error that the REST API would return."""
     try:
         check_arguments(call.arguments, tool.input_schema)
-        return _run(tool, call)
+        return _run_with_retry(tool, call)
     except RestRequestError as error:
-        return _failed(error.reply.body, call)
+        return _error_result(error.reply.body, call)
     except ApiError as error:
         return _failure(error, call)
 
 
-def _run(tool: Tool, call: Call) -> Result:
-    """Run a tool. If somebody checks out or deletes the agent's branch meanwhile, run it again."""
+def _run_with_retry(tool: Tool, call: Call) -> Result:
+    """Run a tool. If the agent's branch is deleted or checked out meanwhile, run the tool again."""
     for _ in range(_MAX_REPEATS):
         try:
             return tool.run(call)
@@ -60,10 +60,10 @@ def _run(tool: Tool, call: Call) -> Result:
 
 
 def _encode_result(result: Result, call: Call) -> Json:
-    """Return a result in the format of the client's protocol version.
+    """Encode a result for the client's protocol version.
 
-    An error has no structured content: clients would check it against the tool's output schema, which
-    does not cover errors, and show the agent their own message instead.
+    An error has no structured content. Otherwise, clients would check it against the tool's output schema,
+    which does not cover errors, and show the agent their own message instead.
     """
     image = [_image(result.image)] if result.image else []
     if not result.is_error and not call.json_as_text:
@@ -75,8 +75,8 @@ def _encode_result(result: Result, call: Call) -> Json:
     return {"content": [_text(text), *image], **is_error}
 
 
-def _size(result: Result, call: Call) -> int:
-    """Return the size that `mcp.max_bytes` limits. The JSON counts once, because clients read one copy."""
+def _limited_size(result: Result, call: Call) -> int:
+    """Return the size that `mcp.max_bytes` limits. The JSON counts once, although it is sent twice."""
     content = encode(result.content)
     text = f"{result.summary}\n{content.decode()}" if call.json_as_text else result.summary
     image = len(result.image.data) if result.image else 0
@@ -84,7 +84,7 @@ def _size(result: Result, call: Call) -> int:
 
 
 def _shortened(result: Result) -> Result:
-    """Return the result of a write without long values. An error would make the agent write again."""
+    """Return a write's result without long values. If it were an error, the agent would repeat the write."""
     content = {
         **result.content,
         "note": f"{result.content.get('note', '')[:_MAX_NOTE_CHARS]} {_LEFT_OUT}".strip(),
@@ -95,10 +95,10 @@ def _shortened(result: Result) -> Result:
 
 
 def _failure(error: ApiError, call: Call) -> Result:
-    return _failed(reply_of_error(error).body, call)
+    return _error_result(error_reply(error).body, call)
 
 
-def _failed(body: Any, call: Call) -> Result:
+def _error_result(body: Any, call: Call) -> Result:
     """Return an error as the REST API returns it, with a line that explains it."""
     return Result(explain(call, body["error"]), body, is_error=True)
 

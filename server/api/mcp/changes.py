@@ -25,17 +25,14 @@ MAX_EVENTS = 2000  # If there are more, they count as missed.
 
 @dataclass(frozen=True, slots=True)
 class NewEvents:
-    """Events that the caller is allowed to see, or `is_incomplete` if some have been missed."""
+    """New events that the caller may see. `is_incomplete`: whether some events have been missed."""
 
     events: Sequence[Event] = ()
     is_incomplete: bool = False
 
 
 class EventCursor:
-    """A position in the event log, from which new events are read.
-
-    Other processes may append to the log meanwhile.
-    """
+    """A position in the event log, from which new events are read. Other processes may append events."""
 
     def __init__(self, app: Entrance, authorization: str, database: EventDatabase) -> None:
         self._app, self._authorization, self._database = app, authorization, database
@@ -45,10 +42,7 @@ class EventCursor:
         self.pause_s = MIN_POLL_INTERVAL_S
 
     def read(self) -> NewEvents | None:
-        """Return the events since the last call, or None if the caller's permissions have changed.
-
-        The first call returns no events.
-        """
+        """Return the events since the last call (none at first), or None if permissions have changed."""
         began = time.monotonic()
         try:
             self._app.site.refresh()  # This also adds changes to the log, if no server is running.
@@ -65,7 +59,7 @@ class EventCursor:
             self.pause_s = max(MIN_POLL_INTERVAL_S, (time.monotonic() - began) / MAX_POLL_SHARE)
 
     def _log_once(self, problem: str) -> None:
-        """Log a problem, but not again at each call while it lasts."""
+        """Log a problem when it begins, but not at every call while it lasts."""
         if problem != self._logged:
             log.warning("changes can't be read: %s", problem)
         self._logged = problem

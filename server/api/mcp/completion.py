@@ -21,10 +21,10 @@ _TEMPLATE_ARGUMENTS: Mapping[str, Sequence[str]] = {
 
 
 def complete(request: Request) -> Json:
-    """Return values that begin with what has been typed. Raises RpcError."""
+    """Suggest values for an argument that begin with what the user has typed. Raises RpcError."""
     argument = _object(request.params, "argument")
     name, typed = argument.get("name"), argument.get("value")
-    names = _arguments_of(_object(request.params, "ref"))
+    names = _argument_names(_object(request.params, "ref"))
     if name not in names:
         raise RpcError(
             INVALID_PARAMS, f"Unknown argument: {str(name)[:100]}; use {', '.join(names) or '(none)'}"
@@ -44,8 +44,8 @@ def _object(params: Mapping[str, Any], name: str, default: Json | None = None) -
     return found
 
 
-def _arguments_of(reference: Json) -> Sequence[str]:
-    """Return the names of the arguments of a prompt or resource template. Raises RpcError."""
+def _argument_names(reference: Json) -> Sequence[str]:
+    """Return the argument names of the referenced prompt or resource template. Raises RpcError."""
     kind, uri = reference.get("type"), reference.get("uri")
     if kind == _PROMPT:
         return [argument.name for argument in prompt_named(reference.get("name")).arguments]
@@ -60,10 +60,10 @@ def _arguments_of(reference: Json) -> Sequence[str]:
 
 # --- values ---------------------------------------------------------------------------------------
 
-_Found = tuple[list[str], int]  # values, and how many there are in all
+_Suggestions = tuple[list[str], int]  # values, and how many there are in all
 
 
-def _matching(names: Sequence[str], typed: str) -> _Found:
+def _matching(names: Sequence[str], typed: str) -> _Suggestions:
     found = [name for name in names if name.lower().startswith(typed.lower())]
     return found, len(found)
 
@@ -73,13 +73,13 @@ def _access(request: Request) -> Json:
     return found
 
 
-def _types(request: Request, typed: str, chosen: Json) -> _Found:
+def _types(request: Request, typed: str, chosen: Json) -> _Suggestions:
     described = _access(request)["contentTypes"]
     return _matching([each["schema"]["singularName"] for each in described], typed)
 
 
-def _documents(request: Request, typed: str, chosen: Json) -> _Found:
-    """Return ids of documents of the chosen type, or nothing if no type has been chosen."""
+def _document_ids(request: Request, typed: str, chosen: Json) -> _Suggestions:
+    """Suggest document ids of the content type in `chosen`, the values of the other arguments."""
     name = chosen.get("type")
     type_ = request.rest.type_named(name) if isinstance(name, str) else None
     if type_ is None or type_.kind == "singleType":
@@ -97,22 +97,22 @@ def _documents(request: Request, typed: str, chosen: Json) -> _Found:
     return ids, reply.body["meta"]["pagination"]["total"]
 
 
-def _locales(request: Request, typed: str, chosen: Json) -> _Found:
+def _locales(request: Request, typed: str, chosen: Json) -> _Suggestions:
     return _matching([locale["code"] for locale in _access(request)["site"]["locales"]], typed)
 
 
-def _statuses(request: Request, typed: str, chosen: Json) -> _Found:
+def _statuses(request: Request, typed: str, chosen: Json) -> _Suggestions:
     return _matching(STATUSES, typed)
 
 
-def _branches(request: Request, typed: str, chosen: Json) -> _Found:
+def _branches(request: Request, typed: str, chosen: Json) -> _Suggestions:
     reply = request.rest.send("GET", "/branches")
     return ([], 0) if reply.is_error else _matching([each["name"] for each in reply.body["data"]], typed)
 
 
-_SOURCES: Mapping[str, Callable[[Request, str, Json], _Found]] = {
+_SOURCES: Mapping[str, Callable[[Request, str, Json], _Suggestions]] = {
     "type": _types,
-    "documentId": _documents,
+    "documentId": _document_ids,
     "locale": _locales,
     "status": _statuses,
     "branch": _branches,

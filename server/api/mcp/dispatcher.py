@@ -22,9 +22,9 @@ from server.errors import ClientGone
 log = logging.getLogger("bifolio")
 
 METHODS: Mapping[str, Method] = {
-    "server/discover": Method(lifecycle.discover, with_handshake=False),
-    INITIALIZE: Method(lifecycle.initialize, stateless=False),
-    "ping": Method(lifecycle.ping, stateless=False),
+    "server/discover": Method(lifecycle.discover, in_handshake=False),
+    INITIALIZE: Method(lifecycle.initialize, in_stateless=False),
+    "ping": Method(lifecycle.ping, in_stateless=False),
     "tools/list": Method(calling.list_tools),
     "tools/call": Method(calling.call_tool),
     "resources/list": Method(resources.list_resources),
@@ -32,9 +32,9 @@ METHODS: Mapping[str, Method] = {
     "resources/read": Method(resources.read_resource),
     "prompts/list": Method(prompting.list_prompts),
     "prompts/get": Method(prompting.get_prompt),
-    "subscriptions/listen": Method(resources.listen, with_handshake=False),
-    "resources/subscribe": Method(resources.subscribe, stateless=False),
-    "resources/unsubscribe": Method(resources.unsubscribe, stateless=False),
+    "subscriptions/listen": Method(resources.listen, in_handshake=False),
+    "resources/subscribe": Method(resources.subscribe, in_stateless=False),
+    "resources/unsubscribe": Method(resources.unsubscribe, in_stateless=False),
     "completion/complete": Method(completion.complete),
 }
 

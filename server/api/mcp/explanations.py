@@ -13,17 +13,17 @@ _MAX_NAMES = 40
 
 
 def explain(call: Call, error: Json) -> str:
-    """Return one line that explains the error of a tool: the REST error's message, and what is allowed."""
+    """Explain a tool's error in one line: the REST error's message, and what is allowed instead."""
     line = " ".join(f"{_message(error)} ({error['status']} {error['name']})".split())
     if SUGGESTION in error["details"]:
         return f'{line}; did you mean "{error["details"][SUGGESTION]}"?'
     if error["status"] == HTTPStatus.FORBIDDEN:
         return f"{line}. {explain_forbidden(call, error)}site_info lists your permissions"
-    return line + _names_instead(call, error)
+    return line + _known_names(call, error)
 
 
 def _message(error: Json) -> str:
-    """Return the message of an error. If it covers invalid values, name the operation and the attributes."""
+    """Return an error's message. For invalid values, name the operation and the attributes."""
     details = error["details"]
     errors = details.get("errors") or []
     message = "; ".join(f"{'.'.join(one['path'])}: {one['message']}" for one in errors[:_MAX_ERRORS])
@@ -33,8 +33,8 @@ def _message(error: Json) -> str:
     return f"{where}{message or error['message']}"
 
 
-def _names_instead(call: Call, error: Json) -> str:
-    """Return the operators or attributes that an unknown key could have named, or ""."""
+def _known_names(call: Call, error: Json) -> str:
+    """List the operators or attributes that can stand in place of an unknown key, or return ""."""
     details = error["details"]
     key, path = details.get("key"), details.get("path")
     if not isinstance(key, str) or "source" not in details:
@@ -49,10 +49,12 @@ def _names_instead(call: Call, error: Json) -> str:
     return listed if names else "; get_schema lists the attributes"
 
 
-def _attribute_names(call: Call, operation: int | None, *, of_body: bool) -> list[str]:
-    """Return the attributes of the call's content type that the caller can write, or use in a query."""
+def _attribute_names(call: Call, operation_number: int | None, *, of_body: bool) -> list[str]:
+    """Return the attributes of the call's content type that the caller may write or, in queries, use."""
     one = (
-        call if operation is None else Call(call.arguments["operations"][operation], call.rest, call.settings)
+        call
+        if operation_number is None
+        else Call(call.arguments["operations"][operation_number], call.rest, call.settings)
     )
     type_, reply = call.rest.type_named(one.text("type")), call.rest.send("GET", "/access")
     if type_ is None or reply.is_error:
@@ -63,9 +65,9 @@ def _attribute_names(call: Call, operation: int | None, *, of_body: bool) -> lis
 
 
 def explain_forbidden(call: Call, error: Json) -> str:
-    """Return a sentence with a trailing space, or "" if the caller is anonymous or the reason is unknown.
+    """Explain which permission is missing, in a sentence with a trailing space, or return "" if unknown.
 
-    It contains only what the error's details and `GET /access` tell this caller.
+    The explanation contains only what the error and `GET /access` already tell this caller.
     """
     reply = call.rest.send("GET", "/access")
     if reply.is_error or reply.body["data"]["caller"]["kind"] == "public":
@@ -89,7 +91,7 @@ def explain_forbidden(call: Call, error: Json) -> str:
 
 
 def describe_caller(caller: Json) -> str:
-    """Return how an error names a caller, such as `token desk` or `role editor of the user Nell`."""
+    """Return a caller's name for errors, such as `token desk` or `role editor of the user Nell`."""
     if caller["kind"] == "user":
         return f"role {caller.get('role', '')} of the user {caller['name']}"
     kind = "token" if caller["kind"] == "token" else "role"

@@ -39,7 +39,7 @@ JSON_TYPE = "application/json"
 _ENCODED = ("=?base64?", "?=")
 
 
-def answer(
+def handle_post(
     app: Entrance, environ: Mapping[str, Any], data: bytes, settings: Settings
 ) -> tuple[int, bytes | SubscriptionFrames]:
     """Return the HTTP status and the body of the response to a request.
@@ -52,7 +52,7 @@ def answer(
             raise RpcError(INVALID_REQUEST, f"The Content-Type must be {JSON_TYPE}")
         message = parse(data, settings.api.limits.values)
         check_version_header(message, environ)
-        header = _header(environ, VERSION_HEADER)
+        header = _read_header(environ, VERSION_HEADER)
         default = WITHOUT_HEADER if header is None else require_supported(header, message)
         version = version_of(message, default)
         if version.is_stateless and message.id is not None:
@@ -74,7 +74,7 @@ class ForeignOriginError(RpcError):
 
 
 def check_origin(environ: Mapping[str, Any], settings: Settings) -> None:
-    """Raise ForeignOriginError if a browser sent the request from an origin that is not allowed.
+    """Raise ForeignOriginError if a browser sent the request from a page whose origin is not allowed.
 
     The origins in `api.cors` are allowed, except for `*`. If the Host is a loopback address or `localhost`,
     loopback origins are allowed, too.
@@ -97,23 +97,23 @@ def _host_of(url: str) -> str:
 
 
 def check_version_header(message: Message, environ: Mapping[str, Any]) -> None:
-    """Raise RpcError if both the headers and the body name a version, and these differ."""
-    meta, header = message.params.get("_meta"), _header(environ, VERSION_HEADER)
+    """Raise RpcError if the headers and the body name different protocol versions."""
+    meta, header = message.params.get("_meta"), _read_header(environ, VERSION_HEADER)
     named = meta.get(VERSION_KEY) if isinstance(meta, dict) else None
     if header is not None and isinstance(named, str) and header != named:
         raise _mismatch(VERSION_HEADER, header, named, message)
 
 
 def check_headers(message: Message, version: Version, environ: Mapping[str, Any]) -> None:
-    """Raise RpcError unless the headers repeat the message's version, method and name."""
+    """Raise RpcError unless the headers contain the message's version, method and name, too."""
     wanted = {VERSION_HEADER: version.name, METHOD_HEADER: message.method}
     if message.method in NAMED_BY:
         wanted[NAME_HEADER] = str(message.params.get(NAMED_BY[message.method], ""))
     for name, value in wanted.items():
-        sent = _header(environ, name)
+        sent = _read_header(environ, name)
         if sent is None:
             raise RpcError(HEADER_MISMATCH, f"Header mismatch: {name} is missing", id_=message.id)
-        found = _decoded(sent) if name == NAME_HEADER else sent
+        found = _decode_header(sent) if name == NAME_HEADER else sent
         if found != value:
             raise _mismatch(name, str(found), value, message)
 
@@ -123,7 +123,7 @@ def _mismatch(name: str, sent: str, value: str, message: Message) -> RpcError:
     return RpcError(HEADER_MISMATCH, f"Header mismatch: {said}", id_=message.id)
 
 
-def _decoded(value: str) -> str | None:
+def _decode_header(value: str) -> str | None:
     """Decode a header value, or return None if it is invalid."""
     start, end = _ENCODED
     if not (value.startswith(start) and value.endswith(end)):
@@ -134,7 +134,7 @@ def _decoded(value: str) -> str | None:
         return None
 
 
-def _header(environ: Mapping[str, Any], name: str) -> str | None:
-    """Return the value of a header, without the spaces around it, which are not part of the value."""
+def _read_header(environ: Mapping[str, Any], name: str) -> str | None:
+    """Return a header's value without surrounding spaces, or None if the header is missing."""
     found: str | None = environ.get(f"HTTP_{name.upper().replace('-', '_')}")
     return None if found is None else found.strip(" \t")

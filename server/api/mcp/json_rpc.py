@@ -100,7 +100,7 @@ def error_of(error: RpcError) -> Json:
 
 
 def encode(value: Any) -> bytes:
-    """Serialize a value on one line. Numbers that `read_json` parsed keep all their digits."""
+    """Serialize a value on one line. Numbers that were parsed by `read_json` keep all their digits."""
     try:
         return orjson.dumps(value, default=_number, option=orjson.OPT_PASSTHROUGH_SUBCLASS)
     except TypeError:

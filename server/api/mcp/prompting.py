@@ -20,7 +20,7 @@ _PLACEHOLDER = re.compile(r"\{([A-Za-z]+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An argument of a prompt. Its value replaces `{name}` in the prompt's text."""
+    """An argument of a prompt. Its value replaces `{name}` in the text."""
 
     name: str
     description: str
@@ -40,7 +40,7 @@ class Prompt:
 
     @property
     def path(self) -> str:
-        """The path of its text in the site's folder."""
+        """The path of the prompt's text in the site's folder."""
         return f"{FOLDER}/{self.name}.md"
 
     def describe(self) -> Json:
@@ -88,15 +88,15 @@ def get_prompt(request: Request) -> Json:
     prompt = prompt_named(request.params.get("name"))
     arguments = _arguments(prompt, request.params.get("arguments", {}))
     max_bytes = request.settings.mcp.max_bytes
-    template = _text(prompt, request.rest.root)
-    _require_size(prompt, template, max_bytes)  # before the arguments make it longer
+    template = _read_text(prompt, request.rest.root)
+    _check_size(prompt, template, max_bytes)  # before the arguments make it longer
     text = _PLACEHOLDER.sub(lambda found: arguments.get(found[1], found[0]), template)
-    _require_size(prompt, text, max_bytes)
+    _check_size(prompt, text, max_bytes)
     message = {"role": "user", "content": {"type": "text", "text": text}}
     return {"description": prompt.description, "messages": [message]}
 
 
-def _require_size(prompt: Prompt, text: str, max_bytes: int) -> None:
+def _check_size(prompt: Prompt, text: str, max_bytes: int) -> None:
     """Raise RpcError if a text has more than `max_bytes` bytes in a response."""
     if (size := len(encode(text))) > max_bytes:
         limit = f"more than mcp.max_bytes allows ({max_bytes:,})"
@@ -104,7 +104,7 @@ def _require_size(prompt: Prompt, text: str, max_bytes: int) -> None:
 
 
 def prompt_named(name: object) -> Prompt:
-    """Return a prompt. Raises RpcError if there is none with this name."""
+    """Return the prompt with this name. Raises RpcError if there is none."""
     found = PROMPTS.get(name) if isinstance(name, str) else None
     if found is None:
         known = ", ".join(PROMPTS)
@@ -133,8 +133,8 @@ def _arguments(prompt: Prompt, given: Any) -> Mapping[str, str]:
     return given
 
 
-def _text(prompt: Prompt, root: Path) -> str:
-    """Return the text in the site's folder, or the default. Raises RpcError if the file can't be read."""
+def _read_text(prompt: Prompt, root: Path) -> str:
+    """Return the prompt's text from the site's folder, or its default text. Raises RpcError."""
     try:
         return decode(read_bytes(root, prompt.path)[0])
     except MISSING_FILE_ERRORS:

@@ -59,7 +59,7 @@ VERSIONS: Mapping[str, Version] = {
 
 
 def version_of(message: Message, default: Version) -> Version:
-    """Return the version of a request. `default` is for requests that don't name one.
+    """Return the protocol version that a request names, or `default` if it names none.
 
     Raises RpcError if the version is not supported or required metadata is missing.
     """
@@ -80,7 +80,7 @@ def version_of(message: Message, default: Version) -> Version:
 def negotiate(requested: object) -> Version:
     """Return the version for an `initialize` request.
 
-    That is the requested version if it is supported and uses `initialize`; otherwise the latest that does.
+    That is the requested version if it is supported and uses `initialize`, or else the latest that does.
     """
     found = VERSIONS.get(requested) if isinstance(requested, str) else None
     return found if found and not found.is_stateless else LATEST_WITH_HANDSHAKE

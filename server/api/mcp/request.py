@@ -16,7 +16,7 @@ NOT_FOUND: Json = {"error": {"status": 404, "name": "NotFoundError", "message": 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request: its id, parameters and version, and what its method may use.
+    """A request, and the parts of the server that its method may use.
 
     `subscribed` contains the resources that the connection's client watches, by URI. It is None if the server
     can't send notifications on this connection.
@@ -34,35 +34,35 @@ class Request:
 class Method:
     """A row in the table of methods.
 
-    - `stateless`: whether stateless versions have it.
-    - `with_handshake`: whether versions that begin with an `initialize` request have it.
+    - `in_stateless`: whether stateless versions have the method.
+    - `in_handshake`: whether versions that begin with an `initialize` request have it.
     """
 
     run: Callable[[Request], Json | Subscription]
-    stateless: bool = True
-    with_handshake: bool = True
+    in_stateless: bool = True
+    in_handshake: bool = True
 
     def exists_in(self, version: Version) -> bool:
-        return self.stateless if version.is_stateless else self.with_handshake
+        return self.in_stateless if version.is_stateless else self.in_handshake
 
 
 def with_cache_hints(result: Json, version: Version) -> Json:
-    """Return a new result with cache hints, which stateless versions of the protocol require.
+    """Add cache hints, which stateless versions require, to a result that is the same for all callers.
 
-    For other versions, return `result` itself. The result must be the same for all callers.
+    For other versions, return `result` unchanged.
     """
     return {**result, "ttlMs": CACHE_MS, "cacheScope": "public"} if version.is_stateless else result
 
 
 def with_private_cache_hints(result: Json, version: Version) -> Json:
-    """Return a result that depends on the caller, with hints not to cache it (stateless versions only)."""
+    """Add hints not to cache a result that depends on the caller (only in stateless versions)."""
     return {**result, "ttlMs": 0, "cacheScope": "private"} if version.is_stateless else result
 
 
 def resource_error(body: Json, request: Request) -> RpcError:
-    """Convert the body of a REST error into the error for a resource.
+    """Convert a REST error into the error for a resource.
 
-    The code for a 404 depends on the version of the protocol.
+    The code for status 404 depends on the protocol version.
     """
     found = rpc_error(body)
     is_missing = body["error"]["status"] == HTTPStatus.NOT_FOUND

@@ -20,9 +20,9 @@ from server.api.mcp.subscription import (
     MAX_URIS,
     Subscription,
     WatchedResource,
+    parse_watched,
     read_subscription,
     visible_types,
-    watched_of,
 )
 from server.api.mcp.tools.table import tool_named
 from server.api.mcp.tools.tool import RESPONSE_BYTES, Call
@@ -77,17 +77,17 @@ def list_templates(request: Request) -> Json:
 
 
 @dataclass(frozen=True, slots=True)
-class _Position:
-    """Where a page of the list begins: the number of a content type, and of one of its resources.
+class _PageStart:
+    """The start of a page of resources: the number of a content type, and of a resource in this type.
 
-    The first resource of a content type is its schema. Its documents follow.
+    A content type's first resource is its schema. Its documents follow.
     """
 
     type_number: int = 0
     start: int = 0
 
     @classmethod
-    def of(cls, cursor: object) -> "_Position":
+    def from_cursor(cls, cursor: object) -> "_PageStart":
         """Parse a cursor. Raises RpcError."""
         if cursor is None:
             return cls()
@@ -103,22 +103,24 @@ class _Position:
 
 def list_resources(request: Request) -> Json:
     """Return a page of the schemas and published documents that the caller is allowed to see."""
-    position = _Position.of(request.params.get("cursor"))
+    position = _PageStart.from_cursor(request.params.get("cursor"))
     types = require_success(request.rest.send("GET", "/access")).body["data"]["contentTypes"]
     found: list[Json] = []
     end = min(len(types), position.type_number + PAGE_TYPES)
     while position.type_number < end and (room := PAGE_RESOURCES - len(found)):
-        listed, total = _resources(request, types[position.type_number], position.start, room)
+        listed, total = _resources_of_type(request, types[position.type_number], position.start, room)
         found += listed
         start = position.start + len(listed)
         has_more = listed and start < total
-        position = _Position(position.type_number, start) if has_more else _Position(position.type_number + 1)
+        position = (
+            _PageStart(position.type_number, start) if has_more else _PageStart(position.type_number + 1)
+        )
     more = {"nextCursor": position.cursor} if position.type_number < len(types) else {}
     return with_private_cache_hints({"resources": found, **more}, request.version)
 
 
-def _resources(request: Request, described: Json, start: int, limit: int) -> tuple[list[Json], int]:
-    """Return some resources of a content type, and the number of all its resources."""
+def _resources_of_type(request: Request, described: Json, start: int, limit: int) -> tuple[list[Json], int]:
+    """Return resources of a content type, at most `limit` from `start`, and how many there are in all."""
     type_ = request.rest.type_named(described["uid"])
     if type_ is None:  # It has been removed in the meantime.
         return [], 0
@@ -166,9 +168,9 @@ def read_resource(request: Request) -> Json:
     uri = request.params.get("uri")
     match read_uri(uri, request.rest):
         case DocumentUri() as document:
-            media_type, text = _text_of_document(request, document)
+            media_type, text = _document_text(request, document)
         case SchemaUri(type_name):
-            media_type, text = SCHEMA_MEDIA_TYPE, _text_of_schema(request, type_name)
+            media_type, text = SCHEMA_MEDIA_TYPE, _schema_text(request, type_name)
         case None:
             raise resource_error(NOT_FOUND, request)
     contents = [{"uri": uri, "mimeType": media_type, "text": text}]
@@ -182,10 +184,10 @@ def read_resource(request: Request) -> Json:
     return with_private_cache_hints({"contents": contents}, request.version)
 
 
-def _text_of_document(request: Request, document: DocumentUri) -> tuple[str, str]:
+def _document_text(request: Request, document: DocumentUri) -> tuple[str, str]:
     """Return the media type and text of a document's file.
 
-    If the caller may not read files, return what the REST API returns for the document as Markdown.
+    If the caller may not read files, return the document as Markdown, as the REST API does.
     """
     path = content_path(document.type, document.document_id)
     send, query = request.rest.send, document.version
@@ -201,8 +203,8 @@ def _text_of_document(request: Request, document: DocumentUri) -> tuple[str, str
     return _MARKDOWN, shown.body.decode()
 
 
-def _text_of_schema(request: Request, type_name: str) -> str:
-    """Return the result of the `get_schema` tool. Raises RpcError."""
+def _schema_text(request: Request, type_name: str) -> str:
+    """Return what the `get_schema` tool returns for a content type. Raises RpcError."""
     call = Call({"type": type_name}, request.rest, request.settings)
     result = run_tool(tool_named("get_schema"), call)
     if result.is_error:
@@ -214,19 +216,19 @@ def _text_of_schema(request: Request, type_name: str) -> str:
 
 
 def listen(request: Request) -> Subscription:
-    """Return the subscription that a client of a stateless version requests. Raises RpcError."""
+    """Return the subscription that a client requests with `subscriptions/listen`. Raises RpcError."""
     requested = request.params.get("notifications")
     return read_subscription(request.id, requested, request.rest, request.settings)
 
 
 def subscribe(request: Request) -> Json:
-    """Add a resource to those that the connection's client watches. Raises RpcError."""
+    """Add a resource to those that this connection's client watches. Raises RpcError."""
     connection = _subscribed(request)
     if len(connection) >= MAX_URIS:
         raise RpcError(
             INVALID_PARAMS, f"The client has subscribed to {MAX_URIS} resources, which is the limit"
         )
-    found = watched_of(request.params.get("uri"), request.rest, request.settings)
+    found = parse_watched(request.params.get("uri"), request.rest, request.settings)
     if found is None or found.uid not in visible_types(request.rest):
         raise resource_error(NOT_FOUND, request)
     connection[found.uri] = found
@@ -234,7 +236,7 @@ def subscribe(request: Request) -> Json:
 
 
 def unsubscribe(request: Request) -> Json:
-    """Remove a resource from those that the connection's client watches. Raises RpcError."""
+    """Remove a resource from those that this connection's client watches. Raises RpcError."""
     uri = request.params.get("uri")
     if isinstance(uri, str):
         _subscribed(request).pop(uri, None)

@@ -77,7 +77,7 @@ class RestClient:
     """Sender of requests to the app, on behalf of one caller."""
 
     def __init__(self, app: Entrance, environ: Mapping[str, Any]) -> None:
-        """`environ` is the WSGI environ of the request to serve."""
+        """Create a client for the request whose WSGI environ is `environ`."""
         self._app = app
         self._environ = {**_DEFAULTS, **{key: environ[key] for key in INHERITED if key in environ}}
 
@@ -99,7 +99,7 @@ class RestClient:
         try:
             query_text = untrusted_query_string(query) if query else ""
         except ApiError as error:
-            return reply_of_error(error)
+            return error_reply(error)
         sent = Upload(encode(body), "application/json") if not isinstance(body, Upload) else body
         environ = {
             **self._environ,
@@ -123,8 +123,7 @@ class RestClient:
     def delete_new_branch(self, name: str, commit: str) -> None:
         """Delete a branch that the caller has just created at `commit`, unless it has been written to.
 
-        No permission to delete branches is needed, because this only undoes the caller's own creation of the
-        branch.
+        This needs no permission, because it only undoes the creation.
         """
         try:
             remove_new_branch(self._app.site.root, name, commit)
@@ -133,7 +132,6 @@ class RestClient:
 
     @property
     def root(self) -> Path:
-        """The site's folder."""
         return self._app.site.root
 
     @property
@@ -147,8 +145,8 @@ class RestClient:
     ) -> list[DocumentVersion | None]:
         """Return the document versions that the files at `paths` contain or would contain.
 
-        A version is None if no document can have this path. `branch` is "" for the served content. The caller
-        might not have permission to see the documents.
+        A version is None if no document can have this path. `branch` is "" for the served content. The result
+        can contain documents that the caller may not see.
 
         Raises UnauthorizedError or ForbiddenError if the caller may not read files, or not on this branch.
         """
@@ -162,13 +160,13 @@ class RestClient:
         return [_version_of(claims[path], ids.get(path)) for path in paths]
 
     def type_named(self, name: str) -> Type | None:
-        """Return a content type by its API id or uid, even if the caller can't see the type."""
+        """Return a content type by API id or uid, even if the caller can't see it. Return None if unknown."""
         types = self._app.site.state.schema.content_types
         return next((t for t in types if name in (t.singular, t.plural, t.uid)), None)
 
 
 def _version_of(claim: PathClaim | None, document_id: str | None) -> DocumentVersion | None:
-    """Return the version in a file. `document_id` is the id in the file, if it exists and contains one."""
+    """Return the version in a file, or None. `document_id` is the id that the file contains, if any."""
     if claim is None:
         return None
     status = "draft" if claim.draft else "published"
@@ -180,7 +178,7 @@ def _key(header: str) -> str:
 
 
 def content_path(type_: Type, document_id: str = "", action: str = "") -> str:
-    """Return the path of a type or document in the content API, not percent-encoded."""
+    """Return the REST path of a content type, document or action, not percent-encoded."""
     name = type_.plural if type_.kind == "collectionType" else type_.singular
     path = "/".join(part for part in ("/api", name, document_id.replace("/", "%2F")) if part)
     return f"{path}/actions/{action}" if action else path
@@ -190,7 +188,7 @@ def quoted(path: str) -> str:
     return quote(path, safe="/{}")
 
 
-def reply_of_error(error: ApiError) -> Reply:
+def error_reply(error: ApiError) -> Reply:
     """Return the response that the REST API gives for an error."""
     body = error_answer(error).body
     assert isinstance(body, bytes)
@@ -205,7 +203,7 @@ def _send(app: Callable[..., Iterable[bytes]], environ: dict[str, Any], max_byte
 
     parts = app(environ, start_response)
     try:
-        content = _read(parts, max_bytes)
+        content = _read_at_most(parts, max_bytes)
     finally:
         close = getattr(parts, "close", None)
         if close is not None:
@@ -220,8 +218,8 @@ def _send(app: Callable[..., Iterable[bytes]], environ: dict[str, Any], max_byte
     return Reply(int(status[:3]), headers, body)
 
 
-def _read(parts: Iterable[bytes], max_bytes: int | None) -> bytes | None:
-    """Return the whole body, or None as soon as it has more than `max_bytes` bytes."""
+def _read_at_most(parts: Iterable[bytes], max_bytes: int | None) -> bytes | None:
+    """Return the whole body, or None if it has more than `max_bytes` bytes."""
     read, size = list[bytes](), 0
     for part in parts:
         size += len(part)
@@ -239,7 +237,7 @@ def require_success(reply: Reply) -> Reply:
 
 
 def rpc_error(body: Json) -> RpcError:
-    """Convert the body of a REST error into a JSON-RPC error, for methods that are not tools."""
+    """Convert a REST error into a JSON-RPC error, for methods other than tools."""
     error = body["error"]
     code = INTERNAL_ERROR if error["status"] >= HTTPStatus.INTERNAL_SERVER_ERROR else INVALID_PARAMS
     return RpcError(code, f"{error['message']} ({error['status']} {error['name']})", {"error": error})

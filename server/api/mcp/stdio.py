@@ -36,13 +36,13 @@ _PIECE_BYTES = 1024 * 1024
 def serve(
     app: Entrance, authorization: str, database: EventDatabase, source: BinaryIO, target: BinaryIO
 ) -> None:
-    """Respond to messages until the end of input, with the identity that `authorization` stands for.
+    """Respond to messages until the input ends, as the caller that `authorization` identifies.
 
     `database` contains the event log, from which subscriptions are served.
     """
     connection = _Connection(app, authorization, database, target)
     try:
-        for line in _lines(source):
+        for line in _read_lines(source):
             connection.receive(line)
     finally:
         connection.end()
@@ -84,7 +84,7 @@ class _Connection:
             if message.method == "notifications/cancelled":
                 self._cancel(message)
             return
-        self._refresh(message.id)
+        self._read_changed_files(message.id)
         settings = self._app.site.current().settings
         version = version_of(message, self._default)
         if message.method in _SUBSCRIBING:
@@ -96,12 +96,12 @@ class _Connection:
             self._listen(message.id, response)
         elif response is not None:
             self._send([response])
-        self._follow()
+        self._start_notifications()
 
-    def _refresh(self, id_: RequestId) -> None:
-        """Apply changes that other processes made to the files. Raises RpcError if they can't be read.
+    def _read_changed_files(self, id_: RequestId) -> None:
+        """Read files that other processes have changed. Raises RpcError if they can't be read.
 
-        The site's folder is missing for a moment if a new version is deployed by renaming folders.
+        That happens, for example, while a deployment renames the site's folder.
         """
         try:
             self._app.site.refresh()
@@ -125,8 +125,8 @@ class _Connection:
 
     # --- notifications -------------------------------------------------------------------------
 
-    def _follow(self) -> None:
-        """Start sending notifications if there are subscriptions."""
+    def _start_notifications(self) -> None:
+        """Start the thread that sends notifications if there are subscriptions."""
         if self._thread is None and (self._listening or self._subscribed):
             self._thread = threading.Thread(target=self._send_notifications, daemon=True)
             self._thread.start()
@@ -147,11 +147,11 @@ class _Connection:
         if found is None:  # The caller's permissions have changed.
             # Only subscriptions with subscriptions/listen can be closed by a message.
             last = Subscription(watched=tuple(self._subscribed.values()))
-            self._send((*(one.closed() for one in self._listening.values()), *last.all_changed()))
+            self._send((*(one.closed() for one in self._listening.values()), *last.everything_changed()))
             self._listening.clear()
             self._subscribed.clear()
         elif found.is_incomplete:
-            self._send(message for one in subscriptions for message in one.all_changed())
+            self._send(message for one in subscriptions for message in one.everything_changed())
         else:
             events = found.events
             self._send(m for event in events for one in subscriptions for m in one.notifications(event))
@@ -163,7 +163,7 @@ class _Connection:
         self._target.flush()
 
 
-def _lines(source: BinaryIO) -> Iterator[bytes | None]:
+def _read_lines(source: BinaryIO) -> Iterator[bytes | None]:
     """Yield each line that is not blank, or None for a line that is too long."""
     while line := source.readline(MAX_BODY_BYTES + 1):
         if len(line) > MAX_BODY_BYTES and not line.endswith(b"\n"):

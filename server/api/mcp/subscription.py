@@ -37,7 +37,7 @@ _LIST_KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class WatchedResource:
-    """A resource of whose changes a client is notified. `document_id` is "" for single types and schemas."""
+    """A resource whose changes a client wants to know. `document_id` is "" for single types and schemas."""
 
     uri: str
     uid: str
@@ -48,7 +48,7 @@ class WatchedResource:
 
     @property
     def key(self) -> Hashable:
-        """What the resource is, however its URI is spelled."""
+        """What identifies the resource, however its URI is spelled."""
         return self.uid, self.document_id, self.locale, self.is_schema, self.is_draft
 
     def is_changed_by(self, event: Event) -> bool:
@@ -66,7 +66,7 @@ class WatchedResource:
 class Subscription:
     """The resources that a client watches, and whether it watches the list of resources.
 
-    `id` is that of the request `subscriptions/listen`, or None if the client has sent `resources/subscribe`.
+    `id` is the id of the `subscriptions/listen` request, or None if the client sent `resources/subscribe`.
     """
 
     id: RequestId | None = None
@@ -89,14 +89,14 @@ class Subscription:
             if one.is_changed_by(event):
                 yield self._updated(one)
 
-    def all_changed(self) -> Iterator[Json]:
-        """Yield the notifications for a client that has missed events."""
+    def everything_changed(self) -> Iterator[Json]:
+        """Yield notifications that everything may have changed, for a client that has missed events."""
         if self.watches_list:
             yield self._list_changed()
         yield from map(self._updated, self.watched)
 
     def closed(self) -> Json:
-        """Return the response to the request `subscriptions/listen`, which ends the subscription."""
+        """Return the response to the `subscriptions/listen` request, which ends the subscription."""
         assert self.id is not None
         meta = {SUBSCRIPTION_KEY: self.id, SERVER_KEY: server_info()}
         return result_of(self.id, {"resultType": "complete", "_meta": meta})
@@ -126,7 +126,7 @@ class SubscriptionFrames:
         return b"".join(map(_frame, self.subscription.notifications(event)))
 
     def restart(self, log: str, newest: int) -> bytes:
-        return b"".join(map(_frame, self.subscription.all_changed()))
+        return b"".join(map(_frame, self.subscription.everything_changed()))
 
     def goaway(self, reason: str, retry_ms: int) -> bytes:
         return _frame(self.subscription.closed())
@@ -143,10 +143,10 @@ def _frame(message: Json) -> bytes:
 
 
 def read_subscription(id_: RequestId, wanted: Any, rest: RestClient, settings: Settings) -> Subscription:
-    """Parse the parameter `notifications` of `subscriptions/listen`. Raises RpcError.
+    """Parse the `notifications` parameter of `subscriptions/listen`. Raises RpcError.
 
-    Ignores kinds of notifications that the server does not send, URIs of resources that can't exist, other
-    spellings of a resource's URI, and resources of types that the caller can't see.
+    These are ignored: kinds of notifications that the server does not send, and URIs of resources that can't
+    exist, are spelled in another way, or have a type that the caller can't see.
     """
     if not isinstance(wanted, dict):
         raise RpcError(INVALID_PARAMS, '"notifications" must be an object')
@@ -159,12 +159,12 @@ def read_subscription(id_: RequestId, wanted: Any, rest: RestClient, settings: S
     visible = visible_types(rest)
     watched: dict[Hashable, WatchedResource] = {}
     for uri in dict.fromkeys(uris):
-        if (one := watched_of(uri, rest, settings)) and one.uid in visible:
+        if (one := parse_watched(uri, rest, settings)) and one.uid in visible:
             watched.setdefault(one.key, one)
     return Subscription(id_, tuple(watched.values()), watches_list)
 
 
-def watched_of(uri: object, rest: RestClient, settings: Settings) -> WatchedResource | None:
+def parse_watched(uri: object, rest: RestClient, settings: Settings) -> WatchedResource | None:
     """Return the resource to watch, or None if there can't be such a resource. Raises RpcError."""
     found = read_uri(uri, rest)
     if found is None:

@@ -33,7 +33,7 @@ class SchemaUri:
 
 
 def read_uri(uri: object, rest: RestClient) -> DocumentUri | SchemaUri | None:
-    """Parse the URI of a resource. Returns None if there can't be such a resource.
+    """Parse the URI of a resource. Returns None if no such resource can exist.
 
     Raises RpcError if `uri` is not a string, or its query is invalid.
     """
@@ -57,7 +57,7 @@ def read_uri(uri: object, rest: RestClient) -> DocumentUri | SchemaUri | None:
 
 
 def document_uri(type_: Type, document_id: str) -> str:
-    """Return the URI of a document. `document_id` is not used for a single type."""
+    """Return the URI of a document. For a single type, `document_id` is ignored."""
     name = type_.plural if type_.singular == SCHEMA else type_.singular
     return f"{SCHEME}{name}" if type_.kind == "singleType" else f"{SCHEME}{name}/{quote(document_id)}"
 

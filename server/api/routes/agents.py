@@ -52,7 +52,7 @@ def bind(handles: Handlers, database: EventDatabase) -> None:
         data = request.get_data(cache=False, parse_form_data=False)
         # Imported here, because most sites have no agents.
         mcp_http = import_module("server.api.mcp.http")
-        status, body = mcp_http.answer(environ[ENTRANCE], environ, data, settings)
+        status, body = mcp_http.handle_post(environ[ENTRANCE], environ, data, settings)
         if not isinstance(body, bytes):
             return stream(request, database, actor_of(request), body.selection, frames=body)
         return Response(body, status, content_type=JSON if body else None)

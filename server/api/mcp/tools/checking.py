@@ -10,7 +10,7 @@ from server.api.mcp.rest_client import Reply
 from server.api.mcp.tools.destination import Destination
 from server.api.mcp.tools.paths import unknown_paths
 from server.api.mcp.tools.schemas import BRANCH, COUNT, LISTED, PAGES, PATHS, TEXT
-from server.api.mcp.tools.tool import Call, Result, Tool, body_of, list_summary, listing
+from server.api.mcp.tools.tool import Call, Result, Tool, body_of, fitting_page, list_summary
 from server.service.problems import MAX_PATHS
 
 # A write's result has at most this many problems.
@@ -45,20 +45,20 @@ def check(call: Call) -> Result:
     if call.arguments.get("paths"):
         query["path"] = call.arguments["paths"]
     path = f"/branches/{branch}/problems" if branch else "/problems"
-    body = body_of(_reply_when_checked(call, path, query))
+    body = body_of(_wait_for_check(call, path, query))
     meta = body["meta"]["pagination"]
     offset = (meta["page"] - 1) * meta["pageSize"]
     found = [_short(one) for one in body["data"]]
     unknown = unknown_paths(call, _paths_without_problems(call, found), branch)
-    note = _note_of_unknown(unknown)
+    note = _unknown_paths_note(unknown)
     room = call.max_bytes - len(encode([unknown, note]))
-    listed = listing(found, meta["total"], offset, meta["pageSize"], room)
+    listed = fitting_page(found, meta["total"], offset, meta["pageSize"], room)
     line = list_summary(listed, f"problems on {branch or 'the served branch'}")
     return Result(line + note, listed | ({"unknownPaths": unknown} if unknown else {}))
 
 
-def _note_of_unknown(paths: Sequence[str]) -> str:
-    """Return a sentence with a leading space, or "" if all paths are known."""
+def _unknown_paths_note(paths: Sequence[str]) -> str:
+    """Return a sentence that names the unknown paths, with a leading space, or "" if there are none."""
     more = len(paths) - _MAX_NAMED_PATHS
     end = f" and {more} more (see unknownPaths)." if more > 0 else "."
     return f" No document has these paths: {', '.join(paths[:_MAX_NAMED_PATHS])}{end}" if paths else ""
@@ -70,8 +70,8 @@ def _paths_without_problems(call: Call, found: Sequence[Json]) -> list[str]:
     return [path for path in dict.fromkeys([paths] if isinstance(paths, str) else paths) if path not in named]
 
 
-def _reply_when_checked(call: Call, path: str, query: Json) -> Reply:
-    """Return the response, after waiting for the first check of a site that has just been opened."""
+def _wait_for_check(call: Call, path: str, query: Json) -> Reply:
+    """Return the response, once a site that has just been opened has been checked."""
     deadline = time.monotonic() + FIRST_CHECK_TIMEOUT_S
     while True:
         reply = call.rest.send("GET", path, query)  # waits 3 s for a check
@@ -95,7 +95,7 @@ _Key = tuple[str, str, str]
 def problems_before(call: Call, destination: Destination) -> frozenset[_Key] | None:
     """Return the problems of the served site before a write, or None if they are unknown.
 
-    For a write to a branch, they are not needed, so the result is None.
+    They are also None for a write to a branch, where they are not needed.
     """
     found = None if destination.branch else _served_problems(call)
     return None if found is None else frozenset(map(_key_of, found))
@@ -119,7 +119,7 @@ def new_problems(call: Call, destination: Destination, before: frozenset[_Key] |
 
 
 def _served_problems(call: Call) -> list[Json] | None:
-    """Return the problems of the served site, or None if they are unknown or too many to compare."""
+    """Return the served site's problems, or None if they are unknown or too many to compare."""
     found: list[Json] = []
     for page in range(1, MAX_PROBLEM_PAGES + 1):
         reply = call.rest.send("GET", "/problems", {"page": page, "pageSize": PAGE_PROBLEMS})

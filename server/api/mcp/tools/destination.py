@@ -41,16 +41,16 @@ class Destination:
 
     - `exists`: whether the branch exists. If not, the first write creates it.
     - `commit`: the branch's last commit before the write, or "" if unknown.
-    - `reason`: why the caller can't have a branch, or "".
-    - `is_forbidden`: whether the reason is a missing permission.
+    - `no_branch_reason`: why the caller can't have a branch, or "".
+    - `lacks_permission`: whether that is because of a missing permission.
     """
 
     mode: WriteMode
     branch: str = ""
     exists: bool = False
     commit: str = ""
-    reason: str = ""
-    is_forbidden: bool = False
+    no_branch_reason: str = ""
+    lacks_permission: bool = False
 
     @property
     def description(self) -> str:
@@ -58,15 +58,15 @@ class Destination:
             return f"{_OFF}."
         if self.mode is WriteMode.DIRECT:
             return "Writes change the served content."
-        if self.reason:
-            return f"You can't write to a branch: {self.reason}."
+        if self.no_branch_reason:
+            return f"You can't write to a branch: {self.no_branch_reason}."
         return f"Writes go to the branch {self.branch}, which a person merges."
 
     def describe(self) -> Json:
         found: Json = {"mode": self.mode.value}
         if self.branch:
             found |= {"branch": self.branch, "exists": self.exists}
-        return {**found, **({"reason": self.reason} if self.reason else {})}
+        return {**found, **({"reason": self.no_branch_reason} if self.no_branch_reason else {})}
 
 
 def default_destination(call: Call) -> Destination:
@@ -82,8 +82,8 @@ def default_destination(call: Call) -> Destination:
         if error.reply.status >= HTTPStatus.INTERNAL_SERVER_ERROR:  # such as a busy server
             raise
         if error.reply.status == HTTPStatus.FORBIDDEN:
-            return Destination(mode, reason=_lacking_permissions(call), is_forbidden=True)
-        return Destination(mode, reason=error.reply.body["error"]["message"])
+            return Destination(mode, no_branch_reason=_missing_permissions(call), lacks_permission=True)
+        return Destination(mode, no_branch_reason=error.reply.body["error"]["message"])
     return _own_branch(branch_name(call.settings.mcp.branch, caller), branches)
 
 
@@ -92,8 +92,8 @@ def _caller(call: Call) -> Json:
     return caller
 
 
-def _lacking_permissions(call: Call) -> str:
-    """Return which permissions for branches the caller lacks."""
+def _missing_permissions(call: Call) -> str:
+    """Return the branch permissions that the caller lacks, as text."""
     access = body_of(call.rest.send("GET", "/access"))["data"]
     allowed = access["permissions"].get("branch", ())
     lacking = ", ".join(action for action in _BRANCH_ACTIONS if action not in allowed)
@@ -107,20 +107,21 @@ def _branches(call: Call) -> Mapping[str, Json]:
     return {branch["name"]: branch for branch in listed}
 
 
-def _own_branch(first: str, branches: Mapping[str, Json]) -> Destination:
-    """Return the caller's branch: the last one, or a new one if the last one is checked out or merged.
+def _own_branch(first_name: str, branches: Mapping[str, Json]) -> Destination:
+    """Return the caller's last branch, or a new one if that has been checked out or merged.
 
-    A merged branch that is still at the served commit is used again.
+    A merged branch without commits of its own, at the served commit, is used again. `first_name` is the name
+    of the caller's first branch; the next ones have a number at the end.
 
     Git can't create a branch if its name is a folder of other branches: agent/a beside agent/a/b.
     """
     served = next((one["commit"] for one in branches.values() if one["served"]), "")
-    last = max((_number_of(each, first) for each in branches if _is_own(each, first)), default=0)
-    found = branches.get(_numbered(first, last))
+    last = max((_number_of(each, first_name) for each in branches if _is_own(each, first_name)), default=0)
+    found = branches.get(_numbered(first_name, last))
     if found and not found["checkedOut"] and (not found["merged"] or found["commit"] == served):
-        return Destination(WriteMode.BRANCH, _numbered(first, last), exists=True, commit=found["commit"])
+        return Destination(WriteMode.BRANCH, _numbered(first_name, last), exists=True, commit=found["commit"])
     folders = {folder for each in branches for folder in _parent_names(each)}
-    names = (_numbered(first, number) for number in count(last + 1))
+    names = (_numbered(first_name, number) for number in count(last + 1))
     return Destination(WriteMode.BRANCH, next(name for name in names if name not in folders), commit=served)
 
 
@@ -137,14 +138,14 @@ def _number_of(branch: str, first: str) -> int:
     return 1 if branch == first else int(branch.removeprefix(f"{first}."))
 
 
-def _is_own(branch: str, first: str) -> bool:
-    """Return whether `branch` is `first` or one of its successors, such as agent/a.2 for agent/a."""
-    number = branch.removeprefix(f"{first}.")
-    return branch == first or (number != branch and bool(_NUMBER.fullmatch(number)))
+def _is_own(branch: str, first_name: str) -> bool:
+    """Return whether `branch` is `first_name` or one of its successors, such as agent/a.2 for agent/a."""
+    number = branch.removeprefix(f"{first_name}.")
+    return branch == first_name or (number != branch and bool(_NUMBER.fullmatch(number)))
 
 
 def branch_name(pattern: str, caller: Mapping[str, Any]) -> str:
-    """Return the name of a caller's branch. Different callers get different names.
+    """Return the name of a caller's first branch. Different callers get different names.
 
     `{caller}` in the pattern is replaced by the token's name or, for a caller without a token, by its kind
     and name.
@@ -162,14 +163,14 @@ def branch_name(pattern: str, caller: Mapping[str, Any]) -> str:
 # --- writes ---------------------------------------------------------------------------------------
 
 
-def destination_of_write(call: Call) -> Destination:
-    """Return where the write of this call goes. The call may name a branch.
+def write_destination(call: Call) -> Destination:
+    """Return where the write of this call goes, to the branch that it names or the default.
 
     With mcp.write: branch, a caller can name only its own branches. Otherwise, a misled agent could change a
     branch that a person has just reviewed.
 
-    Raises ForbiddenError or NotAllowedBySettingError if the caller can't write there, and RestRequestError
-    if a request fails.
+    Raises ForbiddenError or NotAllowedBySettingError if the caller can't write there, and RestRequestError if
+    a request fails.
     """
     mode, branch = call.settings.mcp.write, call.text("branch")
     if mode is WriteMode.NONE:
@@ -185,22 +186,22 @@ def destination_of_write(call: Call) -> Destination:
             raise NotAllowedBySettingError(_NOT_OWN.format(own))
         return Destination(mode, branch, exists=True, commit=found.get("commit", ""))
     destination = default_destination(call)
-    if destination.is_forbidden:
+    if destination.lacks_permission:
         raise ForbiddenError(destination.description)
-    if destination.reason:
+    if destination.no_branch_reason:
         raise NotAllowedBySettingError(destination.description)
     return destination
 
 
 @contextmanager
-def new_branch(
+def branch_for_write(
     call: Call, destination: Destination, dry_run: Callable[[], Reply] | None = None
 ) -> Iterator[None]:
-    """Context manager for a write: create the branch from the served commit, if it does not exist yet.
+    """Context manager for a write: create its branch if it does not exist yet.
 
-    If the write raises an error, the new branch is deleted again. `dry_run` sends the write as a dry run, so
-    that most rejected writes create no branch at all. If the caller lacks source.read, which dry runs
-    need, the dry run is skipped.
+    If the write raises an error, the new branch is deleted again. `dry_run` sends the write as a dry run
+    first, so most rejected writes create no branch at all. It is not called without the permission
+    source.read, which dry runs need.
 
     Raises RestRequestError if a request fails.
     """
@@ -226,25 +227,22 @@ def may_read_sources(call: Call) -> bool:
 
 
 def write_query(destination: Destination, *, dry_run: bool) -> Json:
-    """Return the query parameters of a write.
-
-    While the branch does not exist, a dry run is made against the served branch.
-    """
+    """Return the query parameters of a write. Before the branch exists, a dry run uses the served branch."""
     on_branch = destination.branch and (destination.exists or not dry_run)
     branch = {"branch": destination.branch} if on_branch else {}
     return {**branch, **({"dryRun": "true"} if dry_run else {})}
 
 
 def read_query(destination: Destination) -> Json:
-    """Return the query of a read from the branch of `destination`, or {} if it does not exist yet."""
+    """Return the query parameters to read from the branch, or {} if it does not exist yet."""
     is_read = destination.branch and destination.exists
     return {"at": destination.branch} if is_read else {}
 
 
-def body_of_write(reply: Reply, destination: Destination) -> Any:
+def write_body(reply: Reply, destination: Destination) -> Any:
     """Return the body of a successful write. Raises RestRequestError or PreconditionError.
 
-    The message of a PreconditionError names the branch, because a read without `at` returns what is served.
+    The PreconditionError names the branch, because a read without `at` returns what is served.
     """
     if reply.status == PreconditionError.status and destination.branch:
         error = reply.body["error"]
@@ -252,8 +250,8 @@ def body_of_write(reply: Reply, destination: Destination) -> Any:
     return body_of(reply)
 
 
-def about_write(call: Call, destination: Destination, commit: str) -> Json:
-    """Return where a write went, and how a person reviews and merges it.
+def describe_write(call: Call, destination: Destination, commit: str) -> Json:
+    """Return where a write went, and the command with which a person reviews and merges it.
 
     The command names the commit and not the branch, which may get more commits after the review.
     """

@@ -11,10 +11,10 @@ _UNPUBLISHED = ("draft", "modified")
 
 
 def documents_whose_draft_is_published(call: Call, destination: Destination) -> list[str]:
-    """Return the documents, such as article/fog, whose draft an `update` would publish with its own changes.
+    """Return the documents, such as article/fog, whose existing draft an `update` would publish.
 
-    The `publish` action is ignored, because its purpose is to publish. Drafts that the caller may not read
-    are omitted, because an `update` does not publish them.
+    Documents with the action `publish` are left out, because that is its purpose, and so are those whose
+    draft the caller may not read, because an `update` does not publish it.
     """
     at = {"at": destination.branch} if destination.branch and destination.exists else {}
     found: list[str] = []

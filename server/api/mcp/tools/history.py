@@ -5,7 +5,7 @@ from http import HTTPStatus
 from server.api.mcp.json_rpc import Json
 from server.api.mcp.rest_client import Reply
 from server.api.mcp.tools.destination import default_destination
-from server.api.mcp.tools.missing import missing_document
+from server.api.mcp.tools.missing import missing_document_error
 from server.api.mcp.tools.schemas import COUNT, ID, LIST, LISTED, OBJECT, PAGES, STATUS, TEXT, TYPE
 from server.api.mcp.tools.tool import (
     Call,
@@ -13,8 +13,8 @@ from server.api.mcp.tools.tool import (
     Tool,
     body_of,
     cut_lists,
+    fitting_page,
     list_summary,
-    listing,
     plural,
     required_id,
     type_of,
@@ -62,11 +62,11 @@ def history_path(call: Call, type_: Type) -> str:
 def history_body(call: Call, type_: Type, reply: Reply, at: Json | None = None) -> Json:
     """Return the body of a response about a document's history.
 
-    `at` is the query for the branch, if the request named one. Raises NotFoundError with a hint if the
+    `at` contains the query parameters that select the branch, if any. Raises NotFoundError with a hint if the
     document has never existed, and RestRequestError for other errors.
     """
     if reply.status == HTTPStatus.NOT_FOUND and reply.body["error"]["message"] == NotFoundError.default:
-        raise missing_document(call, type_, at or {})
+        raise missing_document_error(call, type_, at or {})
     body: Json = body_of(reply)
     return body
 
@@ -98,7 +98,7 @@ def _without_trailers(message: str) -> str:
 def _listed(body: Json, call: Call, max_bytes: int) -> Json:
     meta = body["meta"]["pagination"]
     offset = (meta["page"] - 1) * meta["pageSize"]
-    return listing(body["data"], meta["total"], offset, meta["pageSize"], max_bytes)
+    return fitting_page(body["data"], meta["total"], offset, meta["pageSize"], max_bytes)
 
 
 TOOLS = (

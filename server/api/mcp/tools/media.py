@@ -8,8 +8,8 @@ from urllib.parse import unquote
 
 from server.api.mcp.json_rpc import Json
 from server.api.mcp.rest_client import Reply
-from server.api.mcp.tools.missing import missing_file
-from server.api.mcp.tools.tool import MEDIA, Call, Image, Result, body_of, list_summary, listing
+from server.api.mcp.tools.missing import missing_file_error
+from server.api.mcp.tools.tool import MEDIA, Call, Image, Result, body_of, fitting_page, list_summary
 from server.errors import LimitError, NotFoundError, ValidationError
 
 # The attributes of a file in a result, unless the call names `fields`.
@@ -25,7 +25,7 @@ _ACCEPTED = ("image/jpeg", "image/png", "image/webp", "image/gif")
 
 
 def is_media(call: Call) -> bool:
-    """Return whether the argument `type` means media files, and not a content type of this name."""
+    """Return whether the argument `type` means media files, not a content type named `upload`."""
     return call.text("type") == MEDIA and call.rest.type_named(MEDIA) is None
 
 
@@ -39,7 +39,7 @@ def find_files(call: Call) -> Result:
     meta = body["meta"]["pagination"]
     offset = (meta["page"] - 1) * meta["pageSize"]
     found = [_shown(file, call) for file in body["data"]]
-    listed = listing(found, meta["total"], offset, meta["pageSize"], call.max_bytes)
+    listed = fitting_page(found, meta["total"], offset, meta["pageSize"], call.max_bytes)
     return Result(list_summary(listed, "media files"), listed)
 
 
@@ -52,10 +52,10 @@ def get_file(call: Call) -> Result:
     query = call.values("populate", "at")
     reply = call.rest.send("GET", f"/api/upload/files/{key.replace('/', '%2F')}", query)
     if reply.status == HTTPStatus.NOT_FOUND:
-        raise missing_file(call, call.values("at"))
+        raise missing_file_error(call, call.values("at"))
     file = body_of(reply)
     if "mime" not in file:  # a response of another operation, such as GET /api/upload/files/page
-        raise missing_file(call, call.values("at"))
+        raise missing_file_error(call, call.values("at"))
     content = {"data": _shown(file, call)}
     image = _image(file, call) if call.arguments.get("image") else None
     return Result(f"media file {file['name']}", content, image=image)
@@ -76,9 +76,9 @@ def _image(file: Mapping[str, Any], call: Call) -> Image:
         raise ValidationError(f'{file["name"]} is not an image ({file["mime"]}); omit "image"')
     at, is_found = call.values("at"), False
     max_bytes = (call.max_bytes - _DESCRIPTION_BYTES) * 3 // 4  # Base64 has four characters for three bytes.
-    for url, query in _sources(file):
+    for url, query in _image_urls(file):
         path = unquote(url)
-        reply = _read(call, path, query | at, max_bytes)
+        reply = _request_image(call, path, query | at, max_bytes)
         kind = reply.headers.get("content-type", "") if reply else ""
         if reply is None or reply.status != 200 or kind not in _ACCEPTED:
             continue
@@ -90,8 +90,8 @@ def _image(file: Mapping[str, Any], call: Call) -> Image:
     raise ValidationError(f'The image {file["name"]} can\'t be shown; omit "image"')
 
 
-def _read(call: Call, path: str, query: Json, max_bytes: int) -> Reply | None:
-    """Return the response for an image of this site, or None if the image is on another host."""
+def _request_image(call: Call, path: str, query: Json, max_bytes: int) -> Reply | None:
+    """Request an image, or return None if it is on another host."""
     if not path.startswith("/"):
         return None
     return call.rest.send("GET", path, query, max_bytes=max_bytes)
@@ -100,10 +100,10 @@ def _read(call: Call, path: str, query: Json, max_bytes: int) -> Reply | None:
 _DESCRIPTION_BYTES = 4000  # room for the JSON of the file
 
 
-def _sources(file: Mapping[str, Any]) -> Iterator[tuple[str, Json]]:
-    """Yield URLs and query parameters of resized versions, then of stored files, each from large to small.
+def _image_urls(file: Mapping[str, Any]) -> Iterator[tuple[str, Json]]:
+    """Yield URLs and query parameters from which to read an image: resized versions, then stored files.
 
-    The stored files are for sites on which images can't be transformed by URL.
+    Within each group, large ones come first. Stored files are for sites that don't transform images by URL.
     """
     for edge in _EDGES:
         yield file["url"], {"max-w": str(edge), "max-h": str(edge), "format": _FORMAT}

@@ -14,11 +14,11 @@ _MAX_IDS = 100
 _MAX_NAME_CHARS = 100
 
 
-def missing_document(call: Call, type_: Type, at: Json, details: Json | None = None) -> NotFoundError:
-    """Return the error for a document that the REST API did not find, on a branch or as served.
+def missing_document_error(call: Call, type_: Type, at: Json, details: Json | None = None) -> NotFoundError:
+    """Return a NotFoundError for a document, which names its locales or a similar id.
 
-    `call` has the arguments `documentId`, `locale` and `status`. The error names the locales in which the
-    document exists, or a similar id.
+    `call` has the arguments `documentId`, `locale` and `status`. `at` contains the query parameters that
+    select the branch.
     """
     document_id, locale = call.text("documentId"), call.text("locale")
     if type_.kind == "singleType" or not document_id:
@@ -27,37 +27,37 @@ def missing_document(call: Call, type_: Type, at: Json, details: Json | None = N
     own = {"filters": {"documentId": document_id}, "locale": "*", "fields": ["locale"], **at}
     status, drafts = call.values("status"), {**own, "status": "draft"}
     may_be_draft = type_.draft_publish and not status
-    if may_be_draft and locale and _values(call, type_, "locale", {**drafts, "locale": locale}):
+    if may_be_draft and locale and _attribute_values(call, type_, "locale", {**drafts, "locale": locale}):
         message = (
             f'The {name} is not published in the locale "{locale}"; to read its draft, use status "draft"'
         )
         return NotFoundError(message, details)
-    if locales := _values(call, type_, "locale", {**own, **status}):
+    if locales := _attribute_values(call, type_, "locale", {**own, **status}):
         found = ", ".join(sorted({*locales}))
-        message = f'The {name} does not exist in the locale "{locale}", but in {found}{_of_branch(call)}'
+        message = f'The {name} does not exist in the locale "{locale}", but in {found}{_branch_hint(call)}'
         return NotFoundError(message, details)
-    if may_be_draft and _values(call, type_, "locale", drafts):
+    if may_be_draft and _attribute_values(call, type_, "locale", drafts):
         return NotFoundError(f'The {name} is not published; to read its draft, use status "draft"', details)
     near = similar_id(call, type_, document_id, at)
     hint = f'did you mean "{near}"?' if near else "find lists the documents"
-    return NotFoundError(f"There is no {name}; {hint}{_of_branch(call)}", details)
+    return NotFoundError(f"There is no {name}; {hint}{_branch_hint(call)}", details)
 
 
 def similar_id(call: Call, type_: Type, document_id: str, at: Json) -> str:
-    """Return the most similar id of another document that the caller may find, or ""."""
+    """Return the most similar id of a document that the caller may find, or "" if none is similar."""
     if type_.kind == "singleType":
         return ""
     drafts = {"status": "draft"} if type_.draft_publish else {}
     for wanted in ({"$eqi": document_id}, {"$startsWithi": document_id[0]}):  # a difference in case first
         query = {"fields": ["documentId"], "filters": {"documentId": wanted}, **drafts, **at}
-        ids = [one for one in _values(call, type_, "documentId", query) if one != document_id]
+        ids = [one for one in _attribute_values(call, type_, "documentId", query) if one != document_id]
         if near := Suggestions().nearest(document_id[:_MAX_NAME_CHARS], ids):
             return near
     return ""
 
 
-def missing_file(call: Call, at: Json) -> NotFoundError:
-    """Return the error for a media file that the REST API did not find."""
+def missing_file_error(call: Call, at: Json) -> NotFoundError:
+    """Return a NotFoundError for a media file, which names a similar file. `at` selects the branch."""
     document_id = call.text("documentId")
     query = {"fields": ["documentId"], "pagination": {"pageSize": _MAX_IDS}, **at}
     query["filters"] = {"documentId": {"$startsWithi": document_id[:1]}}
@@ -65,18 +65,18 @@ def missing_file(call: Call, at: Json) -> NotFoundError:
     ids = [] if reply.is_error else [file["documentId"] for file in reply.body["data"]]
     hint = suggestion(document_id[:_MAX_NAME_CHARS], ids) or "find with the type upload lists them"
     name = document_id[:_MAX_NAME_CHARS]
-    return NotFoundError(f'There is no media file "{name}"; {hint}{_of_branch(call)}')
+    return NotFoundError(f'There is no media file "{name}"; {hint}{_branch_hint(call)}')
 
 
-def _of_branch(call: Call) -> str:
-    """Return the hint that the caller's own branch exists, if a read did not name a branch."""
+def _branch_hint(call: Call) -> str:
+    """Return a hint that the caller has a branch, if the call did not name one, or else ""."""
     own = default_destination(call)
     is_of_branch = own.branch and own.exists and not call.text("at") and not call.text("branch")
     return f'. To read your own branch, use at: "{own.branch}"' if is_of_branch else ""
 
 
-def _values(call: Call, type_: Type, name: str, query: dict[str, Any]) -> list[str]:
-    """Return the values of an attribute, of at most 100 documents that the caller may find."""
+def _attribute_values(call: Call, type_: Type, name: str, query: dict[str, Any]) -> list[str]:
+    """Return the values of an attribute in up to 100 documents that the caller may find."""
     paged = {**query, "pagination": {"pageSize": _MAX_IDS}}
     reply = call.rest.send("GET", content_path(type_), paged)
     return [] if reply.is_error else [str(one[name]) for one in reply.body["data"] if one.get(name)]

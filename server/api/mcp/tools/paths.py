@@ -16,8 +16,8 @@ _MAX_PATH_CHARS = 200
 _OTHER_FILES = (f"{UPLOADS}/", "content-types/", "site.yaml")
 
 
-def version_at(call: Call, branch: str, *, for_writing: bool = False) -> DocumentVersion:
-    """Return the document version that the argument `path` names. Raises NotFoundError or ForbiddenError."""
+def version_at_path(call: Call, branch: str, *, for_writing: bool = False) -> DocumentVersion:
+    """Return the document version at the argument `path`. Raises NotFoundError or ForbiddenError."""
     path = call.text("path")
     [found] = call.rest.document_versions_at([path], branch, for_writing=for_writing)
     if found is None:
@@ -34,8 +34,8 @@ def source_query(version: DocumentVersion) -> Json:
     return {"locale": version.locale, "status": version.status}
 
 
-def missing_path(call: Call, version: DocumentVersion, branch: str) -> NotFoundError:
-    """Return the error for a file that does not exist. It names a similar path that the caller may read."""
+def missing_path_error(call: Call, version: DocumentVersion, branch: str) -> NotFoundError:
+    """Return a NotFoundError for a file, which names a similar path that the caller may read."""
     at = {"at": branch} if branch else {}
     near = next(filter(None, _similar_paths(call, version, at)), "")
     hint = f'did you mean "{near}"?' if near else "find lists the documents"
@@ -43,7 +43,7 @@ def missing_path(call: Call, version: DocumentVersion, branch: str) -> NotFoundE
 
 
 def _similar_paths(call: Call, version: DocumentVersion, at: Json) -> Iterator[str]:
-    """Yield paths of the document's other versions, then of a similar document. "" stands for no file."""
+    """Yield the paths of the document's other versions, then of a similar document, or "" for none."""
     other = "draft" if version.status == "published" else "published"
     queries: tuple[Json, ...] = (source_query(version), {"locale": version.locale, "status": other}, {})
     for query in queries[1:]:
@@ -59,7 +59,7 @@ def _path_of(call: Call, version: DocumentVersion, query: Json) -> str:
 
 
 def unknown_paths(call: Call, paths: Sequence[str], branch: str) -> list[str]:
-    """Return those of `paths` that belong to no document, or [] if the caller may not read files."""
+    """Return the `paths` that belong to no document, or [] if the caller may not read files."""
     try:
         return list(_unknown(call, paths, branch))
     except ApiError:  # The caller may not read files, so it must not learn which ones exist.

@@ -8,7 +8,7 @@ from server.api.mcp.json_rpc import Json
 from server.api.mcp.rest_client import content_path
 from server.api.mcp.tools.destination import default_destination
 from server.api.mcp.tools.media import find_files, get_file, is_media
-from server.api.mcp.tools.missing import missing_document
+from server.api.mcp.tools.missing import missing_document_error
 from server.api.mcp.tools.schemas import (
     AT,
     ID,
@@ -29,8 +29,8 @@ from server.api.mcp.tools.tool import (
     Tool,
     body_of,
     error_about_type,
+    fitting_page,
     list_summary,
-    listing,
     reject_locale,
     required_id,
     type_of,
@@ -46,7 +46,7 @@ PAGE_TYPES = 200
 
 
 def site_info(call: Call) -> Result:
-    """Run the `site_info` tool. Like every tool, it raises ApiError or RestRequestError if it fails."""
+    """Run the `site_info` tool. Raises ApiError or RestRequestError if it fails, as all tools do."""
     access = body_of(call.rest.send("GET", "/access"))["data"]
     overview = call.rest.send("GET", "/overview", {"limit": "1"})
     counts = {} if overview.is_error else overview.body["meta"]["counts"]
@@ -67,7 +67,7 @@ def site_info(call: Call) -> Result:
         "writes": destination.describe(),
         **({"media": {"type": MEDIA}} if "find" in access["permissions"].get(MEDIA, ()) else {}),
     }
-    listed = _page(types, call)
+    listed = _paginate(types, call)
     line = f"{site['name']}: {len(types)} content types. {destination.description}"
     return Result(line, {**about, **listed})
 
@@ -88,19 +88,19 @@ def _summary(described: Json, permissions: Json, counts: Json) -> Json:
     }
 
 
-def _page(items: list[Json], call: Call) -> Json:
-    """Return a page of `items` that fits into two thirds of the result."""
+def _paginate(items: list[Json], call: Call) -> Json:
+    """Return a page of `items` that takes up at most two thirds of the result."""
     page = int(call.arguments.get("page") or 1)
     size = int(call.arguments.get("pageSize") or PAGE_TYPES)
     offset = (page - 1) * size
-    return listing(items[offset : offset + size], len(items), offset, size, call.max_bytes * 2 // 3)
+    return fitting_page(items[offset : offset + size], len(items), offset, size, call.max_bytes * 2 // 3)
 
 
 # --- get_schema -----------------------------------------------------------------------------------
 
 
 def get_schema(call: Call) -> Result:
-    """Run the `get_schema` tool, which takes the schemas from the OpenAPI document."""
+    """Run the `get_schema` tool, whose schemas come from the OpenAPI document."""
     type_ = type_of(call)
     document = body_of(call.rest.send("GET", "/openapi.json"))
     path = content_path(type_)
@@ -136,7 +136,7 @@ def _properties(schemas: Json, name: str) -> Json:
 
 
 def _by_locale(type_: Type, visible: Collection[str]) -> Json:
-    """Return the attributes that have a value for each locale, and those whose value all locales share."""
+    """Return the names of the attributes with a value per locale, and of those shared by all locales."""
     attributes = [each for each in type_.attributes.values() if each.name in visible]
     return {
         "localized": [each.name for each in attributes if each.localized],
@@ -161,16 +161,16 @@ def _json_body(operation: Json) -> Json:
 
 
 def _example_data(operations: Json) -> Any:
-    """Return example data for a write, taken from a publicly readable document, or None."""
+    """Return example data for a write from a document that the public can read, or None."""
     bodies = (_json_body(operations.get(method, {})) for method in ("post", "put"))
     return next((body["example"]["data"] for body in bodies if "example" in body), None)
 
 
 def _with_dependencies(names: list[str], all_schemas: Json, types: set[str]) -> Json:
-    """Return the schemas with these names, and all schemas that they refer to, directly or indirectly.
+    """Return the named schemas, and all schemas that they refer to directly or indirectly.
 
-    `types` contains the names of other content types' schemas. Each of these is replaced by a schema that
-    accepts any object.
+    `types` contains the names of other content types' schemas, each of which is replaced by a schema for any
+    object.
     """
     found: Json = {}
     waiting = list(names)
@@ -186,7 +186,7 @@ def _with_dependencies(names: list[str], all_schemas: Json, types: set[str]) -> 
 
 
 def _with_local_references(value: Any, referenced: list[str]) -> Any:
-    """Return a schema whose references are to `$defs`, and add the names to `referenced`."""
+    """Return a schema that refers to `$defs`, and add the names of these to `referenced`."""
     if isinstance(value, list):
         return [_with_local_references(item, referenced) for item in value]
     if not isinstance(value, dict):
@@ -221,7 +221,7 @@ def find(call: Call) -> Result:
     body = body_of(call.rest.send("GET", content_path(type_), query))
     meta = body["meta"]["pagination"]
     offset = (meta["page"] - 1) * meta["pageSize"]
-    listed = listing(body["data"], meta["total"], offset, meta["pageSize"], call.max_bytes)
+    listed = fitting_page(body["data"], meta["total"], offset, meta["pageSize"], call.max_bytes)
     return Result(list_summary(listed, type_.plural), listed)
 
 
@@ -235,7 +235,7 @@ def get(call: Call) -> Result:
     query = call.values("fields", "populate", "status", "locale", "at")
     reply = call.rest.send("GET", content_path(type_, required_id(call, type_)), query)
     if reply.status == HTTPStatus.NOT_FOUND:
-        raise missing_document(call, type_, call.values("at"))
+        raise missing_document_error(call, type_, call.values("at"))
     document = body_of(reply)["data"]
     tag = {"etag": reply.headers["etag"]} if "etag" in reply.headers else {}
     shown = type_.singular if type_.kind == "singleType" else f"{type_.singular} {document['documentId']}"
@@ -254,7 +254,7 @@ def search(call: Call) -> Result:
     body = body_of(call.rest.send("GET", "/search", query))
     meta = body["meta"]["pagination"]
     offset = (meta["page"] - 1) * meta["pageSize"]
-    listed = listing(body["data"], meta["total"], offset, meta["pageSize"], call.max_bytes)
+    listed = fitting_page(body["data"], meta["total"], offset, meta["pageSize"], call.max_bytes)
     suggested: Mapping[str, Any] = body["meta"]
     if suggested.get("didYouMean"):
         listed["didYouMean"] = suggested["didYouMean"]

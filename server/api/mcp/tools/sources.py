@@ -6,13 +6,13 @@ from server.api.mcp.json_rpc import Json
 from server.api.mcp.rest_client import Reply
 from server.api.mcp.tools.checking import new_problems, problems_before
 from server.api.mcp.tools.destination import (
-    about_write,
-    body_of_write,
-    destination_of_write,
-    new_branch,
+    branch_for_write,
+    describe_write,
+    write_body,
+    write_destination,
     write_query,
 )
-from server.api.mcp.tools.paths import missing_path, source_path, source_query, version_at
+from server.api.mcp.tools.paths import missing_path_error, source_path, source_query, version_at_path
 from server.api.mcp.tools.schemas import (
     BRANCH,
     COUNT,
@@ -29,8 +29,8 @@ from server.api.mcp.tools.tool import (
     Result,
     Tool,
     body_of,
-    count_that_fits,
     cut_lists,
+    fitting_count,
     plural,
     with_short_context,
 )
@@ -40,18 +40,18 @@ from server.errors import NotFoundError, ValidationError
 def read_file(call: Call) -> Result:
     """Run the `read_file` tool."""
     branch = call.text("at")
-    address = version_at(call, branch)
+    address = version_at_path(call, branch)
     query = source_query(address) | ({"at": branch} if branch else {})
     reply = call.rest.send("GET", source_path(address), query)
     if reply.status == HTTPStatus.NOT_FOUND:
-        raise missing_path(call, address, branch)
+        raise missing_path_error(call, address, branch)
     source = body_of(reply)["data"]
     text: str = source["text"]
     count = text.count("\n") + 1
     first = min(int(call.arguments.get("fromLine") or 1), count)
     last = min(int(call.arguments.get("toLine") or count), count)
-    wanted = lines_of(text, first, last, call.max_bytes)
-    wanted = wanted[: count_that_fits(wanted, call.max_bytes - 500)]
+    wanted = select_lines(text, first, last, call.max_bytes)
+    wanted = wanted[: fitting_count(wanted, call.max_bytes - 500)]
     content: Json = {"path": source["path"], "text": "".join(wanted), "etag": reply.headers["etag"]}
     content |= {"lines": count, "problem": source["problem"]}
     end = first + len(wanted) - 1
@@ -60,8 +60,8 @@ def read_file(call: Call) -> Result:
     return Result(f"{source['path']}, lines {first} to {end} of {count}.", content)
 
 
-def lines_of(text: str, first: int, last: int, max_chars: int) -> list[str]:
-    """Return some lines, at most one more than `max_chars` characters contain. Lines are counted from 1.
+def select_lines(text: str, first: int, last: int, max_chars: int) -> list[str]:
+    """Return the lines from `first` to `last`, counted from 1, until they exceed `max_chars` characters.
 
     A text of many megabytes is not split as a whole, because that would take a hundred times its memory.
     """
@@ -80,8 +80,8 @@ def lines_of(text: str, first: int, last: int, max_chars: int) -> list[str]:
 
 def write_file(call: Call) -> Result:
     """Run the `write_file` tool."""
-    destination = destination_of_write(call)
-    address = version_at(call, destination.branch if destination.exists else "", for_writing=True)
+    destination = write_destination(call)
+    address = version_at_path(call, destination.branch if destination.exists else "", for_writing=True)
     dry_run = bool(call.arguments.get("dryRun"))
     headers, body = {"If-Match": call.text("ifMatch")}, {"data": {"text": call.arguments["text"]}}
     if call.text("ifMatch").strip() in ("", "*"):
@@ -95,22 +95,22 @@ def write_file(call: Call) -> Result:
 
     checked = send(dry_run=True)
     if checked.status == HTTPStatus.NOT_FOUND and checked.body["error"]["message"] == NotFoundError.default:
-        missing = missing_path(call, address, destination.branch if destination.exists else "")
+        missing = missing_path_error(call, address, destination.branch if destination.exists else "")
         raise NotFoundError(f"{missing.message}. write_file replaces existing files; write creates documents")
-    changed = with_short_context(body_of_write(checked, destination)["data"]["files"])
+    changed = with_short_context(write_body(checked, destination)["data"]["files"])
     if dry_run:
         return Result(
             f"Dry run: {plural(len(changed), 'file')} would change.", cut_lists({"files": changed}, call)
         )
     before = problems_before(call, destination)
-    with new_branch(call, destination):
+    with branch_for_write(call, destination):
         reply = send(dry_run=False)
-        body_of_write(reply, destination)
+        write_body(reply, destination)
     content = {
         "files": changed,
         "etag": reply.headers["etag"],
         "problems": new_problems(call, destination, before),
-        **about_write(call, destination, reply.headers.get("bifolio-commit", "")),
+        **describe_write(call, destination, reply.headers.get("bifolio-commit", "")),
     }
     return Result(f"Written to {destination.branch or 'the served branch'}.", cut_lists(content, call))
 

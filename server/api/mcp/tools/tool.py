@@ -22,9 +22,9 @@ MEDIA = "upload"  # the `type` of media files
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a tool: its arguments, and what it may use.
+    """One call of a tool: its arguments, and the parts of the server that it may use.
 
-    - `json_as_text`: whether the client gets the result's JSON as text, where quotes are escaped.
+    `json_as_text`: whether the client gets the result's JSON as text, in which quotes are escaped.
     """
 
     arguments: Mapping[str, Any]
@@ -33,14 +33,14 @@ class Call:
     json_as_text: bool = False
 
     def values(self, *names: str) -> Json:
-        """Return the arguments with these names that were given and are not null."""
+        """Return those of the named arguments that were given and are not null."""
         return {name: self.arguments[name] for name in names if self.arguments.get(name) is not None}
 
     def text(self, name: str) -> str:
         return str(self.arguments.get(name) or "")
 
     def reject(self, condition: str, *names: str) -> None:
-        """Raise ValidationError if one of these arguments was given.
+        """Raise ValidationError if any of the named arguments was given.
 
         `condition` ends the message, such as "with a type".
         """
@@ -49,7 +49,7 @@ class Call:
 
     @property
     def max_bytes(self) -> int:
-        """Return the number of bytes available for lists and texts that a tool shortens, as JSON."""
+        """Return the maximum size of the lists and texts in a result that a tool shortens, as JSON."""
         most = self.settings.mcp.max_bytes - ENVELOPE_BYTES
         return most // 2 if self.json_as_text else most
 
@@ -122,7 +122,7 @@ class Tool:
 
 
 class RestRequestError(BifolioError):
-    """A request to the REST API failed. The tool's result is the error in its response."""
+    """A failed request to the REST API. The tool's result is the error in the response."""
 
     def __init__(self, reply: Reply) -> None:
         self.reply = reply
@@ -139,7 +139,7 @@ def body_of(reply: Reply) -> Any:
 def type_of(call: Call) -> Type:
     """Return the content type that the argument `type` names.
 
-    Raises NotFoundError if there is none; the message suggests types that the caller can see.
+    Raises NotFoundError if there is none, with a suggestion of types that the caller can see.
     """
     name = call.text("type")
     found = call.rest.type_named(name)
@@ -154,16 +154,16 @@ def type_of(call: Call) -> Type:
 
 
 def error_about_type(call: Call, type_: Type, error: ApiError) -> ApiError:
-    """Return the error about a content type, or ForbiddenError if the caller can't see the type.
+    """Return `error`, or ForbiddenError if the caller can't see the content type.
 
-    The REST API checks the permission first, so an error must not tell whether a hidden type has drafts.
+    Like the REST API, a tool must not tell such a caller whether the type has drafts.
     """
     types = body_of(call.rest.send("GET", "/access"))["data"]["contentTypes"]
     return error if any(each["uid"] == type_.uid for each in types) else ForbiddenError()
 
 
 def reject_locale(call: Call, type_: Type) -> None:
-    """Raise ValidationError if the call names a locale that the content type or the site does not have.
+    """Raise ValidationError if the site or the content type does not have the locale that the call names.
 
     The REST API ignores the locale or finds nothing, as Strapi does. An agent would take the only text for a
     translation, or conclude that there are no documents.
@@ -181,10 +181,10 @@ def reject_locale(call: Call, type_: Type) -> None:
         raise error_about_type(call, type_, error)
 
 
-def count_that_fits(items: Sequence[Any], max_bytes: int) -> int:
-    """Return how many of the first items fit into `max_bytes` bytes of JSON.
+def fitting_count(items: Sequence[Any], max_bytes: int) -> int:
+    """Return how many of the items, from the first, fit into `max_bytes` bytes of JSON.
 
-    Raises LimitError if even the first one is too large.
+    Raises LimitError if even the first is too large.
     """
     size = 0
     for number, item in enumerate(items):
@@ -197,7 +197,7 @@ def count_that_fits(items: Sequence[Any], max_bytes: int) -> int:
 
 
 def with_short_context(files: Sequence[Json]) -> list[Json]:
-    """Return changed files whose unchanged lines are cut, because a paragraph is often one long line."""
+    """Cut unchanged lines in the diffs of files, because a paragraph is often one long line."""
     return [{**file, "lines": [_short_context(line) for line in file["lines"]]} for file in files]
 
 
@@ -207,9 +207,9 @@ def _short_context(line: str) -> str:
 
 
 def cut_lists(content: Json, call: Call) -> Json:
-    """Shorten the lists `files`, `problems`, `documents` and `media` until a result fits. Say so in `note`.
+    """Shorten the lists `files`, `problems`, `documents` and `media` until the result fits.
 
-    A write that succeeded must not fail because its result is too large.
+    The attribute `note` says so. A write that succeeded must not fail because its result is too large.
     """
     for name in ("files", "problems", "documents", "media"):
         items = content.get(name) or ()
@@ -231,21 +231,21 @@ def too_large(size: int) -> LimitError:
     )
 
 
-def page_that_fits(offset: int, fitting: int) -> int:
-    """Return a page size up to `fitting` that divides `offset`.
+def fitting_page_size(offset: int, max_size: int) -> int:
+    """Return a page size of at most `max_size` by which `offset` can be divided.
 
-    On the first page, it is a power of two. It can be halved again and again, if later items are larger.
+    The first page gets a power of two, which can be halved again and again if later items are larger.
     """
     if offset == 0:
-        return 1 << (fitting.bit_length() - 1)
-    return next(size for size in range(fitting, 0, -1) if offset % size == 0)
+        return 1 << (max_size.bit_length() - 1)
+    return next(size for size in range(max_size, 0, -1) if offset % size == 0)
 
 
-def listing(found: list[Any], total: int, offset: int, size: int, max_bytes: int) -> Json:
-    """Return the part of a page that fits, and how to request the rest."""
-    fitting = count_that_fits(found, max_bytes)
+def fitting_page(found: list[Any], total: int, offset: int, size: int, max_bytes: int) -> Json:
+    """Return the items of a page that fit into `max_bytes` bytes, and how to request the next ones."""
+    fitting = fitting_count(found, max_bytes)
     if fitting < len(found):
-        size = page_that_fits(offset, fitting)
+        size = fitting_page_size(offset, fitting)
         found = found[:size]
     listed: Json = {"data": found, "total": total, "returned": len(found)}
     if found and offset + len(found) < total:
@@ -261,12 +261,12 @@ def list_summary(listed: Json, what: str) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """Return a number with its noun, such as `1 file` or `2 files`."""
+    """Return a count with its noun, such as `1 file` or `2 files`."""
     return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def required_id(call: Call, type_: Type) -> str:
-    """Return the argument `documentId`, or "" for a single type. Raises NotFoundError if it is missing."""
+    """Return the argument `documentId`, or "" for a single type. Raises NotFoundError if required."""
     if type_.kind == "singleType":
         return ""
     if not call.text("documentId"):

@@ -14,14 +14,14 @@ from server.api.mcp.json_rpc import Json, encode
 from server.api.mcp.rest_client import Reply, Upload
 from server.api.mcp.tools.checking import new_problems, problems_before
 from server.api.mcp.tools.destination import (
-    about_write,
-    destination_of_write,
-    new_branch,
+    branch_for_write,
+    describe_write,
     read_query,
+    write_destination,
     write_query,
 )
 from server.api.mcp.tools.media import SHOWN
-from server.api.mcp.tools.missing import missing_file
+from server.api.mcp.tools.missing import missing_file_error
 from server.api.mcp.tools.schemas import BRANCH, OBJECT, TEXT, WRITTEN
 from server.api.mcp.tools.tool import Call, Result, Tool, body_of, cut_lists
 from server.errors import ForbiddenError, ValidationError
@@ -45,36 +45,36 @@ class _File:
 
 
 def upload(call: Call) -> Result:
-    """Run the `upload` tool, which adds a file or, with `documentId`, changes the description of one."""
-    destination = destination_of_write(call)
+    """Run the `upload` tool, which adds a file or, with `documentId`, changes a file's description."""
+    destination = write_destination(call)
     access = body_of(call.rest.send("GET", "/access"))["data"]
     if "upload" not in access["permissions"].get("upload", ()):  # before a branch is made or a URL fetched
         is_public = access["caller"]["kind"] == "public"
         raise ForbiddenError(details={} if is_public else {"permission": "upload.upload"})
-    file = None if call.text("documentId") else _file(call)
-    info = _description(call) | ({"name": file.name} if file else {})
+    file = None if call.text("documentId") else _read_upload(call)
+    info = _file_info(call) | ({"name": file.name} if file else {})
     query = write_query(destination, dry_run=False)
     if not file:
         query["id"] = call.text("documentId")
     before = problems_before(call, destination)
-    with new_branch(call, destination):
-        reply = call.rest.send("POST", "/api/upload", query, _form(file, info))
+    with branch_for_write(call, destination):
+        reply = call.rest.send("POST", "/api/upload", query, _encode_form(file, info))
         if reply.status == HTTPStatus.NOT_FOUND and not file:
-            raise missing_file(call, read_query(destination))
-        made = body_of(_in_terms_of_arguments(reply))
+            raise missing_file_error(call, read_query(destination))
+        made = body_of(_name_arguments(reply))
     [made] = made if isinstance(made, list) else [made]
     content = {
         "data": {key: made[key] for key in SHOWN if made.get(key) is not None},
         "problems": new_problems(call, destination, before),
-        **about_write(call, destination, reply.headers.get("bifolio-commit", "")),
+        **describe_write(call, destination, reply.headers.get("bifolio-commit", "")),
         **({"note": file.note} if file and file.note else {}),
     }
     line = f"{made['name']} has the documentId {made['documentId']}."
     return Result(f"{line} {content['note']}" if "note" in content else line, cut_lists(content, call))
 
 
-def _in_terms_of_arguments(reply: Reply) -> Reply:
-    """Return a reply whose error names the tool's arguments, without the form field that contained them."""
+def _name_arguments(reply: Reply) -> Reply:
+    """Return a reply whose error names the tool's arguments instead of the REST API's form field."""
     if reply.status != HTTPStatus.BAD_REQUEST:
         return reply
     error = reply.body["error"]
@@ -95,8 +95,8 @@ def _in_terms_of_arguments(reply: Reply) -> Reply:
     return replace(reply, body={**reply.body, "error": told})
 
 
-def _description(call: Call) -> Json:
-    """Return the file's description in the format of `fileInfo`. An empty string clears a value."""
+def _file_info(call: Call) -> Json:
+    """Return the description of a file in the format of `fileInfo`. An empty string clears a value."""
     info = {key: call.arguments[key] for key in _DESCRIPTION if key in call.arguments}
     if not call.text("documentId"):
         return {key: value for key, value in info.items() if value is not None}
@@ -109,8 +109,8 @@ def _description(call: Call) -> Json:
     return info
 
 
-def _file(call: Call) -> _File:
-    """Return the file to upload. Raises ApiError."""
+def _read_upload(call: Call) -> _File:
+    """Return the file in the call's arguments. Raises ApiError."""
     data, url, name = call.arguments.get("data"), call.text("url"), call.text("name")
     if (data is None) == (not url):
         raise ValidationError('Give either "data" or "url", or the "documentId" of an existing file')
@@ -120,7 +120,7 @@ def _file(call: Call) -> _File:
         _check_name(name)
         try:
             kind, content = split_data_url(data)
-            return _named(_File(b64decode(content, validate=True), name, kind))
+            return _with_matching_extension(_File(b64decode(content, validate=True), name, kind))
         except (Base64Error, ValueError) as error:
             raise ValidationError('"data" is not base64') from error
     _check_name(name)
@@ -130,11 +130,11 @@ def _file(call: Call) -> _File:
         url, settings.mcp.upload_from, settings.webhooks_allow, settings.api.upload_limit
     )
     name = name or unquote(urlsplit(url).path).rpartition("/")[2] or "file"
-    return _named(_File(found, name, media_type or _BINARY))
+    return _with_matching_extension(_File(found, name, media_type or _BINARY))
 
 
 def split_data_url(data: str) -> tuple[str, str]:
-    """Return the media type and the base64 of `data`, which is a data URL or only base64."""
+    """Return the media type and base64 text in `data`, which is a data URL or only base64."""
     found = _DATA_URL.match(data[:_MAX_PREFIX_CHARS])
     return (found[1] or _BINARY, data[found.end() :]) if found else (_BINARY, data)
 
@@ -145,8 +145,8 @@ def _check_name(name: str) -> None:
         raise ValidationError(f'"name" must be a file name without folders, such as {example}')
 
 
-def _named(file: _File) -> _File:
-    """Return the file with the extension that matches its content, as the REST API stores it."""
+def _with_matching_extension(file: _File) -> _File:
+    """Return the file with the extension of its actual content, as the REST API would store it."""
     suffix = PurePosixPath(file.name).suffix
     ending = suffix if ENDING.fullmatch(suffix) else ""
     right = actual_extension(file.content, ending or extension_of(file.media_type.partition(";")[0].strip()))
@@ -159,8 +159,8 @@ def _named(file: _File) -> _File:
     return replace(file, name=name, note=f"The content is {mime_type(name)}, so {done}.")
 
 
-def _form(file: _File | None, info: Json) -> Upload:
-    """Return a form with a description and at most one file, as browsers send it."""
+def _encode_form(file: _File | None, info: Json) -> Upload:
+    """Encode a form with a description and at most one file, as browsers do."""
     boundary = secrets.token_hex(16)
     parts = [("fileInfo", "", encode(info))]
     if file:

@@ -10,17 +10,17 @@ from server.api.mcp.rest_client import Reply, content_path, quoted
 from server.api.mcp.tools.checking import new_problems, problems_before
 from server.api.mcp.tools.destination import (
     Destination,
-    about_write,
-    body_of_write,
-    destination_of_write,
+    branch_for_write,
+    describe_write,
     may_read_sources,
-    new_branch,
     read_query,
+    write_body,
+    write_destination,
     write_query,
 )
 from server.api.mcp.tools.drafts import documents_whose_draft_is_published
 from server.api.mcp.tools.history import history_body, history_path
-from server.api.mcp.tools.missing import missing_document
+from server.api.mcp.tools.missing import missing_document_error
 from server.api.mcp.tools.schemas import (
     BRANCH,
     DRY_RUN,
@@ -65,60 +65,62 @@ _METHODS = {"create": "POST", "update": "PUT", "publish": "PUT", "delete": "DELE
 
 
 def write(call: Call) -> Result:
-    """Run the `write` tool, which sends one batch."""
-    operations = [_operation(call, number, one) for number, one in enumerate(call.arguments["operations"])]
+    """Run the `write` tool, which sends all its operations in one batch."""
+    operations = [
+        _batch_operation(call, number, one) for number, one in enumerate(call.arguments["operations"])
+    ]
     body = {"operations": operations, **call.values("message")}
-    destination = destination_of_write(call)
+    destination = write_destination(call)
 
     def dry_run() -> Reply:
         return call.rest.send("POST", "/batch", write_query(destination, dry_run=True), body)
 
     if call.arguments.get("dryRun"):
-        with _explaining_not_found(call, destination):
+        with _explain_not_found(call, destination):
             files = with_short_context(body_of(dry_run())["data"]["files"])
         return Result(_line_of_dry_run(files), cut_lists({"documents": [], "files": files}, call))
     before, drafts = problems_before(call, destination), documents_whose_draft_is_published(call, destination)
     query = write_query(destination, dry_run=False) | ({DIFF: "true"} if may_read_sources(call) else {})
-    with _explaining_not_found(call, destination), new_branch(call, destination, dry_run):
+    with _explain_not_found(call, destination), branch_for_write(call, destination, dry_run):
         reply = call.rest.send("POST", "/batch", query, body)
-        done = body_of_write(reply, destination)
+        done = write_body(reply, destination)
     content = {
         "documents": [_document(result) for result in done["data"]],
         "files": None if done.get("files") is None else with_short_context(done["files"]),
         "problems": new_problems(call, destination, before),
-        **about_write(call, destination, reply.headers.get("bifolio-commit", "")),
-        **({"note": note} if (note := _note(call, drafts, done)) else {}),
+        **describe_write(call, destination, reply.headers.get("bifolio-commit", "")),
+        **({"note": note} if (note := _write_note(call, drafts, done)) else {}),
     }
     return Result(_line_of_write(content, destination), cut_lists(content, call))
 
 
-def _operation(call: Call, number: int, wanted: Json) -> Json:
-    """Return an operation as POST /batch expects it. Raises ValidationError or NotFoundError."""
+def _batch_operation(call: Call, number: int, argument: Json) -> Json:
+    """Convert one of the tool's operations for POST /batch. Raises ValidationError or NotFoundError."""
     with add_operation_number(number):
-        action, inner = wanted["action"], Call(wanted, call.rest, call.settings)
+        action, inner = argument["action"], Call(argument, call.rest, call.settings)
         type_ = type_of(inner)
         document_id = "" if action == "create" else required_id(inner, type_)
         if action == "create" and type_.kind == "singleType":
             error = ValidationError(f"{type_.singular} is a single type: use the action update")
             raise error_about_type(inner, type_, error)
-        if action == "create" and wanted.get("documentId") is not None:
+        if action == "create" and argument.get("documentId") is not None:
             raise ValidationError(_CHOSEN_ID)
         if action in ("create", "update"):
             _reject_draft(inner, type_)
         reject_locale(inner, type_)
-        if "data" in wanted and action not in ("create", "update"):
+        if "data" in argument and action not in ("create", "update"):
             raise ValidationError(f'The action {action} does not accept "data"')
         method = _METHODS.get(action, "POST")
         path = quoted(content_path(type_, document_id, "" if action in _METHODS else action))
     query = inner.values("locale", "status") | ({"status": "published"} if action == "publish" else {})
-    body = {} if action == "delete" else {"body": {"data": wanted.get("data", {})}}
+    body = {} if action == "delete" else {"body": {"data": argument.get("data", {})}}
     found = {"method": method, "path": f"{path}?{query_string(query)}" if query else path, **body}
     return found | inner.values("ifMatch")
 
 
 @contextmanager
-def _explaining_not_found(call: Call, destination: Destination) -> Iterator[None]:
-    """Context manager: turn the 404 of an operation into an error that suggests an existing document."""
+def _explain_not_found(call: Call, destination: Destination) -> Iterator[None]:
+    """Context manager: turn a 404 for an operation into an error that suggests a document."""
     try:
         yield
     except RestRequestError as error:
@@ -129,11 +131,11 @@ def _explaining_not_found(call: Call, destination: Destination) -> Iterator[None
         if "{{" in str(wanted.get("documentId", "")):
             raise
         one = Call(wanted, call.rest, call.settings)
-        raise missing_document(one, type_of(one), read_query(destination), details) from error
+        raise missing_document_error(one, type_of(one), read_query(destination), details) from error
 
 
 def _reject_draft(call: Call, type_: Type) -> None:
-    """Raise ValidationError if a write should change only a draft, but the content type has none."""
+    """Raise ValidationError if a write is only to a draft, but the content type has no drafts."""
     if type_.draft_publish or call.text("status") != "draft":
         return
     when = "at once" if call.settings.mcp.write is WriteMode.DIRECT else "when the branch is merged"
@@ -144,20 +146,20 @@ def _reject_draft(call: Call, type_: Type) -> None:
     raise error_about_type(call, type_, error)
 
 
-def _note(call: Call, drafts: list[str], done: Json) -> str:
-    """Return what a write did that the agent may not expect, or "". `done` is the response to the batch."""
+def _write_note(call: Call, drafts: list[str], done: Json) -> str:
+    """Describe unexpected effects of a write, or return "". `done` is the response to the batch."""
     if done.get("files") == [] and all(one["action"] == "publish" for one in call.arguments["operations"]):
         return "Nothing to publish: no draft differs from what is published."
     notes = (
         done.get("meta", {}).get("note"),
-        _note_of_drafts(drafts) if drafts else "",
-        _note_of_locales(call),
+        _published_drafts_note(drafts) if drafts else "",
+        _shared_locales_note(call),
     )
     return " ".join(filter(None, notes))
 
 
-def _note_of_locales(call: Call) -> str:
-    """Return a warning that names the attributes that a write for one locale has changed in all of them."""
+def _shared_locales_note(call: Call) -> str:
+    """Return a warning that names the attributes that a write has changed in all locales, or ""."""
     shared = list[str]()
     for wanted in call.arguments["operations"]:
         one = Call(wanted, call.rest, call.settings)
@@ -171,8 +173,8 @@ def _note_of_locales(call: Call) -> str:
     return f"All locales share {', '.join(dict.fromkeys(shared))}, so this changed the other locales, too."
 
 
-def _note_of_drafts(drafts: list[str]) -> str:
-    """Return a warning that names documents whose drafts a write has published."""
+def _published_drafts_note(drafts: list[str]) -> str:
+    """Return a warning that names the documents whose drafts a write has published, or ""."""
     named = ", ".join(drafts[:_MAX_NAMED_DRAFTS])
     more = f" and {len(drafts) - _MAX_NAMED_DRAFTS} more" if len(drafts) > _MAX_NAMED_DRAFTS else ""
     return (
@@ -208,7 +210,7 @@ def restore(call: Call) -> Result:
     _reject_draft(call, type_)
     reject_locale(call, type_)
     path = f"{history_path(call, type_)}/restore"
-    destination = destination_of_write(call)
+    destination = write_destination(call)
     dry_run = bool(call.arguments.get("dryRun"))
     headers = {"Bifolio-Message": call.text("message")} if call.text("message") else {}
     fields = call.arguments.get("fields")
@@ -226,14 +228,14 @@ def restore(call: Call) -> Result:
     if dry_run:
         return Result(_line_of_dry_run(files or []), cut_lists({"files": files}, call))
     before = problems_before(call, destination)
-    with new_branch(call, destination):
+    with branch_for_write(call, destination):
         reply = send(dry_run=False)
         done = history_body(call, type_, reply, read_query(destination))
     content = {
         "data": {key: done["data"].get(key) for key in ("documentId", "locale")},
         **({} if files is None else {"files": files}),
         "problems": new_problems(call, destination, before),
-        **about_write(call, destination, reply.headers.get("bifolio-commit", "")),
+        **describe_write(call, destination, reply.headers.get("bifolio-commit", "")),
     }
     where = destination.branch or "the served branch"
     return Result(f"{type_.singular} restored on {where}; {_found(content)}.", cut_lists(content, call))
