@@ -67,16 +67,22 @@ class FileListing:
             numbers,
             self.problems,
             self.unreadable_folders,
+            self.links,
             self.hashes,
         )
 
 
 def _listing_of(
-    paths: str, numbers: list[int], problems: list[Problem], unreadable_folders: list[str], hashes: int
+    paths: str,
+    numbers: list[int],
+    problems: list[Problem],
+    unreadable_folders: list[str],
+    links: dict[str, str],
+    hashes: int,
 ) -> FileListing:
     signatures = zip(numbers[::4], numbers[1::4], numbers[2::4], numbers[3::4], strict=True)
     files = dict(zip(paths.split("\0"), signatures, strict=True)) if paths else {}
-    return FileListing(files, problems, unreadable_folders, hashes=hashes)
+    return FileListing(files, problems, unreadable_folders, links, hashes=hashes)
 
 
 def signature(status: os.stat_result) -> Signature:
