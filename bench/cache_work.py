@@ -227,7 +227,7 @@ def _events(opened: OpenSite, during: During) -> None:
 
 def _history(opened: OpenSite, sizes: Sizes, during: During) -> None:
     site, root = opened.site, opened.site.root
-    for path in site.unscaled():
+    for path in site.incomplete_images():
         site.scale(path)
     client = Client(opened, writing_token(root))
     commits = git(root, "rev-list", "HEAD").split()

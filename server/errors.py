@@ -488,7 +488,8 @@ class GitTimeoutError(GitError):
 def invalid_key(key: str, path: str | None, param: str, inside: str = "") -> KeyNameError:
     """Return the error for an unknown or forbidden query key, worded as in Strapi.
 
-    `path` is None for a top-level key. `inside` is the uid of the type in which an attribute was looked up.
+    `path` is None for a top-level key, and `param` is the query parameter. `inside` is the uid of the type in
+    which an attribute was looked up.
     """
     at = f" at {path}" if path and path != key else ""
     return KeyNameError(

@@ -42,7 +42,7 @@ class Token:
     """An API token, without its secret string.
 
     - `branch_only`: whether it may write only to branches other than the served one
-    - `maker`: the name of the actor who created it, such as `user:3`, or None if it was created by a command
+    - `maker`: the actor who created it, such as `user:3`, or None for a token created by a command
     """
 
     name: str

@@ -86,7 +86,6 @@ class Logins:
             return [Login(*row) for row in connection.execute(statement, (value, now()))]
 
     def count_by_user(self) -> dict[int, int]:
-        """Return the number of active logins of each user."""
         statement = (
             "SELECT user_id, count(*) FROM logins"
             " JOIN users ON users.id = logins.user_id AND users.sessions = logins.sessions"

@@ -55,7 +55,6 @@ def forbidden(actor: Actor, subject: str, action: str, *, is_type: bool = True) 
 
 
 def has_all(actor: Actor, permissions: Iterable[str]) -> bool:
-    """Return whether an actor has all of these permissions, such as `article.find`."""
     return all(has(actor, permission) for permission in permissions)
 
 

@@ -261,7 +261,6 @@ class Users:
         return found
 
     def authenticate(self, identifier: str, password: str) -> User | None:
-        """Return the user with this name or email address if the password is correct, otherwise None."""
         # The check takes just as long if there is no such user.
         row = self._find_row(identifier)
         kept: str = row[0] or "" if row else ""
@@ -286,7 +285,6 @@ class Users:
         return self._code(user, "reset_hash", INVITATION_CODE_TTL_HOURS)
 
     def ids_without_password(self) -> set[int]:
-        """Return the ids of the users who have no password yet."""
         with self.engine.reading() as connection:
             return {row[0] for row in connection.execute("SELECT id FROM users WHERE password IS NULL")}
 

@@ -22,7 +22,7 @@ from server.tools.terminal import as_setup_error, check_site, one_line_errors, s
 
 
 @contextmanager
-def accounts_of(root: Path) -> Iterator[tuple[Accounts, Settings]]:
+def opened_accounts(root: Path) -> Iterator[tuple[Accounts, Settings]]:
     """Context manager that opens a site's accounts database. Raises SetupError."""
     check_site(root)
     settings = read_settings(root)
@@ -79,7 +79,7 @@ def create_token(
     except ValueError:
         what = f'must be a duration (found "{expires}")'
         raise SetupError("--expires", None, what, "write a duration such as 30d, 12h or 1y") from None
-    with accounts_of(root) as (accounts, _):
+    with opened_accounts(root) as (accounts, _):
         made = accounts.create_token(name, kind, permissions, span, branch_only=branch_only)
     click.echo(f"Token {name} ({kind}). Copy it now: it will not be shown again.", err=True)
     click.echo(made)
@@ -90,7 +90,7 @@ def create_token(
 @one_line_errors
 def list_tokens(root: Path) -> None:
     """List tokens with their permissions and expiry."""
-    with accounts_of(root) as (accounts, _):
+    with opened_accounts(root) as (accounts, _):
         for found in accounts.tokens():
             until = f"until {found.expires_at}" if found.expires_at else "for ever"
             state = " (expired)" if found.expired else ""
@@ -105,7 +105,7 @@ def list_tokens(root: Path) -> None:
 @one_line_errors
 def revoke_token(root: Path, name: str) -> None:
     """Revoke a token. Requests that use it are rejected from now on."""
-    with accounts_of(root) as (accounts, _):
+    with opened_accounts(root) as (accounts, _):
         known = [found.name for found in accounts.tokens()]
         done = accounts.revoke_token(name)
     if not done:
@@ -133,7 +133,7 @@ def user() -> None:
 @one_line_errors
 def create_user(root: Path, username: str, email: str, role: str, password: str | None) -> None:
     """Create a user whose e-mail address counts as confirmed."""
-    with accounts_of(root) as (accounts, settings):
+    with opened_accounts(root) as (accounts, settings):
         _check_role(settings, role)
         _check_field("username", username, MIN_NAME_CHARS)
         _check_field("email", email)
@@ -156,7 +156,7 @@ def create_user(root: Path, username: str, email: str, role: str, password: str 
 @one_line_errors
 def list_users(root: Path) -> None:
     """List users with their e-mail addresses and roles."""
-    with accounts_of(root) as (accounts, _):
+    with opened_accounts(root) as (accounts, _):
         for found in Users(accounts).all():
             notes = [] if found.confirmed else ["not confirmed"]
             notes += ["blocked"] if found.blocked else []
@@ -218,7 +218,7 @@ def _check_role(settings: Settings, role: str) -> None:
 
 
 def _change(root: Path, username: str, values: dict[str, Any]) -> User:
-    with accounts_of(root) as (accounts, _):
+    with opened_accounts(root) as (accounts, _):
         users = Users(accounts)
         found = users.find(username)
         if found is None:

@@ -29,11 +29,11 @@ class Terminal:
     quiet: bool = False
     verbose: bool = False
 
-    def ready(
+    def print_ready(
         self,
         state: State,
         problems: Sequence[Problem],
-        seconds: float,
+        elapsed_s: float,
         url: str,
         commit: tuple[str, str, str] | None = None,
         studio: str = "",
@@ -43,7 +43,7 @@ class Terminal:
         `commit` is the id, date and subject of the past commit that is served, or None. `studio` is a URL
         that signs in to the studio, or "".
         """
-        lines = [] if self.quiet else list(_contents(state, seconds))
+        lines = [] if self.quiet else list(_contents(state, elapsed_s))
         if commit and not self.quiet:
             id_, date, subject = commit
             lines.append(f"  as it was at commit {id_[:10]} of {date}: {printable(subject)}")
@@ -60,19 +60,18 @@ class Terminal:
             lines.append(f"  {studio}   to edit")
         _print_lines([*lines, f"  {url}   (Ctrl-C stops it)"])
 
-    def change(self, change: Change, seconds: float) -> None:
-        """Print the changed files, and the problems that are new or fixed."""
+    def print_change(self, change: Change, elapsed_s: float) -> None:
         if self.quiet:
             return _print_lines(list(self._problems([p for p in change.problems if p.severity == "error"])))
-        read = [*_actions(("read", change.read), ("removed", change.removed))]
+        read = [*_actions(("read", change.changed), ("removed", change.removed))]
         written = [*_actions(("wrote", change.written), ("deleted", change.deleted))]
         if change.reloaded:
             read.insert(0, "site.yaml or a content type has changed")
-        took = f"({seconds * 1000:.0f} ms)"
+        took = f"({elapsed_s * 1000:.0f} ms)"
         lines = [
             f"  {sign} {', '.join(parts)} {took}" for sign, parts in (("↻", read), ("✎", written)) if parts
         ]
-        paths = (*change.read, *change.removed, *change.written, *change.deleted)
+        paths = (*change.changed, *change.removed, *change.written, *change.deleted)
         if self.verbose and len(paths) > 1:
             lines.extend(f"    {printable(path)}" for path in sorted(paths))
         lines.extend(self._problems(change.problems))

@@ -86,12 +86,12 @@ def changes(
     if as_paths and as_json:
         raise click.UsageError("--paths and --json can't be combined.")
     filters = {"types": types, "events": events, "locales": locales, "status": (status or "",)}
-    log = _Log.open(root)
+    log = _EventLog.open(root)
     is_complete = True
     if since is not None:
         found = _select(log, filters)
         try:
-            selected = _select_events(log.since(since.strip()), found, log.site.state.schema)
+            selected = _select_events(log.events_since(since.strip()), found, log.site.state.schema)
             _print(selected, as_paths=as_paths, as_json=as_json)
         except GoneError as error:
             click.echo(f"bifolio: {with_fix(error.message, 'fetch everything instead')}", err=True)
@@ -104,7 +104,7 @@ def changes(
 
 
 @dataclass(frozen=True, slots=True)
-class _Log:
+class _EventLog:
     """A site's event log, up to the event number `bounds.last`."""
 
     site: Site
@@ -112,8 +112,8 @@ class _Log:
     bounds: Bounds
 
     @classmethod
-    def open(cls, root: Path) -> "_Log":
-        """Record all changes of files in the event log, and open it.
+    def open(cls, root: Path) -> "_EventLog":
+        """Record all changes to files in the event log, and open it.
 
         Raises SetupError, StorageError or BusyError.
         """
@@ -137,7 +137,7 @@ class _Log:
         # The position after the last event, for the next `--since`.
         return id_of(self.bounds.id, self.bounds.last)
 
-    def since(self, text: str) -> Iterable[Event]:
+    def events_since(self, text: str) -> Iterable[Event]:
         """Return the events since a position in the log, a commit or a date.
 
         Raises SetupError if the text is none of these, or GoneError if some of the events have been deleted.
@@ -182,7 +182,7 @@ class _Log:
         return self._after(seq)
 
 
-def _select(log: _Log, filters: dict[str, tuple[str, ...]]) -> Selection:
+def _select(log: _EventLog, filters: dict[str, tuple[str, ...]]) -> Selection:
     # Messages name the options instead of the API's parameters.
     parameters = {name: list(values) for name, values in filters.items()}
     try:

@@ -15,16 +15,16 @@ from server.problems import in_order
 from server.service.opening import Mode, OpenSite, open_site
 from server.site.check.branch_changes import changes_since
 from server.site.check.branch_survey import survey_changes
-from server.site.check.bucket import missing_objects
+from server.site.check.bucket import find_missing_objects
 from server.site.check.survey import survey
 from server.site.site import Site
 from server.tools.check import FORMATS, report
-from server.tools.merge_driver.install import lacks_config
+from server.tools.merge_driver.install import is_config_missing
 from server.tools.terminal import (
     check_site,
     one_line_errors,
+    print_lines,
     progress_bar,
-    show,
     site_option,
 )
 
@@ -75,9 +75,9 @@ def check(
     """
     check_site(root)
     began = time.perf_counter()
-    prefix, text = _prefix(root), format_ == "text"
+    prefix, text = _site_prefix(root), format_ == "text"
     mode = Mode.COMMAND if fix and not dry_run else Mode.READ
-    opening = _Opening(root, mode)
+    opening = _SiteOpener(root, mode)
     if since is not None and (fix or media):
         raise click.UsageError("--changed can't be used together with --fix or --media.")
     survey_files = (
@@ -93,19 +93,19 @@ def check(
         if fix:
             fixing.show_changes(root, found, prefix)
     if media and found.site is not None:
-        found = replace(found, problems=in_order((*found.problems, *missing_objects(found.site))))
+        found = replace(found, problems=in_order((*found.problems, *find_missing_objects(found.site))))
     if text:
-        show(report(found, prefix, time.perf_counter() - began, list_all=every))
+        print_lines(report(found, prefix, time.perf_counter() - began, list_all=every))
     elif told := FORMATS[format_](found, prefix):
         click.echo(told)
     if found.unchecked_relations:
         click.echo(f"! {found.unchecked_relations}", err=True)
-    if text and lacks_config(root.resolve()):
+    if text and is_config_missing(root.resolve()):
         click.echo(f"! {NOT_INSTALLED}", err=True)
     sys.exit(1 if found.errors or (strict and found.warnings) else 0)
 
 
-class _Opening:
+class _SiteOpener:
     """Callable that opens the site, and stores it in the attribute `opened`."""
 
     def __init__(self, root: Path, mode: Mode) -> None:
@@ -118,7 +118,7 @@ class _Opening:
         return self.opened.site
 
 
-def _prefix(root: Path) -> str:
+def _site_prefix(root: Path) -> str:
     """Return the path of the site's folder with a slash at the end, or "" for the current folder."""
     there = os.path.relpath(root.resolve(), Path.cwd())
     if there == ".":

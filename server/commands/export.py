@@ -140,7 +140,7 @@ def _report(site: Site, options: ExportOptions, target: Path, result: ExportResu
         )
     total = file_counts.written + file_counts.unchanged
     click.echo(
-        f"  {total} files, {file_counts.size / 1e6:.1f} MB: {file_counts.written} written, "
+        f"  {total} files, {file_counts.total_bytes / 1e6:.1f} MB: {file_counts.written} written, "
         f"{file_counts.unchanged} unchanged, {file_counts.removed} removed ({seconds:.2f} s)"
     )
 

@@ -20,8 +20,8 @@ from server.site.check.fixes import (
     repair_configuration,
 )
 from server.site.check.survey import Survey, survey_site
-from server.tools.check import fixed
-from server.tools.terminal import as_setup_error, print_commit_note, printable, show
+from server.tools.check import fix_lines
+from server.tools.terminal import as_setup_error, print_commit_note, print_lines, printable
 
 MAX_FIXED_KEYS = 1000
 # Checks the site. Also returns the open site, or None if its configuration is invalid.
@@ -53,7 +53,7 @@ def _fix_keys(root: Path, opened: OpenSite | None, survey: Survey, prefix: str, 
         else:
             print_commit_note(fix_keys(writes_of_command(opened), caller_of_command(opened), fixes).commit)
     if text:
-        show(fixed(FixResult(fixes, {}), prefix))
+        print_lines(fix_lines(FixResult(fixes, {}), prefix))
 
 
 def _fix_documents(
@@ -68,7 +68,7 @@ def _fix_documents(
         outcome = fix_documents(writes_of_command(opened), caller_of_command(opened), repair)
     print_commit_note(outcome.commit)
     if text:
-        show(fixed(outcome.result, prefix))
+        print_lines(fix_lines(outcome.result, prefix))
     return replace(
         survey_site(opened.site, translations=translations),
         applied_fixes=(*survey.applied_fixes, *outcome.result.fixes),

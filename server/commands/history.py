@@ -32,7 +32,7 @@ from server.site.site import Site
 from server.storage.git.log import Commit
 from server.storage.git.times import CommitTimes
 from server.storage.store import Store
-from server.tools.terminal import Part, check_site, one_line_errors, printable, show, site_option
+from server.tools.terminal import Part, check_site, one_line_errors, print_lines, printable, site_option
 
 TERMINAL_ACTOR = Actor("terminal", everything=True)
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
@@ -157,7 +157,7 @@ def log(document: str | None, root: Path, since: str | None, author: str | None,
         commits = [
             c for c in timeline.commits if wanted(c) and any(x.path in timeline.claims for x in c.changes)
         ]
-        show(line for commit in commits[:limit] for line in _site_lines(commit, timeline))
+        print_lines(line for commit in commits[:limit] for line in _site_lines(commit, timeline))
         return
     type_, _, versions = repository.document_versions(document)
     shown = [v for v in versions if (wanted(v.commit) if v.commit else not author)][:limit]
@@ -165,7 +165,7 @@ def log(document: str | None, root: Path, since: str | None, author: str | None,
     attributes = repository.viewer.attributes(type_)
     for version, pair in zip(shown, values, strict=True):
         names = changed_attributes(attributes, *pair, repository.viewer)
-        show(_version_lines(version, names, repository.site.root))
+        print_lines(_version_lines(version, names, repository.site.root))
 
 
 @click.command("diff")
@@ -201,7 +201,9 @@ def diff(
             before, after = (content.values if content else None for content in contents)
             found = differences(repository.viewer.attributes(type_), before, after, repository.viewer)
             if found:
-                show(_diff_lines(f"{type_.singular}/{document_id} ({', '.join(locale_and_status)})", found))
+                print_lines(
+                    _diff_lines(f"{type_.singular}/{document_id} ({', '.join(locale_and_status)})", found)
+                )
 
 
 @click.command("blame")
@@ -219,8 +221,10 @@ def blame_command(document: str, root: Path, locale: str | None, draft: bool) ->
     read = values_after(repository.store, oldest_first, Budget())
     visible = (values and visible_values(type_, values, repository.viewer) for values in read)
     for name, found in blame(zip(oldest_first, visible, strict=True), Budget()).items():
-        show([[(f"{name}: ", {"bold": True}), *_from(found.version, repository.site.root)]])
-        show([[*_from(v, repository.site.root), (f"  {printable(text)}", {})] for text, v in found.lines])
+        print_lines([[(f"{name}: ", {"bold": True}), *_from(found.version, repository.site.root)]])
+        print_lines(
+            [[*_from(v, repository.site.root), (f"  {printable(text)}", {})] for text, v in found.lines]
+        )
 
 
 def _changed_documents(repository: Repository, first: str, last: str) -> set[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from server.errors import SetupError
-from server.tools.importer.importing import ImportOptions, run
+from server.tools.importer.importing import ImportOptions, import_source
 from server.tools.importer.project_config import NO_SETTINGS, read_project
 from server.tools.importer.readers.archive import Archive
 from server.tools.importer.readers.download import FULL_ACCESS
@@ -49,7 +49,7 @@ def import_strapi(
     import later changes. Exits with status 1 if it skipped files that were edited here.
     """
     check_folder(root)
-    imported = run(
+    imported = import_source(
         root,
         _reader(source, token),
         ImportOptions(dry_run, overwrite, read_project(project) if project else NO_SETTINGS),

@@ -21,14 +21,14 @@ from server.storage.files import walk
 from server.storage.git.command import git
 from server.storage.git.refs import head_commit
 from server.storage.git.repository import git_folder
-from server.tools.check import count
+from server.tools.check import count_text
 from server.tools.generated_files import create_file
 from server.tools.init.folders import TreeFolders
-from server.tools.init.propose import files_of, propose, table
-from server.tools.init.scan import Scan, scan
+from server.tools.init.propose import propose, proposed_files, table_lines
+from server.tools.init.scan import Scan, scan_folder
 from server.tools.init.site_name import choose_site_name
 from server.tools.init.starter import compose_file, starter_files, workflow_file
-from server.tools.terminal import one_line_errors, progress_bar, show
+from server.tools.terminal import one_line_errors, print_lines, progress_bar
 
 _DATA_ENDINGS = (*YAML, ".json")
 
@@ -83,18 +83,18 @@ def init(
     if deployment and _is_site(folder):
         _write(folder, deployment, dry_run=dry_run)
         return
-    found, used, documents = _scan(folder)
+    found, used, documents = _scan_folder(folder)
     title = name or choose_site_name(folder, _projects(folder, found))
     if found.pages or found.unreadable or used:
         proposal = propose(folder, found, locales, used)
-        show(table(proposal))
+        print_lines(table_lines(proposal))
         if not proposal.types:
-            _report_nothing(folder, documents if used else None)
+            _report_nothing_to_add(folder, documents if used else None)
             return
         if proposal.locales and not locales:
             click.echo(f"Default locale: {proposal.locales[0]}; choose another with --locale\n")
-        files = files_of(proposal, title, has_history=_has_history(folder))
-        what = f"Write {FILE} and {count(len(proposal.types), 'content type')}?"
+        files = proposed_files(proposal, title, has_history=_has_history(folder))
+        what = f"Write {FILE} and {count_text(len(proposal.types), 'content type')}?"
         if interactive and not click.confirm(what, default=True):
             return
     else:
@@ -121,31 +121,31 @@ def _check(folder: Path, locales: tuple[str, ...]) -> None:
         )
 
 
-def _report_nothing(folder: Path, documents: int | None) -> None:
+def _report_nothing_to_add(folder: Path, documents: int | None) -> None:
     """Print that there is nothing to add.
 
     `documents` is the number of documents. Raises SetupError if it is None, because the folder is not a site.
     """
     if documents is None:
         data = sum(path.endswith(_DATA_ENDINGS) for path in walk(folder, [""]).files)
-        files = f"; {count(data, 'YAML or JSON file')} found, see docs/existing-sites.md" if data else ""
+        files = f"; {count_text(data, 'YAML or JSON file')} found, see docs/existing-sites.md" if data else ""
         raise SetupError(
             str(folder),
             None,
             "none of the files can be used as a document",
             f"the list above gives the reasons{files}",
         )
-    kept = f"its content types have {count(documents, 'document')}"
+    kept = f"its content types have {count_text(documents, 'document')}"
     click.echo(f"this folder is already a site: {kept}; nothing new to add")
 
 
-def _scan(folder: Path) -> tuple[Scan, list[str], int]:
+def _scan_folder(folder: Path) -> tuple[Scan, list[str], int]:
     """Return the files without a content type, the API ids in use, and the number of documents."""
     if not folder.is_dir():
         return Scan({}), [], 0
     schema = read_content_types(folder)
     with progress_bar("Reading files") as progress:
-        found = scan(folder, progress)
+        found = scan_folder(folder, progress)
     types = schema.content_types
     if not types:
         return found, [], 0
@@ -202,7 +202,6 @@ def _write(folder: Path, files: Mapping[str, str], *, dry_run: bool) -> None:
 
 
 def _report(folder: Path) -> None:
-    """Check the new site, and print the next steps."""
     kept = (folder / STATE).exists()
     found = survey(folder, lambda: open_site(folder, Mode.READ).site)
     if not kept:
@@ -210,7 +209,7 @@ def _report(folder: Path) -> None:
         shutil.rmtree(folder / STATE, ignore_errors=True)
     option = "" if folder.resolve() == Path.cwd() else f" --site {folder}"
     if found.problems:
-        counts = f"{count(found.errors, 'error')} and {count(found.warnings, 'warning')}"
+        counts = f"{count_text(found.errors, 'error')} and {count_text(found.warnings, 'warning')}"
         click.echo(f"\n{counts}: bifolio check{option}")
     if found.site:
         state = found.site.state

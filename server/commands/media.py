@@ -18,7 +18,7 @@ from server.service.media.bucket_transfer import TransferResult, pull, push
 from server.service.opening import Mode, OpenSite, open_site
 from server.site.site import Site
 from server.storage.bucket.opening import open_bucket
-from server.tools.media_garbage import GRACE_PERIOD, find_garbage, remove
+from server.tools.media_garbage import GRACE_PERIOD, delete_garbage, find_garbage
 from server.tools.terminal import (
     as_setup_error,
     check_site,
@@ -116,7 +116,7 @@ def gc_command(root: Path, dry_run: bool, grace: int) -> None:
                 click.echo(f"{one.key}  {one.size:,} bytes")
         else:
             with progress_bar("Removing objects") as progress:
-                remove(bucket, found, progress, timedelta(hours=grace))
+                delete_garbage(bucket, found, progress, timedelta(hours=grace))
     did = "would be removed" if dry_run else "removed"
     click.echo(
         f"{found.objects:,} objects: {found.referenced:,} used, {found.recent:,} too recent,"

@@ -32,7 +32,7 @@ def main(path: str, idle_s: float = IDLE_S) -> None:
             connection, _ = listener.accept()
             with connection:
                 if os.fork() == 0:
-                    _merge(connection)
+                    _run_merge(connection)
     except TimeoutError:
         with suppress(OSError):
             if os.lstat(path).st_ino == own:  # Otherwise, the socket belongs to another helper.
@@ -55,12 +55,12 @@ def _listen(path: str) -> socket.socket | None:
     return listener
 
 
-def _merge(connection: socket.socket) -> None:
+def _run_merge(connection: socket.socket) -> None:
     """Merge the requested file, send the exit status, and exit this forked process."""
     status = None
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        folder, arguments, variables = _read(connection)
+        folder, arguments, variables = _read_request(connection)
         os.environ.clear()
         os.environ.update(variables)
         os.chdir(folder)
@@ -75,8 +75,7 @@ def _merge(connection: socket.socket) -> None:
         os._exit(0)
 
 
-def _read(connection: socket.socket) -> tuple[str, list[str], dict[str, str]]:
-    """Read a request: the folder, the arguments and the environment."""
+def _read_request(connection: socket.socket) -> tuple[str, list[str], dict[str, str]]:
     connection.settimeout(READ_S)
     data = b""
     while chunk := connection.recv(_CHUNK_BYTES):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from server.tools.merge_driver.run import MergeFiles, labels_of, run_driver
+from server.tools.merge_driver.run import MergeFiles, parse_labels, run_driver
 
 _FILE = click.Path(path_type=Path)
 
@@ -25,5 +25,5 @@ def run(
 
     Writes the result to the file %A, as git expects. Exits with status 1 if there are conflicts.
     """
-    files = MergeFiles(base, ours, theirs, size, path, labels_of(labels), is_ancestor)
+    files = MergeFiles(base, ours, theirs, size, path, parse_labels(labels), is_ancestor)
     sys.exit(0 if run_driver(files, Path()) else 1)

@@ -38,8 +38,7 @@ def migrate() -> None:
     """
 
 
-def _options(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorator that adds the options of all migrations."""
+def _migration_options(command: Callable[..., None]) -> Callable[..., None]:
     for option in reversed(
         (
             site_option,
@@ -56,9 +55,7 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def _errors(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorator that prints expected errors and exits with status 1."""
-
+def _print_errors(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
         try:
@@ -134,8 +131,8 @@ def _new(operation: str, arguments: dict[str, Any], root: Path, options: dict[st
 @migrate.command("rename")
 @click.argument("attribute", metavar="TYPE.ATTRIBUTE")
 @click.argument("new")
-@_options
-@_errors
+@_migration_options
+@_print_errors
 def rename(attribute: str, new: str, root: Path, **options: Any) -> None:
     """Rename an attribute: bifolio migrate rename article.title headline."""
     _new("rename", {"attribute": attribute, "to": new}, root, options)
@@ -144,8 +141,8 @@ def rename(attribute: str, new: str, root: Path, **options: Any) -> None:
 @migrate.command("retype")
 @click.argument("attribute", metavar="TYPE.ATTRIBUTE")
 @click.argument("new_type", metavar="NEW_TYPE")
-@_options
-@_errors
+@_migration_options
+@_print_errors
 def retype(attribute: str, new_type: str, root: Path, **options: Any) -> None:
     """Convert an attribute and its values to another type.
 
@@ -164,8 +161,8 @@ def retype(attribute: str, new_type: str, root: Path, **options: Any) -> None:
     metavar="NAME",
     help="The attribute that will hold the component. [default: the component's name]",
 )
-@_options
-@_errors
+@_migration_options
+@_print_errors
 def wrap(attributes: str, component: str, holder: str | None, root: Path, **options: Any) -> None:
     """Put attributes into a component: bifolio migrate wrap page.metaTitle,metaText --component shared.seo.
 
@@ -181,8 +178,8 @@ def wrap(attributes: str, component: str, holder: str | None, root: Path, **opti
 
 @migrate.command("unwrap")
 @click.argument("attribute", metavar="TYPE.ATTRIBUTE")
-@_options
-@_errors
+@_migration_options
+@_print_errors
 def unwrap(attribute: str, root: Path, **options: Any) -> None:
     """Replace an attribute that contains a component with the attributes of that component."""
     _new("unwrap", {"attribute": attribute}, root, options)
@@ -192,8 +189,8 @@ def unwrap(attribute: str, root: Path, **options: Any) -> None:
 @click.argument("attribute", metavar="TYPE.ATTRIBUTE")
 @click.argument("target", metavar="TYPE2")
 @click.option("--via", metavar="NAME", help="The relation between the types, if there are several.")
-@_options
-@_errors
+@_migration_options
+@_print_errors
 def move(attribute: str, target: str, via: str | None, root: Path, **options: Any) -> None:
     """Move an attribute into a component of its type, out of a component, or to a related content type."""
     _new("move", {"attribute": attribute, "to": target, "via": via}, root, options)
@@ -203,8 +200,8 @@ def move(attribute: str, target: str, via: str | None, root: Path, **options: An
 @click.argument("type_", metavar="TYPE")
 @click.argument("new")
 @click.option("--plural", metavar="NAME", help="The new plural API id. [default: NEW followed by an s]")
-@_options
-@_errors
+@_migration_options
+@_print_errors
 def rename_type(type_: str, new: str, plural: str | None, root: Path, **options: Any) -> None:
     """Give a content type new API ids: bifolio migrate rename-type article story --plural stories."""
     _new("rename-type", {"type": type_, "to": new, "plural": plural or f"{new}s"}, root, options)
@@ -213,8 +210,8 @@ def rename_type(type_: str, new: str, plural: str | None, root: Path, **options:
 @migrate.command("rename-component")
 @click.argument("component", metavar="UID")
 @click.argument("new", metavar="NEW_UID")
-@_options
-@_errors
+@_migration_options
+@_print_errors
 def rename_component(component: str, new: str, root: Path, **options: Any) -> None:
     """Give a component a new uid: bifolio migrate rename-component shared.seo meta.seo."""
     _new("rename-component", {"component": component, "to": new}, root, options)
@@ -222,8 +219,8 @@ def rename_component(component: str, new: str, root: Path, **options: Any) -> No
 
 @migrate.command("set-locale")
 @click.argument("locale")
-@_options
-@_errors
+@_migration_options
+@_print_errors
 def set_locale(locale: str, root: Path, **options: Any) -> None:
     """Make another locale the default, and rename files so that each document keeps its locale."""
     _new("set-locale", {"locale": locale}, root, options)
@@ -234,8 +231,8 @@ def set_locale(locale: str, root: Path, **options: Any) -> None:
 @click.option(
     "--with", "file", required=True, type=_FILE, metavar="FILE.py", help="The file that defines split."
 )
-@_options
-@_errors
+@_migration_options
+@_print_errors
 def split(attribute: str, file: Path, root: Path, **options: Any) -> None:
     """Replace an attribute with several others. FILE.py defines ATTRIBUTES and the function split(value)."""
     given = {"attribute": attribute, "file": file.name, "code": _code(file)}
@@ -245,8 +242,8 @@ def split(attribute: str, file: Path, root: Path, **options: Any) -> None:
 @migrate.command("script")
 @click.argument("type_", metavar="TYPE")
 @click.argument("file", type=_FILE, metavar="FILE.py")
-@_options
-@_errors
+@_migration_options
+@_print_errors
 def script(type_: str, file: Path, root: Path, **options: Any) -> None:
     """Change all documents of a type with the function migrate(document) in FILE.py."""
     _new("script", {"type": type_, "file": file.name, "code": _code(file)}, root, options)
@@ -261,17 +258,17 @@ def _code(file: Path) -> str:
 
 @migrate.command("drop")
 @click.argument("attribute", metavar="TYPE.ATTRIBUTE")
-@_options
-@_errors
+@_migration_options
+@_print_errors
 def drop(attribute: str, root: Path, **options: Any) -> None:
     """Remove an attribute, and its values from all documents. If there are any values, pass --lossy."""
     _new("drop", {"attribute": attribute}, root, options)
 
 
 @migrate.command("apply")
-@_options
+@_migration_options
 @click.option("--scripts", is_flag=True, help="Also run the Python code in kept migrations.")
-@_errors
+@_print_errors
 def apply(root: Path, lossy: bool, scripts: bool, **options: Any) -> None:
     """Apply the migrations in migrations/ to documents that lack them.
 
@@ -283,7 +280,7 @@ def apply(root: Path, lossy: bool, scripts: bool, **options: Any) -> None:
 @migrate.command("list")
 @site_option
 @click.option("--branch", metavar="NAME", help="List the migrations of another branch.")
-@_errors
+@_print_errors
 def list_(root: Path, branch: str | None) -> None:
     """List the migrations in migrations/, and documents to which they have not been applied."""
     writes, caller = _open(root, branch)

@@ -39,7 +39,7 @@ def mv(old: str, new: str, root: Path, dry_run: bool) -> None:
     check_site(root)
     opened = open_site(root, Mode.READ if dry_run else Mode.COMMAND)
     site, writes = opened.site, writes_of_command(opened)
-    rename = RenameRequest(_inside(old, site.root), _inside(new, site.root))
+    rename = RenameRequest(_path_in_site(old, site.root), _path_in_site(new, site.root))
     commit, before = "", Audit(site.root, site.state.settings, site.state.snapshot)
     with as_setup_error(old):
         if dry_run:
@@ -74,8 +74,8 @@ def _former_links(before: Audit, renamed: RenameResult) -> Iterator[str]:
         yield f"{links} to the former address {found.address}, in {files}; change to {found.current_address}"
 
 
-def _inside(text: str, root: Path) -> str:
-    """Return a path relative to the site's folder. Any other text is returned unchanged."""
+def _path_in_site(text: str, root: Path) -> str:
+    """Return a path relative to the site's folder. Return any other text unchanged."""
     path, folder = os.path.relpath(Path(text).absolute(), root), os.path.dirname(text)
     known = os.path.exists(text) or ((folder or text.endswith(ENDINGS)) and os.path.isdir(folder or "."))
     if path.startswith("..") or not known:

@@ -12,7 +12,7 @@ from server.schema.model import Schema
 from server.tools.generated_files import read_file, require_no_link, update_file, update_folder
 from server.tools.json_schemas import COMMENT, FORMATS, document_schemas
 from server.tools.terminal import check_site, one_line_errors, site_option
-from server.tools.vscode_settings import SETTINGS_PATH, associations, merge_settings
+from server.tools.vscode_settings import SETTINGS_PATH, merge_settings, schema_associations
 
 
 @click.command("schema")
@@ -76,6 +76,6 @@ def _vscode_settings(root: Path, folder: Path, types: Schema) -> bytes:
         text = None if there is None else there.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise SetupError(SETTINGS_PATH, None, "is not UTF-8", "save the file as UTF-8") from error
-    if text is None and not any(associations(types, Path(relative).as_posix())):
+    if text is None and not any(schema_associations(types, Path(relative).as_posix())):
         return b""
     return merge_settings(text, types, Path(relative).as_posix()).encode()

@@ -20,7 +20,7 @@ from server.search.sync import Sync
 from server.search.texts import searchable
 from server.service.opening import Mode, open_site
 from server.site.site import Site, State
-from server.tools.terminal import Part, check_site, one_line_errors, progress_bar, show, site_option
+from server.tools.terminal import Part, check_site, one_line_errors, print_lines, progress_bar, site_option
 
 MAX_FRAGMENTS = 2  # How many passages are printed for each document.
 
@@ -68,9 +68,9 @@ def search(
         if paths:
             click.echo(document.path)
         else:
-            show(_hit_lines(site, document, finders.finder_for(document)))
+            print_lines(_hit_lines(site, document, finders.finder_for(document)))
     if not paths:
-        show(_summary(found, total(found, scope)))
+        print_lines(_summary(found, total(found, scope)))
     if not found.documents:
         sys.exit(1)
 
@@ -118,7 +118,7 @@ def _index(site: Site) -> None:
 
 def _hit_lines(site: Site, document: Document, finder: WordFinder) -> Iterator[list[Part]]:
     # Many editors and terminals open `path:line`.
-    line = _line(site.root / document.path, finder)
+    line = _best_line(site.root / document.path, finder)
     title = str(document.get(title_of(document.type) or "documentId") or document.document_id)
     what = [document.type.singular, document.locale] + ([DRAFT] if document.status == DRAFT else [])
     yield [
@@ -151,8 +151,8 @@ def _parts(fragment: Fragment, *, bold: bool) -> list[Part]:
     return [(t, {"fg": "yellow", "bold": True} if found else {"bold": bold}) for t, found in fragment]
 
 
-def _line(path: Path, finder: WordFinder) -> int:
-    """Return the number of the line with the most distinct search words, or 0 if no line has any."""
+def _best_line(path: Path, finder: WordFinder) -> int:
+    """Return the number of the line with the most distinct search words, or 0 if no line contains any."""
     best, at = 0, 0
     try:
         with path.open(encoding="utf-8", errors="replace") as file:

@@ -30,7 +30,7 @@ from server.jobs.job import Timing
 from server.service.opening import Mode, OpenSite, open_site
 from server.site.change import Change
 from server.site.change_log import ChangeLog
-from server.site.configure import Configuration, first_configuration
+from server.site.configure import Configuration, recover_configuration
 from server.site.loading import NICENESS, Progress, cores, return_large_blocks
 from server.site.site import Site
 from server.storage.bucket.opening import require_library
@@ -117,9 +117,9 @@ def serve_command(
         if taken and not commit:
             opened.site.follow_predecessor(taken.is_running)
         seconds = time.perf_counter() - began
-        ready = _Ready(opened, terminal, seconds, host, port, opens=opens, taken=taken, listener=listener)
+        ready = _ReadyMessage(opened, terminal, seconds, host, port, opens, taken, listener)
         count, report = worker_count(workers), partial(_report, report_to, opened.site)
-        serve(opened, shared, generation, count, ready.report_when_set(), report)
+        serve(opened, shared, generation, count, ready.start_printing(), report)
 
     def begin(generation: Generation) -> None:
         if generation.number == 1:
@@ -140,7 +140,7 @@ def serve_command(
 def _read_configuration(root: Path) -> Configuration:
     """Read the configuration. Raises SetupError if it is invalid, or a variable or package is missing."""
     check_site(root)
-    configuration = first_configuration(root)
+    configuration = recover_configuration(root)
     check_environment(configuration.settings.webhooks, os.environ)
     require_library(configuration.settings)
     require_driver(configuration.settings.accounts)
@@ -233,47 +233,47 @@ def _report(terminal: Log, site: Site, change: Change, seconds: float) -> None:
     ignores = site.state.settings.ignores
     problems, gone = (tuple(p for p in some if not ignores(p)) for some in (change.problems, change.fixed))
     if shown := replace(change, problems=problems, fixed=gone):
-        terminal.change(shown, seconds)
+        terminal.print_change(shown, seconds)
 
 
 @dataclass(frozen=True, slots=True)
-class _Ready:
-    """The message that a server is ready. If `opens` is set, the studio is opened in a browser."""
+class _ReadyMessage:
+    """The message that a server is ready. If `opens_browser` is set, the studio is opened in a browser."""
 
     opened: OpenSite
     terminal: Log
     seconds: float
     host: str
     port: int
-    opens: bool
-    taken: TakenOverSocket | None
+    opens_browser: bool
+    previous_server: TakenOverSocket | None
     listener: socket.socket
 
     @property
     def url(self) -> str:
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}/"
 
-    def report_when_set(self) -> Callable[[], None]:
-        """Start the process that prints the message. Return the function to call when a worker is ready."""
+    def start_printing(self) -> Callable[[], None]:
+        """Start a process that prints the message. Return the function to call when a worker is ready."""
         # If the port was taken over from another server, the function also stops that server.
         forking = multiprocessing.get_context("fork")
         ready = forking.Event()
         forking.Process(target=_report_ready, args=(self, ready), daemon=True).start()
 
         def is_ready() -> None:
-            if self.taken:
-                self.taken.answer()
+            if self.previous_server:
+                self.previous_server.answer()
             ready.set()
 
         return is_ready
 
-    def studio(self) -> str:
-        """Return a URL that signs in to the studio, or "" if the URL should not be offered."""
+    def studio_url(self) -> str:
+        """Return a URL that signs in to the studio, or "" if no URL should be printed."""
         # No URL is offered if other machines can reach the server, if it serves a past commit, or if nobody
         # would see the URL.
         site = self.opened.site
         at_machine = is_loopback(self.host) and not site.state.settings.api.trusted_proxies
-        if self.opened.past.pinned or not at_machine or (self.terminal.quiet and not self.opens):
+        if self.opened.past.pinned or not at_machine or (self.terminal.quiet and not self.opens_browser):
             return ""
         try:
             return f"{self.url}studio?key={make_key(site.root)}"
@@ -281,7 +281,7 @@ class _Ready:
             return ""
 
 
-def _report_ready(message: _Ready, ready: Event) -> None:
+def _report_ready(message: _ReadyMessage, ready: Event) -> None:
     # This runs in a separate process, because reading documents copies memory pages. The copies are freed
     # when the process ends. The process closes the listening socket, so it does not keep the port in use.
     message.listener.close()
@@ -289,13 +289,13 @@ def _report_ready(message: _Ready, ready: Event) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if not ready.wait(START_TIMEOUT_S):
         return
-    site, held, studio = message.opened.site, message.opened.past.pinned, message.studio()
+    site, held, studio = message.opened.site, message.opened.past.pinned, message.studio_url()
     if held:
         commit = (held.commit, *date_and_subject(site.root, held.commit))
-        message.terminal.ready(held.state, [], message.seconds, message.url, commit)
+        message.terminal.print_ready(held.state, [], message.seconds, message.url, commit)
     else:
         problems = [problem for problem in site.problems if not site.state.settings.ignores(problem)]
         shown = "" if message.terminal.quiet else studio
-        message.terminal.ready(site.state, problems, message.seconds, message.url, studio=shown)
-    if message.opens:
+        message.terminal.print_ready(site.state, problems, message.seconds, message.url, studio=shown)
+    if message.opens_browser:
         webbrowser.open(studio or f"{message.url}studio")

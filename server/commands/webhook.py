@@ -27,7 +27,7 @@ from server.events.webhooks.queue import enable, replay_one, requeue_since, upda
 from server.events.webhooks.sample import send_sample
 from server.events.webhooks.secret_files import OVERLAP_S, rotate, secrets_of
 from server.schema.spelling import suggestion
-from server.tools.terminal import Part, check_site, one_line_errors, printable, show, site_option
+from server.tools.terminal import Part, check_site, one_line_errors, print_lines, printable, site_option
 
 _BATCH_EVENTS = 1000
 
@@ -109,9 +109,9 @@ def test(root: Path, name: str) -> None:
     outcome = send_sample(root, settings, _find_webhook(settings, name))
     seconds = f"{outcome.seconds:.2f} s"
     if outcome.succeeded:
-        show([[("✓ ", {"fg": "green"}), (f"{outcome.status} in {seconds}", {})]])
+        print_lines([[("✓ ", {"fg": "green"}), (f"{outcome.status} in {seconds}", {})]])
         return
-    show([[("✗ ", {"fg": "red"}), (f"{printable(outcome.error)} ({seconds})", {})]])
+    print_lines([[("✗ ", {"fg": "red"}), (f"{printable(outcome.error)} ({seconds})", {})]])
     sys.exit(1)
 
 
@@ -132,7 +132,7 @@ def log(root: Path, name: str | None, limit: int) -> None:
     names = [_find_webhook(settings, name).name] if name else [one.name for one in settings.webhooks]
     with _log_of(root, settings) as database:
         for one in database.query(lambda c: newest(c, names, limit)):
-            show([_line(one)])
+            print_lines([_line(one)])
 
 
 def _line(delivery: Delivery) -> list[Part]:

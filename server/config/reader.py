@@ -108,7 +108,6 @@ def _settings(file: ConfigFile, wrong: list[SetupError]) -> Settings:
 
 
 def is_invalid(file: ConfigFile, key: SettingKey) -> bool:
-    """Return whether the file sets a setting to an invalid value."""
     wrong: list[SetupError] = []
     with collect_setup_errors(wrong):
         if not is_null(file.get(*key.path)):

@@ -24,8 +24,7 @@ class Cursor(Protocol):
     def fetchone(self) -> Any:
         """Return the next row, or None if there are no more rows."""
 
-    def fetchall(self) -> list[Any]:
-        """Return all remaining rows."""
+    def fetchall(self) -> list[Any]: ...
 
     def __iter__(self) -> Iterator[Any]: ...
 
@@ -33,8 +32,7 @@ class Cursor(Protocol):
 class Connection(Protocol):
     """An open transaction. Statements use `?` as the placeholder for a parameter."""
 
-    def execute(self, statement: str, parameters: Sequence[Any] = (), /) -> Cursor:
-        """Execute a statement."""
+    def execute(self, statement: str, parameters: Sequence[Any] = (), /) -> Cursor: ...
 
     def executemany(self, statement: str, rows: Iterable[Sequence[Any]], /) -> object:
         """Execute a statement once for each row of parameters."""

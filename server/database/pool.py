@@ -11,8 +11,7 @@ MAX_IDLE_CONNECTIONS = 5
 class Closable(Protocol):
     """A connection that can be closed."""
 
-    def close(self) -> None:
-        """Close the connection."""
+    def close(self) -> None: ...
 
 
 C = TypeVar("C", bound=Closable)

@@ -68,8 +68,7 @@ class Sockets(Protocol):
     def unacknowledged_bytes(self, clients: Collection[str]) -> dict[str, int]:
         """Return the number of bytes that each connected client has not acknowledged."""
 
-    def disconnect(self, clients: Collection[str]) -> None:
-        """Close the connections of these clients."""
+    def disconnect(self, clients: Collection[str]) -> None: ...
 
 
 class _Audience:

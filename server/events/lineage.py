@@ -69,7 +69,6 @@ class UnloggedChanges:
         return events
 
     def record_checkout(self) -> None:
-        """Record that this machine has checked out the current commit."""
         if not self._path.moved:
             return
         uncommitted = self._own.uncommitted_paths()

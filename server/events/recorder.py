@@ -30,7 +30,7 @@ from server.events.lineage import UnloggedChanges
 from server.events.model import Counts, Event, Key
 from server.site.change import Origin
 from server.site.changed_files import has_changed
-from server.site.configure import configuration_mark
+from server.site.configure import configuration_signatures
 from server.site.contents import Contents
 from server.site.git_state import apply_git
 from server.site.record import Record
@@ -122,7 +122,7 @@ class Recorder:
             transaction.put_shapes(shapes_of(schema).items())
             transaction.write_note(BEGIN_NOTE, now())
             self._lineage(transaction, contents, contents.git.committed).record_checkout()
-        elif configuration_mark(contents.root) != contents.configuration.mark:
+        elif configuration_signatures(contents.root) != contents.configuration.signatures:
             return False
         else:
             paths = _differing(transaction.versions(), contents.entries)

@@ -19,7 +19,10 @@ def require_available(bounds: Bounds, since: int) -> None:
 
 
 def start_position(last_id: str, since: int, bounds: Bounds) -> int | None:
-    """Return the number of the event after which a stream starts, or None if the stream can't resume."""
+    """Return the number of the event after which a stream starts, or None if the stream can't resume.
+
+    `last_id` is the id of the last event that the client received. If it is "", the stream starts at `since`.
+    """
     if last_id:
         parsed = parse_event_id(last_id)
         if parsed is None or parsed[0] != bounds.id or (parsed[1] == 0 and bounds.first > 1):

@@ -37,16 +37,17 @@ def notice(event: str, data: Mapping[str, object], id_: str = "") -> bytes:
 class Frames(Protocol):
     """Encoder for the messages of a stream. Encoders that are equal must produce the same bytes."""
 
-    def opening(self, log: str, number: int, newest: int, *, restarted: bool) -> bytes:
+    def opening(self, log_id: str, position: int, newest: int, *, restarted: bool) -> bytes:
         """Return the first frames of a stream.
 
-        If `restarted` is set, they tell the client to fetch all data again.
+        `position` is the number of the event after which the stream starts, and `newest` that of the newest
+        event. If `restarted` is set, the frames tell the client to fetch all data again.
         """
 
-    def event(self, log: str, event: Event, actor: Actor) -> bytes:
+    def event(self, log_id: str, event: Event, actor: Actor) -> bytes:
         """Return the frames for an event that the actor can see, or b"" if the client does not need it."""
 
-    def restart(self, log: str, newest: int) -> bytes:
+    def restart(self, log_id: str, newest: int) -> bytes:
         """Return the frames that tell the client to fetch all data again."""
 
     def goaway(self, reason: str, retry_ms: int) -> bytes:
@@ -61,17 +62,17 @@ class Frames(Protocol):
 class EventFrames:
     """The frames of `GET /events`."""
 
-    def opening(self, log: str, number: int, newest: int, *, restarted: bool) -> bytes:
-        first = notice("welcome", {"last": newest}, id_of(log, number))
+    def opening(self, log_id: str, position: int, newest: int, *, restarted: bool) -> bytes:
+        first = notice("welcome", {"last": newest}, id_of(log_id, position))
         again = notice("restart", {"last": newest}) if restarted else b""
         return b"retry: %d\n\n" % RECONNECT_DELAY_MS + first + again
 
-    def event(self, log: str, event: Event, actor: Actor) -> bytes:
+    def event(self, log_id: str, event: Event, actor: Actor) -> bytes:
         data = json.dumps(shown(event, actor), ensure_ascii=False, separators=(",", ":"))
-        return encode_frame(event.kind, data, id_of(log, event.seq))
+        return encode_frame(event.kind, data, id_of(log_id, event.seq))
 
-    def restart(self, log: str, newest: int) -> bytes:
-        return notice("restart", {"last": newest}, id_of(log, newest))
+    def restart(self, log_id: str, newest: int) -> bytes:
+        return notice("restart", {"last": newest}, id_of(log_id, newest))
 
     def goaway(self, reason: str, retry_ms: int) -> bytes:
         return b"retry: %d\n" % retry_ms + notice("goaway", {"reason": reason, "retry": retry_ms})

@@ -52,7 +52,6 @@ def _closing_fence(lines: list[str], index: int, fence: str) -> int | None:
 
 
 def _first_conflict(lines: list[str]) -> int | None:
-    """Return the line index of the first complete conflict, or None if there is no conflict."""
     begins: int | None = None
     parted, size = False, 0
     for i, line in enumerate(lines):

@@ -208,7 +208,10 @@ def split_brackets(
 
 
 def _whitespace_between_items(items: list[_Item], below: str, gap: str) -> str:
-    """Return the whitespace before a new item that is not the first item."""
+    """Return the whitespace before a new item that is not the first item.
+
+    The default is `gap`, or `below` after an item that ends with a comment.
+    """
     leads = [item.lead for item in items[1:]] or [item.lead for item in items if "\n" in item.lead]
     flat = [lead for lead in leads if "\n" not in lead]
     if flat:

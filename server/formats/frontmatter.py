@@ -54,7 +54,6 @@ class MarkdownParts:
         return body.removesuffix(newline) if body.endswith(newline) else body.removesuffix("\n")
 
     def load(self, positions: Positions | None = None, duplicates: Duplicates = None) -> dict[str, Tree]:
-        """Parse the front matter. Raises SyntaxProblem if it is invalid."""
         if self.handler is None or not self.front_matter:
             return {}
         return self.handler.load(self.front_matter, positions, duplicates, self.opening.count("\n"))
@@ -111,15 +110,16 @@ class Handler(BaseHandler):
             )
         return data
 
-    def read(self, fm: str, positions: Positions | None = None, duplicates: Duplicates = None) -> Tree:
+    def read(
+        self, front_matter: str, positions: Positions | None = None, duplicates: Duplicates = None
+    ) -> Tree:
         """Parse front matter. Raises SyntaxProblem."""
         raise NotImplementedError
 
-    def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
+    def edit(self, front_matter: str, changes: dict[str, Any], *, expand: bool) -> str:
         raise NotImplementedError
 
-    def remove_duplicates(self, fm: str, keys: Collection[KeyPath]) -> str:
-        """Remove all but the last occurrence of each duplicate key in `keys`."""
+    def remove_duplicates(self, front_matter: str, keys: Collection[KeyPath]) -> str:
         raise NotImplementedError
 
 
@@ -130,17 +130,19 @@ class YamlHandler(Handler):
     CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
     START_DELIMITER = END_DELIMITER = "---"
 
-    def read(self, fm: str, positions: Positions | None = None, duplicates: Duplicates = None) -> Tree:
-        return read_yaml(fm, positions, duplicates)
+    def read(
+        self, front_matter: str, positions: Positions | None = None, duplicates: Duplicates = None
+    ) -> Tree:
+        return read_yaml(front_matter, positions, duplicates)
 
     def export(self, metadata: dict[str, Any], **kwargs: object) -> str:
         return yaml_mapping(metadata)
 
-    def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
-        return edit_yaml(fm, self.load(fm, None, []) or None, changes, expand=expand)
+    def edit(self, front_matter: str, changes: dict[str, Any], *, expand: bool) -> str:
+        return edit_yaml(front_matter, self.load(front_matter, None, []) or None, changes, expand=expand)
 
-    def remove_duplicates(self, fm: str, keys: Collection[KeyPath]) -> str:
-        return remove_duplicate_yaml_keys(fm, keys)
+    def remove_duplicates(self, front_matter: str, keys: Collection[KeyPath]) -> str:
+        return remove_duplicate_yaml_keys(front_matter, keys)
 
 
 class TomlHandler(Handler):
@@ -150,17 +152,19 @@ class TomlHandler(Handler):
     CLOSING = re.compile(r"^\+\+\+[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
     START_DELIMITER = END_DELIMITER = "+++"
 
-    def read(self, fm: str, positions: Positions | None = None, duplicates: Duplicates = None) -> Tree:
-        return read_toml(fm, positions, duplicates)
+    def read(
+        self, front_matter: str, positions: Positions | None = None, duplicates: Duplicates = None
+    ) -> Tree:
+        return read_toml(front_matter, positions, duplicates)
 
     def export(self, metadata: dict[str, Any], **kwargs: object) -> str:
         return toml_mapping(metadata)
 
-    def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
-        return edit_toml(fm, read_toml(fm, None, []), changes, expand=expand)
+    def edit(self, front_matter: str, changes: dict[str, Any], *, expand: bool) -> str:
+        return edit_toml(front_matter, read_toml(front_matter, None, []), changes, expand=expand)
 
-    def remove_duplicates(self, fm: str, keys: Collection[KeyPath]) -> str:
-        return remove_duplicate_toml_keys(fm, keys)
+    def remove_duplicates(self, front_matter: str, keys: Collection[KeyPath]) -> str:
+        return remove_duplicate_toml_keys(front_matter, keys)
 
 
 class JsonHandler(Handler):
@@ -179,16 +183,18 @@ class JsonHandler(Handler):
         behind = closing.end() if closing else end
         return MarkdownParts(self, "", text[:end], text[end:behind], text[behind:])
 
-    def read(self, fm: str, positions: Positions | None = None, duplicates: Duplicates = None) -> Tree:
+    def read(
+        self, front_matter: str, positions: Positions | None = None, duplicates: Duplicates = None
+    ) -> Tree:
         if positions is not None:
-            positions.update(json_positions(fm))
-        return read_json(fm)
+            positions.update(json_positions(front_matter))
+        return read_json(front_matter)
 
     def export(self, metadata: dict[str, Any], **kwargs: object) -> str:
         return json_text(metadata, indent="  ")
 
-    def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
-        return edit_json(fm, read_json(fm), changes)
+    def edit(self, front_matter: str, changes: dict[str, Any], *, expand: bool) -> str:
+        return edit_json(front_matter, read_json(front_matter), changes)
 
 
 class UnsupportedHandler(Handler):

@@ -119,7 +119,6 @@ def _count_short(text: str) -> int:
 
 
 def _count_with_stop(text: str, limit: float) -> tuple[int, int]:
-    """Return the number of values, and the index at which counting stopped."""
     count = 1
     for number, found in enumerate(_VALUES.finditer(text), start=1):
         if found.end() - found.start() == 1 and found[0] != '"':
@@ -278,7 +277,6 @@ class _JsonEditor:
         self.ascii_only = text.isascii() and "\\u" in text
 
     def update(self, node: Node, tree: Tree, value: Any) -> str:
-        """Return the text of `node` with its new value, rewriting only the parts that differ."""
         if is_same_value(tree, value):
             return self.text[node.start : node.end]
         if node.kind == "list" and isinstance(value, list | tuple):

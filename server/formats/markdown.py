@@ -114,7 +114,6 @@ class _Reader:
         self._links.append(Link(kind, target, *self._line_and_column(start if at < 0 else at), alt, is_named))
 
     def _line_and_column(self, index: int) -> tuple[int, int]:
-        """Return the position of the byte at `index`."""
         line = bisect_right(self._starts, index) - 1
         column = len(self._data[self._starts[line] : index].decode(errors="replace")) + 1
         return self._first + line, column
@@ -148,7 +147,6 @@ def _joined(parts: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 
 
 def _html_links(html: str) -> Iterator[tuple[Kind, str, str | None, int]]:
-    """Yield the kind, destination, alternative text and character index of each link and image in HTML."""
     if not _HTML_LINK.search(html):
         return
     for token in tokenize(html):

@@ -31,7 +31,7 @@ from server.history.titles import title_for
 from server.history.viewer import Viewer
 from server.paths import UPLOADS, state_folder
 from server.schema.model import UPLOAD, Schema, Type
-from server.site.commits.message import Authorship, message_of, with_trailers, written_documents
+from server.site.commits.message import Authorship, commit_message_for, with_trailers, written_documents
 from server.site.site import State
 from server.storage.changeset import Changeset
 from server.storage.file_lock import FileLock
@@ -509,7 +509,7 @@ class BranchWriter:
         store = Store(self.branches.root, state.schema, state.settings, CommitTimes().timestamps)
         documents = written_documents(writes, past.known.entries, state.snapshot, store)
         message = with_trailers(
-            message_of(documents, authorship, result), authorship.actor, [d.name for d in documents]
+            commit_message_for(documents, authorship, result), authorship.actor, [d.name for d in documents]
         )
         committer = Person.parse(current_settings.git.committer)
         return CommitMetadata(message, committer.author(authorship.name, authorship.email), committer)

@@ -24,7 +24,7 @@ from server.lsp.describe import (
 from server.lsp.insertion import Insertion
 from server.lsp.keys import Cursor, cursor_at, sibling_keys
 from server.lsp.markdown import complete_link
-from server.lsp.new_document import skeleton
+from server.lsp.new_document import new_document_text
 from server.lsp.protocol import Json
 from server.lsp.titles import Entry
 from server.lsp.view import Source, View
@@ -71,7 +71,7 @@ def _completion_list(source: Source, items: Iterable[Json], *, is_incomplete: bo
 
 
 def _document_template(view: View, source: Source) -> Json:
-    text = skeleton(view, source.path, source.claim)
+    text = new_document_text(view, source.path, source.claim)
     span = (0, len(source.text.value))
     return {
         "label": f"new {source.claim.type.singular}",

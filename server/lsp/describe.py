@@ -140,5 +140,4 @@ def describe_type(type_: Type) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """Escape the characters that have a special meaning in Markdown."""
     return "".join(f"\\{c}" if c in "\\`*_[]<>#|" else c for c in text)

@@ -74,7 +74,8 @@ class Flow:
 def scan_flow(text: str, start: int, end: int, path: KeyPath, column: int | None = None) -> Flow:
     """Scan the bracketed value that starts at index `start`. Its key path is `path`.
 
-    If `column` is given, an unclosed value ends before the next key or list item at or left of that column.
+    If `column` is given, an unclosed value ends before the next key or list item that is not indented further
+    than that column.
     """
     flow = Flow([], [], start)
     for found in _tokens(text, start, end):

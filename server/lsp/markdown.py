@@ -299,7 +299,6 @@ def _document_item(view: View, source: Source, link: str, document: Document, ti
 
 
 def _page_completions(view: View, source: Source, query: str) -> Iterator[Json]:
-    """Yield completions for documents whose title, id or address contains the last segment of `query`."""
     folder, _, name = query.rpartition("/")
     addresses, origin_of = view.overlay.audit.addresses, view.overlay.document(source.path)
     origin = addresses.origin(origin_of) if origin_of else ""
@@ -322,9 +321,8 @@ def _page_completions(view: View, source: Source, query: str) -> Iterator[Json]:
 def _matching_documents(
     view: View, pages: TypeAddresses, name: str, locale: str
 ) -> Iterator[tuple[Document, str]]:
-    """Yield each document whose title, id or address contains `name`, with the document's title."""
     titles = view.titles.titles_of(view.snapshot, pages.type.uid)
-    values = view.overlay.audit.addresses.by_value(pages.type, pages.key) if pages.key else {}
+    values = view.overlay.audit.addresses.documents_by_placeholder(pages.type, pages.key) if pages.key else {}
     for value in sorted(value for value in values if name in value.casefold()):
         for document in values[value]:
             entry = titles.get(document.document_id)

@@ -19,8 +19,8 @@ _MAX_NAME_BYTES = 255  # the limit in most file systems
 _FORMATS: Mapping[str, str] = {"md": ".md", "json": ".json", "yaml": ".yaml", "toml": ".toml"}
 
 
-def skeleton(view: View, path: str, claim: PathClaim) -> str:
-    """Return the text of a new document with the default values of its attributes."""
+def new_document_text(view: View, path: str, claim: PathClaim) -> str:
+    """Return the text of a new document at `path`, with the default values of its attributes."""
     type_ = claim.type
     is_markdown = path.endswith(MARKDOWN)
     body = type_.body if is_markdown else None
@@ -104,6 +104,6 @@ def new_document(view: View, arguments: Json) -> tuple[Json, str]:
         raise ValidationError(f"{taken} already exists")
     uri = uri_of(view.root / path)
     start = {"line": 0, "character": 0}
-    text = {"range": {"start": start, "end": start}, "newText": skeleton(view, path, claim)}
+    text = {"range": {"start": start, "end": start}, "newText": new_document_text(view, path, claim)}
     edits = {"textDocument": {"uri": uri, "version": None}, "edits": [text]}
     return {"documentChanges": [{"kind": "create", "uri": uri}, edits]}, uri

@@ -53,7 +53,6 @@ def _key_symbols(path: str, text: Text, nodes: list[Node]) -> list[Json]:
 
 
 def _component_uids(nodes: list[Node], text: Text) -> dict[KeyPath, str]:
-    """Return the uids of the components in a file, by the path of their mapping."""
     found: dict[KeyPath, str] = {}
     for node in nodes:
         if node.path[-1] == "__component" and node.value:
@@ -68,7 +67,6 @@ def _name(node: Node, components: Mapping[KeyPath, str]) -> str:
 
 
 def _value_ends(path: str, text: str, nodes: list[Node]) -> list[int]:
-    """Return the index after each node's value."""
     ends: list[int] = []
     region_end = find_region(path, text).end
     open_nodes: list[int] = []

@@ -96,7 +96,6 @@ class MessageReader:
         return None
 
     def _read_body(self, length: int) -> bytes | None:
-        """Read a message body of `length` bytes. Return None if the stream ends too early."""
         data = bytearray()
         while len(data) < length:
             piece = self._stream.read(min(length - len(data), _PIECE_BYTES))

@@ -257,7 +257,7 @@ class Server:
         context = params.get("context")
         only = context.get("only") if isinstance(context, dict) else None
         kinds = only if isinstance(only, list) else []
-        survey = workspace.survey_of(path, view.overlay)
+        survey = workspace.survey_file(path, view.overlay)
         return code_actions(view, path, span, survey, workspace.versions, kinds)
 
     def _references(self, params: Json) -> list[Json]:

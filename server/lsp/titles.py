@@ -36,7 +36,6 @@ class Titles:
         self._known: dict[str, tuple[Table, dict[str, Entry]]] = {}
 
     def titles_of(self, snapshot: Snapshot, uid: str) -> Mapping[str, Entry]:
-        """Return the titles of a content type's documents, sorted by id."""
         table, type_ = snapshot.tables.get(uid), snapshot.schema.types.get(uid)
         if table is None or type_ is None or uid in (*ACCOUNT_UIDS, UPLOAD):
             return {}

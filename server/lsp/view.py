@@ -19,7 +19,7 @@ from server.lsp.keys import scan_nodes
 from server.lsp.positions import Text, uri_of
 from server.lsp.titles import Titles
 from server.schema.model import Attribute, Schema, Type
-from server.site.check.unsaved import UnsavedSite, decoded
+from server.site.check.unsaved import UnsavedSite, decode_lossy
 from server.storage.read import MAX_FILE_BYTES
 
 
@@ -68,7 +68,7 @@ class View:
         if path in self.texts:
             return self.texts[path]
         try:
-            return Text(decoded(read_regular_file(self.root / path, MAX_FILE_BYTES)))
+            return Text(decode_lossy(read_regular_file(self.root / path, MAX_FILE_BYTES)))
         except OSError:
             return None
 

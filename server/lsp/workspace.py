@@ -32,7 +32,7 @@ from server.site.check.unsaved import (
     problems_in_text,
     survey_unsaved,
 )
-from server.site.configure import configuration_mark, is_configuration
+from server.site.configure import configuration_signatures, is_configuration
 from server.site.site import Site
 from server.site.watch import Watcher
 
@@ -146,7 +146,7 @@ class Workspace:
             return None
         return replace(view, overlay=self._current_overlay())
 
-    def survey_of(self, path: str, overlay: UnsavedSite) -> Survey:
+    def survey_file(self, path: str, overlay: UnsavedSite) -> Survey:
         """Return the problems that the editor shows in a file, with their fixes."""
         shown = self._shown.get(path)
         if shown is None:
@@ -196,7 +196,7 @@ class Workspace:
         return True
 
     def _publish_broken(self, error: BifolioError | OSError) -> None:
-        mark, texts = configuration_mark(self.root), self._configuration_texts()
+        mark, texts = configuration_signatures(self.root), self._configuration_texts()
         if isinstance(error, SetupError):
             self.survey = self._configuration = configuration_problems(self.root, texts)
             self._publish_all()
@@ -207,7 +207,7 @@ class Workspace:
             while (
                 not self._stopping.is_set()
                 and self.opened is opened
-                and configuration_mark(self.root) == mark
+                and configuration_signatures(self.root) == mark
             ):
                 self._changed.wait(RETRY_INTERVAL_S)
 

@@ -21,8 +21,8 @@ from server.service.problems import ProblemViewer
 from server.service.read import Caller
 from server.site.check.audit import Audit, is_upload
 from server.site.check.document_rules import find_in_documents
-from server.site.check.served import CheckResult, DocumentProblem, with_document
-from server.site.check.survey import duplicate_values, report_problems, unequal_locales
+from server.site.check.served import CheckResult, DocumentProblem, to_document_problem
+from server.site.check.survey import duplicate_values, find_unequal_locales, report_problems
 from server.storage.git.tree import read_blobs
 from server.storage.media import media_key
 from server.storage.read import decode
@@ -148,13 +148,15 @@ def _check_commit(
     for problem in find_in_documents(audit, paths):
         budget.spend(_STEPS_PER_PROBLEM)  # To suggest a correction, it is compared with many names.
         found[problem] = None
-    found.update(dict.fromkeys(unequal_locales(audit, keys)))
+    found.update(dict.fromkeys(find_unequal_locales(audit, keys)))
     changed = [document for path, document in audit.documents.items() if path in paths]
-    broken = [document for document in audit.broken if document.path in paths]
-    found.update(dict.fromkeys(find_dangling(snapshot, audit.parsed, [*changed, *broken])))
+    broken = [document for document in audit.invalid_documents if document.path in paths]
+    found.update(dict.fromkeys(find_dangling(snapshot, audit.parse_file, [*changed, *broken])))
     if removed:
-        found.update(dict.fromkeys(find_dangling(snapshot, audit.parsed, None, removed)))
-    return tuple(with_document(audit, problem, None) for problem in report_problems(audit, found).problems)
+        found.update(dict.fromkeys(find_dangling(snapshot, audit.parse_file, None, removed)))
+    return tuple(
+        to_document_problem(audit, problem, None) for problem in report_problems(audit, found).problems
+    )
 
 
 def _make_audit(root: Path, past: PastState, paths: frozenset[str], budget: Budget) -> Audit:

@@ -41,7 +41,7 @@ from server.service.describe_access import may_see_preview
 from server.service.dry_run import FileChange, split_lines
 from server.service.read import Caller
 from server.service.write import Writes
-from server.site.configure import invalid_populates
+from server.site.configure import check_populates
 from server.storage.files import MISSING_FILE_ERRORS
 from server.write.context import Context
 from server.write.precondition import matches_version, version_of_text
@@ -378,7 +378,7 @@ def settings_errors(new: SettingsFile, schema: Schema) -> list[SetupError]:
         return wrong
     try:
         wrong += survey_file(parse_config_file(FILE, new.text.removeprefix("\ufeff"), optional=True))[1]
-        wrong += invalid_populates(new.settings, schema)
+        wrong += check_populates(new.settings, schema)
         check_environment(new.settings.webhooks, os.environ)
     except SetupError as error:
         wrong.append(error)

@@ -42,7 +42,7 @@ def read_aliases(
             yield alias, position.line if position else None
 
 
-def source_of(alias: Any, address: str, *, from_root: bool = False) -> Source:
+def resolve_alias(alias: Any, address: str, *, from_root: bool = False) -> Source:
     """Return the origin and path of an alias. Raises ValueError if the alias is invalid.
 
     A relative alias is resolved against the folder of the document's `address`, or against the root if
@@ -64,7 +64,7 @@ def source_of(alias: Any, address: str, *, from_root: bool = False) -> Source:
     path, _, query = text.partition("?")
     folder = "/" if from_root else dirname(unquote(urlsplit(address).path).rstrip("/")) or "/"
     try:
-        source = normalized(join(folder, unquote(path))) + (f"?{encode_query(query)}" if query else "")
+        source = normalize_path(join(folder, unquote(path))) + (f"?{encode_query(query)}" if query else "")
     except UnicodeEncodeError as error:
         raise ValueError("contains half of a surrogate pair") from error
     if len(source) > MAX_ALIAS_CHARS:
@@ -72,7 +72,7 @@ def source_of(alias: Any, address: str, *, from_root: bool = False) -> Source:
     return origin, source
 
 
-def normalized(decoded_path: str) -> str:
+def normalize_path(decoded_path: str) -> str:
     """Percent-encode a path, and remove `.`, `..` and any trailing slash."""
     return quote(normpath("/" + decoded_path.lstrip("/")), safe="/")
 
@@ -82,9 +82,8 @@ def encode_query(query: str) -> str:
     return quote(query, safe="=&%+,.-_~")
 
 
-def source_of_address(address: str) -> Source:
-    """Return the origin and the normalized path of an address."""
+def parse_address(address: str) -> Source:
     if plain := _PLAIN_ADDRESS.fullmatch(address):
         return plain[1], plain[2]
     _, _, path, query, _ = urlsplit(address)
-    return origin_of(address), normalized(unquote(path)) + (f"?{encode_query(query)}" if query else "")
+    return origin_of(address), normalize_path(unquote(path)) + (f"?{encode_query(query)}" if query else "")

@@ -14,12 +14,12 @@ from server.storage.intent import Write
 class Change:
     """A change to a site's files.
 
-    `read` and `removed` list files that other programs changed or deleted; `written` and `deleted` list files
-    that this server changed or deleted. `reloaded` is set if settings or schemas changed, or if all files
-    were read again.
+    `changed` and `removed` list files that other programs changed or deleted; `written` and `deleted` list
+    files that this server changed or deleted. `reloaded` is set if settings or schemas changed, or if all
+    files were read again.
     """
 
-    read: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
     reloaded: bool = False
@@ -50,7 +50,7 @@ RecordObserver = Callable[[Contents, Record, Origin], int | None]
 Report = Callable[[Change, float], None]  # (change, seconds needed to apply it)
 
 
-def change_of(before: Contents, record: Record) -> Change:
+def summarize_change(before: Contents, record: Record) -> Change:
     """Return a summary of the changes that a record makes to `before`.
 
     The summary lists no files if the record contains the entire site.
@@ -70,7 +70,7 @@ def change_of(before: Contents, record: Record) -> Change:
         old_problems.extend(p for p in problems if not entry.broken or p in entry.problems)
         if _is_read(before_entry, entry):
             read.append(path)
-    problems, fixed = difference(old_problems, new_problems)
+    problems, fixed = compare_problem_lists(old_problems, new_problems)
     if record.is_complete and record.configuration:
         return Change(problems=problems, fixed=fixed, reloaded=True)
     reloaded = record.configuration is not None
@@ -78,16 +78,16 @@ def change_of(before: Contents, record: Record) -> Change:
 
 
 def change_of_write(before: Contents, record: Record, writes: Collection[Write]) -> Change:
-    change = change_of(before, record)
+    change = summarize_change(before, record)
     written = tuple(sorted(write.path for write in writes if not write.deletes))
     deleted = tuple(sorted(write.path for write in writes if write.deletes))
-    return replace(change, read=(), removed=(), written=written, deleted=deleted)
+    return replace(change, changed=(), removed=(), written=written, deleted=deleted)
 
 
-def difference(
+def compare_problem_lists(
     before: Iterable[Problem], after: Iterable[Problem]
 ) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """Return the new problems and the fixed ones. A changed line number alone does not make a problem new."""
+    """Return the new problems and the fixed ones. A problem whose line number has changed is not new."""
     old = {(problem.path, problem.message): problem for problem in before}
     new = {(problem.path, problem.message): problem for problem in after}
     added = [problem for key, problem in new.items() if key not in old]

@@ -92,9 +92,9 @@ class ChangeLog:
         base = self._numbers[_BASES + active]
         # The segment is empty, because a process was killed immediately after it had begun the segment.
         if base and base == self.end:
-            self._begin(active, checkpoint())
+            self._overwrite_segment(active, checkpoint())
         elif self.end - base > max(self.segment, 2 * self._numbers[_CHECKPOINT]):
-            active = self._begin(1 - active, checkpoint())
+            active = self._overwrite_segment(1 - active, checkpoint())
         end = self._put(active, self.end, record, checkpoint=False)
         self._numbers[_END] = end
         if is_required:
@@ -104,12 +104,12 @@ class ChangeLog:
     def append_full_record(self, record: bytes, *, lag: bool) -> int:
         """Append a record that contains the entire site, for new workers. Return the position after it.
 
-        If `lag` is set, the old workers are allowed to serve an older state for a short time. The caller must
-        hold the write lock.
+        If `lag` is set, the old workers may serve an older state for a short time. The caller must hold the
+        write lock.
         """
         self._numbers[_LAG_UNTIL] = time.monotonic_ns() + MAX_LAG_NS if lag else 0
         self._numbers[_REPLACED] = self.end + _FRAME.size + len(record)
-        self._begin(1 - self._numbers[_ACTIVE], record, checkpoint=False)
+        self._overwrite_segment(1 - self._numbers[_ACTIVE], record, checkpoint=False)
         if not lag:
             self._numbers[_DEMANDED] = self.end
         return self.end
@@ -184,7 +184,7 @@ class ChangeLog:
         self._memory.close()
         self._close_files()
 
-    def _begin(self, segment: int, record: bytes, *, checkpoint: bool = True) -> int:
+    def _overwrite_segment(self, segment: int, record: bytes, *, checkpoint: bool = True) -> int:
         """Overwrite a segment with a record of the entire site, and return the segment's number.
 
         If `checkpoint` is set, workers that have applied all earlier records skip this record.
@@ -212,9 +212,7 @@ class ChangeLog:
         return start
 
     def _read(self, start: int, end: int) -> bytes | None:
-        """Return the bytes from `start` to `end` (or to the end of the segment), or None if they were
-        overwritten.
-        """
+        """Return the bytes from `start` to `end` or the end of the segment. Return None if overwritten."""
         active = self._numbers[_ACTIVE]
         newer, older = self._numbers[_BASES + active], self._numbers[_BASES + 1 - active]
         segment, base, stop = (active, newer, end) if start >= newer else (1 - active, older, min(end, newer))

@@ -7,7 +7,7 @@ from server.errors import ConflictError
 from server.formats.tree import SyntaxProblem
 from server.problems import Problem
 from server.site.contents import Contents
-from server.site.writing.speculative_writes import Chain
+from server.site.writing.speculative_writes import WriteChain
 from server.storage.changeset import Changeset
 from server.storage.entry import Entry
 from server.storage.files import (
@@ -100,7 +100,7 @@ def _differing(contents: Contents, listing: FileListing) -> set[str]:
 
 
 def has_own_entry(contents: Contents, path: str) -> bool:
-    """Return whether a file has an entry of its own. Description files of media files do not have one."""
+    """Return whether a file has an entry of its own. The description file of a media file does not."""
     return contents.store.owning_file(path, lambda other: (contents.root / other).is_file()) == path
 
 
@@ -179,13 +179,14 @@ def _has_same_bytes(contents: Contents, entry: Entry, current: Signature | None)
 
 
 def is_settled(signature: Signature, time_ns: int) -> bool:
-    """Return whether any change after `time_ns` (nanoseconds since 1970) would give the file a
-    new signature.
+    """Return whether any change after `time_ns` would give the file a new signature.
+
+    `time_ns` is in nanoseconds since 1970.
     """
     return mtime_ns(signature) + RACY_WINDOW_NS < time_ns
 
 
-def checked_writes(contents: Contents, changeset: Changeset, chain: Chain | None = None) -> list[Write]:
+def checked_writes(contents: Contents, changeset: Changeset, chain: WriteChain | None = None) -> list[Write]:
     """Return the writes in a changeset, after checking that their files have not changed.
 
     Raises ConflictError if another program has changed a file that the changeset writes or relies on. Changes
@@ -202,9 +203,7 @@ def checked_writes(contents: Contents, changeset: Changeset, chain: Chain | None
 
 
 def is_stale(contents: Contents, write: Write) -> bool:
-    """Return whether the version of the file that a write is based on differs from the version
-    being served.
-    """
+    """Return whether the served version of a file differs from the version that a write is based on."""
     if not contents.store.claimed(write.path) or is_skipped(write.path):
         return False
     if contents.store.owning_file(write.path, lambda path: (contents.root / path).is_file()) != write.path:

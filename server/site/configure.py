@@ -41,27 +41,31 @@ class Configuration:
     settings: Settings
     schema: Schema
     problems: tuple[Problem, ...]
-    mark: Mapping[str, Signature | None]
+    signatures: Mapping[str, Signature | None]
 
     @property
     def parse_key(self) -> object:
-        """Key for whatever affects how documents are parsed. If it changes, all are parsed again."""
+        """Key for everything that affects how documents are parsed. If it changes, all are parsed again."""
         settings, types = self.settings, self.schema.types
         schemas = sorted((uid, t.path, repr(t.raw)) for uid, t in types.items())
         return (settings.locales.default, settings.locales.available, schemas)
 
     def is_equivalent(self, other: "Configuration") -> bool:
-        return (self.mark, self.settings, self.parse_key) == (other.mark, other.settings, other.parse_key)
+        return (self.signatures, self.settings, self.parse_key) == (
+            other.signatures,
+            other.settings,
+            other.parse_key,
+        )
 
 
 def configure(root: Path) -> Configuration:
     """Read site.yaml and the schemas. Raises SetupError if they are invalid."""
     # Taken before reading, so that a change during the read will be noticed.
-    mark = configuration_mark(root)
-    for link in configuration_links(root):
+    mark = configuration_signatures(root)
+    for link in check_configuration_links(root):
         raise link
     settings, schema = read_settings(root), read_content_types(root)
-    for populate in invalid_populates(settings, schema):
+    for populate in check_populates(settings, schema):
         raise populate
     problems = (
         *check_subjects(settings, schema.subjects),
@@ -74,7 +78,7 @@ def configure(root: Path) -> Configuration:
     return Configuration(settings, schema, problems, mark)
 
 
-def first_configuration(root: Path) -> Configuration:
+def recover_configuration(root: Path) -> Configuration:
     """Finish any interrupted writes, then read the configuration.
 
     Raises SetupError if the configuration is invalid or .bifolio/ can't be trusted, and BusyError if the
@@ -90,7 +94,7 @@ def first_configuration(root: Path) -> Configuration:
     return configure(root)
 
 
-def configuration_links(root: Path) -> Iterator[SetupError]:
+def check_configuration_links(root: Path) -> Iterator[SetupError]:
     """Yield an error for each configuration file or folder that is a forbidden symbolic link."""
     top = os.path.realpath(root)
     folder = os.path.join(top, TYPES)
@@ -117,7 +121,7 @@ def check_state_folder(root: Path, name: str = STATE_FOLDER) -> None:
         raise SetupError(name, None, "is tracked by git, although it contains the site's secret keys", fix)
 
 
-def invalid_populates(settings: Settings, schema: Schema) -> Iterator[SetupError]:
+def check_populates(settings: Settings, schema: Schema) -> Iterator[SetupError]:
     """Yield an error for each invalid value in the `api.populate` setting."""
     for name, value in settings.api.populate.items():
         type_ = schema.subjects.get(name)
@@ -136,8 +140,7 @@ def is_configuration(path: str) -> bool:
     return path == FILE or path.startswith(f"{TYPES}/")
 
 
-def configuration_mark(root: Path) -> Mapping[str, Signature | None]:
-    """Return the signatures of site.yaml and the schemas, by path."""
+def configuration_signatures(root: Path) -> Mapping[str, Signature | None]:
     found: dict[str, Signature | None] = {FILE: signature_of(root / FILE), **walk(root, [TYPES]).files}
     # Ignore the ctime, because a new hard link changes the ctime but not the content.
     return {path: signature and (*signature[:3], 0) for path, signature in found.items()}

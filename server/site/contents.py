@@ -119,7 +119,7 @@ class Contents:
 
     def _compare_with_commit(self, record: Record) -> None:
         possible = self._possibly_uncommitted() if record.is_complete else self._affected_paths(record)
-        for path in possible | self.configuration.mark.keys():
+        for path in possible | self.configuration.signatures.keys():
             if self._is_uncommitted(path):
                 self.uncommitted.add(path)
             else:
@@ -147,7 +147,7 @@ class Contents:
         if entry is not None:
             beside = entry.path + SIDECAR_SUFFIX if entry.beside else path
             return path not in committed.times or beside not in committed.times
-        return self.configuration.mark.get(path) is not None and path not in committed.times
+        return self.configuration.signatures.get(path) is not None and path not in committed.times
 
     def full_record(self) -> Record:
         return Record(

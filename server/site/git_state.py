@@ -38,7 +38,9 @@ class GitState:
 class GitChange:
     """The difference between two states of a git repository.
 
-    `times` contains the new commit times, and `forgotten` the files that no longer have a commit time.
+    - `times`: the new commit times
+    - `forgotten`: files that no longer have a commit time
+    - `changed`, `unchanged`: files that now differ, or no longer differ, from the last commit
     """
 
     after: GitState  # without commit times
@@ -110,7 +112,7 @@ def _folder(root: Path) -> Path | None:
         return None
 
 
-def with_changed(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
+def with_checked_paths(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
     """Return the state after asking git which of the files at `paths` differ from the last commit."""
     known = {path for path in paths if path in state.committed.times}
     if state.folder is None or not known:

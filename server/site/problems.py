@@ -9,7 +9,7 @@ from server.index.dangling import Parsed, find_dangling
 from server.index.snapshot import Snapshot
 from server.problems import Problem, in_order
 from server.schema.model import UPLOAD
-from server.site.change import Change, difference
+from server.site.change import Change, compare_problem_lists
 from server.site.contents import Contents
 from server.storage.media import media_key
 from server.storage.read import parsed
@@ -18,18 +18,17 @@ _SAME_NAME = "the two names differ only in how their accents are encoded"
 
 
 def all_problems(contents: Contents, snapshot: Snapshot) -> tuple[Problem, ...]:
-    between = problems_between(partial(parsed, contents.root), snapshot)
+    between = find_cross_file_problems(partial(parsed, contents.root), snapshot)
     return in_order({*problems_in_files(contents), *between})
 
 
-def problems_between(read: Parsed, snapshot: Snapshot) -> Iterator[Problem]:
+def find_cross_file_problems(parsed: Parsed, snapshot: Snapshot) -> Iterator[Problem]:
     """Yield a problem for each duplicate document and each relation to a missing document."""
     yield from find_duplicate_files(snapshot)
-    yield from find_dangling(snapshot, read)
+    yield from find_dangling(snapshot, parsed)
 
 
 def problems_in_files(contents: Contents) -> Iterator[Problem]:
-    """Yield the problems in single files, settings, schemas and folders."""
     yield from contents.configuration.problems
     yield from contents.folders
     for entry in list(contents.entries.values()):
@@ -60,19 +59,17 @@ def find_duplicate_files(snapshot: Snapshot) -> Iterable[Problem]:
 # --- reported problems ----------------------------------------------------------------------------
 
 
-def handover_note_of(contents: Contents) -> bytes:
+def make_handover_note(contents: Contents) -> bytes:
     """Serialize this worker's roles and known problems for the workers that will replace it."""
     return pickle.dumps((contents.configuration.settings.roles, tuple(problems_in_files(contents))))
 
 
-def read_note(note: bytes, contents: Contents) -> tuple[Change, bool]:
-    """Return what has changed since an old worker wrote its handover note, and whether the roles are the
-    same.
-    """
+def compare_handover_note(note: bytes, contents: Contents) -> tuple[Change, bool]:
+    """Return the change since an old worker wrote its handover note, and whether the roles are the same."""
     try:
         roles, problems = pickle.loads(note)
     except (pickle.UnpicklingError, EOFError, ValueError, TypeError, LookupError, AttributeError):
         # The note is incomplete, so it is unknown what has changed.
         return Change(reloaded=True), False
-    new, fixed = difference(problems, problems_in_files(contents))
+    new, fixed = compare_problem_lists(problems, problems_in_files(contents))
     return Change(problems=new, fixed=fixed, reloaded=True), roles == contents.configuration.settings.roles

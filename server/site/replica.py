@@ -17,7 +17,7 @@ from server.site.change_log import REPLACEMENT_TIMEOUT_NS, ChangeLog
 from server.site.configure import Configuration
 from server.site.contents import Contents
 from server.site.loading import paused_garbage_collection, release_free_memory
-from server.site.problems import handover_note_of, read_note
+from server.site.problems import compare_handover_note, make_handover_note
 from server.site.record import Record, decode, encode
 from server.storage.changeset import Changeset
 from server.storage.entry import Entry
@@ -34,7 +34,7 @@ RELEASE_DELAY_S = 2.0  # after this time, no request still uses the old state
 class State:
     """The settings, schema and documents that a request reads.
 
-    - `shown_at`: when this state was first served, in seconds since 1970
+    - `first_served_at`: in seconds since 1970
     - `commit`: id of the checked-out commit, or ""
     - `has_uncommitted_changes`: whether any files differ from that commit
     """
@@ -42,7 +42,7 @@ class State:
     settings: Settings
     schema: Schema
     snapshot: Snapshot
-    shown_at: float = field(default_factory=time.time, compare=False)
+    first_served_at: float = field(default_factory=time.time, compare=False)
     commit: str = ""
     has_uncommitted_changes: bool = False
 
@@ -100,7 +100,7 @@ class Replica:
         The caller must hold the write lock. Returns the change since the current workers wrote their handover
         note.
         """
-        change, same_roles = read_note(log.handover_note, self.contents)
+        change, same_roles = compare_handover_note(log.handover_note, self.contents)
         event = self.observe(self.contents, Record(), OTHER_PROGRAM) if self.observe else None
         self.contents.number = log.newest_record + 1
         log.append_full_record(encode(self.contents.full_record()), lag=same_roles)
@@ -117,7 +117,7 @@ class Replica:
 
     def leave_handover_note(self) -> None:
         if self._log is not None:
-            self._log.handover_note = handover_note_of(self.contents)
+            self._log.handover_note = make_handover_note(self.contents)
 
     def current(self) -> State:
         """Return the current state, after applying all records that responses must include.
@@ -154,8 +154,8 @@ class Replica:
                 raise UnreadableRecordError(f"{type(error).__name__}: {error}") from error
             self._position = position  # set last, because other threads check it without the lock
 
-    def skip(self) -> None:
-        """Skip all new records because one of them can't be applied.
+    def skip_new_records(self) -> None:
+        """Skip all new records, because one of them can't be applied.
 
         The contents must already include their changes. The caller must hold the write lock.
         """

@@ -24,9 +24,9 @@ from server.site.changed_files import (
     is_settled,
     list_if_needed,
 )
-from server.site.commits.contents import contents_of
+from server.site.commits.contents import new_contents
 from server.site.commits.message import PreparedMerge
-from server.site.configure import Configuration, configuration_mark, configure, is_configuration
+from server.site.configure import Configuration, configuration_signatures, configure, is_configuration
 from server.site.contents import Contents
 from server.site.git_state import (
     GitState,
@@ -34,7 +34,7 @@ from server.site.git_state import (
     git_moved,
     paths_with_new_times,
     read_git_state,
-    with_changed,
+    with_checked_paths,
     with_commit,
     with_commits_since,
     with_written,
@@ -63,8 +63,8 @@ EMPTY_TIMEOUT_S = 0.1  # after this time, a file that is still empty is accepted
 
 def seems_changed(contents: Contents, hints: Collection[str] | None) -> bool:
     """Return whether files at `hints` (by default, any files) seem to have changed. Needs no lock."""
-    mark = configuration_mark(contents.root)
-    if mark != contents.configuration.mark or contents.unsettled & mark.keys():
+    mark = configuration_signatures(contents.root)
+    if mark != contents.configuration.signatures or contents.unsettled & mark.keys():
         return True
     if git_moved(contents.root, contents.git):
         return True
@@ -162,7 +162,7 @@ def rescan_all(
     if is_deferred and (git_change(contents.git, git) or writes != contents.writes):
         raise SchemaPending()
     if configuration:
-        git = with_changed(contents.root, git, configuration.mark)
+        git = with_checked_paths(contents.root, git, configuration.signatures)
     everything = hints is None or configuration or git_change(contents.git, git)
     found = list_if_needed(contents, None if everything else hints)
     paths, folders, links = find_changed_files(contents, hints or (), found)
@@ -235,7 +235,7 @@ def _record_of_merge(
         return None
     if before.committed.commit != merge.base or head_commit(root) != merge.ready:
         return None
-    contents_by_path = contents_of(root, writes_made)
+    contents_by_path = new_contents(root, writes_made)
     same = {
         path: is_on_disk(root / path, contents_by_path[path]) for path in changed if path in contents_by_path
     }
@@ -290,17 +290,17 @@ def _configuration(contents: Contents) -> tuple[Configuration | None, set[str], 
     configuration files. If a file is invalid, the last valid configuration stays in use.
     """
     before, at = contents.configuration, time.time_ns()
-    mark = configuration_mark(contents.root)
-    if mark == before.mark and not contents.unsettled & mark.keys():
+    mark = configuration_signatures(contents.root)
+    if mark == before.signatures and not contents.unsettled & mark.keys():
         return None, set(), set()
     for _ in range(MAX_ATTEMPTS):
-        _wait_for_writers(contents.root, before.mark.keys() | mark.keys(), expected=before.mark)
-        mark, at = configuration_mark(contents.root), time.time_ns()
+        _wait_for_writers(contents.root, before.signatures.keys() | mark.keys(), expected=before.signatures)
+        mark, at = configuration_signatures(contents.root), time.time_ns()
         young = {path for path, signature in mark.items() if signature and not is_settled(signature, at)}
         found = _read_configuration(contents.root, before, mark)
         # Read again, because a change since the first read may have left the signature unchanged.
         again = _read_configuration(contents.root, found, mark) if young else found
-        if again == found and configuration_mark(contents.root) == mark:
+        if again == found and configuration_signatures(contents.root) == mark:
             break
     return (None if found == before else found), young, mark.keys() - young
 
@@ -309,20 +309,20 @@ def _read_configuration(
     root: Path, before: Configuration, mark: Mapping[str, Signature | None]
 ) -> Configuration:
     try:
-        found = replace(configure(root), mark=mark)
+        found = replace(configure(root), signatures=mark)
         _refuse_emptied(found, before)
         check_environment(found.settings.webhooks, os.environ)
     except SetupError as error:
         until = "until this is fixed, the last good configuration is used"
         fix = with_fix(error.fix, until) if error.fix else until
         problem = Problem(error.path, error.line, error.message, fix, column=error.column)
-        return replace(before, problems=(problem,), mark=mark)
+        return replace(before, problems=(problem,), signatures=mark)
     return replace(found, schema=before.schema) if found.parse_key == before.parse_key else found
 
 
 def _refuse_emptied(configuration: Configuration, before: Configuration) -> None:
     # An empty file is rejected, because another program is probably still writing it.
-    signature = configuration.mark.get(FILE)
+    signature = configuration.signatures.get(FILE)
     if signature and not signature[1] and configuration.settings != before.settings:
         raise SetupError(FILE, None, "the file is empty", "write the settings, or delete the file")
 
@@ -354,7 +354,7 @@ def _read(contents: Contents, git: GitState, paths: Iterable[str], *, ask_git: b
         _wait_for_writers(contents.root, unread)
         before = {path: _signatures(contents, path) for path in unread}
         if ask_git:
-            git = with_changed(
+            git = with_checked_paths(
                 contents.root, git, {p for path in unread for p in (path, path + SIDECAR_SUFFIX)}
             )
         store = contents.store.timed(git.committed.timestamps)

@@ -42,7 +42,7 @@ def reuse_rule(configuration: Configuration, stored_stamp: Stamp) -> ReuseRule:
     types, (key, rules, forms) = configuration.schema.types, stamp_of(configuration)
     stored_key, stored_rules, stored_forms = stored_stamp
     added = {
-        uid: _added_columns(stored_forms.get(uid), form, types[uid], types) for uid, form in forms.items()
+        uid: _added_values(stored_forms.get(uid), form, types[uid], types) for uid, form in forms.items()
     }
     added_values = {uid: values for uid, values in added.items() if values is not None}
     if stored_rules == rules:
@@ -62,11 +62,11 @@ def _layout(configuration: Configuration) -> Layout:
 def _form(type_: Type, types: Mapping[str, Type], locales: object) -> Form:
     own = (type_.kind, type_.singular, type_.plural, type_.draft_publish, type_.localized, type_.files)
     keys = (type_.draft_key, type_.file_name, type_.body, type_.other_keys)
-    forms = {a.name: _digest(_declarations_of(a, types)) for a in type_.attributes.values()}
+    forms = {a.name: _digest(_nested_options(a, types)) for a in type_.attributes.values()}
     return _digest((own, keys, locales)), forms
 
 
-def _declarations_of(attribute: Attribute, types: Mapping[str, Type]) -> list[Any]:
+def _nested_options(attribute: Attribute, types: Mapping[str, Type]) -> list[Any]:
     """Return the options of an attribute and of all attributes nested in its components."""
     declarations: list[Any] = []
     pending, seen = [attribute], set[str]()
@@ -86,7 +86,7 @@ def _digest(value: object) -> bytes:
     return digest_of(repr(value).encode(errors="surrogatepass"))
 
 
-def _added_columns(
+def _added_values(
     old_form: Form | None, new_form: Form, type_: Type, types: Mapping[str, Type]
 ) -> dict[int, Any] | None:
     """Return the values of the added attributes by row position, or None if the files must be read again."""

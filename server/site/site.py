@@ -22,13 +22,20 @@ from server.errors import (
 )
 from server.paths import STATE_FOLDER, state_folder
 from server.problems import Problem
-from server.site.change import OTHER_PROGRAM, Change, Origin, RecordObserver, change_of, change_of_write
+from server.site.change import (
+    OTHER_PROGRAM,
+    Change,
+    Origin,
+    RecordObserver,
+    change_of_write,
+    summarize_change,
+)
 from server.site.change_log import ChangeLog
 from server.site.changed_files import checked_writes
 from server.site.commits.committing import Committer
 from server.site.commits.message import Authorship, PreparedMerge, saving_replaced_files
 from server.site.commits.reverted import is_as_written
-from server.site.configure import Configuration, configure, first_configuration
+from server.site.configure import Configuration, configure, recover_configuration
 from server.site.contents import Contents
 from server.site.folder import SiteFolder
 from server.site.git_state import GitState, git_guard, git_marks, log_writes_resumed, wait_for_git
@@ -55,7 +62,7 @@ from server.site.writing.preparing import (
     Request,
     Result,
     SpeculativeWrite,
-    may_lock,
+    fits_in_lock,
     prepare_change,
 )
 from server.site.writing.response_state import with_written_documents
@@ -108,7 +115,7 @@ class Site:
         self._is_predecessor_running: Callable[[], bool] | None = None
         # Old versions of documents that changed while no server was running, by path.
         self.replaced: Mapping[str, Document] = {}
-        configuration = first_configuration(self.root)
+        configuration = recover_configuration(self.root)
         self._replica = Replica(Contents.of(self.root, self.image_cache, configuration, GitState()))
         self.committer = Committer(
             self.root,
@@ -141,7 +148,6 @@ class Site:
 
     @property
     def folder_problems(self) -> tuple[Problem, ...]:
-        """Problems with folders and symbolic links, such as folders that can't be read."""
         return self._contents.folders
 
     @property
@@ -252,12 +258,11 @@ class Site:
         # If the folder was deleted during the rescan, the record is wrong.
         if record is None or self.folder.is_gone():
             return Change()
-        change = change_of(contents, record)
+        change = summarize_change(contents, record)
         self._append(record)
         return change
 
     def seems_changed(self, hints: Collection[str] | None = None) -> bool:
-        """Return whether `refresh` would probably find changes."""
         if self._replica.is_replaced:
             return False
         self.catch_up()
@@ -309,7 +314,7 @@ class Site:
     def _write(
         self, prepare: Prepare[Request, Result], request: Request, authorship: Authorship
     ) -> tuple[State, Result, str, list[Write]]:
-        """Write files like `write_locally`, but return the write's ID in the commit queue, and the writes."""
+        """Write files like `write_locally`, but return the ID in the commit queue, and the writes."""
         began = time.perf_counter()
         if self.folder.is_gone():
             raise StorageError(MISSING_FOLDER)
@@ -325,14 +330,14 @@ class Site:
             with self._locked():
                 self._apply_other_servers()
                 if not prepared.state.shows_same_content(self.state):
-                    if not may_lock(prepared, is_last=is_last):
+                    if not fits_in_lock(prepared, is_last=is_last):
                         raise StateChangedError()
                     changeset.clear()
                     prepared = self._prepare((prepare, request), changeset)
                 require_current_schema(self._contents, prepared.changeset.paths)
                 return self._commit(prepared, authorship), self.state, prepared.result
 
-        (change, pending, writes), state, result = self._try(attempt)
+        (change, pending, writes), state, result = self._retry(attempt)
         log_writes_resumed(self.root, self.git)
         if change and self._parts.report:
             self._parts.report(change, time.perf_counter() - began)
@@ -352,12 +357,11 @@ class Site:
             self._journal.check(writes := checked_writes(self._contents, changeset, speculative_write.chain))
             return writes, prepared.result
 
-        return self._try(attempt, speculative_write)
+        return self._retry(attempt, speculative_write)
 
-    def _try(
+    def _retry(
         self, attempt: Callable[[Changeset, bool], Result], speculative_write: SpeculativeWrite | None = None
     ) -> Result:
-        """Call `attempt`, and retry if the site changes or a git command is running."""
         attempts_left, deadline = MAX_ATTEMPTS, time.monotonic() + WRITE_GIT_TIMEOUT_S
         while True:
             changeset = Changeset(self.root, speculative_write.chain if speculative_write else None)
@@ -459,7 +463,7 @@ class Site:
                 self._replica.append(rescan_paths(self._contents, {path}))
         return self.state
 
-    def unscaled(self) -> list[str]:
+    def incomplete_images(self) -> list[str]:
         """Return the paths of images that lack resized variants or required placeholders."""
         return [file.path for file in self.state.snapshot.media.values() if self._is_unscaled(file)]
 
@@ -502,7 +506,6 @@ class Site:
 
     @property
     def has_unread_writes(self) -> bool:
-        """Whether the server being replaced has made writes that `refresh` has not applied yet."""
         if self._is_predecessor_running is None:
             return False
         is_running = self._is_predecessor_running()
@@ -549,10 +552,10 @@ class Site:
                 "a change from another process can't be applied (%s); rereading the files instead", error
             )
             self._append(record)
-        self._replica.skip()
+        self._replica.skip_new_records()
         # Read images without variants again: a rescan does not notice new variants, because the image's file
         # is unchanged.
-        scaled = rescan_paths(contents, self.unscaled())
+        scaled = rescan_paths(contents, self.incomplete_images())
         if scaled.entries:
             self._append(scaled)
 
@@ -562,10 +565,7 @@ class Site:
             self.catch_up()
 
     def start_new_generation(self, log: ChangeLog) -> Change:
-        """Refresh the site, and append its contents to the change log for the next generation of workers.
-
-        Return the change since the old workers wrote their handover note.
-        """
+        """Refresh the site, and append its contents to the log for the next workers. Return the change."""
         deadline = time.monotonic() + GIT_TIMEOUT_S
         while True:
             wait_for_git(self.git, deadline)

@@ -201,7 +201,7 @@ class Watcher(Job):
 
     def _log_unreported_change(self) -> None:
         if change := self._refresh_site(None):
-            paths = ", ".join((*change.read, *change.removed)[:3]) or "site.yaml or a content type"
+            paths = ", ".join((*change.changed, *change.removed)[:3]) or "site.yaml or a content type"
             log.warning("the operating system did not report a change to %s; changes may appear late", paths)
 
 
@@ -217,14 +217,14 @@ def _existing(folders: Iterable[Path]) -> Folders:
     return tuple(found)
 
 
-def _separate_folders(tops: Iterable[str]) -> set[str]:
+def _separate_folders(top_folders: Iterable[str]) -> set[str]:
     """Return the folders to watch one by one, or an empty set if they can be watched recursively.
 
     watchfiles can't watch a folder recursively if it contains a name that is not UTF-8.
     """
     folders: dict[tuple[int, int], str] = {}
     skipped = False
-    for folder, names, _ in (step for top in tops for step in os.walk(top, followlinks=True)):
+    for folder, names, _ in (step for top in top_folders for step in os.walk(top, followlinks=True)):
         status = os.stat(folder)
         if folders.setdefault((status.st_dev, status.st_ino), folder) != folder:
             names.clear()  # The folder has already been visited through a link.

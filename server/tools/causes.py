@@ -24,7 +24,7 @@ _Key = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True)
-class Cause:
+class ProblemGroup:
     """Problems with the same rule and content type, whose messages differ only in values and numbers."""
 
     problems: tuple[Problem, ...]
@@ -47,7 +47,7 @@ class Cause:
         return Counter(str(problem.at[-1]) for problem in self.problems if len(problem.at) == 1)
 
     @property
-    def sentence(self) -> str:
+    def message(self) -> str:
         """One message for all of the problems, with `…` where their messages differ."""
         messages = {problem.message for problem in self.problems}
         if len(messages) == 1:
@@ -64,7 +64,6 @@ class Cause:
 
     @property
     def examples(self) -> list[Problem]:
-        """A few of the problems, from different files if possible."""
         first = list({problem.path: problem for problem in reversed(self.problems)}.values())[::-1]
         return [*first, *(problem for problem in self.problems if problem not in first[:MAX_EXAMPLES])][
             :MAX_EXAMPLES
@@ -72,7 +71,6 @@ class Cause:
 
     @property
     def advice(self) -> str:
-        """Advice on how to fix all of the problems."""
         fixes = {problem.fix for problem in self.problems}
         if all(fix.startswith("--fix ") for fix in fixes):
             return "run bifolio check --fix to fix them all"
@@ -105,7 +103,7 @@ class Cause:
         }.get(self.rule, "")
 
 
-def find_causes(problems: Iterable[Problem], audit: Audit | None) -> list[Cause]:
+def group_by_cause(problems: Iterable[Problem], audit: Audit | None) -> list[ProblemGroup]:
     """Group problems by cause: errors first, and large groups before small ones.
 
     `audit` provides the content types of files. Without it, each problem is a group of its own.
@@ -118,7 +116,7 @@ def find_causes(problems: Iterable[Problem], audit: Audit | None) -> list[Cause]
         grouped[key].append(problem)
         if claim:
             types[key] = claim.type
-    causes = [Cause(tuple(of_cause), types.get(key)) for key, of_cause in grouped.items()]
+    causes = [ProblemGroup(tuple(of_cause), types.get(key)) for key, of_cause in grouped.items()]
     return sorted(causes, key=lambda cause: (cause.severity, -len(cause.problems)))
 
 

@@ -13,7 +13,7 @@ from server.errors import as_sentence, place_of, with_fix
 from server.problems import RULES, Problem
 from server.site.check.fixes import Fix, FixResult, KeyFix
 from server.site.check.survey import Survey
-from server.tools.causes import MAX_EXAMPLES, Cause, find_causes
+from server.tools.causes import MAX_EXAMPLES, ProblemGroup, group_by_cause
 from server.tools.terminal import Part, Style, printable
 
 # --- formats --------------------------------------------------------------------------------------
@@ -155,14 +155,16 @@ _QUIET: Style = {"dim": True}
 _PATH: Style = {"bold": True}
 
 
-def report(survey: Survey, prefix: str, seconds: float, *, list_all: bool = False) -> Iterator[list[Part]]:
+def report(survey: Survey, prefix: str, elapsed_s: float, *, list_all: bool = False) -> Iterator[list[Part]]:
     """Yield the lines of a report for the terminal.
 
     `prefix` is the path from the current folder to the site. If `list_all` is set, problems with the same
     cause are listed one by one.
     """
     large = (
-        [] if list_all else [cause for cause in find_causes(survey.problems, survey.audit) if cause.is_large]
+        []
+        if list_all
+        else [cause for cause in group_by_cause(survey.problems, survey.audit) if cause.is_large]
     )
     summarized = {problem for cause in large for problem in cause.problems}
     for cause in large:
@@ -172,17 +174,17 @@ def report(survey: Survey, prefix: str, seconds: float, *, list_all: bool = Fals
     yield from (_problem_line(problem, prefix) for problem in others)
     if others:
         yield []
-    yield _summary(survey, seconds)
+    yield _summary(survey, elapsed_s)
     if large:
         yield [("  Run bifolio check --all to list each of them.", _PLAIN)]
     if survey.fixable_count:
-        yield [(f"  Run bifolio check --fix to fix {count(survey.fixable_count, 'value')}.", _PLAIN)]
+        yield [(f"  Run bifolio check --fix to fix {count_text(survey.fixable_count, 'value')}.", _PLAIN)]
 
 
-def _cause_lines(cause: Cause, prefix: str) -> Iterator[list[Part]]:
+def _cause_lines(cause: ProblemGroup, prefix: str) -> Iterator[list[Part]]:
     sign, style = _SIGNS[cause.severity]
     times = f"{len(cause.problems):,} times"
-    yield [(f"{sign} ", style), (f"{times}: ", _PATH), (printable(cause.sentence), _PLAIN)]
+    yield [(f"{sign} ", style), (f"{times}: ", _PATH), (printable(cause.message), _PLAIN)]
     is_same = len({problem.message for problem in cause.problems}) == 1
     for problem in cause.examples:
         text = "" if is_same else f": {printable(problem.message)}"
@@ -203,23 +205,28 @@ def _place(problem: Problem, prefix: str) -> str:
 
 
 def _summary(survey: Survey, seconds: float) -> list[Part]:
-    checked = f"{count(survey.file_count, 'file')} checked in {seconds:.2f} s"
+    checked = f"{count_text(survey.file_count, 'file')} checked in {seconds:.2f} s"
     if survey.site is None:
         checked = "no document was checked"
     if not survey.problems:
         return [("✓ ", {"fg": "green"}), (f"no problems; {checked}", _PLAIN)]
     sign, style = _SIGNS["error" if survey.errors else "warning"]
-    counts = [count(n, what) for n, what in ((survey.errors, "error"), (survey.warnings, "warning")) if n]
+    counts = [
+        count_text(n, what) for n, what in ((survey.errors, "error"), (survey.warnings, "warning")) if n
+    ]
     files = len({problem.path for problem in survey.problems})
-    return [(f"{sign} ", style), (f"{' and '.join(counts)} in {count(files, 'file')}; {checked}", _PLAIN)]
+    return [
+        (f"{sign} ", style),
+        (f"{' and '.join(counts)} in {count_text(files, 'file')}; {checked}", _PLAIN),
+    ]
 
 
-def count(n: int, what: str) -> str:
+def count_text(n: int, noun: str) -> str:
     """Return a number followed by its noun, such as `2 files`."""
-    return f"{n:,} {what}" + ("s" if n != 1 else "")
+    return f"{n:,} {noun}" + ("s" if n != 1 else "")
 
 
-def fixed(fix_result: FixResult, prefix: str) -> Iterator[list[Part]]:
+def fix_lines(fix_result: FixResult, prefix: str) -> Iterator[list[Part]]:
     """Yield lines that list the applied and rejected fixes by file."""
     for path, fixes in groupby(fix_result.fixes, key=lambda fix: fix.path):
         yield [(printable(prefix + path), _PATH)]

@@ -73,13 +73,11 @@ def replace_file(top: Path, path: str, data: bytes) -> None:
 
 
 def delete_file(top: Path, path: str) -> None:
-    """Delete a file below the folder `top` if it exists. Raises SetupError."""
     with _opened_parent(top, path) as folder, suppress(FileNotFoundError):
         os.unlink(PurePath(path).name, dir_fd=folder)
 
 
 def require_no_link(top: Path, path: str) -> None:
-    """Raise SetupError if a path below the folder `top` contains a symbolic link."""
     for part in (*reversed(PurePath(path).parents[:-1]), PurePath(path)):
         if (top / part).is_symlink():
             raise SetupError(str(top / part), None, _IS_LINK, _FIX_LINK)

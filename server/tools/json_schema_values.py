@@ -76,7 +76,7 @@ def value_schema(attribute: Attribute, format_: Format, *, optional: bool, draft
     if kind in _TEXT_TYPES:
         found = _text(attribute, format_, optional=optional, draft=draft)
     elif kind == "enumeration":
-        found = {"enum": [value for text in attribute.enum for value in literals(text, format_)]}
+        found = {"enum": [value for text in attribute.enum for value in possible_values(text, format_)]}
         found["enum"] = _unique(found["enum"])
         if None in found["enum"]:  # The list contains a value that JSON can't represent.
             found = {"type": list(_TEXT_KINDS[format_])}
@@ -149,7 +149,7 @@ def _any_case(word: str) -> str:
     return "".join(f"[{c.lower()}{c.upper()}]" for c in word)
 
 
-def literals(text: str, format_: Format = "yaml") -> list[Any]:
+def possible_values(text: str, format_: Format = "yaml") -> list[Any]:
     """Return every value that a parser could read from an unquoted text.
 
     The list includes None if JSON can't represent one of these values.
@@ -179,13 +179,13 @@ def _unique(values: list[Any]) -> list[Any]:
 
 
 def _limits(attribute: Attribute) -> JsonSchema:
-    found = {"minimum": _number(attribute.min), "maximum": _number(attribute.max)}
+    found = {"minimum": _json_limit(attribute.min), "maximum": _json_limit(attribute.max)}
     return {name: value for name, value in found.items() if value is not None}
 
 
 def count_bounds(attribute: Attribute, *, optional: bool) -> JsonSchema:
     """Return the JSON Schema keywords that limit the number of components in a list."""
-    minimum, maximum = _number(attribute.min), _number(attribute.max)
+    minimum, maximum = _json_limit(attribute.min), _json_limit(attribute.max)
     shortest = max(1, math.ceil(minimum)) if minimum is not None else 1
     found: JsonSchema = {}
     if maximum is not None:
@@ -197,7 +197,7 @@ def count_bounds(attribute: Attribute, *, optional: bool) -> JsonSchema:
     return found
 
 
-def _number(value: Any) -> int | float | None:
+def _json_limit(value: Any) -> int | float | None:
     """Return a limit as a JSON number, or None if it is missing or not a finite number."""
     try:
         number = Decimal(str(value)) if value is not None else None
@@ -262,8 +262,7 @@ def own_id_schema(format_: Format) -> JsonSchema:
     return {"type": kinds, "pattern": "^[^/]+$", "description": text}
 
 
-def own_timestamp_schema(key: str, *, draft: bool) -> JsonSchema:
-    """Return the JSON Schema for the timestamp `key`, such as `updatedAt`, in a document file."""
+def timestamp_schema(key: str, *, draft: bool) -> JsonSchema:
     if draft and key == "publishedAt":
         return {"description": "Not read, because the file is a draft."}
     text = "A timestamp such as 2024-02-29T10:20:30Z. Written by Bifolio."

@@ -18,11 +18,11 @@ from server.tools.json_schema_values import (
     TIMESTAMP_KEYS,
     Format,
     count_bounds,
-    literals,
     nullable,
     own_id_schema,
-    own_timestamp_schema,
+    possible_values,
     relation_schema,
+    timestamp_schema,
     value_schema,
 )
 
@@ -119,7 +119,7 @@ class _Writer:
         properties = dict(self._attributes(type_))
         if type_.draft_key and type_.draft_key.name not in properties:
             properties[type_.draft_key.name] = _draft_key_schema(type_.draft_key)
-        properties |= {key: own_timestamp_schema(key, draft=self.draft) for key in TIMESTAMP_KEYS}
+        properties |= {key: timestamp_schema(key, draft=self.draft) for key in TIMESTAMP_KEYS}
         properties["documentId"] = own_id_schema(self.format)
         properties["locale"] = {"description": "Not read: the locale follows from the file's path."}
         found: JsonSchema = {"properties": properties, **self._required(type_)}
@@ -222,7 +222,7 @@ def _components_of(type_: Type) -> Iterator[str]:
 
 
 def _marked(key: DraftKey) -> JsonSchema:
-    return {"properties": {key.name: {"enum": literals(str(key.value))}}, "required": [key.name]}
+    return {"properties": {key.name: {"enum": possible_values(str(key.value))}}, "required": [key.name]}
 
 
 def _draft_key_schema(key: DraftKey) -> JsonSchema:

@@ -56,7 +56,7 @@ def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) 
     """
     # Objects are listed first, so that objects added later are kept.
     listed = [one for one in bucket.list_objects() if _KEY.fullmatch(one.key)]
-    names = referenced(root)
+    names = referenced_hashes(root)
     used = [one for one in listed if _hash(one) in names]
     if listed and not used:
         fix = (
@@ -68,7 +68,9 @@ def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) 
     return Garbage(len(listed), len(used), len(unused) - len(old), old)
 
 
-def remove(bucket: "Bucket", garbage: Garbage, progress: Progress, grace: timedelta = GRACE_PERIOD) -> int:
+def delete_garbage(
+    bucket: "Bucket", garbage: Garbage, progress: Progress, grace: timedelta = GRACE_PERIOD
+) -> int:
     """Delete unreferenced objects, except those that were uploaded again. Return how many were deleted."""
     deleted, keys = 0, [one.key for one in garbage.unreferenced]
     for start in range(0, len(keys), BATCH_OBJECTS):
@@ -80,7 +82,7 @@ def remove(bucket: "Bucket", garbage: Garbage, progress: Progress, grace: timede
     return deleted
 
 
-def referenced(root: Path) -> set[str]:
+def referenced_hashes(root: Path) -> set[str]:
     """Return the object hashes in all media descriptions, on disk and in any commit.
 
     All remotes are fetched first. Raises SetupError, RemoteError or GitError.
@@ -95,7 +97,7 @@ def referenced(root: Path) -> set[str]:
         )
     for remote in git_or_fail(root, "remote").split():
         fetch_all(root, remote)
-    ids = _descriptions(root)
+    ids = _description_blobs(root)
     for start in range(0, len(ids), BATCH_BLOBS):
         for data in read_blobs(root, ids[start : start + BATCH_BLOBS]):
             if data is None:
@@ -109,9 +111,8 @@ def _references_on_disk(root: Path, path: str) -> Iterator[str]:
         yield from (one.decode() for one in _HASH.findall((root / path).read_bytes()))
 
 
-def _descriptions(root: Path) -> list[str]:
-    """Return the ids of all blobs with media descriptions in all commits, the reflog and the index."""
-    blobs = (*_objects(root), *_changed(root), *_staged(root))
+def _description_blobs(root: Path) -> list[str]:
+    blobs = (*_objects(root), *_changed_blobs(root), *_staged(root))
     inside, ending = f"{UPLOADS}/".encode(), SIDECAR_SUFFIX.encode()
     return sorted({id_.decode() for id_, path in blobs if path.endswith(ending) and inside in path})
 
@@ -123,7 +124,7 @@ def _objects(root: Path) -> Iterator[tuple[bytes, bytes]]:
         yield id_, path
 
 
-def _changed(root: Path) -> Iterator[tuple[bytes, bytes]]:
+def _changed_blobs(root: Path) -> Iterator[tuple[bytes, bytes]]:
     """Yield the new blob id and the path of each file that a commit changed.
 
     For a merge, yield only files that differ from all parents.

@@ -77,8 +77,7 @@ Row = tuple[str, str, str]  # key, Python type, description
 # --- TypedDicts -----------------------------------------------------------------------------------
 
 
-def text(value: str) -> str:
-    """Return `value` as a Python string literal."""
+def string_literal(value: str) -> str:
     return '"' + "".join(_ESCAPES.get(c, c if c.isprintable() else _escaped(c)) for c in value) + '"'
 
 
@@ -89,14 +88,13 @@ def _escaped(character: str) -> str:
     return f"\\U{ord(character):08x}"
 
 
-def literal(values: Iterable[str]) -> str:
-    """Return a `Literal` type for the given strings, or `Never` if there are none."""
-    found = ", ".join(map(text, values))
+def literal_type(values: Iterable[str]) -> str:
+    found = ", ".join(map(string_literal, values))
     return f"Literal[{found}]" if found else "Never"
 
 
 def typed_dict(name: str, rows: Iterable[Row], about: str = "", *, total: bool = True) -> str:
-    """Return the declaration of a TypedDict with the keys in `rows`."""
+    """Return the declaration of a TypedDict with the keys in `rows`, below the comment `about`."""
     comment = f"# {_line(about)}\n" if about else ""
     lines, keys = [], set[str]()
     for key, value, described in rows:
@@ -105,10 +103,10 @@ def typed_dict(name: str, rows: Iterable[Row], about: str = "", *, total: bool =
         keys.add(key)
         if described:
             lines.append(f"        # {_line(described)}\n")
-        lines.append(f"        {text(key)}: {text(value)},\n")
+        lines.append(f"        {string_literal(key)}: {string_literal(value)},\n")
     body = f"{{\n{''.join(lines)}    }}" if lines else "{}"
     end = "" if total else "\n    total=False,"
-    return f"{comment}{name} = TypedDict(\n    {text(name)},\n    {body},{end}\n)\n"
+    return f"{comment}{name} = TypedDict(\n    {string_literal(name)},\n    {body},{end}\n)\n"
 
 
 def _line(described: str) -> str:
@@ -126,10 +124,9 @@ class _Writer:
         every = (a for t in self.schema.types.values() for a in t.attributes.values())
         return frozenset(uid for attribute in every for uid in attribute.components)
 
-    def types_of(self, type_: Type) -> Iterator[str]:
-        """Yield the Python declarations for a content type or component."""
+    def declarations_for(self, type_: Type) -> Iterator[str]:
         name, about = self.names[type_.uid], " ".join(describe_type(type_))
-        entry = ("__component", literal([type_.uid]), "")
+        entry = ("__component", literal_type([type_.uid]), "")
         whole = list(self._response_rows(type_, draft=False))
         drafts = list(self._response_rows(type_, draft=True))
         yield typed_dict(name, whole, about)
@@ -148,7 +145,7 @@ class _Writer:
         yield typed_dict(f"{name}Changes", self._input(type_, partial=True), total=False)
         yield typed_dict(f"{name}Filters", self._filters(type_), total=False)
         fields = ("documentId", *type_.default_fields)
-        yield f"{name}Field = {literal(fields)}\n{name}Link = {literal(type_.populatable)}\n"
+        yield f"{name}Field = {literal_type(fields)}\n{name}Link = {literal_type(type_.populatable)}\n"
 
     def _response_rows(self, type_: Type, *, draft: bool) -> Iterator[Row]:
         yield "id", "Required[int]" if draft else "int", ""
@@ -167,13 +164,13 @@ class _Writer:
             yield from ((name, "str | None", "") for name in PLACEHOLDER_FIELDS)
         suffix = "Draft" if draft else ""
         for attribute in type_.attributes.values():
-            if attribute.populatable and (value := self._link(attribute, suffix)):
+            if attribute.populatable and (value := self._populated_type(attribute, suffix)):
                 yield attribute.name, value if draft else f"NotRequired[{value}]", _about(attribute)
         if type_.localized:
             value = f"list[{self.names[type_.uid]}{suffix}]"
             yield "localizations", value if draft else f"NotRequired[{value}]", "The other locales."
 
-    def _link(self, attribute: Attribute, suffix: str) -> str:
+    def _populated_type(self, attribute: Attribute, suffix: str) -> str:
         """Return the Python type of an attribute's populated value, or "" if the target's type is unknown."""
         if attribute.type == "dynamiczone":
             entries = [f"{self.names[uid]}Entry{suffix}" for uid in attribute.components]
@@ -190,7 +187,7 @@ class _Writer:
         return name if is_sure else f"{name} | None"
 
     def _scalar(self, attribute: Attribute, types: Mapping[str, str]) -> str:
-        return literal(attribute.enum) if attribute.type == "enumeration" else types[attribute.type]
+        return literal_type(attribute.enum) if attribute.type == "enumeration" else types[attribute.type]
 
     def _input(self, type_: Type, *, partial: bool) -> Iterator[Row]:
         for attribute in type_.attributes.values():
@@ -247,10 +244,10 @@ def write_python_module(schema: Schema, settings: Settings) -> str:
     writer = _Writer(schema, _names(schema), settings.media.placeholders)
     parts = [
         _HEAD + PRELUDE.rstrip("\n") + "\n",
-        f"Locale = {literal(settings.locales.available)}\n",
+        f"Locale = {literal_type(settings.locales.available)}\n",
         *(_condition(kind, operand) for kind, operand in _CONDITIONS.items()),
         f"# --- content types {'-' * 80}\n",
-        *(part for type_ in type_order(schema) for part in writer.types_of(type_)),
+        *(part for type_ in type_order(schema) for part in writer.declarations_for(type_)),
         _client(schema, writer.names),
     ]
     return "\n".join(parts)
@@ -279,15 +276,14 @@ _SINGLE_PARTS = ("", "Draft", "Changes", "Field", "Link")
 
 def _client(schema: Schema, names: Mapping[str, str]) -> str:
     lines = []
-    for attribute, type_ in _attributes(schema).items():
+    for attribute, type_ in _client_attributes(schema).items():
         name = names[type_.uid]
         is_collection = type_.kind == "collectionType"
         kind, resource = ("Collection", type_.plural) if is_collection else ("Single", type_.singular)
         parts = _COLLECTION_PARTS if is_collection else _SINGLE_PARTS
         types = "".join(f"            {name}{part},\n" for part in parts)
-        lines.append(
-            f"        self.{attribute}: {kind}[\n{types}        ] = {kind}(connection, {text(resource)})\n"
-        )
+        created = f"{kind}(connection, {string_literal(resource)})"
+        lines.append(f"        self.{attribute}: {kind}[\n{types}        ] = {created}\n")
     return (
         "class Client:\n"
         '    """Client of the site, with an attribute for each content type."""\n\n'
@@ -301,7 +297,7 @@ def _client(schema: Schema, names: Mapping[str, str]) -> str:
     )
 
 
-def _attributes(schema: Schema) -> Mapping[str, Type]:
+def _client_attributes(schema: Schema) -> Mapping[str, Type]:
     """Map the names of the client's attributes to content types."""
     found: dict[str, Type] = {}
     for type_ in schema.content_types:

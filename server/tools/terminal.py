@@ -138,7 +138,7 @@ def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
             bar.__exit__(None, None, None)
 
 
-def show(lines: Iterable[list[Part]]) -> None:
+def print_lines(lines: Iterable[list[Part]]) -> None:
     """Print styled lines, in colour if NO_COLOR, FORCE_COLOR and the terminal allow it."""
     colour = False if os.environ.get("NO_COLOR") else True if os.environ.get("FORCE_COLOR") else None
     for parts in lines:

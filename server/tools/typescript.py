@@ -29,23 +29,19 @@ from server.storage.images.variants import PLACEHOLDER_FIELDS
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def text(value: str) -> str:
-    """Return `value` as a TypeScript string literal."""
+def string_literal(value: str) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
-def union(values: Iterable[str]) -> str:
-    """Return a union of string literal types, or `never` if there are no values."""
-    return " | ".join(text(value) for value in values) or "never"
+def literal_union(values: Iterable[str]) -> str:
+    return " | ".join(string_literal(value) for value in values) or "never"
 
 
-def prop(name: str) -> str:
-    """Return the name of a property, in quotes if necessary."""
-    return name if _IDENTIFIER.fullmatch(name) else text(name)
+def property_name(name: str) -> str:
+    return name if _IDENTIFIER.fullmatch(name) else string_literal(name)
 
 
-def comment(sentences: Iterable[str], indent: str = "") -> str:
-    """Return a doc comment on one line, or "" if there are no sentences."""
+def doc_comment(sentences: Iterable[str], indent: str = "") -> str:
     line = " ".join(" ".join(sentence.split()) for sentence in sentences if sentence.strip())
     closed = line.replace("*/", "*\\/")
     return f"{indent}/** {closed} */\n" if line else ""
@@ -98,9 +94,8 @@ class TypeDeclarations:
     has_placeholders: bool = False  # whether media files have placeholders
 
     def declarations_for(self, type_: Type) -> str:
-        """Return the TypeScript declarations for a content type or component."""
         name = self.names[type_.uid]
-        described = comment(describe_type(type_))
+        described = doc_comment(describe_type(type_))
         base = "{\n  id: number;\n" if type_.kind == "component" else "Version & {\n"
         parts = [
             f"{described}export type {name} = {base}{''.join(self._response_members(type_))}}};\n",
@@ -110,12 +105,12 @@ class TypeDeclarations:
             parts.append(f"export type {name}Input = {{\n{''.join(self._input(type_))}}};\n")
         return "\n".join(parts).replace("{\n}", "{}")
 
-    def entry(self, type_: Type) -> str:
+    def types_entry(self, type_: Type) -> str:
         """Return the line for a type in the TypeScript declaration `Types`."""
         name = self.names[type_.uid]
         written = f"{name}Input" if type_.uid not in BUILT_IN else "never"
-        shape = f"uid: {text(type_.uid)}; fields: {name}; links: {name}Links; input: {written}"
-        return f"  {prop(key_of(type_))}: {{ {shape} }};\n"
+        shape = f"uid: {string_literal(type_.uid)}; fields: {name}; links: {name}Links; input: {written}"
+        return f"  {property_name(key_of(type_))}: {{ {shape} }};\n"
 
     def _response_members(self, type_: Type) -> Iterator[str]:
         for name in type_.default_fields:
@@ -123,7 +118,9 @@ class TypeDeclarations:
             if type_.kind != "component" and name in STANDARD_FIELDS:
                 continue
             value = (
-                union(attribute.enum) if attribute.type == "enumeration" else RESPONSE_TYPES[attribute.type]
+                literal_union(attribute.enum)
+                if attribute.type == "enumeration"
+                else RESPONSE_TYPES[attribute.type]
             )
             if type_.uid == UPLOAD and name == "formats":
                 value = "ImageFormats"
@@ -134,18 +131,18 @@ class TypeDeclarations:
 
     def _links(self, type_: Type) -> Iterator[str]:
         for attribute in type_.attributes.values():
-            if attribute.populatable and (link := self._link(attribute)):
+            if attribute.populatable and (link := self._populated_type(attribute)):
                 yield _member(attribute, link)
         if type_.localized:
-            yield comment(["The other locales of the document."], "  ")
-            yield f"  localizations: Many<{text(key_of(type_))}>;\n"
+            yield doc_comment(["The other locales of the document."], "  ")
+            yield f"  localizations: Many<{string_literal(key_of(type_))}>;\n"
 
-    def _link(self, attribute: Attribute) -> str:
+    def _populated_type(self, attribute: Attribute) -> str:
         """Return the type of an attribute's populated value, or "" if the target's type is unknown."""
         if attribute.type == "dynamiczone":
             return f"Zone<{self._keys(attribute.components)}>"
         if attribute.polymorphic:
-            every = union(key_of(t) for t in targets_of(self.schema, attribute))
+            every = literal_union(key_of(t) for t in targets_of(self.schema, attribute))
             return f"{'ManyOf' if attribute.to_many else 'OneOf'}<{every}>"
         uid = {"media": UPLOAD, "component": attribute.component}.get(attribute.type, attribute.target)
         if uid not in self.schema.types:
@@ -155,7 +152,7 @@ class TypeDeclarations:
         return f"{kind}<{self._keys((str(uid),))}>"
 
     def _keys(self, uids: tuple[str, ...]) -> str:
-        return union(key_of(self.schema.types[uid]) for uid in uids)
+        return literal_union(key_of(self.schema.types[uid]) for uid in uids)
 
     def _input(self, type_: Type) -> Iterator[str]:
         for attribute in type_.attributes.values():
@@ -171,7 +168,7 @@ class TypeDeclarations:
         """Return the type of an attribute in request bodies, or "" if the target's type is unknown."""
         match attribute.type:
             case "enumeration":
-                return union(attribute.enum)
+                return literal_union(attribute.enum)
             case "relation" if attribute.polymorphic:
                 return "RelationInput<TypedReference>"
             case "relation":
@@ -186,7 +183,7 @@ class TypeDeclarations:
         return BODY_TYPES[attribute.type]
 
     def _zone_entry(self, uid: str) -> str:
-        return f"({{ __component: {text(uid)} }} & {self.names[uid]}Input)"
+        return f"({{ __component: {string_literal(uid)} }} & {self.names[uid]}Input)"
 
 
 def is_never_null(type_: Type, attribute: Attribute) -> bool:
@@ -195,8 +192,8 @@ def is_never_null(type_: Type, attribute: Attribute) -> bool:
 
 
 def _member(attribute: Attribute, value: str, optional: str = "") -> str:
-    described = comment(describe_attribute(attribute), "  ")
-    return f"{described}  {prop(attribute.name)}{optional}: {value};\n"
+    described = doc_comment(describe_attribute(attribute), "  ")
+    return f"{described}  {property_name(attribute.name)}{optional}: {value};\n"
 
 
 # --- module ---------------------------------------------------------------------------------------
@@ -221,17 +218,17 @@ _TAKES: Mapping[str, str] = {
 
 
 def write_module(schema: Schema, settings: Settings) -> str:
-    return f"{_HEAD}\n{types_of(schema, settings)}"
+    return f"{_HEAD}\n{write_typescript(schema, settings)}"
 
 
-def types_of(schema: Schema, settings: Settings) -> str:
+def write_typescript(schema: Schema, settings: Settings) -> str:
     """Return the TypeScript declarations of all types in the schema."""
     shapes = TypeDeclarations(schema, typescript_names(schema), has_placeholders=settings.media.placeholders)
     types = type_order(schema)
     parts = [
         _locales(settings),
         *(shapes.declarations_for(type_) for type_ in types),
-        "/** Every type by name. */\n" + _table("Types", (shapes.entry(type_) for type_ in types)),
+        "/** Every type by name. */\n" + _table("Types", (shapes.types_entry(type_) for type_ in types)),
         _endpoints(schema.content_types),
         _operators(OPERATORS.values()),
         _with_named_formats(settings),
@@ -252,7 +249,7 @@ def _with_named_formats(settings: Settings) -> str:
     assert PRELUDE.count(end) == 1
     unknown = "size: null; sizeInBytes: null"
     added = f'Omit<ImageFormat, "size" | "sizeInBytes"> & {{ {unknown} }}'
-    return PRELUDE.replace(end, f"{end[:-2]} & {{ [name in {union(names)}]?: {added} }};\n")
+    return PRELUDE.replace(end, f"{end[:-2]} & {{ [name in {literal_union(names)}]?: {added} }};\n")
 
 
 def typescript_names(schema: Schema) -> Mapping[str, str]:
@@ -268,8 +265,8 @@ def type_order(schema: Schema) -> list[Type]:
 def _locales(settings: Settings) -> str:
     return (
         "/** The locales of the site. */\n"
-        f"export type Locale = {union(settings.locales.available)};\n"
-        f"export type DefaultLocale = {text(settings.locales.default)};\n"
+        f"export type Locale = {literal_union(settings.locales.available)};\n"
+        f"export type DefaultLocale = {string_literal(settings.locales.default)};\n"
     )
 
 
@@ -279,8 +276,16 @@ def _table(name: str, lines: Iterable[str]) -> str:
 
 def _endpoints(types: Iterable[Type]) -> str:
     types = tuple(types)
-    collections = (f"  {prop(t.plural)}: {text(key_of(t))};\n" for t in types if t.kind == "collectionType")
-    singles = (f"  {prop(t.singular)}: {text(key_of(t))};\n" for t in types if t.kind == "singleType")
+    collections = (
+        f"  {property_name(t.plural)}: {string_literal(key_of(t))};\n"
+        for t in types
+        if t.kind == "collectionType"
+    )
+    singles = (
+        f"  {property_name(t.singular)}: {string_literal(key_of(t))};\n"
+        for t in types
+        if t.kind == "singleType"
+    )
     return (
         "/** The type behind `/api/NAME`, of collections. */\n"
         + _table("Collections", collections)

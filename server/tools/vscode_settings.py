@@ -26,7 +26,7 @@ _TRAILING_COMMA = re.compile(r'"(?:[^"\\\n]|\\.)*"?|(?P<comma>,)(?=\s*[\]}])', r
 # --- associations ---------------------------------------------------------------------------------
 
 
-def associations(schema: Schema, folder: str) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
+def schema_associations(schema: Schema, folder: str) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
     """Return the values of the settings `json.schemas` and `yaml.schemas`.
 
     `folder` is the folder that contains the JSON Schemas.
@@ -93,7 +93,7 @@ def merge_settings(text: str | None, schema: Schema, folder: str) -> str:
         raise SetupError(SETTINGS_PATH, error.line, error.message, error.fix, error.column) from error
     if not isinstance(tree, dict):
         raise SetupError(SETTINGS_PATH, 1, "must contain an object", "write the settings in { … }")
-    in_json, in_yaml = associations(schema, folder)
+    in_json, in_yaml = schema_associations(schema, folder)
     wanted = {
         JSON_KEY: _merged_list(tree.get(JSON_KEY), in_json, folder),
         YAML_KEY: _merged_mapping(tree.get(YAML_KEY), in_yaml, folder),
@@ -102,7 +102,7 @@ def merge_settings(text: str | None, schema: Schema, folder: str) -> str:
         if value is None:
             raise _refusal(text, plain, key, "does not have the type that VS Code expects", "correct it")
         if tree.get(key) != value and (value or key in tree):
-            text = _with_value(text, key, value)
+            text = _set_value(text, key, value)
     return text
 
 
@@ -135,7 +135,7 @@ def _blanked(text: str) -> str:
     return _TOKEN.sub(lambda found: re.sub(r"[^\r\n]", " ", found[0]) if found["comment"] else found[0], text)
 
 
-def _with_value(text: str, key: str, value: Any) -> str:
+def _set_value(text: str, key: str, value: Any) -> str:
     """Return the text with a new value for a top-level key. Raises SetupError if a comment would be lost."""
     plain = _without_comments(text)
     root = json_nodes(plain)

@@ -9,14 +9,14 @@ from server.query.queryable_attributes import targets_of
 from server.schema.model import STANDARD_FIELDS, UPLOAD, Attribute, Schema, Type, key_of
 from server.storage.images.variants import PLACEHOLDER_FIELDS
 from server.tools.typescript import (
-    comment,
+    doc_comment,
     is_never_null,
     named_formats_of,
-    prop,
-    text,
+    property_name,
+    string_literal,
     type_order,
-    types_of,
     typescript_names,
+    write_typescript,
 )
 
 PRELUDE = (Path(__file__).parent / "zod_prelude.ts").read_text(encoding="utf-8")
@@ -70,12 +70,12 @@ class _Writer:
     names: Mapping[str, str]
     has_placeholders: bool
 
-    def object(self, type_: Type) -> str:
+    def object_schema(self, type_: Type) -> str:
         """Return the declaration of the zod schema for a type's responses without `populate`."""
         name = self.names[type_.uid]
         members = "".join(self._members(type_))
         first = "  id: z.int(),\n" if type_.kind == "component" else "  ...version,\n"
-        about = comment([f"The schema of `{name}`."])
+        about = doc_comment([f"The schema of `{name}`."])
         return f"{about}export const {name} = z.object({{\n{first}{members}}}) satisfies z.ZodType<{name}>;\n"
 
     def _members(self, type_: Type) -> Iterator[str]:
@@ -84,21 +84,21 @@ class _Writer:
             if type_.kind != "component" and name in STANDARD_FIELDS:
                 continue
             if attribute.type == "enumeration":
-                value = one_of(attribute.enum)
+                value = enum_schema(attribute.enum)
             elif type_.uid == UPLOAD and name == "formats":
                 value = "imageFormats"
             else:
                 value = RESPONSE_SCHEMAS[attribute.type]
             if not is_never_null(type_, attribute) and value != "values.json":
                 value += ".nullable()"
-            yield f"  {key(name)}: {value},\n"
+            yield f"  {object_key(name)}: {value},\n"
         if type_.uid == UPLOAD and self.has_placeholders:
             yield from (f"  {name}: z.string().nullable(),\n" for name in PLACEHOLDER_FIELDS)
 
     def links(self, type_: Type) -> str:
         found = dict(self._links(type_))
-        members = "".join(f"    {key(name)}: {link},\n" for name, link in found.items())
-        return f"  {key(key_of(type_))}: {{\n{members}  }},\n".replace("{\n  }", "{}")
+        members = "".join(f"    {object_key(name)}: {link},\n" for name, link in found.items())
+        return f"  {object_key(key_of(type_))}: {{\n{members}  }},\n".replace("{\n  }", "{}")
 
     def _links(self, type_: Type) -> Iterator[tuple[str, str]]:
         for attribute in type_.attributes.values():
@@ -122,33 +122,32 @@ def _kind(attribute: Attribute) -> str:
 
 
 def _link(kind: str, targets: Iterable[str]) -> str:
-    return f"{{ kind: {text(kind)}, types: [{', '.join(map(text, targets))}] }}"
+    return f"{{ kind: {string_literal(kind)}, types: [{', '.join(map(string_literal, targets))}] }}"
 
 
-def key(name: str) -> str:
+def object_key(name: str) -> str:
     """Return a name as a key in a JavaScript object literal."""
     # Unless it is written as a computed key, `__proto__` would set the object's prototype.
-    return f"[{text(name)}]" if name == "__proto__" else prop(name)
+    return f"[{string_literal(name)}]" if name == "__proto__" else property_name(name)
 
 
-def one_of(values: Iterable[str]) -> str:
-    """Return a zod schema that accepts only the given strings."""
-    return f"z.literal([{', '.join(map(text, values))}])"
+def enum_schema(values: Iterable[str]) -> str:
+    return f"z.literal([{', '.join(map(string_literal, values))}])"
 
 
 def write_zod_module(schema: Schema, settings: Settings) -> str:
     """Return the source code of a TypeScript module with the types and the zod schemas."""
     writer = _Writer(schema, typescript_names(schema), settings.media.placeholders)
     types = type_order(schema)
-    shapes = "".join(f"  {key(key_of(t))}: {writer.names[t.uid]},\n" for t in types)
-    uids = "".join(f"  {key(key_of(t))}: {text(t.uid)},\n" for t in types)
+    shapes = "".join(f"  {object_key(key_of(t))}: {writer.names[t.uid]},\n" for t in types)
+    uids = "".join(f"  {object_key(key_of(t))}: {string_literal(t.uid)},\n" for t in types)
     links = "".join(map(writer.links, types))
     return "\n".join(
         [
             f'{_HEAD}import * as z from "zod";\n',
-            types_of(schema, settings),
+            write_typescript(schema, settings),
             _shared(settings) + _version(settings),
-            *map(writer.object, types),
+            *map(writer.object_schema, types),
             f"const SHAPES: {{ [T in TypeName]: z.ZodObject }} = {{\n{shapes}}};\n",
             f"const UIDS: {{ [T in TypeName]: string }} = {{\n{uids}}};\n",
             f"const LINKS: {{ [T in TypeName]: {{ [name: string]: Link }} }} = {{\n{links}}};\n",
@@ -161,7 +160,7 @@ def _shared(settings: Settings) -> str:
     last = "  large: imageFormat.optional(),\n"
     assert last in _SHARED
     shape = "imageFormat.extend({ size: z.null(), sizeInBytes: z.null() }).optional()"
-    added = "".join(f"  {key(name)}: {shape},\n" for name in named_formats_of(settings))
+    added = "".join(f"  {object_key(name)}: {shape},\n" for name in named_formats_of(settings))
     return _SHARED.replace(last, last + added)
 
 
@@ -169,5 +168,5 @@ def _version(settings: Settings) -> str:
     return (
         "const version = {\n  id: z.int(),\n  documentId: z.string(),\n"
         "  createdAt: z.iso.datetime(),\n  updatedAt: z.iso.datetime(),\n  publishedAt: z.iso.datetime(),\n"
-        f"  locale: {one_of(settings.locales.available)},\n}};\n"
+        f"  locale: {enum_schema(settings.locales.available)},\n}};\n"
     )

@@ -87,13 +87,13 @@ def test_images_that_were_resized_before_the_setting_get_one(tmp_path: Path) -> 
     api.site.scale("content/uploads/a.png")
     [record] = (api.root / ".bifolio/formats").glob("*/formats.json")
     write_checked(record, {**read_checked(record), PLACEHOLDER_KEY: None})
-    assert api.site.unscaled() == []
+    assert api.site.incomplete_images() == []
     (api.root / "site.yaml").write_text(SETTINGS)
     api.site.refresh()
-    assert api.site.unscaled() == ["content/uploads/a.png"]
+    assert api.site.incomplete_images() == ["content/uploads/a.png"]
     api.site.scale("content/uploads/a.png")
     assert is_preview(preview(files(api)["/uploads/a.png"]))
-    assert api.site.unscaled() == []
+    assert api.site.incomplete_images() == []
 
 
 def test_the_openapi_document_describes_them(api: Api) -> None:

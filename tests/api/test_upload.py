@@ -507,11 +507,11 @@ def test_formats_that_another_process_made_are_shown(api: Api) -> None:
     other.load()
     other.scale("content/uploads/a.png")
     assert api.get("/api/upload/files").body[0]["formats"] is None
-    for path in api.site.unscaled():
+    for path in api.site.incomplete_images():
         api.site.scale(path)
     shown = api.get("/api/upload/files").body[0]["formats"]
     assert shown == other.state.snapshot.media["a.png"].get("formats")
-    assert api.site.unscaled() == []
+    assert api.site.incomplete_images() == []
 
 
 def test_who_may_do_what(api: Api) -> None:
@@ -573,27 +573,27 @@ def test_a_picture_whose_process_is_killed_is_tried_again(
         files = upload(api, (picture(), "a.png"), (picture(610), "b.png")).body
         assert [file["formats"] for file in files] == [None, None]
         paths = [f"content{file['url']}" for file in files]
-        assert sorted(api.site.unscaled()) == sorted(paths)
+        assert sorted(api.site.incomplete_images()) == sorted(paths)
         for _ in range(2):
             api.site.scale(paths[1])
-        assert api.site.unscaled() == paths[:1]  # a picture that can't be scaled is not retried
+        assert api.site.incomplete_images() == paths[:1]  # a picture that can't be scaled is not retried
     api.site.scale(paths[0])
     api.site.scale(paths[1])
     shown = {file["name"]: bool(file["formats"]) for file in api.get("/api/upload/files").body}
     assert shown == {"a.png": True, "b.png": False}
     again = Site(api.root)
     again.load()
-    assert again.unscaled() == paths[1:]
+    assert again.incomplete_images() == paths[1:]
 
 
 def test_a_damaged_picture_is_tried_once(api: Api) -> None:
     file = upload(api, (picture()[:-200], "a.png")).body[0]
     assert (file["width"], file["formats"]) == (600, None)
-    assert api.site.unscaled() == []
+    assert api.site.incomplete_images() == []
     api.site.image_cache.save()
     again = Site(api.root)
     again.load()
-    assert again.unscaled() == []
+    assert again.incomplete_images() == []
 
 
 def test_a_picture_that_has_to_wait_for_long_gets_its_formats_later(
@@ -605,7 +605,7 @@ def test_a_picture_that_has_to_wait_for_long_gets_its_formats_later(
     with WriteLock(folder / "lock", folder).held():
         file = upload(api, (picture(), "a.png")).body[0]
     assert (file["width"], file["formats"]) == (600, None)
-    assert api.site.unscaled() == [f"content{file['url']}"]
+    assert api.site.incomplete_images() == [f"content{file['url']}"]
     assert (
         api.site.scale(f"content{file['url']}").snapshot.media[file["url"].rpartition("/")[2]].get("formats")
     )

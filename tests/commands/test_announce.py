@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 
 def told(api: Api, capsys: pytest.CaptureFixture[str]) -> str:
     """Return the line in the terminal's output that contains the numbers."""
-    Terminal().ready(api.site.state, [], 0.1, "http://localhost/")
+    Terminal().print_ready(api.site.state, [], 0.1, "http://localhost/")
     return capsys.readouterr().out.splitlines()[1].strip()
 
 

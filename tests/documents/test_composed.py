@@ -76,7 +76,7 @@ def test_a_media_file_is_found_under_both(tmp_path: Path, stored: str) -> None:
     }
     api = make(tmp_path, files)
     assert api.site.problems == ()
-    for path in api.site.unscaled():
+    for path in api.site.incomplete_images():
         api.site.scale(path)
     for post in ("a", "b"):
         cover = api.get(f"/api/posts/{post}?populate=cover").data["cover"]

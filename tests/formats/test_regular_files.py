@@ -10,7 +10,7 @@ from server.errors import SetupError
 from server.formats.config_file import read_config_file
 from server.formats.regular_files import read_regular_file
 from server.tools.generated_files import read_file
-from server.tools.merge_driver.install import lacks_config
+from server.tools.merge_driver.install import is_config_missing
 
 
 def test_a_regular_file_is_read(tmp_path: Path) -> None:
@@ -42,4 +42,4 @@ def test_tools_do_not_read_devices(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="not a regular file"):
         read_file(tmp_path / "out.ts")
     (tmp_path / ".gitattributes").symlink_to("/dev/zero")
-    assert not lacks_config(tmp_path)
+    assert not is_config_missing(tmp_path)

@@ -124,7 +124,7 @@ def answers_of_checkout(root: Path, folder: Path, commit_id: str) -> dict[str, b
     git(root, "clone", "-q", str(root), str(folder))
     git(folder, "checkout", "-q", commit_id)
     api = Api.of(load(folder, {}))
-    for path in api.site.unscaled():
+    for path in api.site.incomplete_images():
         api.site.scale(path)
     answers = {path: api.get(path) for path in (*READS, *FILES)}
     api.accounts.close()

@@ -65,7 +65,7 @@ def test_past_files_have_the_usual_headers(site: Api) -> None:
 
 
 def test_formats_belong_to_the_picture_at_the_commit(site: Api) -> None:
-    for path in site.site.unscaled():
+    for path in site.site.incomplete_images():
         site.site.scale(path)
     for name in ("same.png", "a.png"):
         assert site.get(f"/uploads/small_{name}").status == 200

@@ -38,7 +38,7 @@ def test_a_problem_that_is_shown_has_its_fix_before_the_site_is_checked(root: Pa
 
     def publish(uri: str, version: int | None, shown: list[Json]) -> None:
         if view := workspace.view:
-            surveys.put(workspace.survey_of(PATH, view.overlay))
+            surveys.put(workspace.survey_file(PATH, view.overlay))
 
     workspace = Workspace(root, EditorCapabilities(), publish, Timing())
     workspace.set_text(PATH, opened("News", 1))

@@ -7,7 +7,7 @@ import pytest
 
 from server.problems import Problem
 from server.site.background.checking import compare_problems
-from server.site.change import difference
+from server.site.change import compare_problem_lists
 from server.site.site import Site
 from tests.sites import STRING, collection, component, documents, load, relation, write
 
@@ -81,7 +81,7 @@ def test_it_says_what_a_whole_check_would(
             (tmp_path / path).unlink()
         site.refresh()
         new, gone = compare_problems(tmp_path, before, site.state.snapshot)
-        wanted, ended = difference(known, problems_between(site))
+        wanted, ended = compare_problem_lists(known, problems_between(site))
         assert shown(new) == shown(wanted), change
         assert [(p.path, p.message) for p in sorted(gone)] == [(p.path, p.message) for p in sorted(ended)], (
             change

@@ -107,7 +107,7 @@ def test_a_record_leads_another_process_to_the_same(change: object, root: Path) 
     assert show(one.state) == show(other.state)
     assert one.problems == other.problems
     ours, theirs = one._contents, other._contents
-    assert ours.configuration.mark == theirs.configuration.mark
+    assert ours.configuration.signatures == theirs.configuration.signatures
     assert (ours.git, ours.folders, ours.writes) == (theirs.git, theirs.folders, theirs.writes)
     assert {p: (e.signature, e.problems, e.beside) for p, e in ours.entries.items()} == {
         p: (e.signature, e.problems, e.beside) for p, e in theirs.entries.items()

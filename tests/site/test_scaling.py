@@ -20,7 +20,7 @@ def test_pictures_that_cant_be_scaled_now_are_looked_at_with_pauses(tmp_path: Pa
     site, looks = load(tmp_path, {}), list[float]()
 
     def hook(frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and frame.f_code is Site.unscaled.__code__:
+        if event == "call" and frame.f_code is Site.incomplete_images.__code__:
             looks.append(time.monotonic())
 
     threading.setprofile(hook)

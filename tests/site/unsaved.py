@@ -7,7 +7,7 @@ from pathlib import Path
 from server.service.opening import Mode, open_site
 from server.site.check.readings import ProseCache
 from server.site.check.survey import Survey, survey
-from server.site.check.unsaved import SavedSite, decoded, problems_in_text, survey_unsaved
+from server.site.check.unsaved import SavedSite, decode_lossy, problems_in_text, survey_unsaved
 from server.site.site import Site
 from tests.random_edits import edit
 
@@ -45,7 +45,7 @@ def compare_edits(
     edited = chance.sample(paths, min(4, len(paths)))
     for _ in range(steps):
         path = chance.choice(edited)
-        text = edit(chance, texts.get(path) or decoded((open_root / path).read_bytes()))
+        text = edit(chance, texts.get(path) or decode_lossy((open_root / path).read_bytes()))
         texts[path] = text
         (saved_root / path).write_bytes(text.encode())
         overlay = basis.with_texts(texts)

@@ -27,7 +27,7 @@ from server.schema.model import Attribute
 from server.site.check.survey import survey
 from server.site.site import Site
 from server.tools.init.groups import PageGroup, PageMember
-from server.tools.init.infer import attributes_of
+from server.tools.init.infer import propose_attributes
 from server.tools.init.naming import choose_api_ids, display_name
 from server.tools.init.scan import MarkdownPage
 from tests.examples import examples
@@ -1158,7 +1158,7 @@ def told(*values: Any, name: str = "mood", **names: frozenset[str]) -> dict[str,
         PageMember(MarkdownPage(f"n/{i}.md", {name: value}, False), str(i)) for i, value in enumerate(values)
     )
     known = {f"api::{key}.{key}": known for key, known in names.items()}
-    (found,), rest = attributes_of(PageGroup("n", ("n/{name}.md",), members), known, "api::n.n")
+    (found,), rest = propose_attributes(PageGroup("n", ("n/{name}.md",), members), known, "api::n.n")
     assert rest is None
     return {key: value for key, value in found.schema.items() if key != "required"}
 

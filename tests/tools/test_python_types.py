@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from server.config.reader import read_settings
 from server.schema.load import read_content_types
 from server.tools.python_prelude import _error, _pairs
-from server.tools.python_types import BODY_TYPES, RESPONSE_TYPES, text, write_python_module
+from server.tools.python_types import BODY_TYPES, RESPONSE_TYPES, string_literal, write_python_module
 from server.tools.typescript import BODY_TYPES as TYPESCRIPT_BODIES
 from server.tools.typescript import RESPONSE_TYPES as TYPESCRIPT_RESPONSES
 from tests.sites import STRING, Files, collection, component, relation, schema, write
@@ -91,7 +91,7 @@ def test_what_a_schema_says_can_not_leave_its_comment(tmp_path: Path) -> None:
 
 @given(st.text())
 def test_literals(value: str) -> None:
-    made = text(value)
+    made = string_literal(value)
     assert ast.literal_eval(made) == value
     assert made.isprintable()
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from server.config.reader import read_settings
 from server.schema.load import read_content_types
-from server.tools.typescript import RESPONSE_TYPES, types_of
+from server.tools.typescript import RESPONSE_TYPES, write_typescript
 from server.tools.zod import RESPONSE_SCHEMAS, write_zod_module
 from tests.sites import STRING, Files, collection, component, relation, write
 
@@ -21,7 +21,7 @@ def test_every_attribute_type_has_its_schema() -> None:
 
 def test_the_types_are_those_of_typescript(tmp_path: Path) -> None:
     text = module(tmp_path, collection("note", {"title": STRING}))
-    assert types_of(read_content_types(tmp_path), read_settings(tmp_path)) in text
+    assert write_typescript(read_content_types(tmp_path), read_settings(tmp_path)) in text
     assert text.startswith("// Made by `bifolio types --zod` ")
 
 

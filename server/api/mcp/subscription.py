@@ -119,13 +119,13 @@ class SubscriptionFrames:
     subscription: Subscription
     selection: Selection = SELECTION
 
-    def opening(self, log: str, number: int, newest: int, *, restarted: bool) -> bytes:
+    def opening(self, log_id: str, position: int, newest: int, *, restarted: bool) -> bytes:
         return _frame(self.subscription.acknowledged())
 
-    def event(self, log: str, event: Event, actor: Actor) -> bytes:
+    def event(self, log_id: str, event: Event, actor: Actor) -> bytes:
         return b"".join(map(_frame, self.subscription.notifications(event)))
 
-    def restart(self, log: str, newest: int) -> bytes:
+    def restart(self, log_id: str, newest: int) -> bytes:
         return b"".join(map(_frame, self.subscription.everything_changed()))
 
     def goaway(self, reason: str, retry_ms: int) -> bytes:

@@ -104,7 +104,7 @@ def _problem_counts(site: Site) -> Metric:
 
 def _state_metric(site: Site) -> Metric:
     text = "Time when the responding worker last applied a change, in seconds since 1970."
-    return _gauge("bifolio_state_timestamp_seconds", text, site.state.shown_at)
+    return _gauge("bifolio_state_timestamp_seconds", text, site.state.first_served_at)
 
 
 def _process_metrics(counts: RequestCounts) -> Iterator[Metric]:

@@ -110,7 +110,7 @@ class JsonLog:
 
     quiet: bool = False
 
-    def ready(
+    def print_ready(
         self,
         state: State,
         problems: Sequence[Problem],
@@ -126,7 +126,7 @@ class JsonLog:
         write_line("info", "ready", told)
         self._problems(problems, "problem")
 
-    def change(self, change: Change, seconds: float) -> None:
+    def print_change(self, change: Change, seconds: float) -> None:
         parts = ("read", "removed", "written", "deleted")
         told = {part: list(paths) for part in parts if (paths := getattr(change, part))}
         if (told or change.reloaded) and not self.quiet:

@@ -98,7 +98,6 @@ def _table(keys: KeyPath, lengths: dict[KeyPath, int], *, listed: bool) -> KeyPa
 
 
 def _parse_dotted_key(text: str, index: int) -> tuple[KeyPath, int]:
-    """Parse the dotted key at `index`. Return its parts, and the index after the key."""
     parts = []
     while part := _PART.match(text, index):
         parts.append(_key(part[0]))

@@ -397,7 +397,6 @@ def _has_anchor_or_alias(node: Node) -> bool:
 
 
 def _has_flat_lists(value: Any) -> bool:
-    """Return whether a value is a flat list, or a mapping of flat lists."""
     inner = value.values() if isinstance(value, dict) and value else [value]
     return all(isinstance(one, list | tuple) and _is_shallow(one) for one in inner)
 

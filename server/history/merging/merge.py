@@ -83,7 +83,7 @@ def _exclusive_commit(site: Site, merge: PreparedMerge) -> Iterator[LockedIndex]
     with site.committer.queue.committing(QUEUE_TIMEOUT_S) as acquired:
         if not acquired:
             raise CommitError("timed out waiting for other commits to finish")
-        repository, _ = site.committer.repository()
+        repository, _ = site.committer.find_repository()
         remove_own_lock(repository)
         repository.require_no_operation()
         wait_for_index(repository, time.monotonic() + GIT_LOCK_TIMEOUT_S)

@@ -176,7 +176,7 @@ class Takeover:
 
         Returns the number of changed files, and the commit id or "pending".
         """
-        repository, _ = self.site.committer.repository()
+        repository, _ = self.site.committer.find_repository()
         files, changeset = self._files(head, target.commit), Changeset(self.root)
         before = _signatures(changeset, files.regular)  # Read first, so that later edits are noticed.
         outcomes = self._outcomes(repository, head, target, files, changeset, before, folder)

@@ -46,7 +46,7 @@ from server.site.commits.commit_first import create_unpublished_commit
 from server.site.commits.message import Authorship, PreparedMerge
 from server.site.replica import State
 from server.site.writing.preparing import Prepare, Request, Result
-from server.site.writing.speculative_writes import Chain, rebase_writes
+from server.site.writing.speculative_writes import WriteChain, rebase_writes
 from server.storage.changeset import Changeset
 from server.storage.git.commit import PreparedCommit
 from server.storage.git.refs import head_commit
@@ -167,7 +167,7 @@ class Arbiter:
         write, it fails instead.
         """
         links: list[ChainedWrite] = []
-        chain = Chain(self.root, self.site.current().snapshot)
+        chain = WriteChain(self.root, self.site.current().snapshot)
         head = level.head
         for attempt in group:
             if attempt.is_over:
@@ -193,14 +193,14 @@ class Arbiter:
         return links
 
     def _extend_chain(
-        self, chain: Chain, attempt: "WriteAttempt[Any, Any]", prepared_commit: PreparedCommit
+        self, chain: WriteChain, attempt: "WriteAttempt[Any, Any]", prepared_commit: PreparedCommit
     ) -> bool:
         # Return False if the next write can't be prepared on top of this one.
         if self.site.state.snapshot is not chain.base_snapshot or (
             attempt.writes and prepared_commit.changed_files is None
         ):
             return False
-        return self.site.committer.extend(chain, attempt.writes)
+        return self.site.committer.extend_chain(chain, attempt.writes)
 
     def _serve(self, level: PushBase, links: "list[ChainedWrite]") -> None:
         written: dict[str, bytes | None] = {}

@@ -19,12 +19,12 @@ from server.errors import (
 )
 from server.history.remote.push_queue import Turn
 from server.site.commits.commit_first import create_unpublished_commit
-from server.site.commits.contents import contents_of
+from server.site.commits.contents import new_contents
 from server.site.commits.message import Authorship
 from server.site.replica import State
 from server.site.site import Site
 from server.site.writing.preparing import Prepare, Request, Result, SpeculativeWrite
-from server.site.writing.speculative_writes import Chain
+from server.site.writing.speculative_writes import WriteChain
 from server.storage.git.commit import PreparedCommit
 from server.storage.git.refs import head_commit
 from server.storage.git.tree import changed_files
@@ -66,7 +66,7 @@ class WriteAttempt(Turn, Generic[Request, Result]):
             self.site.preview(self.prepare, self.request, SpeculativeWrite(self._first))
             self._begun = head
 
-    def commit(self, head: str, chain: Chain | None) -> PreparedCommit:
+    def commit(self, head: str, chain: WriteChain | None) -> PreparedCommit:
         """Prepare the write and commit it on top of `head`, after any earlier writes in `chain`.
 
         Conflicts are detected against the served state, because the chain might never be served.
@@ -86,7 +86,7 @@ class WriteAttempt(Turn, Generic[Request, Result]):
         message, documents = self.site.committer.message_and_documents(
             self.writes, self.by, self.result, chain
         )
-        files = contents_of(self.site.root, self.writes)
+        files = new_contents(self.site.root, self.writes)
         return prepare_or_refuse(
             partial(create_unpublished_commit, self.site, files, message, documents, self.by, head)
         )

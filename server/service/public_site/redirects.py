@@ -21,7 +21,7 @@ from server.schema.model import Type
 from server.service.public_site.public_reader import PublicSite
 from server.service.read import Caller
 from server.service.render import dumps
-from server.site.aliases import Source, read_aliases, source_of, source_of_address
+from server.site.aliases import Source, parse_address, read_aliases, resolve_alias
 from server.site.site import State
 from server.storage.git.tree import read_named
 from server.storage.read import MAX_FILE_BYTES, read_bytes
@@ -203,7 +203,7 @@ def make_redirects(
     targets = {}
     for document, address in documents:
         targets[key_of(document)] = address
-        other = current.setdefault(source_of_address(address), (document, address))[0]
+        other = current.setdefault(parse_address(address), (document, address))[0]
         if other is not document:
             what = f"the document has the same address as {other.path}: {address}"
             builder.problems.append(
@@ -211,7 +211,7 @@ def make_redirects(
             )
     _add_aliases(builder, aliases)
     for address, document in former_addresses.items():
-        source = source_of_address(address)
+        source = parse_address(address)
         if source not in current and source not in builder.refused and source not in builder.found:
             builder.found[source] = Redirect(*source, targets[key_of(document)], document)
     redirects = sorted(builder.found.values(), key=itemgetter(0, 1))
@@ -229,7 +229,7 @@ def _add_aliases(builder: _Builder, declared: Iterable[Alias]) -> None:
     claims: dict[Source, list[Alias]] = {}
     for alias in declared:
         try:
-            source = source_of(alias.text, alias.address, from_root=builder.from_root)
+            source = resolve_alias(alias.text, alias.address, from_root=builder.from_root)
         except ValueError as error:
             builder.fail(alias, str(error), "write a path such as /old-name")
             continue
@@ -251,13 +251,13 @@ def _add_aliases(builder: _Builder, declared: Iterable[Alias]) -> None:
 
 
 def _target(source: Source, aliases: Iterable[Alias]) -> Source:
-    targets = [source_of_address(alias.address) for alias in aliases]
+    targets = [parse_address(alias.address) for alias in aliases]
     return next((target for target in targets if target != source), targets[0])
 
 
 def _refuse_existing(builder: _Builder, alias: Alias, source: Source, edges: Mapping[Source, Source]) -> None:
     other, _ = builder.current[source]
-    loop = _find_loop(source, source_of_address(alias.address), edges)
+    loop = _find_loop(source, parse_address(alias.address), edges)
     if loop:
         message = f"makes a loop: {' → '.join(path for _, path in loop)}"
     else:

@@ -21,7 +21,7 @@ from server.jobs.job import Backoff, Job, JobContext, Timing
 from server.problems import Problem
 from server.site.background.process import run_in_process
 from server.site.change import Change, Report
-from server.site.change import difference as problem_difference
+from server.site.change import compare_problem_lists as problem_difference
 from server.site.problems import find_duplicate_files
 from server.site.site import Site
 from server.storage.media import media_key

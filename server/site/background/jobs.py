@@ -43,9 +43,7 @@ class CommitWrites(Job):
 
 
 class DeleteStaleFiles(Job):
-    """Job that deletes unused image variants, expired sessions and abandoned temporary files from
-    `.bifolio/`.
-    """
+    """Job that deletes expired sessions, unused image variants and abandoned temporary files."""
 
     name = "sweep"
     failure = "unused files can't be deleted from .bifolio/"
@@ -80,7 +78,7 @@ class ResizeImages(Job):
         media = site.state.snapshot.media
         if media is self._complete_media and site.image_cache.change_counter() == self._mark:
             return self._pause_s
-        for path in site.unscaled():
+        for path in site.incomplete_images():
             if context.stopping.is_set():
                 return 0.0
             try:
@@ -90,6 +88,6 @@ class ResizeImages(Job):
         site.image_cache.save()
         self._mark = site.image_cache.change_counter()
         # An image can still lack variants, for example if it is still being uploaded.
-        if not site.unscaled():
+        if not site.incomplete_images():
             self._complete_media = media
         return self._pause_s

@@ -15,7 +15,7 @@ from server.storage.media import SIDECAR_SUFFIX, mime_type
 TEXT = "alternativeText"
 
 
-def images_without_text(
+def find_images_without_text(
     page: Page, document: Document, snapshot: Snapshot, keys: Collection[str] | None = None
 ) -> Iterator[Problem]:
     """Yield a problem for each image in a document's media attributes that has no alternative text.

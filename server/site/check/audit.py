@@ -58,12 +58,12 @@ class Audit:
 
     @cached_property
     def claims(self) -> Mapping[str, PathClaim]:
-        """Document that each file should contain according to its path, by path."""
+        """The document that each file should contain according to its path, by path."""
         found = ((path, self.layout.claim(path)) for path in self.files if not is_upload(path))
         return {path: claim for path, claim in found if claim}
 
     @cached_property
-    def claimed(self) -> frozenset[Key]:
+    def claimed_keys(self) -> frozenset[Key]:
         """Keys of all documents that have a file, even if the file is invalid."""
         return frozenset((claim.type.uid, claim.document_id) for claim in self.claims.values())
 
@@ -80,10 +80,10 @@ class Audit:
         return audit
 
     @cached_property
-    def broken(self) -> tuple[Document, ...]:
+    def invalid_documents(self) -> tuple[Document, ...]:
         """Documents from invalid files, with only the values that can be read."""
         paths = sorted(self.claims.keys() - self.documents.keys())
-        return tuple(self.read_document(self.claims[path], path, self.parsed(path)[0]) for path in paths)
+        return tuple(self.read_document(self.claims[path], path, self.parse_file(path)[0]) for path in paths)
 
     def read_document(self, claim: PathClaim, path: str, tree: dict[str, Tree]) -> Document:
         """Return the document in a parsed file, with no timestamps and only the values that can be read."""
@@ -104,8 +104,8 @@ class Audit:
         return find_renames(changes, self.layout)
 
     @cached_property
-    def known_ids(self) -> Mapping[str, SpellingCorrector]:
-        """Known document ids and media file keys, by content type uid."""
+    def id_correctors(self) -> Mapping[str, SpellingCorrector]:
+        """Spelling correctors for document ids and media file keys, by content type uid."""
         tables = self.snapshot.tables.items()
         ids = {uid: SpellingCorrector(key[0] for key in table.versions) for uid, table in tables}
         return {**ids, MEDIA: SpellingCorrector(self.snapshot.media)}
@@ -116,9 +116,9 @@ class Audit:
 
     def position(self, path: str, key_path: KeyPath) -> Position | None:
         """Return the position of a value in a file, or of the nearest value that contains it."""
-        return nearest_position(self.parsed(path)[1], key_path)
+        return nearest_position(self.parse_file(path)[1], key_path)
 
-    def parsed(self, path: str) -> tuple[dict[str, Tree], Positions]:
+    def parse_file(self, path: str) -> tuple[dict[str, Tree], Positions]:
         """Return the values in a file and their positions. Both are empty if the file is invalid."""
         if path not in self.texts:
             return parsed(self.root, path)

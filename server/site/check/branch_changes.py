@@ -58,7 +58,6 @@ class BranchChanges:
         return {path: text for path, text in texts.items() if text}
 
     def old_keys(self, layout: Layout) -> Iterator[Key]:
-        """Yield the old keys of the changed documents and media files."""
         for path in self.paths:
             if is_upload(path):
                 yield MEDIA, media_key(path) or ""
@@ -68,7 +67,6 @@ class BranchChanges:
                 yield claim.type.uid, _written_id(path, text) or claim.document_id
 
     def old_anchors(self) -> Mapping[str, frozenset[str]]:
-        """Return the old anchors in the changed Markdown files, by path."""
         texts = {path: text for path, text in self.old_texts.items() if path.endswith(MARKDOWN)}
         return {path: read_prose(_body(text), 1).anchors for path, text in texts.items()}
 

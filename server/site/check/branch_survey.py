@@ -14,13 +14,13 @@ from server.index.dangling import MEDIA, exists, find_dangling, pointing
 from server.index.snapshot import Snapshot
 from server.problems import Problem
 from server.schema.model import Schema, Type
-from server.site.check.alternative_texts import images_without_text
+from server.site.check.alternative_texts import find_images_without_text
 from server.site.check.audit import Audit, is_upload
 from server.site.check.branch_changes import BranchChanges, files_that_contain
 from server.site.check.document_rules import find_in_documents
 from server.site.check.links import LinkTargets, broken_links, page_of
 from server.site.check.page_addresses import addresses_of_page
-from server.site.check.page_links import aliases_of
+from server.site.check.page_links import normalized_aliases
 from server.site.check.survey import (
     AUDITS,
     OPTIONAL_AUDITS,
@@ -68,9 +68,7 @@ def survey_changes(site: Site, changes: BranchChanges, *, translations: bool = F
 
 
 def _related_paths(audit: Audit, changes: BranchChanges) -> frozenset[str]:
-    """Return the paths of the changed files, and of files that contain other versions of the same
-    documents.
-    """
+    """Return the paths of the changed files, and of files with other versions of the same documents."""
     claims = (audit.layout.claim(path) for path in changes.paths)
     keys = {(claim.type.uid, claim.name) for claim in claims if claim}
     stems = {_stem(path) for path in changes.paths}
@@ -111,7 +109,7 @@ def _find_between(
 
 
 def _has_duplicates(audit: Audit, changes: BranchChanges) -> bool:
-    """Return whether a changed document and another one might share a value that must be unique."""
+    """Return whether a changed document might share a value that must be unique with another document."""
     schema, tables = audit.snapshot.schema, audit.snapshot.tables
     changed = [document for path, document in audit.documents.items() if path in changes.paths]
     for uid in {document.type.uid for document in changed}:
@@ -147,15 +145,14 @@ def _has_unique(schema: Schema, type_: Type, seen: frozenset[str] = frozenset())
 
 
 def _find_dangling(audit: Audit, snapshot: Snapshot, changes: BranchChanges) -> Iterator[Problem]:
-    broken = (document for document in audit.broken if document.path in changes.paths)
+    broken = (document for document in audit.invalid_documents if document.path in changes.paths)
     changed: list[Document] = [d for path, d in audit.documents.items() if path in changes.paths]
-    yield from find_dangling(snapshot, audit.parsed, [*changed, *broken])
+    yield from find_dangling(snapshot, audit.parse_file, [*changed, *broken])
 
 
 def _find_in_unchanged(
     audit: Audit, snapshot: Snapshot, changes: BranchChanges, targets: LinkTargets
 ) -> Iterator[Problem]:
-    """Yield the problems that the changes cause in unchanged documents."""
     removed = {key for key in changes.old_keys(audit.layout) if not exists(snapshot, key)}
     gone = _removed_targets(audit, changes)
     # Each spelling of a relation contains the last part of the id.
@@ -164,8 +161,8 @@ def _find_in_unchanged(
     words = {form for name in names for form in (name, quote(name), *(normalize(f, name) for f in _FORMS))}
     paths = files_that_contain(audit.root, sorted(words - {""})) - changes.paths
     documents = [audit.documents[path] for path in sorted(paths & audit.documents.keys())]
-    documents += [document for document in audit.broken if document.path in paths]
-    yield from find_dangling(snapshot, audit.parsed, documents, removed)
+    documents += [document for document in audit.invalid_documents if document.path in paths]
+    yield from find_dangling(snapshot, audit.parse_file, documents, removed)
     if audit.settings.severity_of("missing-alt") != "off":
         yield from _find_undescribed(audit, changes)
     if audit.settings.severity_of("broken-link") != "off":
@@ -176,13 +173,12 @@ def _find_in_unchanged(
 
 
 def _find_undescribed(audit: Audit, changes: BranchChanges) -> Iterator[Problem]:
-    """Yield a problem for each use of a changed image that has no alternative text."""
     paths = (path.removesuffix(SIDECAR_SUFFIX) for path in changes.paths if is_upload(path))
     keys = {key for path in paths if (key := media_key(path))}
     for document in pointing(audit.snapshot, {(MEDIA, key) for key in keys}) if keys else ():
         page = page_of(audit, document.path)
         if page is not None:
-            yield from images_without_text(page, document, audit.snapshot, keys)
+            yield from find_images_without_text(page, document, audit.snapshot, keys)
 
 
 def _last_in_address(audit: Audit, path: str) -> str:
@@ -192,9 +188,7 @@ def _last_in_address(audit: Audit, path: str) -> str:
 
 
 def _removed_addresses(audit: Audit, changes: BranchChanges) -> Iterator[str]:
-    """Yield the page addresses that the changes remove, and all aliases in the old versions of
-    changed files.
-    """
+    """Yield the page addresses that the changes remove, and all aliases in old versions of changed files."""
     if not audit.addresses.pages:
         return
     for path, text in changes.old_texts.items():
@@ -208,7 +202,7 @@ def _removed_addresses(audit: Audit, changes: BranchChanges) -> Iterator[str]:
         for url in _urls_of(audit, document):
             if audit.addresses.document_at(path_of(url), origin_of(url)) is None:
                 yield from addresses_of_page(path_of(url))
-        yield from aliases_of(document, text, audit)
+        yield from normalized_aliases(document, text, audit)
 
 
 def _urls_of(audit: Audit, document: Document) -> Iterator[str]:
@@ -216,7 +210,7 @@ def _urls_of(audit: Audit, document: Document) -> Iterator[str]:
     # A front end can show the default locale at the addresses of missing translations.
     shows_elsewhere = document.type.localized and document.locale == locales.default
     for locale in locales.available if shows_elsewhere else (document.locale,):
-        url = audit.addresses.url_in(locale, document)
+        url = audit.addresses.url_in_locale(locale, document)
         if url:
             yield url
 

@@ -9,7 +9,7 @@ from server.storage.bucket.stored import objects_of
 from server.storage.media import SIDECAR_SUFFIX
 
 
-def missing_objects(site: Site) -> Iterator[Problem]:
+def find_missing_objects(site: Site) -> Iterator[Problem]:
     """Yield a problem for each media file that is missing from the bucket or has the wrong size there.
 
     Raises BucketError if the bucket can't be read.

@@ -11,15 +11,15 @@ from server.formats.text_positions import KeyPath, line_and_column
 from server.formats.tree import SyntaxProblem
 from server.problems import CONTENT_RULE, Problem
 from server.schema.model import DEPRECATED, Attribute, ContentRule, Type
-from server.site.check.alternative_texts import images_without_text
+from server.site.check.alternative_texts import find_images_without_text
 from server.site.check.audit import Audit
-from server.site.check.levels import ignored_lines, is_ignored, with_level
+from server.site.check.levels import apply_severity, ignored_rules_by_line, is_ignored
 from server.site.check.links import LinkTargets, broken_links, page_of, page_of_document
 from server.site.check.page import Page
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class CheckedDocument:
     """A document to check. `document` is None if its file is invalid."""
 
     page: Page
@@ -30,11 +30,11 @@ class Subject:
 # --- prose ----------------------------------------------------------------------------------------
 
 
-def _broken_links(subject: Subject) -> Iterator[Problem]:
+def _broken_links(subject: CheckedDocument) -> Iterator[Problem]:
     return broken_links(subject.page, subject.targets)
 
 
-def _missing_alts(subject: Subject) -> Iterator[Problem]:
+def _missing_alts(subject: CheckedDocument) -> Iterator[Problem]:
     # In HTML, an empty `alt` is allowed.
     for passage in subject.page.passages:
         for link in passage.prose.links:
@@ -47,7 +47,7 @@ def _missing_alts(subject: Subject) -> Iterator[Problem]:
                 yield Problem(*place, "missing-alt", passage.key_path)  # type: ignore[arg-type]
 
 
-def _heading_jumps(subject: Subject) -> Iterator[Problem]:
+def _heading_jumps(subject: CheckedDocument) -> Iterator[Problem]:
     # The first heading can have any level: the page's template contains the headings above it.
     path = subject.page.path
     for passage in subject.page.passages:
@@ -64,7 +64,7 @@ def _heading_jumps(subject: Subject) -> Iterator[Problem]:
 # --- values ---------------------------------------------------------------------------------------
 
 
-def _deprecated_attributes(subject: Subject) -> Iterator[Problem]:
+def _deprecated_attributes(subject: CheckedDocument) -> Iterator[Problem]:
     document, types = subject.document, subject.page.schema.types_with_deprecated
     if document is None or document.type.uid not in types:
         return
@@ -83,7 +83,7 @@ def _deprecated_in(type_: Type, values: Any, key_path: KeyPath) -> Iterator[tupl
             yield from _deprecated_in(component.type, component.values, where)
 
 
-def _content_rules(subject: Subject) -> Iterator[Problem]:
+def _content_rules(subject: CheckedDocument) -> Iterator[Problem]:
     # Drafts are not checked, because they may be incomplete.
     document = subject.document
     if document is None or not document.type.rules:
@@ -131,7 +131,7 @@ def _name(key_path: KeyPath) -> str:
 
 
 def _at_value(
-    subject: Subject, key_path: KeyPath, message: str, fix: str, rule: str, severity: Any = "warning"
+    subject: CheckedDocument, key_path: KeyPath, message: str, fix: str, rule: str, severity: Any = "warning"
 ) -> Problem:
     try:
         line, column = line_and_column(subject.page.position(key_path))
@@ -140,9 +140,9 @@ def _at_value(
     return Problem(subject.page.path, line, message, fix, severity, column, rule, key_path)
 
 
-def _undescribed_images(subject: Subject) -> Iterator[Problem]:
+def _undescribed_images(subject: CheckedDocument) -> Iterator[Problem]:
     if subject.document is not None:
-        yield from images_without_text(subject.page, subject.document, subject.targets.audit.snapshot)
+        yield from find_images_without_text(subject.page, subject.document, subject.targets.audit.snapshot)
 
 
 # --- table ----------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ class _Rule:
     """A rule and the function that checks it. `reads_prose` is set if the function reads only prose."""
 
     name: str
-    find: Callable[[Subject], Iterator[Problem]]
+    find: Callable[[CheckedDocument], Iterator[Problem]]
     reads_prose: bool = False
 
 
@@ -190,21 +190,20 @@ def _find_in_document(
     exact = replace(quick, document=None)
     for rule in rules:
         if rule.reads_prose:
-            found = rule.find(Subject(quick, document, targets)) if quick.has_prose else iter(())
+            found = rule.find(CheckedDocument(quick, document, targets)) if quick.has_prose else iter(())
             if next(found, None) is None:
                 continue
-        yield from rule.find(Subject(exact, document, targets))
+        yield from rule.find(CheckedDocument(exact, document, targets))
 
 
 def _find_in_invalid(
     audit: Audit, path: str, targets: LinkTargets, rules: Collection[_Rule]
 ) -> Iterator[Problem]:
-    """Yield the problems in the prose of a document whose file contains invalid values."""
     page = page_of(audit, path)
     if page is not None and page.has_prose:
         for rule in rules:
             if rule.reads_prose:
-                yield from rule.find(Subject(page, None, targets))
+                yield from rule.find(CheckedDocument(page, None, targets))
 
 
 def check_text(
@@ -218,10 +217,10 @@ def check_text(
     page = page_of(audit, path, text)
     if page is None:
         return ()
-    subject = Subject(page, document, targets or LinkTargets(audit))
-    ignored = ignored_lines(text)
+    subject = CheckedDocument(page, document, targets or LinkTargets(audit))
+    ignored = ignored_rules_by_line(text)
     return tuple(
-        with_level(audit.settings, problem)
+        apply_severity(audit.settings, problem)
         for rule in DOCUMENT_RULES
         if audit.settings.severity_of(rule.name) != "off"
         for problem in rule.find(subject)

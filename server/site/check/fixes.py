@@ -52,7 +52,6 @@ class KeyFix:
 
 
 def find_key_fixes(root: Path, problems: Iterable[Problem]) -> tuple[KeyFix, ...]:
-    """Return fixes for the problems that are caused by mistyped words in site.yaml or a schema."""
     config_problems = [problem for problem in problems if problem.rule in ("settings", "schema")]
     paths = {problem.path for problem in config_problems} & {FILE, *schema_paths(root)}
     found = (fix for path in sorted(paths) for fix in _file_fixes(root, path))
@@ -138,7 +137,7 @@ FIXABLE_RULES = frozenset({"dangling", "missing-id", REPEATED, "value"})
 class Fix:
     """Replacement of the value `old` with `new`, or removal of a duplicate key.
 
-    `message`, if not empty, replaces the problem's message. `is_certain` is False for mere suggestions.
+    `message`, if not empty, replaces the problem's message. `is_certain` is False for suggestions.
     """
 
     document: Document
@@ -180,7 +179,7 @@ def possible_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[F
     schema = audit.snapshot.schema
     fixable = {uid for uid, named in schema.reference_attributes.items() if named} | schema.types_with_blocks
     related = [document for document in audit.documents.values() if document.type.uid in fixable]
-    for document in (*related, *audit.broken):
+    for document in (*related, *audit.invalid_documents):
         path = document.path
         if not document.type.files and (paths is None or path in paths):
             fixes.extend(_fix_spelling(audit, document, document.type, _tree(audit, path), ()))
@@ -190,7 +189,7 @@ def possible_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[F
 
 def _fix_repeated(audit: Audit, paths: Collection[str]) -> Iterator[Fix]:
     # The last occurrence stays, because Bifolio and site generators use only that one.
-    broken = {document.path: document for document in audit.broken}
+    broken = {document.path: document for document in audit.invalid_documents}
     for path in sorted(paths):
         document = audit.documents.get(path) or broken.get(path)
         if document is None:
@@ -222,7 +221,7 @@ def _fix_spelling(audit: Audit, document: Document, type_: Type, tree: Tree, pat
                 if meant is not None:
                     inner = at if i is None else (*at, i)
                     yield Fix(
-                        document, inner, str(entry), meant.name, "dangling", meant.message, meant.certain
+                        document, inner, str(entry), meant.name, "dangling", meant.message, meant.is_certain
                     )
         elif attribute.type == "enumeration" and isinstance(value, str) and not is_null(value):
             new = unambiguous_suggestion(value, attribute.enum) if value not in attribute.enum else None
@@ -246,7 +245,7 @@ class _Target:
 
     name: str
     message: str = ""
-    certain: bool = True
+    is_certain: bool = True
 
 
 def _intended_target(audit: Audit, document: Document, attribute: Attribute, entry: Tree) -> _Target | None:
@@ -268,7 +267,11 @@ def _intended_target(audit: Audit, document: Document, attribute: Attribute, ent
         target = audit.snapshot.schema.types.get(attribute.target or "")
         if target is None or target.files or target.uid not in audit.snapshot.tables:
             return None
-        new = read if _is_known(audit, target, read) else _document(audit, document, target, str(entry))
+        new = (
+            read
+            if _is_known(audit, target, read)
+            else _document_id_of_path(audit, document, target, str(entry))
+        )
         meant = _Target(new) if new else _target_of_unknown_id(audit, attribute.name, target, str(read))
     return meant if meant and meant.name != entry else None
 
@@ -296,10 +299,10 @@ def _is_known(audit: Audit, type_: Type, document_id: str) -> bool:
     )
 
 
-def _document(audit: Audit, document: Document, type_: Type, text: str) -> str | None:
+def _document_id_of_path(audit: Audit, document: Document, type_: Type, text: str) -> str | None:
     """Return the id of the document that the path `text` identifies.
 
-    Return None if no document, or more than one, could be meant.
+    Return None if it could be more than one document, or none.
     """
     found = set()
     for path in _spellings(document, text.strip()):
@@ -313,11 +316,11 @@ def _document(audit: Audit, document: Document, type_: Type, text: str) -> str |
 
 
 def _target_of_unknown_id(audit: Audit, name: str, type_: Type, text: str) -> _Target | None:
-    """Return the document that an unknown id probably means, or None.
+    """Return the document that an unknown id probably refers to, or None.
 
     The document may have been renamed, or may have a similar id.
     """
-    if (type_.uid, text) in audit.claimed:
+    if (type_.uid, text) in audit.claimed_keys:
         return None  # The id is correct, but the document's file can't be read.
     return _renamed_target(audit, name, (type_.uid, text)) or _suggested_target(audit, (type_.uid, text))
 
@@ -332,7 +335,7 @@ def _renamed_target(audit: Audit, name: str, key: Key) -> _Target | None:
 
 
 def _suggested_target(audit: Audit, key: Key) -> _Target | None:
-    new = audit.known_ids[key[0]].correct(key[1])
+    new = audit.id_correctors[key[0]].correct(key[1])
     return _Target(new) if new else None
 
 

@@ -15,7 +15,7 @@ from server.site.check.audit import Audit
 _COMMENT = re.compile(r"bifolio-ignore:[ \t]*([a-z-]+(?:[ \t]*,[ \t]*[a-z-]+)*)")
 
 
-def with_levels(audit: Audit, problems: Iterable[Problem]) -> Iterator[Problem]:
+def apply_severities(audit: Audit, problems: Iterable[Problem]) -> Iterator[Problem]:
     """Yield the problems that the site does not ignore, with the severities from its settings.
 
     Errors can't be ignored, except those from content rules.
@@ -26,19 +26,19 @@ def with_levels(audit: Audit, problems: Iterable[Problem]) -> Iterator[Problem]:
             yield problem
         elif not settings.ignores(problem):
             if problem.path not in ignored:
-                ignored[problem.path] = ignored_lines(_text_of(audit, problem.path))
+                ignored[problem.path] = ignored_rules_by_line(_text_of(audit, problem.path))
             if not is_ignored(problem, ignored[problem.path]):
-                yield with_level(settings, problem)
+                yield apply_severity(settings, problem)
 
 
-def with_level(settings: Settings, problem: Problem) -> Problem:
+def apply_severity(settings: Settings, problem: Problem) -> Problem:
     level = settings.check.rules.get(problem.rule)
     if level is None or level == "off" or problem.rule == CONTENT_RULE:
         return problem
     return replace(problem, severity=level)
 
 
-def ignored_lines(text: str) -> dict[int, frozenset[str]]:
+def ignored_rules_by_line(text: str) -> dict[int, frozenset[str]]:
     """Return the names of the rules that `bifolio-ignore` comments disable, by line number."""
     if "bifolio-ignore:" not in text:
         return {}

@@ -21,7 +21,7 @@ from server.formats.tree import SyntaxProblem
 from server.paths import UPLOADS, UPLOADS_URL
 from server.problems import Problem
 from server.schema.spelling import Suggestions
-from server.site.aliases import normalized
+from server.site.aliases import normalize_path
 from server.site.check.audit import Audit
 from server.site.check.page import Page
 from server.site.check.page_links import PageLinks
@@ -38,7 +38,7 @@ _GITHUB_PREFIX = "user-content-"
 
 
 class LinkTargets:
-    """Cached lookup of link targets (files, media files and anchors) in one state of a site."""
+    """Cached lookup of link targets: files, media files and anchors."""
 
     def __init__(self, audit: Audit) -> None:
         self.audit = audit
@@ -80,10 +80,10 @@ class LinkTargets:
         return None
 
     def resolve(self, source_path: str, target: str) -> str | None:
-        """Return the path of the file that a link leads to, or None if it leads to no file.
+        """Return the path of the file that a link points to, or None if it can't point to a file.
 
-        `target` is the link's target, and `source_path` is the file that contains the link. A link to a
-        document's page leads to the document's file.
+        `target` is the link's target, and `source_path` is the file that contains the link. For a link to a
+        page, return the file of the page's document.
         """
         if target.startswith(UPLOADS_URL):
             return f"{UPLOADS}/{normpath(target.removeprefix(UPLOADS_URL))}"
@@ -93,7 +93,7 @@ class LinkTargets:
             return None
         if not (target.endswith(MARKDOWN) or mime_type(target.lower()).startswith(_FILE_KINDS)):
             return None
-        paths = self._aliases.paths_of(target)
+        paths = self._aliases.candidate_paths(target)
         if paths is None:
             return normpath(join(dirname(source_path), target))
         return next(filter(self.exists, paths), next(iter(paths), None))
@@ -216,23 +216,25 @@ def broken_links(
     """
     for passage in page.passages:
         for link in passage.prose.links:
-            if removed_targets is not None and not _leads_to(page, link, targets, removed_targets):
+            if removed_targets is not None and not _points_to_removed(page, link, targets, removed_targets):
                 continue
             if (fault := targets.find_fault(page, link)) is not None:
                 yield _problem(page, link, passage.key_path, *fault)
 
 
-def _leads_to(
+def _points_to_removed(
     page: Page, link: Link, targets: LinkTargets, removed_targets: Mapping[str, frozenset[str] | None]
 ) -> bool:
-    """Return whether a link leads to one of the removed targets.
+    """Return whether a link points to one of the removed targets.
 
     `removed_targets` maps removed files and pages to None, and changed files to the anchors removed from
     them.
     """
     target, _, fragment = link.target.partition("#")
     target = unquote(target.partition("?")[0])
-    path = targets.resolve(page.path, target) or (normalized(target) if target.startswith("/") else page.path)
+    path = targets.resolve(page.path, target) or (
+        normalize_path(target) if target.startswith("/") else page.path
+    )
     if path not in removed_targets:
         return False
     anchors = removed_targets[path]

@@ -36,12 +36,12 @@ def find_unused_media(audit: Audit) -> Iterator[Problem]:
 def _names_in_documents(audit: Audit) -> set[str]:
     """Return everything in documents that looks like a file name.
 
-    The name of an image variant also counts as the name of the original image.
+    For an image variant, the name of the original image is included.
     """
     names: set[str] = set()
     for path in audit.claims:
         try:
-            names |= file_names(audit.text(path))
+            names |= possible_file_names(audit.text(path))
         except (OSError, SyntaxProblem):
             continue
     names.update([to_nfc(unquote(name)) for name in names])
@@ -49,6 +49,5 @@ def _names_in_documents(audit: Audit) -> set[str]:
     return names.union(original[1] for original in originals if original)
 
 
-def file_names(text: str) -> set[str]:
-    """Return everything in a text that looks like a file name."""
+def possible_file_names(text: str) -> set[str]:
     return set(_FILE_NAME.findall(text))

@@ -45,7 +45,6 @@ class Page:
 
     @cached_property
     def text(self) -> str:
-        """Text of the file, or "" if it can't be read."""
         try:
             return self.read()
         except (OSError, SyntaxProblem):
@@ -53,9 +52,7 @@ class Page:
 
     @cached_property
     def passages(self) -> tuple[Passage, ...]:
-        """Prose in the document's attributes. If the front matter is invalid, only the prose in the Markdown
-        body.
-        """
+        """Prose in the document's attributes, or only in the Markdown body if the front matter is invalid."""
         found: list[Passage] = []
         with suppress(SyntaxProblem):
             for passage in self._find_passages():
@@ -68,7 +65,6 @@ class Page:
 
     @cached_property
     def possible_anchors(self) -> frozenset[str]:
-        """Words in the text that a front end might turn into anchors."""
         return possible_anchors(self.text)
 
     @cached_property
@@ -182,7 +178,7 @@ class Page:
 
 
 class _PositionFinder:
-    """Finds the positions of links and headings, which come from one value, in the file that contains it."""
+    """Finder for the positions of links and headings, all from one value, in the file that contains it."""
 
     def __init__(self, text: str, start: int, fallback: tuple[int, int]) -> None:
         self._text, self._start, self._fallback = text, start, fallback

@@ -25,7 +25,7 @@ from server.documents.ids import id_of_name
 from server.documents.path_rules import Layout
 from server.index.snapshot import Snapshot
 from server.schema.model import Type
-from server.site.aliases import normalized, source_of_address
+from server.site.aliases import normalize_path, parse_address
 from server.site.check.address_patterns import AddressPattern, LiteralPart, Part, PlaceholderPart
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
@@ -71,7 +71,7 @@ class AddressMatch(NamedTuple):
 
 
 class PageAddresses:
-    """Finds documents by page address, in one state of a site."""
+    """Lookup of documents by page address."""
 
     def __init__(self, snapshot: Snapshot, settings: Settings, layout: Layout) -> None:
         self._snapshot, self._settings, self._layout = snapshot, settings, layout
@@ -101,9 +101,7 @@ class PageAddresses:
         return self._urls[document]
 
     def address_after_rename(self, document: Document, new_path: str) -> str | None:
-        """Return the page address that a document would have if its file were moved to
-        `new_path`, or None.
-        """
+        """Return the page address that a document would have if its file had the path `new_path`, or None."""
         before, after = self._layout.claim(document.path), self._layout.claim(new_path)
         pattern = pattern_of(document.type, document.locale, self._settings)
         if before is None or after is None or pattern is None:
@@ -142,7 +140,7 @@ class PageAddresses:
 
     def _find(self, target: str, origin: str) -> Document | None:
         for address in _with_index(target):
-            wanted = normalized(unquote(address))
+            wanted = normalize_path(unquote(address))
             for pages, value, _ in self.find_matches(address, origin):
                 found = [d for d in self._candidates(pages, value) if self._is_at(d, wanted, origin)]
                 if found:
@@ -150,19 +148,16 @@ class PageAddresses:
         return None
 
     def must_be_document(self, match: AddressMatch, target: str) -> bool:
-        """Return whether the address `target` can belong only to a document, not to another page of the front
-        end.
-        """
-        folder = dirname(normalized(unquote(target)))
-        is_known = folder != "/" and self._folders[folder] >= MIN_IN_FOLDER
+        """Return whether only a document, and no other page of the front end, can have this address."""
+        folder = dirname(normalize_path(unquote(target)))
+        is_known = folder != "/" and self._document_counts_by_folder[folder] >= MIN_IN_FOLDER
         return not _FILE_EXTENSION.search(target) and (match.addresses.is_exclusive or is_known)
 
     @cached_property
-    def _folders(self) -> Counter[str]:
-        """Number of documents with a page in each folder of addresses, such as `/guides`."""
+    def _document_counts_by_folder(self) -> Counter[str]:
         types = {pages.type.uid for pages in self.pages}
         documents = (d for uid in types for d in self._snapshot.tables[uid].versions.values())
-        return Counter(dirname(source_of_address(url)[1]) for d in documents if (url := self.url(d)))
+        return Counter(dirname(parse_address(url)[1]) for d in documents if (url := self.url(d)))
 
     def is_untranslated(self, match: AddressMatch, target: str) -> bool:
         """Return whether `target` would be the address of a document if it were translated.
@@ -171,21 +166,19 @@ class PageAddresses:
         """
         default = self._settings.locales.default
         for address in _with_index(target):
-            wanted = normalized(unquote(address))
+            wanted = normalize_path(unquote(address))
             for pages, value, locale in self.find_matches(address, match.addresses.origin):
                 documents = (d for d in self._candidates(pages, value) if d.locale == default)
-                urls = (self.url_in(locale, document) for document in documents) if locale else ()
-                if any(url and source_of_address(url)[1] == wanted for url in urls):
+                urls = (self.url_in_locale(locale, document) for document in documents) if locale else ()
+                if any(url and parse_address(url)[1] == wanted for url in urls):
                     return True
         return False
 
-    def url_in(self, locale: str, document: Document) -> str | None:
-        """Return the URL that a document's page would have in another locale, or None."""
+    def url_in_locale(self, locale: str, document: Document) -> str | None:
         pattern = pattern_of(document.type, locale, self._settings)
         return address_of(document, pattern.replace("{locale}", locale), self._layout) if pattern else None
 
     def find_matches(self, target: str, origin: str = "") -> Iterator[AddressMatch]:
-        """Yield a match for each URL pattern that the address `target` fits."""
         path = normpath("/" + unquote(target).lstrip("/"))
         if len(path) > MAX_ADDRESS_CHARS:
             return
@@ -196,7 +189,7 @@ class PageAddresses:
 
     def _is_at(self, document: Document, address: str, origin: str) -> bool:
         url = self.url(document)
-        found = source_of_address(url) if url else None
+        found = parse_address(url) if url else None
         return found is not None and found[1] == address and origin in ("", found[0])
 
     def _candidates(self, pages: TypeAddresses, value: str) -> list[Document]:
@@ -209,10 +202,9 @@ class PageAddresses:
             found = [document for document in versions if document is not None]
             if found or pages.key == "documentId":
                 return found
-        return self.by_value(pages.type, pages.key).get(value, [])
+        return self.documents_by_placeholder(pages.type, pages.key).get(value, [])
 
-    def by_value(self, type_: Type, name: str) -> Mapping[str, list[Document]]:
-        """Return the documents of a content type, grouped by the value of the placeholder `name`."""
+    def documents_by_placeholder(self, type_: Type, name: str) -> Mapping[str, list[Document]]:
         if (type_.uid, name) not in self._values:
             documents = list(self._snapshot.tables[type_.uid].versions.values())
             found: dict[str, list[Document]] = defaultdict(list)
@@ -231,7 +223,7 @@ class PageAddresses:
 
 def addresses_of_page(address: str) -> tuple[str, ...]:
     """Return the normalized addresses of a page. A page named `index` also has the address of its folder."""
-    path = normalized(unquote(address))
+    path = normalize_path(unquote(address))
     return path, *(path.removesuffix(name) or "/" for name in INDEX_NAMES if path.endswith(name))
 
 

@@ -10,7 +10,7 @@ from server.documents.ids import id_of_name
 from server.formats.tree import SyntaxProblem
 from server.schema.model import Type
 from server.schema.spelling import Suggestions
-from server.site.aliases import normalized, read_aliases, source_of, source_of_address
+from server.site.aliases import normalize_path, parse_address, read_aliases, resolve_alias
 from server.site.check.audit import Audit
 from server.site.check.branch_changes import files_that_contain
 from server.site.check.page_addresses import INDEX_NAMES, AddressMatch
@@ -19,14 +19,14 @@ from server.storage.git.repository import git_folder
 
 
 class PageLinks:
-    """Resolves and checks links to documents' pages, in one state of a site."""
+    """Resolver and checker of links to documents' pages."""
 
     def __init__(self, audit: Audit, suggestions: Suggestions) -> None:
         self._audit, self._suggestions = audit, suggestions
         self._origins: dict[str, str] = {}
 
     def resolve(self, source_path: str, target: str) -> str | None:
-        """Return the path of the document whose page a link leads to, or None.
+        """Return the path of the document whose page a link points to, or None.
 
         `source_path` is the file that contains the link, and `target` is the link's target.
         """
@@ -41,7 +41,7 @@ class PageLinks:
 
         Return None if the front end might have a page at that address.
         """
-        addresses, address_path = self._audit.addresses, normalized(unquote(target))
+        addresses, address_path = self._audit.addresses, normalize_path(unquote(target))
         matches = list(addresses.find_matches(target, self._origin_of(source_path)))
         if not matches or address_path in self._aliases:
             return None
@@ -53,7 +53,7 @@ class PageLinks:
             match, target
         ):
             return None
-        address = now or self._nearest(source_path, match)
+        address = now or self._most_similar_address(source_path, match)
         fix = f'did you mean "{address}"?' if address else "correct the link, or add an alias"
         return f"leads to {target}, but no {match.addresses.type.singular} has this address", fix
 
@@ -71,10 +71,10 @@ class PageLinks:
                 return next(filter(None, map(self._audit.addresses.address, documents)), None)
         return None
 
-    def _nearest(self, path: str, match: AddressMatch) -> str | None:
+    def _most_similar_address(self, path: str, match: AddressMatch) -> str | None:
         """Return the most similar page address, preferably in the locale of the file at `path`, or None."""
         pages, value, locale = match
-        known = self._audit.addresses.by_value(pages.type, pages.key) if pages.key else {}
+        known = self._audit.addresses.documents_by_placeholder(pages.type, pages.key) if pages.key else {}
         own = self._audit.documents.get(path)
         for wanted in dict.fromkeys((own.locale if own and own.type.localized else locale, locale, "")):
             inside = {v: [d for d in ds if wanted in ("", d.locale)] for v, ds in known.items()}
@@ -92,9 +92,9 @@ class PageLinks:
 
     def _may_be_unreadable(self, type_: Type, address: str) -> bool:
         """Return whether `address` might belong to a document whose file is invalid."""
-        broken = [document for document in self._audit.broken if document.type is type_]
+        broken = [document for document in self._audit.invalid_documents if document.type is type_]
         urls = [self._audit.addresses.url(document) for document in broken]
-        return any(url is None or source_of_address(url)[1] == address for url in urls)
+        return any(url is None or parse_address(url)[1] == address for url in urls)
 
     @cached_property
     def _aliases(self) -> frozenset[str]:
@@ -115,14 +115,13 @@ def _aliases_in(audit: Audit, path: str) -> Iterator[str]:
         text = audit.text(path)
     except (OSError, SyntaxProblem):
         return
-    yield from aliases_of(audit.documents[path], text, audit)
+    yield from normalized_aliases(audit.documents[path], text, audit)
 
 
-def aliases_of(document: Document, text: str, audit: Audit) -> Iterator[str]:
-    """Yield the normalized aliases in a document's text."""
+def normalized_aliases(document: Document, text: str, audit: Audit) -> Iterator[str]:
     url, from_root = audit.addresses.url(document) or "", audit.settings.redirects.aliases_from_root
     for alias, _ in read_aliases(document.path, text.encode(errors="replace")):
         try:
-            yield source_of(alias, url, from_root=from_root)[1]
+            yield resolve_alias(alias, url, from_root=from_root)[1]
         except ValueError:
             continue

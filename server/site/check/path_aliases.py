@@ -22,10 +22,10 @@ class PathAliases:
         self._root = root
         self._patterns: Mapping[str, tuple[str, ...]] | None = None
 
-    def paths_of(self, target: str) -> tuple[str, ...] | None:
-        """Return the paths to which a link can lead, or None if its target does not begin with an alias.
+    def candidate_paths(self, target: str) -> tuple[str, ...] | None:
+        """Return the paths to which a link could point, or None if its target does not begin with an alias.
 
-        The result is empty if the alias is not configured or leads out of the site.
+        The result is empty if the alias is not configured or points outside the site.
         """
         if not _MAY_BE_ALIAS.match(target):
             return None
@@ -55,7 +55,7 @@ def _rank(pattern: str) -> tuple[bool, int]:
 
 def _read_patterns(root: Path) -> Mapping[str, tuple[str, ...]]:
     config = next((name for name in CONFIGS if (root / name).is_file()), None)
-    for path, options in _options(root, config) if config else ():
+    for path, options in _compiler_options(root, config) if config else ():
         paths, base = options.get("paths"), options.get("baseUrl")
         if isinstance(paths, dict):
             folder = join(dirname(path), base if isinstance(base, str) else "")
@@ -67,7 +67,7 @@ def _read_patterns(root: Path) -> Mapping[str, tuple[str, ...]]:
     return {}
 
 
-def _options(root: Path, path: str) -> Iterator[tuple[str, dict[str, Tree]]]:
+def _compiler_options(root: Path, path: str) -> Iterator[tuple[str, dict[str, Tree]]]:
     """Yield the path and `compilerOptions` of a configuration file and of the files that it extends.
 
     Packages, such as `astro/tsconfigs/strict`, are skipped.

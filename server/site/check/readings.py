@@ -36,7 +36,6 @@ class ProseCache:
         self._anchors[path, _digest(text)] = anchors
 
     def drop_unused(self) -> None:
-        """Remove the entries that have not been used since the last call."""
         self._prose = {key: prose for key, prose in self._prose.items() if key in self._used}
         self._anchors = {key: found for key, found in self._anchors.items() if key in self._used}
         self._used = set()

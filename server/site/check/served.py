@@ -19,7 +19,7 @@ from server.site.background.process import run_in_process
 from server.site.check.audit import Audit, is_upload
 from server.site.check.fixes import Fix
 from server.site.check.survey import survey_audit
-from server.site.problems import problems_between
+from server.site.problems import find_cross_file_problems
 from server.site.site import Site
 
 log = logging.getLogger("bifolio")
@@ -80,7 +80,7 @@ class CheckResult:
 
 
 class BackgroundChecks:
-    """Runs checks of a site that is being served, and caches the last result. Thread-safe.
+    """Runner for background checks of a served site, with a cache of the last result. Thread-safe.
 
     `load_snapshot` returns the current snapshot, including users.
     """
@@ -170,16 +170,16 @@ def check(
     snapshot, with_users = snapshots
     audit = Audit(root, settings, snapshot)
     survey = survey_audit(
-        audit, in_order({*file_problems, *problems_between(audit.parsed, snapshot)}), with_users
+        audit, in_order({*file_problems, *find_cross_file_problems(audit.parse_file, snapshot)}), with_users
     )
     kept = survey.problems[:MAX_PROBLEMS]
     fixes = survey.fixes
-    found = tuple(with_document(audit, problem, fixes.get(problem)) for problem in kept)
+    found = tuple(to_document_problem(audit, problem, fixes.get(problem)) for problem in kept)
     return found, len(survey.problems) - len(kept)
 
 
-def with_document(audit: Audit, problem: Problem, fix: Fix | None) -> DocumentProblem:
-    """Return a problem with the document that has it."""
+def to_document_problem(audit: Audit, problem: Problem, fix: Fix | None) -> DocumentProblem:
+    """Return a problem with the document that it is in. `fix` is a safe fix, if there is one."""
     change = ValueChange.from_fix(fix) if fix else None
     if is_upload(problem.path):
         return DocumentProblem(problem, UPLOAD, fix=change)

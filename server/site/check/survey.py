@@ -23,19 +23,19 @@ from server.schema.spelling import find_mistyped_keys
 from server.site.check.audit import Audit
 from server.site.check.document_rules import find_in_documents
 from server.site.check.fixes import FIXABLE_RULES, REPEATED, Fix, KeyFix, find_key_fixes, possible_fixes
-from server.site.check.levels import with_levels
+from server.site.check.levels import apply_severities
 from server.site.check.media_use import find_unused_media
 from server.site.check.migrations import find_unmigrated_documents
 from server.site.check.stale_translations import find_stale_translations
 from server.site.check.unclaimed import (
-    file_names,
+    find_missing_ids,
+    find_orphaned_translations,
+    find_stale_drafts,
     find_unclaimed,
+    find_unserved_translations,
     find_untranslated,
-    missing_ids,
-    orphans,
-    stale_drafts,
 )
-from server.site.configure import check_state_folder, configuration_links, invalid_populates
+from server.site.configure import check_configuration_links, check_populates, check_state_folder
 from server.site.site import Site
 from server.storage.git.commit_queue import CommitQueue
 from server.storage.journal import Journal
@@ -71,7 +71,7 @@ def _position_of_value(audit: Audit, path: str, name: str, value: Any) -> Positi
 
     `name` is the attribute's dotted name without list indexes, such as `blocks.title`.
     """
-    tree, positions = audit.parsed(path)
+    tree, positions = audit.parse_file(path)
     named = [at for at in positions if ".".join(k for k in at if isinstance(k, str)) == name]
     exact = [at for at in named if str(_value(tree, at)) == str(value)]
     return next((positions[at] for at in (*exact, *named)), None)
@@ -89,17 +89,17 @@ def _value(tree: Any, key_path: KeyPath) -> Any:
 # --- shared values --------------------------------------------------------------------------------
 
 
-def unequal_locales(audit: Audit, keys: Collection[Key] | None = None) -> Iterator[Problem]:
+def find_unequal_locales(audit: Audit, keys: Collection[Key] | None = None) -> Iterator[Problem]:
     """Yield a problem for each non-localized attribute whose values differ between locales.
 
-    If there are `keys`, only documents with these keys are checked.
+    If `keys` is given, only documents with these keys are checked.
     """
     order = {locale: i for i, locale in enumerate(audit.settings.locales.available)}
     for type_ in audit.types:
         shared = [a.name for a in type_.attributes.values() if not a.localized and not a.derived]
         if not type_.localized or not shared:
             continue
-        for first, *others in _versions(audit, type_, order):
+        for first, *others in _translated_versions(audit, type_, order):
             if keys is not None and (type_.uid, first.document_id) not in keys:
                 continue
             for other in others:
@@ -108,7 +108,7 @@ def unequal_locales(audit: Audit, keys: Collection[Key] | None = None) -> Iterat
                         yield _problem(audit, name, first, other)
 
 
-def _versions(audit: Audit, type_: Type, locale_order: dict[str, int]) -> Iterator[list[Document]]:
+def _translated_versions(audit: Audit, type_: Type, locale_order: dict[str, int]) -> Iterator[list[Document]]:
     """Yield the published versions of each document that has several, in the order of their locales."""
     found: dict[str, list[Document]] = defaultdict(list)
     for (document_id, locale, status), document in audit.snapshot.tables[type_.uid].versions.items():
@@ -140,11 +140,11 @@ def _problem(audit: Audit, name: str, first: Document, other: Document) -> Probl
 AUDITS: tuple[Callable[[Audit], Iterator[Problem]], ...] = (
     find_unclaimed,
     duplicate_values,
-    file_names,
-    missing_ids,
-    orphans,
-    stale_drafts,
-    unequal_locales,
+    find_unserved_translations,
+    find_missing_ids,
+    find_orphaned_translations,
+    find_stale_drafts,
+    find_unequal_locales,
     find_in_documents,
     find_unmigrated_documents,
 )
@@ -246,15 +246,15 @@ def survey_audit(
     for find in (*AUDITS, *optional, *((find_untranslated,) if translations else ())):
         audit.checkpoint()
         found.update(dict.fromkeys(find(audit)))
-    for documents in (list(audit.broken), None if snapshot.users is not None else []):
-        found.update(dict.fromkeys(find_dangling(snapshot, audit.parsed, documents)))
+    for documents in (list(audit.invalid_documents), None if snapshot.users is not None else []):
+        found.update(dict.fromkeys(find_dangling(snapshot, audit.parse_file, documents)))
     return report_problems(audit, found)
 
 
 def report_problems(audit: Audit, problems: Collection[Problem]) -> Survey:
     """Return a survey of the problems that the site does not ignore, with their severities and fixes."""
-    lost = tuple(no_document(document.type.uid, document.document_id) for document in audit.broken)
-    levelled = with_levels(audit, problems)
+    lost = tuple(no_document(document.type.uid, document.document_id) for document in audit.invalid_documents)
+    levelled = apply_severities(audit, problems)
     shown = (problem for problem in levelled if not problem.message.endswith(lost))
     paths = {problem.path for problem in problems if problem.rule in FIXABLE_RULES}
     possible = fixes_by_place(audit, paths)
@@ -306,14 +306,14 @@ def fixes_by_place(audit: Audit, paths: Collection[str]) -> dict[Place, Fix]:
 
 def broken_configuration(root: Path) -> list[Problem]:
     """Return the problems that make site.yaml or the schemas unusable."""
-    links = list(configuration_links(root))
+    links = list(check_configuration_links(root))
     schema, schema_errors = read_all_content_types(root) if not links else (Schema(BUILT_IN), links)
     with collect_setup_errors(schema_errors):
         check_state_folder(root)
     problems = [_problem_of(error, "schema") for error in schema_errors]
     settings, settings_errors = survey_settings(root)
     if not schema_errors:
-        settings_errors += invalid_populates(settings, schema)
+        settings_errors += check_populates(settings, schema)
     problems += [_problem_of(error, "settings") for error in settings_errors]
     # Mistyped keys may be the cause of the problems. Otherwise, they are reported after loading.
     if problems:

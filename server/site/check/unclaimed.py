@@ -98,7 +98,7 @@ def _why_unclaimed(audit: Audit, path: str) -> tuple[str, str]:
 MAX_COPY_DURATION = timedelta(minutes=1)
 
 
-def file_names(audit: Audit) -> Iterator[Problem]:
+def find_unserved_translations(audit: Audit) -> Iterator[Problem]:
     """Yield a problem for each file that is named like a translation, but served as a separate document."""
     stems = {os.path.splitext(path)[0] for path in audit.claims}
     for path, claim in sorted(audit.claims.items()):
@@ -117,7 +117,7 @@ def file_names(audit: Audit) -> Iterator[Problem]:
         yield Problem(path, None, message, f"{fix}, or rename the file", "warning", None, "file-name")
 
 
-def missing_ids(audit: Audit) -> Iterator[Problem]:
+def find_missing_ids(audit: Audit) -> Iterator[Problem]:
     """Yield a problem for each file without a documentId if another version of its document sets one."""
     for path, (written, other) in missing_document_ids(audit).items():
         what = (
@@ -129,8 +129,9 @@ def missing_ids(audit: Audit) -> Iterator[Problem]:
 
 
 def missing_document_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
-    """Map each file without a documentId to the documentId of the same document, and to the file that sets
-    it.
+    """Return the files that lack the documentId that another version of their document sets, by path.
+
+    Each value contains the documentId and the file that sets it.
     """
     named: dict[tuple[str, str], list[Document]] = defaultdict(list)
     for path, document in audit.documents.items():
@@ -146,7 +147,7 @@ def missing_document_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
     return found
 
 
-def orphans(audit: Audit) -> Iterator[Problem]:
+def find_orphaned_translations(audit: Audit) -> Iterator[Problem]:
     """Yield a problem for each translation of a document that does not exist in the default locale."""
     default = audit.settings.locales.default
     fixed = missing_document_ids(audit)
@@ -156,10 +157,10 @@ def orphans(audit: Audit) -> Iterator[Problem]:
         for path, document in sorted(_documents_of(audit, type_).items()):
             if document.locale == default or document.document_id in defaults or path in fixed:
                 continue
-            if _counterpart(audit, path, default) is None:
+            if _path_in_locale(audit, path, default) is None:
                 what = f'the document "{document.document_id}" is missing in the default locale ({default})'
                 fix = (
-                    _renamed_translation(audit, path, document, defaults)
+                    _rename_advice(audit, path, document, defaults)
                     or suggestions.suggest(
                         document.document_id, sorted(defaults - _ids(audit, type_, document.locale))
                     )
@@ -168,11 +169,11 @@ def orphans(audit: Audit) -> Iterator[Problem]:
                 yield Problem(path, None, what, fix, "warning", None, "translation")
 
 
-def _renamed_translation(audit: Audit, path: str, document: Document, defaults: set[str]) -> str:
+def _rename_advice(audit: Audit, path: str, document: Document, default_ids: set[str]) -> str:
     """Return advice to rename a translation if its document was renamed, otherwise ""."""
     rename = audit.renames.get((document.type.uid, document.document_id))
     claim = audit.claims.get(path)
-    if rename is None or claim is None or rename.name not in defaults:
+    if rename is None or claim is None or rename.name not in default_ids:
         return ""
     default = audit.settings.locales.default
     versions = audit.snapshot.tables[document.type.uid].versions.items()
@@ -193,7 +194,11 @@ def find_untranslated(audit: Audit) -> Iterator[Problem]:
             translated = _ids(audit, type_, locale)
             for path, document in sorted(_documents_of(audit, type_).items()):
                 is_missing = document.locale == default != locale and document.document_id not in translated
-                if is_missing and document.status == PUBLISHED and _counterpart(audit, path, locale) is None:
+                if (
+                    is_missing
+                    and document.status == PUBLISHED
+                    and _path_in_locale(audit, path, locale) is None
+                ):
                     fix = f"add {_sibling(audit, path, locale)}"
                     yield Problem(
                         path,
@@ -220,14 +225,14 @@ def _sibling(audit: Audit, path: str, locale: str) -> str:
     return audit.layout.path_of(wanted, os.path.splitext(path)[1], audit.layout.pattern_of(path))
 
 
-def _counterpart(audit: Audit, path: str, locale: str) -> str | None:
+def _path_in_locale(audit: Audit, path: str, locale: str) -> str | None:
     """Return the path of the file that contains the same document in the given locale, or None."""
     stem = os.path.splitext(_sibling(audit, path, locale))[0]
     names = (f"{stem}{draft}{ending}" for draft in ("", ".draft") for ending in ENDINGS)
     return next((name for name in names if name in audit.files), None)
 
 
-def stale_drafts(audit: Audit) -> Iterator[Problem]:
+def find_stale_drafts(audit: Audit) -> Iterator[Problem]:
     """Yield a problem for each draft that is older than its published version."""
     for document in audit.documents.values():
         if document.status != DRAFT:

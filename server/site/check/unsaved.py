@@ -19,7 +19,7 @@ from server.problems import Problem, in_order
 from server.schema.model import Schema
 from server.site.check.audit import Audit
 from server.site.check.fixes import FIXABLE_RULES
-from server.site.check.levels import with_levels
+from server.site.check.levels import apply_severities
 from server.site.check.readings import ProseCache
 from server.site.check.survey import (
     Survey,
@@ -31,7 +31,7 @@ from server.site.check.survey import (
     with_users,
 )
 from server.site.configure import configure, is_configuration
-from server.site.problems import problems_between
+from server.site.problems import find_cross_file_problems
 from server.site.site import Site
 from server.storage.entry import NO_FACTS, Entry
 from server.storage.files import digest_of, size_signature
@@ -60,7 +60,6 @@ class SavedSite:
 
     @classmethod
     def from_site(cls, site: Site) -> "SavedSite":
-        """Return the contents of a loaded site, without reading its files again."""
         state, _, committed, entries = site.basis()
         in_entries = {problem for entry in entries.values() for problem in entry.problems}
         others = tuple(problem for problem in site.problems_in_files if problem not in in_entries)
@@ -83,7 +82,7 @@ class SavedSite:
             before = self.entries.get(owner)
             if owner == path and before is not None and before.digest == digest_of(data):
                 continue
-            entry = _read_described(store, before, data) if owner != path and before else None
+            entry = _entry_with_description(store, before, data) if owner != path and before else None
             entry = entry or store.parse_file(path, data, size_signature(len(data), time.time_ns()))
             if entry is not None:
                 entries[owner] = entry
@@ -129,7 +128,7 @@ def _is_invalid(entry: Entry) -> bool:
     return any(problem.severity == "error" for problem in entry.problems)
 
 
-def _read_described(store: Store, before: Entry, data: bytes) -> Entry | None:
+def _entry_with_description(store: Store, before: Entry, data: bytes) -> Entry | None:
     """Return a media file's entry with a new description, or None if the media file is in a bucket."""
     if before.signature is None or before.path.endswith(SIDECAR_SUFFIX):
         return None
@@ -154,7 +153,7 @@ def survey_unsaved(
     basis, prose_cache = site.saved, prose_cache or ProseCache()
     audit = Audit(basis.root, basis.settings, site.snapshot, site.texts, prose_cache, checkpoint)
     joined, unseen = with_users(audit)
-    known = {*site.problems_in_files(), *problems_between(audit.parsed, site.snapshot)}
+    known = {*site.problems_in_files(), *find_cross_file_problems(audit.parse_file, site.snapshot)}
     found = survey_audit(audit, in_order(known), joined)
     prose_cache.drop_unused()
     return replace(with_key_fixes(audit.root, found), unchecked_relations=unseen)
@@ -170,9 +169,9 @@ def problems_in_text(site: UnsavedSite, path: str) -> tuple[Problem, ...]:
     document = site.document(path) or _invalid_document(site, path)
     problems = list(entry.problems) if entry else []
     if document is not None:
-        problems += find_dangling(site.snapshot, site.audit.parsed, [document])
+        problems += find_dangling(site.snapshot, site.audit.parse_file, [document])
     lost = tuple(_lost(site)) if any(problem.rule == "dangling" for problem in problems) else ()
-    shown = (p for p in with_levels(site.audit, problems) if not p.message.endswith(lost))
+    shown = (p for p in apply_severities(site.audit, problems) if not p.message.endswith(lost))
     return in_order(set(shown))
 
 
@@ -241,8 +240,7 @@ def _copy_configuration(root: Path, copy: Path, texts: Mapping[str, str]) -> Non
         (copy / path).write_bytes(text.encode(errors="replace"))
 
 
-def decoded(data: bytes) -> str:
-    """Decode the content of a file, replacing invalid bytes with U+FFFD."""
+def decode_lossy(data: bytes) -> str:
     try:
         return decode(data)
     except SyntaxProblem:

@@ -13,14 +13,14 @@ from typing import Any
 from server.errors import ApiError, BusyError, CommitError, GitError, StorageError
 from server.paths import STATE_FOLDER
 from server.site.commits.commit_record import record_of_commit
-from server.site.commits.contents import contents_of, replaced_digests
+from server.site.commits.contents import new_contents, replaced_digests
 from server.site.commits.grouping import Group, due_groups
-from server.site.commits.message import Authorship, PreparedMerge, message_of, written_documents
-from server.site.commits.own_versions import bases_of, record_own_versions
+from server.site.commits.message import Authorship, PreparedMerge, commit_message_for, written_documents
+from server.site.commits.own_versions import known_versions_of, record_own_versions
 from server.site.commits.reverted import overwritten_writes, reverted_writes
 from server.site.record import Record
 from server.site.replica import Replica
-from server.site.writing.speculative_writes import Chain
+from server.site.writing.speculative_writes import WriteChain
 from server.storage.git.checkout import is_identical_on_disk
 from server.storage.git.command import git_as_owner, is_disk_full_error
 from server.storage.git.commit import (
@@ -131,7 +131,7 @@ class Committer:
             "replaced": replaced_digests(self.root, writes),
             **(merge or PreparedMerge(self._head(), "", "")).queue_metadata,
         }
-        files = contents_of(self.root, writes)
+        files = new_contents(self.root, writes)
         name = self.queue.stage(metadata, files)
         with self.queue.applying(self.root, name, metadata):
             yield name
@@ -148,19 +148,19 @@ class Committer:
         except GitError:
             return self._replica.contents.git.committed.commit
 
-    def extend(self, chain: Chain, writes: list[Write]) -> bool:
+    def extend_chain(self, chain: WriteChain, writes: list[Write]) -> bool:
         """Append `writes` to the chain. Return False if no more writes can be prepared after them."""
         return chain.add(self._replica.contents, writes)
 
     def message_and_documents(
-        self, writes: list[Write], authorship: Authorship, result: Any, chain: Chain | None = None
+        self, writes: list[Write], authorship: Authorship, result: Any, chain: WriteChain | None = None
     ) -> tuple[str, list[str]]:
         """Return the commit message for a write, and the names of the changed documents."""
-        contents, chain = self._replica.contents, chain or Chain(self.root, self._replica.state.snapshot)
+        contents, chain = self._replica.contents, chain or WriteChain(self.root, self._replica.state.snapshot)
         documents = written_documents(
             writes, chain.entries_before(contents.entries, writes), chain.snapshot, contents.store
         )
-        return message_of(documents, authorship, result), [document.name for document in documents]
+        return commit_message_for(documents, authorship, result), [document.name for document in documents]
 
     def settle(self) -> bool:
         return self.queue.recover(self.root)
@@ -243,10 +243,10 @@ class Committer:
                     if write.name == name:
                         # Drop the cached value, in case hooks have just been added.
                         self._repository_cache = None, 0.0
-                        repository, by_git = self.repository()
+                        repository, by_git = self.find_repository()
                         remove_own_lock(repository)
                         repository.require_no_operation()
-                        self._commit(repository, Group([write]), by_git=by_git)
+                        self._commit(repository, Group([write]), use_git_commit=by_git)
             except BaseException:
                 self.queue.drop(name)
                 raise
@@ -271,15 +271,15 @@ class Committer:
         return self.commit_up_to(name, ignore_delay=True)
 
     def prepare(self, new: NewCommit) -> PreparedCommit:
-        """Create a commit on top of `new.base` without moving the branch, or use the existing commit
-        `new.ready`.
+        """Create a commit on top of `new.base` without moving the branch.
 
-        Raises CommitError if a hook rejects the commit or git is busy.
+        If `new.ready` is set, return that existing commit. Raises CommitError if a hook rejects the commit or
+        git is busy.
         """
         with self.queue.committing(QUEUE_TIMEOUT_S) as alone:
             if not alone:
                 raise CommitError("timed out waiting for other commits to finish")
-            repository, by_git = self.repository()
+            repository, by_git = self.find_repository()
             remove_own_lock(repository)
             repository.require_no_operation()
             wait_for_index(repository, time.monotonic() + GIT_LOCK_TIMEOUT_S)
@@ -317,22 +317,20 @@ class Committer:
         )
         if not groups:
             return
-        repository, by_git = self.repository()
+        repository, by_git = self.find_repository()
         remove_own_lock(repository)
         repository.require_no_operation()
         blocked: set[str] = set()  # files in failed commits; later writes to them must wait
         for group in groups:
             if not blocked.isdisjoint(group.files) or not self._commit_or_postpone(
-                repository, group, by_git=by_git
+                repository, group, use_git_commit=by_git
             ):
                 blocked.update(group.files)
             if last_id and group.last.name >= last_id:
                 return
 
-    def repository(self) -> tuple[Repository, bool]:
-        """Return the repository, and whether the commits must be created with `git commit`. Raises
-        CommitError.
-        """
+    def find_repository(self) -> tuple[Repository, bool]:
+        """Return the repository, and whether to create commits with `git commit`. Raises CommitError."""
         cached, until = self._repository_cache
         if cached is None or time.monotonic() > until:
             repository = repository_of(self.root)
@@ -340,16 +338,14 @@ class Committer:
             self._repository_cache = cached, time.monotonic() + REPOSITORY_CACHE_TTL_S
         return cached
 
-    def _commit_or_postpone(self, repository: Repository, group: Group, *, by_git: bool) -> bool:
-        """Commit a group of writes. Return False if a hook rejected the commit, which is then
-        retried later.
-        """
+    def _commit_or_postpone(self, repository: Repository, group: Group, *, use_git_commit: bool) -> bool:
+        """Commit a group of writes. Return False if a hook rejected the commit. It is then retried later."""
         name = group.last.name
         if time.monotonic() < self._refused.get(name, 0.0):
             return False
         self._refused.pop(name, None)
         try:
-            self._commit(repository, group, by_git=by_git)
+            self._commit(repository, group, use_git_commit=use_git_commit)
         except CommitError as error:
             if not error.refused:
                 raise
@@ -363,10 +359,10 @@ class Committer:
             self._trouble.resolve(AffectedTask.COMMITS, AffectedTask.CHANGED, AffectedTask.REPOSITORY)
         return True
 
-    def _commit(self, repository: Repository, group: Group, *, by_git: bool) -> None:
+    def _commit(self, repository: Repository, group: Group, *, use_git_commit: bool) -> None:
         """Commit a group of writes, and retry if other programs interfere. Raises CommitError.
 
-        If `by_git` is set, run `git commit`, because the repository has hooks.
+        `use_git_commit` is set if the repository has hooks, which only `git commit` runs.
         """
         deadline = time.monotonic() + GIT_LOCK_TIMEOUT_S
         while True:
@@ -374,7 +370,7 @@ class Committer:
             wait_for_index(repository, deadline)
             head = repository.head()
             try:
-                commit = self._make_commit(repository, group, head, by_git=by_git)
+                commit = self._make_commit(repository, group, head, use_git_commit=use_git_commit)
                 break
             except CommitError as error:
                 if not error.overtaken and (is_disk_full_error(str(error)) or repository.head() == head):
@@ -405,46 +401,46 @@ class Committer:
             last.joins,
             last.ready,
             exact=last.exact,
-            bases=bases_of(self.queue, group),
+            bases=known_versions_of(self.queue, group),
         )
 
-    def _make_commit(self, repository: Repository, group: Group, head: str, *, by_git: bool) -> str:
+    def _make_commit(self, repository: Repository, group: Group, head: str, *, use_git_commit: bool) -> str:
         """Create a commit and move the branch to it. Return its id, or "" if there is nothing to commit."""
         new = self._new(group)
         if new.joins:
-            return self._publish_merge(repository, group, new, head, by_git=by_git)
+            return self._publish_merge(repository, group, new, head, use_git_commit=use_git_commit)
         changed = store_changed_files(repository, new, head)
         if not changed:
             record_own_versions(self.queue, repository, group)
             return self._find_commit(repository, new, head)
         # Hooks run before the index is locked. They may change more files, or undo all changes.
-        make, by_hooks = (prepare_by_git if by_git else prepare_commit), set[str]()
+        make, by_hooks = (prepare_by_git if use_git_commit else prepare_commit), set[str]()
         commit = make(repository, new, head, changed)
         if not commit:
             record_own_versions(self.queue, repository, group)
             return ""
-        if by_git and head:
+        if use_git_commit and head:
             by_hooks = changed_files(self.root, head, commit).keys() - changed.keys()
-        files = repository.versions(commit, {*changed, *by_hooks}) if by_git else changed
+        files = repository.versions(commit, {*changed, *by_hooks}) if use_git_commit else changed
         with locked_index(repository, files) as index:
             # Check again now that the index is locked, so the branch can't move anymore.
             if (now := head_commit(self.root)) != head:
                 is_same = repository.versions(now, by_hooks) == repository.versions(head, by_hooks)
                 if is_same and store_changed_files(repository, new, now) == changed:
-                    head, commit = now, rebase(repository, new, commit, now, files, by_git=by_git)
+                    head, commit = now, rebase(repository, new, commit, now, files, by_git=use_git_commit)
                 if head != now or not commit:
                     raise CommitError("another program has committed the same files", overtaken=True)
             with self._locked_without_reverts():
                 by_hooks.update(path for path in changed if files[path] != changed[path])
                 record_own_versions(self.queue, repository, group, commit, files, by_hooks)
                 self._publish(index, new, head, commit, changed)
-        if by_git:
+        if use_git_commit:
             with suppress(CommitError):  # Ignore the hook's exit status, as git does.
                 run_hook(repository, {}, "post-commit")
         return commit
 
     def _publish_merge(
-        self, repository: Repository, group: Group, new: NewCommit, head: str, *, by_git: bool
+        self, repository: Repository, group: Group, new: NewCommit, head: str, *, use_git_commit: bool
     ) -> str:
         """Move the branch to a merge commit, and return its id, or "" if the merge must be repeated."""
         moved = changed_files(self.root, new.base, new.ready) if new.ready else {}
@@ -457,7 +453,7 @@ class Committer:
         elif new.exact:  # the files remain as uncommitted edits
             return ""
         else:
-            make = prepare_by_git if by_git else prepare_commit
+            make = prepare_by_git if use_git_commit else prepare_commit
             commit = make(repository, new, head, store_changed_files(repository, new, head))
         files = repository.versions(commit, {**new.files, **moved})
         with locked_index(repository, files) as index:
@@ -513,7 +509,7 @@ class Committer:
         unseen = overwritten_writes(self._replica.contents, pending, self.queue.own_commits.by_path())
         if not unseen:
             return []
-        repository, _ = self.repository()
+        repository, _ = self.find_repository()
         wait_for_other_lock(repository.folder, INDEX_TIMEOUT_S)
         return reverted_writes(repository, unseen)
 
@@ -535,7 +531,9 @@ class Committer:
     def _save_overtaken_versions(self, repository: Repository, group: Group, paths: Collection[str]) -> None:
         # Saves the written versions of files for which others have committed a different version.
         head, last = repository.head(), group.last_by_path
-        bases = bases_of(self.queue, group)  # read after `head`, so that no committed write is missing
+        bases = known_versions_of(
+            self.queue, group
+        )  # read after `head`, so that no committed write is missing
         for path in sorted(paths):
             content = last[path].files[path]
             by_others = committed_by_others(repository, path, content, bases[path], head)
@@ -572,7 +570,7 @@ class Committer:
     def _log_lost_writes(
         self, repository: Repository, group: Group, paths: Collection[str], before: str, commit: str
     ) -> None:
-        bases = bases_of(self.queue, group)
+        bases = known_versions_of(self.queue, group)
         again = {path for path, _ in group.later_writes(self.queue.pending())}
         for path, file in repository.versions(before, sorted(set(paths) - again)).items():
             if is_identical_on_disk(repository, path, file) or is_replaced_version_on_disk(

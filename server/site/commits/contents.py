@@ -10,7 +10,7 @@ from server.storage.intent import Write
 MAX_DIGESTED_BYTES = 8 * 1024 * 1024  # larger files, such as videos, are not read
 
 
-def contents_of(root: Path, writes: Iterable[Write]) -> dict[str, bytes | Path | None]:
+def new_contents(root: Path, writes: Iterable[Write]) -> dict[str, bytes | Path | None]:
     """Return the new content of each written file by path: bytes, a file to copy, or None for a deletion."""
     return {_path(root, one): one.data if one.source is None else one.source for one in writes}
 

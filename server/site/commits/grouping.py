@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from server.site.commits.contents import content_digest
-from server.site.commits.message import summary, with_trailers
+from server.site.commits.message import combine_messages, with_trailers
 from server.storage.git.commit_queue import PendingWrite
 from server.storage.git.own_commits import OwnVersion
 from server.storage.git.written import KnownVersions
@@ -44,7 +44,7 @@ class Group:
                 if write.name > last[path].name:
                     yield path, write
 
-    def bases(
+    def known_versions(
         self, pending: Iterable[PendingWrite], own_versions: Mapping[str, Collection[OwnVersion]]
     ) -> dict[str, KnownVersions]:
         """Return, by path, the known versions of the group's files.
@@ -70,7 +70,7 @@ class Group:
 
     @property
     def message(self) -> str:
-        message = summary([write.message for write in self.writes])
+        message = combine_messages([write.message for write in self.writes])
         return with_trailers(message, self.last.actor, (name for w in self.writes for name in w.documents))
 
 

@@ -58,8 +58,7 @@ def saving_replaced_files(writes: Collection[Write], authorship: Authorship) -> 
 
 @dataclass(frozen=True, slots=True)
 class PreparedMerge:
-    """A merge that is committed together with a write. `base` and `joins` are the parents of the merge
-    commit.
+    """A merge that is committed together with a write. `base` and `joins` are the merge commit's parents.
 
     - `ready`: id of the merge commit if it already exists, or ""
     - `only_if_ready`: if the existing commit can't be used, create no commit at all
@@ -143,7 +142,7 @@ def _document(write: Write, entries: Mapping[str, Entry], store: Store) -> Docum
 
 
 def _changed_document(key: Key, changes: list[_FileChange], snapshot: Snapshot) -> ChangedDocument:
-    verb, document = _verb(key, changes, snapshot), changes[0].document
+    verb, document = _change_verb(key, changes, snapshot), changes[0].document
     if document is None:
         return ChangedDocument(
             key, f"upload/{key[1]}", "file", _short(key[1]), "Upload" if verb == "Create" else verb
@@ -154,7 +153,7 @@ def _changed_document(key: Key, changes: list[_FileChange], snapshot: Snapshot) 
     return ChangedDocument(key, f"{type_.singular}/{document.document_id}", type_.singular, shown, verb)
 
 
-def _verb(key: Key, changes: list[_FileChange], snapshot: Snapshot) -> str:
+def _change_verb(key: Key, changes: list[_FileChange], snapshot: Snapshot) -> str:
     """Return a verb for the change to a document, such as "Unpublish".
 
     `snapshot` shows the state before the write.
@@ -174,19 +173,18 @@ def _verb(key: Key, changes: list[_FileChange], snapshot: Snapshot) -> str:
     return "Update" if exists(snapshot, key) else "Create"
 
 
-def message_of(documents: Collection[ChangedDocument], authorship: Authorship, result: Any) -> str:
-    """Return the message from the request or from `authorship`, or else list the changed documents."""
+def commit_message_for(documents: Collection[ChangedDocument], authorship: Authorship, result: Any) -> str:
+    """Return the message from the request or `authorship`. Without one, list the changed documents."""
     if message := clean_message(
         authorship.message or (authorship.describe(result) if authorship.describe else "")
     ):
         return message
     keys = authorship.mentioned_documents(result) if authorship.mentioned_documents else ()
     addressed = [document for document in documents if document.key in keys] or list(documents)
-    return summary([document.sentence for document in addressed])
+    return combine_messages([document.sentence for document in addressed])
 
 
-def summary(sentences: Collection[str]) -> str:
-    """Combine multiple commit messages into one message that lists them."""
+def combine_messages(sentences: Collection[str]) -> str:
     lines = list(dict.fromkeys(sentences))
     if len(lines) < 2:
         return "".join(lines) or "Update files"

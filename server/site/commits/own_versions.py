@@ -11,11 +11,11 @@ from server.storage.git.repository import Repository, Tree
 from server.storage.git.written import KnownVersions, store_blob
 
 
-def bases_of(queue: CommitQueue, group: Group) -> dict[str, KnownVersions]:
-    """Return the known versions of the group's files by path."""
+def known_versions_of(queue: CommitQueue, group: Group) -> dict[str, KnownVersions]:
+
     # Read `pending` first: when a write leaves the queue, its versions are already in `own_commits`.
     pending = queue.pending()
-    return group.bases(pending, queue.own_commits.by_path())
+    return group.known_versions(pending, queue.own_commits.by_path())
 
 
 def record_own_versions(

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from server.site.commits.contents import contents_of
+from server.site.commits.contents import new_contents
 from server.site.commits.grouping import Group
 from server.site.contents import Contents
 from server.storage.files import Signature, signature_of
@@ -26,12 +26,15 @@ from server.storage.media import SIDECAR_SUFFIX
 
 
 def is_as_written(root: Path, writes: Iterable[Write]) -> bool:
-    return all(is_on_disk(root / path, content) for path, content in contents_of(root, writes).items())
+    return all(is_on_disk(root / path, content) for path, content in new_contents(root, writes).items())
 
 
 @dataclass(frozen=True, slots=True)
 class OverwrittenWrite:
-    """The content of an uncommitted write to a file that has since changed on disk."""
+    """The content of an uncommitted write to a file that has since changed on disk.
+
+    `basis` contains the known versions of the file.
+    """
 
     content: bytes | Path | None
     basis: KnownVersions
@@ -49,10 +52,10 @@ def overwritten_writes(
     unseen = {
         path: content
         for path, content in group.files.items()
-        if signature_of(contents.root / path) != _shown_signature(contents, path)
+        if signature_of(contents.root / path) != _served_signature(contents, path)
         and not is_on_disk(contents.root / path, content)
     }
-    bases = group.bases([], own_versions) if unseen else {}
+    bases = group.known_versions([], own_versions) if unseen else {}
     return {path: OverwrittenWrite(content, bases[path]) for path, content in unseen.items()}
 
 
@@ -78,13 +81,13 @@ def reverted_writes(repository: Repository, overwritten: Mapping[str, Overwritte
             continue
         if newer is OthersCommits.NOTHING_NEWER:
             writes.append(_write(root, path, content))
-    return [*writes, *_vanished_with(root, writes, overwritten)]
+    return [*writes, *_restore_missing_files(root, writes, overwritten)]
 
 
-def _vanished_with(
+def _restore_missing_files(
     root: Path, reverted: Collection[Write], overwritten: Mapping[str, OverwrittenWrite]
 ) -> list[Write]:
-    """Return writes that create the missing new files of the reverted writes, as after `git stash -u`.
+    """Return writes that restore new files of the reverted writes, which `git stash -u` has removed.
 
     Otherwise, only the deletions of a rename would be repeated.
     """
@@ -110,11 +113,11 @@ def _write(root: Path, path: str, content: bytes | Path | None) -> Write:
         return Write(path, content, None)
 
 
-def _shown_signature(contents: Contents, path: str) -> Signature | None:
+def _served_signature(contents: Contents, path: str) -> Signature | None:
     """Return the signature of the served version of a file, or None if the file is not served."""
     if entry := contents.entries.get(path):
         return entry.signature
-    if path in contents.configuration.mark:
-        return contents.configuration.mark[path]
+    if path in contents.configuration.signatures:
+        return contents.configuration.signatures[path]
     described = contents.entries.get(path.removesuffix(SIDECAR_SUFFIX))
     return described.beside if described else None

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from server.documents.timestamps import now
 from server.site.replica import Prepared, State
-from server.site.writing.speculative_writes import Chain, Recent
+from server.site.writing.speculative_writes import Recent, WriteChain
 from server.storage.changeset import Changeset
 from server.storage.entry import Entry
 from server.storage.git.command import seconds_in_git
@@ -33,7 +33,7 @@ class SpeculativeWrite:
     """
 
     base_versions: BaseVersions = field(default_factory=BaseVersions)
-    chain: Chain | None = None
+    chain: WriteChain | None = None
 
 
 def prepare_change(
@@ -68,7 +68,7 @@ def prepare_change(
     return Prepared(state, changeset, result, _seconds_spent() - began)
 
 
-def may_lock(prepared: Prepared[Result], *, is_last: bool) -> bool:
+def fits_in_lock(prepared: Prepared[Result], *, is_last: bool) -> bool:
     """Return whether a change is quick enough to be prepared while the write lock is held.
 
     The last attempt is allowed more time.

@@ -14,9 +14,9 @@ from server.storage.intent import Write
 
 
 def with_written_documents(state: State, contents: Contents, writes: Iterable[Write]) -> State:
-    """Return the state with the documents as `writes` have left them.
+    """Return the state with the documents that `writes` contain.
 
-    This differs from `state` if another program has changed or deleted their files since.
+    This differs from `state` if another program has since changed or deleted their files.
     """
     added = list(_overwritten(contents, writes))
     if not added:

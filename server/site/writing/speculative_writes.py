@@ -23,7 +23,7 @@ from server.storage.store import Store
 Recent = Callable[[Type, str, str], Iterable[Document]]
 
 
-class Chain:
+class WriteChain:
     """Prepared writes that have not changed any files yet. Not thread-safe.
 
     Changesets can read files from a chain as if its writes had already been made.
@@ -72,9 +72,7 @@ class Chain:
         return self.entries[write.path] if write.path in self.entries else entries.get(write.path)
 
     def with_replaced_versions(self, find_recent: Recent) -> Recent:
-        """Return a function like `find_recent` that also yields the versions replaced by this
-        chain's writes.
-        """
+        """Return a function like `find_recent` that also yields the versions that this chain replaces."""
         return partial(self._recent, find_recent)
 
     def _recent(self, recent: Recent, type_: Type, document_id: str, locale: str) -> Iterator[Document]:

@@ -29,7 +29,7 @@ from server.storage.links import open_ordinary
 from server.storage.media import stored_object, upload_path
 from server.tools.export.listings import Access, ListRequest, listings
 from server.tools.export.markdown import MarkdownFiles
-from server.tools.export.publications import publications
+from server.tools.export.publications import publication_files
 from server.tools.export.response import Response
 
 # --- contents -------------------------------------------------------------------------------------
@@ -61,7 +61,6 @@ class SiteExport:
 
     @cached_property
     def queries(self) -> Sequence[Response]:
-        """The responses to the requests in the setting `export.queries`."""
         return [
             self._query(name, query_export)
             for name, query_export in self.state.settings.export.queries.items()
@@ -78,7 +77,7 @@ class SiteExport:
     @cached_property
     def published(self) -> Sequence[Response]:
         # These files are the same for all roles.
-        return [*publications(PublicSite(self.state)), *self.redirects]
+        return [*publication_files(PublicSite(self.state)), *self.redirects]
 
     def paths(self) -> list[str]:
         listed = [path for path, _ in self._media_paths()]
@@ -164,7 +163,7 @@ _BATCH_IMAGES = 100  # number of images to resize before the state is updated
 
 def create_resized_images(site: Site, progress: Callable[[int, int], None]) -> int:
     """Create the missing resized images, and return the number of images that could not be created."""
-    missing, failed = site.unscaled(), 0
+    missing, failed = site.incomplete_images(), 0
     for start in range(0, len(missing), _BATCH_IMAGES):
         batch = missing[start : start + _BATCH_IMAGES]
         for done, path in enumerate(batch, start + 1):
@@ -188,7 +187,6 @@ def _with_base(file: Document, base: str) -> Document:
 
 
 def possible_upload_paths(body: bytes) -> Iterator[str]:
-    """Yield every part of a response that could be the path of a media file."""
     for found in _NAMED.finditer(body):
         text = found[1].decode()
         for path in (text, text.rstrip(".,;:!*_`]")):

@@ -58,7 +58,7 @@ class Manifest:
     files: Mapping[str, ExportedFile] = field(default_factory=dict)
     commit: str = ""
 
-    def text(self) -> str:
+    def to_json(self) -> str:
         """Return the manifest as JSON, with one line for each file."""
         head = {
             "bifolioExport": _VERSION,
@@ -127,12 +127,12 @@ _MAX_NAME_BYTES = 255
 
 @dataclass(slots=True)
 class FileCounts:
-    """The numbers of written, unchanged and removed files, and the export's size in bytes."""
+    """The numbers of written, unchanged and removed files, and the total size of the exported files."""
 
     written: int = 0
     unchanged: int = 0
     removed: int = 0
-    size: int = 0
+    total_bytes: int = 0
 
 
 class Folder:
@@ -169,7 +169,7 @@ class Folder:
             if path not in self._owned:
                 _check_name(path)
                 new.append(path)
-                if self._is_taken(path) and not self.force:
+                if self._has_foreign_file(path) and not self.force:
                     raise self._refuse(path)
         if new:
             self._owned.update(dict.fromkeys(new, ExportedFile()))
@@ -220,7 +220,7 @@ class Folder:
     def finish(self) -> FileCounts:
         """Write the manifest if it has changed, and return the counts of files."""
         manifest = replace(self.manifest, files=self._files)
-        if (self.root / NAME).is_symlink() or self._text() != manifest.text():
+        if (self.root / NAME).is_symlink() or self._text() != manifest.to_json():
             self._save(manifest)
         return self.counts
 
@@ -252,8 +252,8 @@ class Folder:
                 raise self._refuse(above)
             above = above.rpartition("/")[0]
 
-    def _is_taken(self, path: str) -> bool:
-        """Return whether the path, or a path below it, contains a file that no export created."""
+    def _has_foreign_file(self, path: str) -> bool:
+        """Return whether a file that no export created exists at the path or below it."""
         if path in self._folders:
             below = (p for p in (*self._sizes, *self._others) if p.startswith(f"{path}/"))
             return any(inside not in self._owned for inside in below)
@@ -265,7 +265,7 @@ class Folder:
 
     def _list(self, path: str, entry: ExportedFile) -> None:
         self._files[path] = entry
-        self.counts.size += entry.size
+        self.counts.total_bytes += entry.size
 
     def _read(self, path: str) -> bytes | None:
         try:
@@ -303,7 +303,7 @@ class Folder:
         return None if found is None else found.decode(errors="replace")
 
     def _save(self, manifest: Manifest) -> None:
-        self._stage.write_text(manifest.text(), encoding="utf-8")
+        self._stage.write_text(manifest.to_json(), encoding="utf-8")
         os.replace(self._stage, self.root / NAME)
 
 

@@ -39,7 +39,7 @@ class CustomFormatImage:
         return f"{UPLOADS_URL}{quote(self.key)}?{PRESET}={self.name}"
 
 
-def with_images(state: State) -> tuple[State, Mapping[str, CustomFormatImage]]:
+def with_image_paths(state: State) -> tuple[State, Mapping[str, CustomFormatImage]]:
     """Replace the URLs of custom formats with file paths.
 
     Return the new state, and the image for each path, which is relative to the uploads folder.

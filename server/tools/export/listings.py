@@ -36,7 +36,7 @@ class Access:
     actor: Actor
     drafts: bool = False
 
-    def status(self, type_: Type) -> Mapping[str, str]:
+    def status_params(self, type_: Type) -> Mapping[str, str]:
         """Return the `status` parameter for requests for a content type, or {} for published versions."""
         drafts = self.drafts and may_read_drafts(self.actor, type_)
         return {"status": "draft"} if drafts else {}
@@ -135,7 +135,11 @@ def listings(state: State, access: Access) -> Iterator[ListRequest]:
 
 def _listing(state: State, access: Access, type_: Type, type_export: TypeExport, locale: str) -> ListRequest:
     default = locale == state.settings.locales.default
-    params = {**({} if default else {"locale": locale}), **access.status(type_), **type_export.parameters}
+    params = {
+        **({} if default else {"locale": locale}),
+        **access.status_params(type_),
+        **type_export.parameters,
+    }
     # Allow `populate` even if site.yaml forbids it together with pagination.
     settings = with_values(state.settings, {"api.populate_with_pagination": True})
     reader = Reader(replace(state, settings=settings), type_, access.actor)

@@ -31,7 +31,6 @@ class MarkdownFiles:
         return (path for path, _, _ in self._requests())
 
     def responses(self) -> Iterator[Response]:
-        """Yield the files. They have the same content as a server's responses."""
         reader = Reader(self.state, self.listing.type, self.listing.access.actor)
         for path, params, document_id in self._requests():
             url, query = f"/api/{self._name}", query_string(params)

@@ -23,7 +23,7 @@ from server.site.site import State
 from server.tools.export.response import Response
 
 
-def publications(site: PublicSite) -> Iterator[Response]:
+def publication_files(site: PublicSite) -> Iterator[Response]:
     """Yield all feeds, sitemaps and `llms.txt`. Raises SetupError if a feed's settings are invalid."""
     for name, feed in site.state.settings.feeds.items():
         if not is_public(feed, site):

@@ -25,7 +25,7 @@ from server.tools.export.contents import (
     with_base_url,
 )
 from server.tools.export.folder import FileCounts, Folder, Manifest, check_target, open_folder
-from server.tools.export.images import CustomFormatImage, CustomFormatRenderer, with_images
+from server.tools.export.images import CustomFormatImage, CustomFormatRenderer, with_image_paths
 from server.tools.export.listings import Access
 from server.tools.export.publications import redirect_files
 
@@ -38,6 +38,7 @@ READER = "a read-only token"
 class ExportOptions:
     """An export's options.
 
+    - `everything`: whether to export all that a read-only token can read, instead of what `role` can read.
     - `commit`: the commit to export, or "" for the current state.
     - `images`: whether custom formats of images become files.
     """
@@ -83,7 +84,7 @@ def export(site: Site, target: Path, options: ExportOptions, bar: Bar) -> Export
     redirects = redirect_files(site.state, Redirects(PastStates(site)))
     with bar("Scaling images") as progress:
         unscaled = create_resized_images(site, progress)
-    state, images = with_images(site.state) if options.images else (site.state, {})
+    state, images = with_image_paths(site.state) if options.images else (site.state, {})
     state = with_base_url(state, base) if base else state
     contents = SiteExport(state, access, redirects.files)
     manifest = Manifest(settings.name, access.actor.name, options.drafts, base, commit=options.commit)
@@ -130,7 +131,6 @@ def _write(contents: SiteExport, folder: Folder, count: int, progress: Progress)
 def _render_images(
     renderer: CustomFormatRenderer, images: Mapping[str, CustomFormatImage], bar: Bar
 ) -> Mapping[str, CustomFormatImage]:
-    """Render images, and return those that could be rendered, by path."""
     with bar("Transforming images") as progress:
         rendered = renderer.render(images.values(), progress)
     return {path: image for path, image in sorted(images.items()) if image in rendered}
@@ -176,7 +176,7 @@ def _check_types(state: State) -> None:
 
 
 def _check_drafts(state: State, access: Access) -> None:
-    if access.drafts and not any(access.status(type_) for type_ in state.schema.content_types):
+    if access.drafts and not any(access.status_params(type_) for type_ in state.schema.content_types):
         fix = "grant this permission to the role, or use a different --role, or use --everything"
         raise SetupError(
             "--drafts",

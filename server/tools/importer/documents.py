@@ -51,13 +51,13 @@ def target_versions(
             if (
                 version.draft
                 and published_version
-                and _same(schema, version, published_version, published, settings)
+                and _equals_published(schema, version, published_version, published, settings)
             ):
                 continue
             # If the draft is the same, use its values, because its relations include documents that exist
             # only as drafts.
             draft = None if version.draft else _counterpart(version, group)
-            same = draft is not None and _same(schema, draft, version, published, settings)
+            same = draft is not None and _equals_published(schema, draft, version, published, settings)
             tree = draft.tree if draft is not None and same else version.tree
             made.append(_read(version, tree, schema, settings, notes))
         yield made
@@ -85,14 +85,17 @@ def _counterpart(version: SourceVersion, group: Sequence[SourceVersion]) -> Sour
     return next((v for v in group if v.locale == version.locale and v.draft != version.draft), None)
 
 
-def _same(
+def _equals_published(
     schema: Schema,
     draft: SourceVersion,
     published_version: SourceVersion,
-    published: set[SourceKey],
+    published_keys: set[SourceKey],
     settings: Settings,
 ) -> bool:
-    """Return whether a draft equals its published version, ignoring relations to unpublished documents."""
+    """Return whether a draft equals its published version, ignoring relations to unpublished documents.
+
+    `published_keys` contains the keys of all published versions.
+    """
 
     def pruned(tree: Mapping[str, Tree], type_: Type) -> dict[str, Tree]:
         return {name: value(tree.get(name), a) for name, a in type_.attributes.items()}
@@ -117,7 +120,7 @@ def _same(
         if target is None or not target.draft_publish:
             return True
         locale = draft.locale or settings.locales.default if target.localized else settings.locales.default
-        return (uid, document_id, locale) in published
+        return (uid, document_id, locale) in published_keys
 
     type_ = schema.types[draft.uid]
     return pruned(draft.tree, type_) == pruned(published_version.tree, type_)

@@ -50,7 +50,6 @@ def merge_documents(
 
 
 def _existing_versions(store: Store) -> Existing:
-    """Return the versions of the site's documents, parsed with the new schema."""
     found: dict[tuple[str, str], dict[tuple[str, bool], Document]] = {}
     for path in sorted(walk(store.root, store.layout.roots).files):
         if path.startswith(f"{UPLOADS}/") or not store.claimed(path):

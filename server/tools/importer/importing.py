@@ -40,7 +40,7 @@ class ImportResult:
     had_settings: bool = True  # whether site.yaml existed before the import
 
 
-def run(
+def import_source(
     root: Path, reader: SourceReader, options: ImportOptions, report_progress: ReportProgress
 ) -> ImportResult:
     """Import a source into a site. If this raises SetupError, nothing has been imported."""
@@ -72,7 +72,7 @@ def run(
         if writes and not options.dry_run:
             report_progress("Writing", 0, 0)
             _commit(root, writes)
-    written = merge.written + any(path == FILE for path, _ in merge.changeset.texts())
+    written = merge.changed_file_count + any(path == FILE for path, _ in merge.changeset.texts())
     return ImportResult(source, merge, written, had_settings)
 
 

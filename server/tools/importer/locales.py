@@ -29,7 +29,7 @@ def settings_text(root: Path, source: Source) -> str | None:
             {
                 **name,
                 **locale_settings,
-                "api": {"populate_with_pagination": "allow", **source.project.tree()},
+                "api": {"populate_with_pagination": "allow", **source.project.to_nested_mapping()},
             },
         )
     text = read_regular_file(root / FILE).decode("utf-8")
@@ -38,17 +38,19 @@ def settings_text(root: Path, source: Source) -> str | None:
     if "populate_with_pagination" not in (settings_tree.get("api") or {}):
         changes["api"] = {**(settings_tree.get("api") or {}), "populate_with_pagination": "allow"}
     if localized:
-        changes |= _locales_to_add(root, settings, source, settings_tree.get("locales"))
+        changes |= _merged_locale_settings(root, settings, source, settings_tree.get("locales"))
     return change_text(FILE, text, None, changes) if changes else None
 
 
-def _locales_to_add(root: Path, settings: Settings, source: Source, written: Any) -> Mapping[str, Any]:
-    """Return locale settings that include the source's locales, or {} if no locale is missing.
+def _merged_locale_settings(
+    root: Path, settings: Settings, source: Source, current_value: Any
+) -> Mapping[str, Any]:
+    """Return the `locales` setting with the source's locales added, or {} if no change is needed.
 
     Raises SetupError if the default locales differ.
     """
     locales = {"default": source.default_locale, "available": list(source.locales)}
-    if settings.locales.default != source.default_locale and (written or _has_content(root)):
+    if settings.locales.default != source.default_locale and (current_value or _has_content(root)):
         raise SetupError(
             FILE,
             None,
@@ -59,7 +61,11 @@ def _locales_to_add(root: Path, settings: Settings, source: Source, written: Any
     missing = [code for code in source.locales if code not in settings.locales.available]
     if not missing and settings.locales.default == source.default_locale:
         return {}
-    known = settings.locales.available if written or settings.locales.default == source.default_locale else ()
+    known = (
+        settings.locales.available
+        if current_value or settings.locales.default == source.default_locale
+        else ()
+    )
     available = list(dict.fromkeys([*known, *source.locales]))
     return {"locales": {**locales, "available": available}}
 
@@ -89,7 +95,7 @@ def read_roles(
     names = {row: str(data.get("type")) for row, data in entities.get(_ROLE, ())}
     roles: dict[str, dict[str, list[str]]] = {}
     for row, data in entities.get(_PERMISSION, ()):
-        found = _action(str(data.get("action")), uids)
+        found = _convert_action(str(data.get("action")), uids)
         if found is None:
             continue
         for _, (_, role) in links.targets.get((_PERMISSION, row, "role"), ()):
@@ -98,7 +104,7 @@ def read_roles(
     return roles
 
 
-def _action(action: str, uids: Mapping[str, str]) -> tuple[str, str] | None:
+def _convert_action(action: str, uids: Mapping[str, str]) -> tuple[str, str] | None:
     """Convert a Strapi permission to a subject and an action. Return None if it is not supported."""
     if action == _LOCALES:
         return "locale", "find"

@@ -38,8 +38,7 @@ class Merge:
     removed: list[str] = field(default_factory=list)
 
     @property
-    def written(self) -> int:
-        """The number of files that will be created, changed or removed."""
+    def changed_file_count(self) -> int:
         changed_files = (counts.files["new"] + counts.files["changed"] for counts in self.counts.values())
         return sum(changed_files) + len(self.removed)
 
@@ -56,8 +55,8 @@ class Merge:
     ) -> None:
         """Merge a text file. `source_version` is a digest of its content in the source.
 
-        `create` returns the text of a new file. `convert` returns the new text for the text of an existing
-        file.
+        `subject` is the group in which the file is counted. `create` returns the text of a new file, and
+        `convert` the new text for an existing file's text.
         """
         known = self.record.files.get(path)
         if known and known.source == source_version and not self.overwrite:
@@ -90,8 +89,10 @@ class Merge:
         else:
             self._keep(subject, path, "already exists with other content and was not imported")
 
-    def is_current(self, subject: str, path: str, source_version: str, content_digest: str | None) -> bool:
-        """Return whether a media file is up to date. If so, it is recorded and counted.
+    def record_if_current(
+        self, subject: str, path: str, source_version: str, content_digest: str | None
+    ) -> bool:
+        """Return whether a media file is up to date. If so, record and count it.
 
         `source_version` identifies the file's version in the source. `content_digest` is None if it is
         unknown.

@@ -32,8 +32,7 @@ class ProjectSettings:
     api: Mapping[str, str]
     unreadable: tuple[str, ...] = ()
 
-    def tree(self) -> dict[str, object]:
-        """Return the settings as a nested mapping."""
+    def to_nested_mapping(self) -> dict[str, object]:
         tree: dict[str, object] = {}
         for key, text in self.api.items():
             value: object = text == "true" if text in ("true", "false") else int(text)
@@ -89,4 +88,4 @@ def _section(text: str, opening: re.Pattern[str]) -> str:
 
 
 def lines_of(settings: ProjectSettings) -> list[str]:
-    return new_text(FILE, None, {"api": settings.tree()}).splitlines() if settings.api else []
+    return new_text(FILE, None, {"api": settings.to_nested_mapping()}).splitlines() if settings.api else []

@@ -62,7 +62,6 @@ def stream_digest(file: IO[bytes]) -> str:
 
 
 def file_digest(path: Path) -> str | None:
-    """Return the digest of a file, or None if the file is missing."""
     try:
         with path.open("rb") as file:
             return stream_digest(file)

@@ -77,7 +77,7 @@ def clean_schemas(schemas: Sequence[SchemaJson], uids: Mapping[str, str]) -> dic
     for schema in schemas:
         uid = str(schema["uid"])
         if _UID.fullmatch(uid) or "::" not in uid:
-            _check_shape(uid, schema)
+            _require_valid_shape(uid, schema)
             clean = {key: schema[key] for key in _SCHEMA_KEYS if schema.get(key) is not None}
             if "::" not in uid:
                 clean.pop("kind", None)
@@ -90,7 +90,7 @@ def clean_schemas(schemas: Sequence[SchemaJson], uids: Mapping[str, str]) -> dic
     return found
 
 
-def note_users(schemas: Sequence[SchemaJson], uids: Mapping[str, str], notes: ImportNotes) -> None:
+def note_user_attributes(schemas: Sequence[SchemaJson], uids: Mapping[str, str], notes: ImportNotes) -> None:
     """Add notes about users' own attributes, which are not imported."""
     found: Mapping[str, SchemaJson] = next(
         (schema["attributes"] for schema in schemas if schema["uid"] == USER), {}
@@ -113,8 +113,7 @@ _PARTS: Mapping[str, type] = {
 }  # fmt: skip
 
 
-def _check_shape(uid: str, schema: SchemaJson) -> None:
-    """Raise ValueError if a schema is malformed."""
+def _require_valid_shape(uid: str, schema: SchemaJson) -> None:
     attributes = schema["attributes"]
     wrong = [key for key, kind in _SHAPES.items() if not isinstance(schema.get(key) or {}, kind)]
     for name, attribute in attributes.items() if not wrong else ():
@@ -216,15 +215,14 @@ def _remove_unsupported(schemas: dict[str, Json], notes: ImportNotes) -> None:
     for uid in [uid for uid, schema in schemas.items() if schema_path(uid, schema) is None]:
         _remove_schema(schemas, uid, "its name can't be a file name; the import leaves it out", notes)
     for uid, schema in schemas.items():
-        wrong = {name: _why_unsupported(a, schemas) for name, a in schema["attributes"].items()}
+        wrong = {name: _unsupported_reason(a, schemas) for name, a in schema["attributes"].items()}
         for name, why in wrong.items():
             if why:
                 notes.add(uid, f'"{name}" {why}; the import leaves it out')
         schema["attributes"] = {name: a for name, a in schema["attributes"].items() if not wrong[name]}
 
 
-def _why_unsupported(attribute: SchemaJson, schemas: Mapping[str, SchemaJson]) -> str:
-    """Return the reason why an attribute is not supported, or ""."""
+def _unsupported_reason(attribute: SchemaJson, schemas: Mapping[str, SchemaJson]) -> str:
     kind, target = attribute.get("type"), attribute.get("target")
     if kind not in ATTRIBUTE_TYPES and kind != CUSTOM_FIELD:
         return f"has the type {kind}, which Bifolio does not support"

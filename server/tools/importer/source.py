@@ -97,13 +97,13 @@ class SourceReader(Protocol):
         """Copy media files to a folder. Yield each file with the path of its copy. Raises SetupError."""
 
 
-def tree_of(
+def to_file_values(
     schemas: Mapping[str, SchemaJson], uid: str, data: Mapping[str, Any], resolve: ResolveRelation
 ) -> Json:
     """Convert a row or component to the form that files store.
 
-    Derived relations are omitted, and scalars and components that are missing from `data`. `resolve` returns
-    the targets of a relation or media attribute.
+    Derived relations are omitted, and so are scalars and components that `data` lacks. `resolve` returns the
+    targets of a relation or media attribute.
     """
     tree: Json = {}
     for name, attribute in schemas[uid]["attributes"].items():
@@ -117,8 +117,11 @@ def tree_of(
             tree[name] = _components(schemas, attribute["component"], data[name], resolve)
         elif kind == "dynamiczone":
             tree[name] = [
-                {"__component": item["__component"], **tree_of(schemas, item["__component"], item, resolve)}
-                for item in _mappings(data[name] or [])
+                {
+                    "__component": item["__component"],
+                    **to_file_values(schemas, item["__component"], item, resolve),
+                }
+                for item in _require_components(data[name] or [])
                 if item.get("__component") in schemas
             ]
         else:
@@ -130,12 +133,11 @@ def _components(schemas: Mapping[str, SchemaJson], uid: str, value: Any, resolve
     if uid not in schemas or value is None:
         return None
     if isinstance(value, list):
-        return [tree_of(schemas, uid, item, resolve) for item in _mappings(value)]
-    return tree_of(schemas, uid, _mappings([value])[0], resolve)
+        return [to_file_values(schemas, uid, item, resolve) for item in _require_components(value)]
+    return to_file_values(schemas, uid, _require_components([value])[0], resolve)
 
 
-def _mappings(value: Any) -> list[Json]:
-    """Return `value`, or raise ValueError if it is not a list of components."""
+def _require_components(value: Any) -> list[Json]:
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise ValueError("a component that is not an object")
     return value
@@ -166,7 +168,7 @@ def read_version(
         notes.add(uid, f"{document_id} has a timestamp that can't be read")
         return None
     at = created or updated or published or _EPOCH
-    tree = tree_of(schemas, uid, data, resolve)
+    tree = to_file_values(schemas, uid, data, resolve)
     locale = locale if is_localized(schemas[uid]) else ""
     return SourceVersion(uid, document_id, locale, draft, tree, at, updated or at, published)
 
@@ -180,8 +182,8 @@ def is_derived(attribute: SchemaJson) -> bool:
     return ("mappedBy" in attribute or "morphBy" in attribute) and attribute.get("target") != USER
 
 
-def one_or_many(attribute: SchemaJson, targets: list[Any]) -> Any:
-    """Return targets in the form that files store: a list, or for a to-one attribute one target or None."""
+def to_stored_targets(attribute: SchemaJson, targets: list[Any]) -> Any:
+    """Return targets in the form that files store: a list or, for a to-one attribute, one target or None."""
     many = attribute.get("multiple") or attribute.get("relation") in _TO_MANY
     return targets if many else (targets[-1] if targets else None)
 

@@ -104,7 +104,7 @@ def merge_uploads(
     merge.outcome_counts(UPLOAD).document_count = len(source.uploads)
     needed = []
     for upload in source.uploads:
-        if not merge.is_current(UPLOAD, site_path(upload), _digest_of(upload), upload.digest):
+        if not merge.record_if_current(UPLOAD, site_path(upload), _digest_of(upload), upload.digest):
             needed.append(upload)
         _merge_description(merge, upload)
     if folder is None:

@@ -36,7 +36,7 @@ def data_documents(files: Iterable[str]) -> set[str]:
     return {path for path in data if _top(path) in taken}
 
 
-def generator_data(path: str) -> str:
+def generator_data_folder(path: str) -> str:
     """Return the site generator's data folder that contains a file, or "" if there is none."""
     if not path.endswith(_DATA):
         return ""

@@ -42,12 +42,12 @@ def file_name_pattern(group: PageGroup, attributes: list[ProposedAttribute]) -> 
     """
     if not any(found.name == "date" and found.schema["type"] in DATE_TYPES for found in attributes):
         return PATTERN
-    counts = Counter(_folders(member) for member in group.members)
+    counts = Counter(_date_folder_pattern(member) for member in group.members)
     ((folders, _),) = counts.most_common(1)
     return f"{folders}{PATTERN}"
 
 
-def _folders(member: PageMember) -> str:
+def _date_folder_pattern(member: PageMember) -> str:
     """Return a pattern for folders that are named after parts of the file's date, or "" if there are none."""
     above = member.name.split("/")[:-1]
     date = str(_read(member).get("date", ""))

@@ -73,7 +73,6 @@ class TreeFolders:
 
     @cached_property
     def default_locale(self) -> str | None:
-        """The default locale in the site generator's settings, or None."""
         for project in sorted(self.projects):
             for name in _CONFIGS:
                 try:
@@ -90,23 +89,23 @@ class TreeFolders:
         return find_locale_parents(self.paths, self.requested_locales)
 
     @cached_property
-    def _lists(self) -> frozenset[tuple[str, str]]:
+    def _list_folders(self) -> frozenset[tuple[str, str]]:
         """Folders for lists of pages (such as `blog`) in locale folders, as pairs of parent and name."""
         names: dict[tuple[str, str], set[str]] = defaultdict(set)
         for path in self.paths:
             parent = self._parent_of(path)
-            inner, slash, name = ((parent and parent.rest(path)) or "").partition("/")
+            inner, slash, name = ((parent and parent.path_in_locale(path)) or "").partition("/")
             if parent and slash and inner in LISTS and not name.startswith("_"):
                 names[parent.folder, inner].add(name)
         return frozenset(key for key, found in names.items() if len(found) > 2)
 
     @cached_property
-    def _taxonomies(self) -> frozenset[str]:
+    def _taxonomy_folders(self) -> frozenset[str]:
         """Hugo folders that contain only section pages for the terms of a taxonomy, such as `authors`."""
         terms: dict[str, set[str]] = defaultdict(set)
         others = set()
         for path in self.paths:
-            base = self.base(path)
+            base = self.base_folder(path)
             if not is_hugo(base):
                 continue
             parts = path[len(base) + 1 :].split("/")
@@ -120,7 +119,7 @@ class TreeFolders:
             top for top, names in terms.items() if len(names) >= _MIN_TERMS and top not in others
         )
 
-    def base(self, path: str) -> str:
+    def base_folder(self, path: str) -> str:
         """Return the base folder that contains the page at `path`, or "" for the root."""
         parent = self._parent_of(path)
         if parent is None:
@@ -139,17 +138,17 @@ class TreeFolders:
         found = self._known_base(path, project) or project
         below = parent.folder[len(found) + 1 if found else 0 :] if parent.folder != found else ""
         inside = parent.folder.startswith(f"{found}/" if found else "")
-        collections = "/_" in f"/{parent.rest(path)}".rpartition("/")[0]
+        collections = "/_" in f"/{parent.path_in_locale(path)}".rpartition("/")[0]
         own = below and inside and ("/" in below or collections or self._mixed(parent))
         return parent.folder if own else found
 
     def _mixed(self, parent: LocaleParent) -> bool:
-        return not (parent.has_only_locales or parent.translated)
+        return not (parent.has_only_locales or parent.has_default_files)
 
     def _parent_of(self, path: str) -> LocaleParent | None:
         starts = ("", *(path[:i] for i, character in enumerate(path) if character == "/"))
         found = (self._locale_parents[start] for start in starts if start in self._locale_parents)
-        return next((parent for parent in found if parent.rest(path) is not None), None)
+        return next((parent for parent in found if parent.path_in_locale(path) is not None), None)
 
     def _project(self, path: str) -> str:
         parts = path.split("/")
@@ -186,20 +185,19 @@ class TreeFolders:
             return start + first
         return None
 
-    def folder_of(self, path: str) -> PageFolder:
-        """Return the page folder that contains the page at a path."""
-        base = self.base(path)
+    def page_folder(self, path: str) -> PageFolder:
+        base = self.base_folder(path)
         folder, slash, _ = path[len(base) + 1 if base else 0 :].partition("/")
         hugo = is_hugo(base)
         if hugo and path.rpartition("/")[2].startswith("_index."):
             terms = path.rpartition("/")[0].rpartition("/")[0]
             localized = "{locale}/" if terms.count("/") - base.count("/") > 1 else ""
-            name = terms.rpartition("/")[2] if terms in self._taxonomies else ""
+            name = terms.rpartition("/")[2] if terms in self._taxonomy_folders else ""
             return PageFolder(base, f"{localized}{name}" if name else SECTIONS)
         if not slash:
             return PageFolder(base, "")
         parent = self._locale_parents.get(base)
-        inside = parent.rest(path) if parent else None
+        inside = parent.path_in_locale(path) if parent else None
         if parent is None or inside is None:
             return PageFolder(base, folder)
         # such as content/en/posts/a.md or content/en/a.md
@@ -207,10 +205,10 @@ class TreeFolders:
         if collection:
             return PageFolder(base, f"{{locale}}/{collection[0]}")
         inner, slash, _ = inside.partition("/")
-        if slash and parent.translated and f"{base}/{inner}".lstrip("/") in self._folders:
+        if slash and parent.has_default_files and f"{base}/{inner}".lstrip("/") in self._folders:
             return PageFolder(base, inner)
         sections = hugo or f"/{base}".endswith("/data")
-        own = slash and (sections or (base, inner) in self._lists)
+        own = slash and (sections or (base, inner) in self._list_folders)
         return PageFolder(base, f"{{locale}}/{inner}" if own else "{locale}")
 
     def is_generator_base(self, base: str) -> bool:
@@ -236,5 +234,5 @@ def is_vitepress(root: Path) -> bool:
 def by_folder(folders: TreeFolders) -> Mapping[PageFolder, list[str]]:
     found: dict[PageFolder, list[str]] = defaultdict(list)
     for path in folders.paths:
-        found[folders.folder_of(path)].append(path)
+        found[folders.page_folder(path)].append(path)
     return found

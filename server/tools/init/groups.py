@@ -61,7 +61,9 @@ class PageTree:
     omitted: Mapping[str, str] = field(default_factory=dict)
 
 
-def group(root: Path, pages: Mapping[str, MarkdownPage], requested_locales: tuple[str, ...] = ()) -> PageTree:
+def group_pages(
+    root: Path, pages: Mapping[str, MarkdownPage], requested_locales: tuple[str, ...] = ()
+) -> PageTree:
     """Group the pages in a folder by content type.
 
     `requested_locales` contains the locales from the command line. The first one is the default.
@@ -82,7 +84,7 @@ def group(root: Path, pages: Mapping[str, MarkdownPage], requested_locales: tupl
             whole = page_folder.base or is_vitepress(root) or _holds_nothing_else(root, in_folder)
             taken = [page for page in in_folder if whole or page.tree]
             omitted.update({page.path: "has no front matter" for page in in_folder if page not in taken})
-            groups.extend(_top(root, page_folder, taken))
+            groups.extend(_base_folder_groups(root, page_folder, taken))
     found = {locale for each in groups for locale in each.locales}
     default = next(iter(requested_locales), None) or folders.default_locale or _default_locale(found, groups)
     ordered = (default, *sorted(found - {default})) if found else ()
@@ -99,7 +101,6 @@ def _with_single_index_pages(grouped: Mapping[PageFolder, list[str]]) -> Mapping
 
 
 def _has_only_index_page(page_folder: PageFolder, paths: Iterable[str]) -> bool:
-    """Return whether a folder contains only its index page, possibly in multiple locales."""
     folder = page_folder.folder.removeprefix("{locale}/")
     if not folder or folder in LISTS or folder == SECTIONS:
         return False
@@ -158,15 +159,15 @@ def _collection(folders: TreeFolders, page_folder: PageFolder, pages: list[Markd
     here = f"{start}{folder}/"
     around = [page for page in pages if not page.path.startswith(here)]
     if around:
-        inside = _plain(folder, here, [page for page in pages if page not in around])
+        inside = _plain_group(folder, here, [page for page in pages if page not in around])
         return _merge_groups(_localized_group(folder, start, folder, around), inside)
     tops = {page.path[len(here) :].partition("/")[0] for page in pages if "/" in page.path[len(here) :]}
     locales = {name for name in tops if is_locale(name) or name in folders.requested_locales}
     rest = [p for p in pages if p.path[len(here) :].partition("/")[0] not in locales]
     if not locales or not (_translate(here, locales, pages) if rest else are_locales(locales)):
-        return _plain(folder, here, pages)
+        return _plain_group(folder, here, pages)
     found = _localized_group(folder, here, "", [p for p in pages if p not in rest])
-    return _merge_groups(found, _plain(folder, here, rest))
+    return _merge_groups(found, _plain_group(folder, here, rest))
 
 
 def _name_of_all(folders: TreeFolders, page_folder: PageFolder) -> str:
@@ -187,8 +188,8 @@ def _translate(here: str, locales: Iterable[str], pages: list[MarkdownPage]) -> 
 
 def _localized_group(folder: str, start: str, inner: str, pages: list[MarkdownPage]) -> PageGroup:
     members, patterns = [], Counter[str]()
-    inner = inner or _common_list(start, pages)
-    below, index = f"{inner}/" if inner else "", _index_of(pages)
+    inner = inner or _common_list_folder(start, pages)
+    below, index = f"{inner}/" if inner else "", _index_page_name(pages)
     for page in pages:
         locale, _, rest = page.path[len(start) :].partition("/")
         stem, ending = os.path.splitext(rest.removeprefix(below))
@@ -202,8 +203,8 @@ def _localized_group(folder: str, start: str, inner: str, pages: list[MarkdownPa
     return PageGroup(folder, _most_common_patterns(patterns), tuple(members))
 
 
-def _common_list(start: str, pages: list[MarkdownPage]) -> str:
-    """Return the list folder, such as `docs`, that all locales have in common, or "" if there is none."""
+def _common_list_folder(start: str, pages: list[MarkdownPage]) -> str:
+    """Return the list folder, such as `docs`, that all locales share, or "" if there is none."""
     inside = {page.path[len(start) :].partition("/")[2].partition("/")[0] for page in pages}
     common = next(iter(inside))
     return common if inside == {common} and common in LISTS else ""
@@ -216,17 +217,17 @@ def _single_in_locales(start: str, inner: str, pages: list[MarkdownPage]) -> Pag
     return PageGroup(inner, tuple(patterns), tuple(members), single=True)
 
 
-def _plain(folder: str, here: str, pages: list[MarkdownPage]) -> PageGroup:
+def _plain_group(folder: str, path_prefix: str, pages: list[MarkdownPage]) -> PageGroup:
     """Return a group of files whose names can contain locales, as in `a.fr.md`."""
-    stems, index = {os.path.splitext(page.path)[0] for page in pages}, _index_of(pages)
+    stems, index = {os.path.splitext(page.path)[0] for page in pages}, _index_page_name(pages)
     bundles = {
         os.path.dirname(stem)
         for stem in stems
-        if os.path.basename(stem) == index and os.path.dirname(stem) != here.removesuffix("/")
+        if os.path.basename(stem) == index and os.path.dirname(stem) != path_prefix.removesuffix("/")
     }
     suffixes = {lang for stem in stems for lang in [_suffix(stem, stems)] if lang}
     members, patterns = [], Counter[str]()
-    lettered = _are_by_letter([stem[len(here) :] for stem in stems])
+    lettered = _are_in_initial_folders([stem[len(path_prefix) :] for stem in stems])
     for page in pages:
         stem, ending = os.path.splitext(page.path)
         suffix = stem.rpartition(".")[2]
@@ -234,18 +235,18 @@ def _plain(folder: str, here: str, pages: list[MarkdownPage]) -> PageGroup:
         bare = stem.removesuffix(f".{locale}") if locale else stem
         bundle, file = os.path.split(bare)
         if bundle in bundles and file == index:
-            members.append(PageMember(page, bundle[len(here) :], locale))
-            patterns[f"{here}{{name}}/{file}{'.{locale}' if locale else ''}{ending}"] += 1
-        elif lettered and _is_below_its_initial(bare[len(here) :]):
-            members.append(PageMember(page, bare[len(here) + 2 :], locale))
-            patterns[f"{here}{{initial}}/{{name}}{ending}"] += 1
+            members.append(PageMember(page, bundle[len(path_prefix) :], locale))
+            patterns[f"{path_prefix}{{name}}/{file}{'.{locale}' if locale else ''}{ending}"] += 1
+        elif lettered and _is_below_its_initial(bare[len(path_prefix) :]):
+            members.append(PageMember(page, bare[len(path_prefix) + 2 :], locale))
+            patterns[f"{path_prefix}{{initial}}/{{name}}{ending}"] += 1
         else:
-            members.append(PageMember(page, bare[len(here) :], locale))
-            patterns[f"{here}{{name}}{ending}"] += 1
+            members.append(PageMember(page, bare[len(path_prefix) :], locale))
+            patterns[f"{path_prefix}{{name}}{ending}"] += 1
     return PageGroup(folder, _most_common_patterns(patterns), tuple(members))
 
 
-def _are_by_letter(names: list[str]) -> bool:
+def _are_in_initial_folders(names: list[str]) -> bool:
     """Return whether nearly all files are in folders that are named after the files' initials."""
     below = [name for name in names if _is_below_its_initial(name)]
     return len({name[0] for name in below}) > 2 and len(below) >= 0.9 * len(names)
@@ -255,7 +256,7 @@ def _is_below_its_initial(name: str) -> bool:
     return name[1:2] == "/" and name[2:3].lower() == name[0] and "/" not in name[2:]
 
 
-def _index_of(pages: Iterable[MarkdownPage]) -> str:
+def _index_page_name(pages: Iterable[MarkdownPage]) -> str:
     """Return the name of index pages: `_index` for Hugo's section pages, and `index` otherwise."""
     names = {os.path.basename(page.path).partition(".")[0] for page in pages}
     return SECTIONS if names == {SECTIONS} else "index"
@@ -267,9 +268,9 @@ def _suffix(stem: str, stems: Iterable[str]) -> str | None:
     return last if dot and is_locale(last) and base in stems else None
 
 
-def _top(root: Path, page_folder: PageFolder, pages: list[MarkdownPage]) -> list[PageGroup]:
+def _base_folder_groups(root: Path, page_folder: PageFolder, pages: list[MarkdownPage]) -> list[PageGroup]:
     """Return the groups for the pages in a base folder: one group per page, or a single group for all."""
-    plain = _plain("pages", page_folder.start, pages)
+    plain = _plain_group("pages", page_folder.start, pages)
     nothing_else = not page_folder.base and _holds_nothing_else(root, pages)
     if len(pages) > MAX_SINGLES or nothing_else or _are_rows(pages):
         return [plain]
@@ -297,7 +298,7 @@ def _single(name: str, members: list[PageMember]) -> PageGroup:
     return PageGroup(name, tuple(dict.fromkeys(patterns)), tuple(members), single=True)
 
 
-def _default_locale(found: Iterable[str], groups: Iterable[PageGroup]) -> str:
+def _default_locale(locales: Iterable[str], groups: Iterable[PageGroup]) -> str:
     """Return English if any page is in English or has no locale, and otherwise the most common locale.
 
     If a page without a locale also has an English version, return UNKNOWN_LOCALE.
@@ -309,4 +310,4 @@ def _default_locale(found: Iterable[str], groups: Iterable[PageGroup]) -> str:
         if any((name, "en") in pairs for name, locale in pairs if locale is None):
             return UNKNOWN_LOCALE
     english = counts["en"] or counts[None] or not counts
-    return "en" if english else max(sorted(found), key=lambda code: counts[code])
+    return "en" if english else max(sorted(locales), key=lambda code: counts[code])

@@ -16,7 +16,13 @@ from server.documents.path_rules import MARKDOWN
 from server.formats.tree import Tree, is_null
 from server.schema.model import FILE_FIELDS, RESERVED_FIELDS, Attribute
 from server.tools.init.groups import PageGroup, PageMember
-from server.tools.init.kinds import OWN_TEXTS, KeyValues, TypeProposal, collection_type, scalar_type
+from server.tools.init.kinds import (
+    OWN_TEXTS,
+    KeyValues,
+    TypeProposal,
+    propose_collection_type,
+    propose_scalar_type,
+)
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 # A key can become a relation if at least this share of its distinct values name documents.
@@ -38,10 +44,10 @@ class ProposedAttribute:
 DocumentIds = Mapping[str, frozenset[str]]
 
 
-def attributes_of(
+def propose_attributes(
     group: PageGroup, document_ids: DocumentIds, uid: str
 ) -> tuple[list[ProposedAttribute], ProposedAttribute | None]:
-    """Return the attributes of a content type, and the attribute that collects all other keys (or None).
+    """Return a content type's attributes, and the one that collects all other keys (None if not needed).
 
     `document_ids` contains the ids of the documents of each content type.
     """
@@ -59,13 +65,13 @@ def attributes_of(
             )
         )
     if group.localized:
-        found = [_with_locales(group, each, (each.name,)) for each in found]
+        found = [_mark_localized(group, each, (each.name,)) for each in found]
     others = [key for key in keys if key not in valid_keys and key not in FILE_FIELDS]
     if not others:
         return found, None
-    rest = _other_keys(group, others, {*keys, *(each.name for each in found)})
+    rest = _catch_all_attribute(group, others, {*keys, *(each.name for each in found)})
     if group.localized:
-        rest = _with_locales(group, rest, others)
+        rest = _mark_localized(group, rest, others)
     return [*found, rest], rest
 
 
@@ -77,7 +83,9 @@ def _are_maps(group: PageGroup, keys: Mapping[str, int]) -> bool:
     return len(keys) > MAX_KEYS or (len(keys) > files > 1 and sum(keys.values()) < 0.5 * files * len(keys))
 
 
-def _other_keys(group: PageGroup, others: Collection[str], used_names: Collection[str]) -> ProposedAttribute:
+def _catch_all_attribute(
+    group: PageGroup, others: Collection[str], used_names: Collection[str]
+) -> ProposedAttribute:
     """Return the attribute that collects all other keys. Its name is not in `used_names`."""
     name = next(n for n in chain(("data", "extra"), map("data{}".format, count(2))) if n not in used_names)
     files = sum(any(key in member.page.tree for key in others) for member in group.members)
@@ -91,8 +99,8 @@ def _other_keys(group: PageGroup, others: Collection[str], used_names: Collectio
 
 def _attribute(group: PageGroup, key: KeyValues, document_ids: DocumentIds, uid: str) -> ProposedAttribute:
     files = len(group.members)
-    relation = _relation(key, document_ids, uid)
-    made = relation or scalar_type(key) or collection_type(key)
+    relation = _propose_relation(key, document_ids, uid)
+    made = relation or propose_scalar_type(key) or propose_collection_type(key)
     schema: dict[str, Any] = dict(made[0])
     notes = list(made[1]) if relation else [*made[1], *_why_no_relation(key, document_ids)]
     wrong = _why_refused(schema, key)
@@ -112,7 +120,7 @@ def _why_refused(schema: Mapping[str, Any], key: KeyValues) -> str:
     return reading.mismatches[0].message if reading.mismatches else ""
 
 
-def _relation(key: KeyValues, document_ids: DocumentIds, uid: str) -> TypeProposal | None:
+def _propose_relation(key: KeyValues, document_ids: DocumentIds, uid: str) -> TypeProposal | None:
     """Return a relation to the documents whose ids a key contains, or None if there are no such documents."""
     entries = _entries(key)
     if key.name in OWN_TEXTS or not entries or not all(isinstance(entry, str) for _, entry in entries):
@@ -154,8 +162,10 @@ def _alike(name: str, target: str) -> bool:
     return bare.removesuffix("s").endswith(singular.removesuffix("s"))
 
 
-def _with_locales(group: PageGroup, attribute: ProposedAttribute, keys: Collection[str]) -> ProposedAttribute:
-    """Mark the attribute as localized if its values differ between the locales of a document.
+def _mark_localized(
+    group: PageGroup, attribute: ProposedAttribute, keys: Collection[str]
+) -> ProposedAttribute:
+    """Mark the attribute as localized if the values of `keys` differ between the locales of a document.
 
     The Markdown body is always marked. Relations and UIDs never are.
     """

@@ -49,14 +49,13 @@ class KeyValues:
 
     @property
     def texts(self) -> list[str]:
-        """The strings and numbers among the values, as strings."""
         return [str(v) for _, v in self.values if isinstance(v, str | int) and not isinstance(v, bool)]
 
 
 TypeProposal = tuple[dict[str, Any], list[str]]  # an attribute's schema, and notes about it
 
 
-def scalar_type(key: KeyValues) -> TypeProposal | None:
+def propose_scalar_type(key: KeyValues) -> TypeProposal | None:
     """Propose an attribute type for scalar values. Return None if any value is not a scalar."""
     values = [value for _, value in key.values]
     if not all(isinstance(v, str | int) for v in values):
@@ -70,7 +69,7 @@ def scalar_type(key: KeyValues) -> TypeProposal | None:
     for kind, fits in _KINDS:
         if fits(key):
             return {"type": kind}, []
-    return _text(key)
+    return _propose_text_type(key)
 
 
 def _is_integer(key: KeyValues) -> bool:
@@ -123,7 +122,7 @@ _KINDS: tuple[tuple[str, Callable[[KeyValues], bool]], ...] = (
 )
 
 
-def _text(key: KeyValues) -> TypeProposal:
+def _propose_text_type(key: KeyValues) -> TypeProposal:
     """Propose an enumeration if a few values are repeated often, and otherwise a text type."""
     counts = Counter(key.texts)
     few = MIN_ENUMERATION_VALUES <= len(key.texts) >= 2.5 * len(counts) and 2 <= len(counts) <= MAX_CHOICES
@@ -149,7 +148,7 @@ def _is_picture(text: str) -> bool:
     return mime_type(text).startswith("image/")
 
 
-def collection_type(key: KeyValues) -> TypeProposal:
+def propose_collection_type(key: KeyValues) -> TypeProposal:
     """Propose an attribute type for values that are lists or mappings."""
     values = [value for _, value in key.values]
     if all(isinstance(v, list) and not any(isinstance(i, dict | list) for i in v) for v in values):

@@ -14,15 +14,15 @@ class LocaleParent:
     """A folder with a subfolder for each of its locales.
 
     - `has_only_locales`: whether the folder has no other subfolders.
-    - `translated`: whether the folder itself contains the same files in the default locale.
+    - `has_default_files`: whether the folder itself contains the same files in the default locale.
     """
 
     folder: str
     locales: frozenset[str]
     has_only_locales: bool
-    translated: bool
+    has_default_files: bool
 
-    def rest(self, path: str) -> str | None:
+    def path_in_locale(self, path: str) -> str | None:
         """Return the part of a path below its locale folder, or None if there is no locale folder."""
         start = f"{self.folder}/" if self.folder else ""
         if not path.startswith(start):
@@ -60,7 +60,7 @@ def find_locale_parents(
                 below[parent].append(path[end + 1 if end else 0 :])
     found: dict[str, LocaleParent] = {}
     for parent in sorted(below, key=lambda folder: folder.count("/") + bool(folder)):
-        if any(outer.rest(f"{parent}/") is not None for outer in found.values()):
+        if any(outer.path_in_locale(f"{parent}/") is not None for outer in found.values()):
             continue
         made = _locale_parent(parent, below[parent], requested_locales)
         if made is not None:
@@ -79,7 +79,7 @@ def _locale_parent(parent: str, inside: list[str], requested_locales: Collection
             shapes[top].update(_shape(rest))
     codes = {name for name in shapes if is_locale(name)}
     if codes == shapes.keys() and are_locales(codes):
-        return LocaleParent(parent, frozenset(codes), has_only_locales=True, translated=False)
+        return LocaleParent(parent, frozenset(codes), has_only_locales=True, has_default_files=False)
     others = {name: shape for name, shape in shapes.items() if name not in codes}
     alike = {code for code in codes if any(shapes[code] & shapes[other] for other in codes - {code})}
     common = set.union(set(), *(shapes[code] for code in alike))
@@ -90,7 +90,10 @@ def _locale_parent(parent: str, inside: list[str], requested_locales: Collection
     if not chosen:
         return None
     return LocaleParent(
-        parent, frozenset(chosen), has_only_locales=False, translated=any(shapes[c] & own for c in chosen)
+        parent,
+        frozenset(chosen),
+        has_only_locales=False,
+        has_default_files=any(shapes[c] & own for c in chosen),
     )
 
 

@@ -14,11 +14,11 @@ from server.documents.path_rules import MARKDOWN, Layout
 from server.formats.tree import is_null
 from server.formats.yaml.writer import yaml_entry
 from server.schema.model import DraftKey, Kind, Schema, Type
-from server.tools.check import count
+from server.tools.check import count_text
 from server.tools.init.dated import dated_share, file_name_pattern, with_dates_in_names, with_optional_dates
 from server.tools.init.folders import TreeFolders
-from server.tools.init.groups import PageGroup, PageMember, PageTree, group, is_draft
-from server.tools.init.infer import ProposedAttribute, attributes_of
+from server.tools.init.groups import PageGroup, PageMember, PageTree, group_pages, is_draft
+from server.tools.init.infer import ProposedAttribute, propose_attributes
 from server.tools.init.kinds import NO_VALUE
 from server.tools.init.naming import PageKind, choose_api_ids, display_name
 from server.tools.init.scan import MarkdownPage, Scan
@@ -82,7 +82,7 @@ class ProposedType:
 
     @property
     def draft_key(self) -> DraftKey | None:
-        return draft_key(member.page for member in self.group.members)
+        return find_draft_key(member.page for member in self.group.members)
 
     @property
     def has_drafts(self) -> bool:
@@ -95,17 +95,15 @@ class ProposedType:
 
     @property
     def has_derived_file_names(self) -> bool:
-        """Whether the names of new files are derived from values in their documents."""
         has_uid = any(found.schema["type"] == "uid" for found in self.attributes)
         return self.group.single or self.file_name is not None or has_uid
 
     @property
     def uses_toml(self) -> bool:
-        """Whether most files have TOML front matter."""
         return sum(member.page.toml for member in self.group.members) * 2 > len(self.group.members)
 
 
-def draft_key(pages: Iterable[MarkdownPage]) -> DraftKey | None:
+def find_draft_key(pages: Iterable[MarkdownPage]) -> DraftKey | None:
     """Return the first known draft key whose values are all booleans, or None if there is none."""
     found = list(pages)
     for key in DRAFT_KEYS:
@@ -131,7 +129,7 @@ def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), used_ids: Ite
     """Propose content types for a folder. `used_ids` contains API ids that are already in use."""
     translations = [page for path, page in scan.pages.items() if is_translation(path)]
     originals = {path: page for path, page in scan.pages.items() if not is_translation(path)}
-    tree: PageTree = group(root, originals, locales)
+    tree: PageTree = group_pages(root, originals, locales)
     if translations:
         default = TreeFolders(root, tuple(scan.pages)).default_locale or "en"
         tree = with_translations(tree, translations, locales[0] if locales else default)
@@ -149,12 +147,12 @@ def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), used_ids: Ite
     types = []
     for singular, plural, each in named:
         uid = f"api::{singular}.{singular}"
-        attributes, rest = attributes_of(each, names, uid)
+        attributes, rest = propose_attributes(each, names, uid)
         dated = with_dates_in_names(each)
-        by_name = with_optional_dates(attributes_of(dated, names, uid)[0], each) if dated else None
+        by_name = with_optional_dates(propose_attributes(dated, names, uid)[0], each) if dated else None
         attributes = by_name or attributes
         file_name = file_name_pattern(each, by_name) if by_name else None
-        key = draft_key(member.page for member in each.members)
+        key = find_draft_key(member.page for member in each.members)
         empty = tuple(found.name for found in attributes if NO_VALUE in found.notes)
         dropped = {*empty, key.name if key else ""}
         kept = tuple(found for found in attributes if found.name not in dropped)
@@ -202,7 +200,7 @@ def _kind_of_pages(group: PageGroup) -> PageKind:
     return "post" if dated or signed >= 0.9 * len(pages) > 1 else "page"
 
 
-def files_of(proposal: Proposal, name: str, *, has_history: bool = False) -> Mapping[str, str]:
+def proposed_files(proposal: Proposal, name: str, *, has_history: bool = False) -> Mapping[str, str]:
     """Return the files to write, by path. If `has_history` is set, timestamps come from git."""
     made = {each.path: _schema(each) for each in proposal.types}
     made[FILE] = _settings(proposal, name, has_history=has_history)
@@ -251,7 +249,7 @@ _QUIET: Style = {"dim": True}
 MAX_SHOWN_FILES = 8  # Further files are only counted.
 
 
-def table(proposal: Proposal) -> Iterator[list[Part]]:
+def table_lines(proposal: Proposal) -> Iterator[list[Part]]:
     """Yield the lines of a table that lists the content types and the omitted files."""
     for each in proposal.types:
         yield from _type(each, proposal.locales[0] if proposal.locales else "")
@@ -265,10 +263,10 @@ def table(proposal: Proposal) -> Iterator[list[Part]]:
         yield [("  to choose the names, add a uid attribute or set options.fileName", _QUIET)]
         yield []
     for folder, files in proposal.skipped.items():
-        reason = f"  {count(files, 'Markdown file')}; {folder.reason}"
+        reason = f"  {count_text(files, 'Markdown file')}; {folder.reason}"
         yield [("Left out: ", _QUIET), (printable(f"{folder.path}/"), _PLAIN), (reason, _QUIET)]
     for path, files in proposal.data.items():
-        what = f"  {count(files, 'YAML, JSON or TOML file')}; to serve them, see docs/existing-sites.md"
+        what = f"  {count_text(files, 'YAML, JSON or TOML file')}; to serve them, see docs/existing-sites.md"
         yield [("Left out: ", _QUIET), (printable(f"{path}/"), _PLAIN), (what, _QUIET)]
     if proposal.skipped or proposal.data:
         yield []

@@ -11,8 +11,8 @@ from server.formats import frontmatter
 from server.formats.tree import SyntaxProblem, Tree
 from server.storage.files import walk
 from server.storage.read import parse, read_text
-from server.tools.init.data_files import data_documents, generator_data
-from server.tools.init.skipped import SkippedFolder, skipped_files
+from server.tools.init.data_files import data_documents, generator_data_folder
+from server.tools.init.skipped import SkippedFolder, files_in_skipped_folders
 
 # files in the root folder that describe the repository
 _NAMES = """authors changelog changes code_of_conduct contributing history license licence maintainers notice
@@ -48,14 +48,14 @@ class Scan:
     data: Mapping[str, int] = field(default_factory=dict)
 
 
-def scan(root: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> Scan:
+def scan_folder(root: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> Scan:
     """Read the Markdown and data files below `root`. `progress` is called with (done, total)."""
     root = root.resolve()  # Resolve links, because files are read by their real paths.
     pages: dict[str, MarkdownPage] = {}
     others: dict[str, MarkdownPage] = {}
     unreadable: dict[str, str] = {}
     files = sorted(walk(root, [""]).files)
-    skipped = skipped_files(root, files)
+    skipped = files_in_skipped_folders(root, files)
     kept = [path for path in files if path not in skipped]
     content = set(_without_resources([path for path in kept if _is_page(path)]))
     if not any(_is_content(root, path) for path in content):
@@ -75,7 +75,7 @@ def scan(root: Path, progress: Callable[[int, int], None] = lambda done, total: 
             unreadable[path] = f"{where}{problem.message}"
         except OSError as error:
             unreadable[path] = error.strerror or str(error)
-    data = Counter(generator_data(path) for path in kept if path not in content)
+    data = Counter(generator_data_folder(path) for path in kept if path not in content)
     del data[""]
     return Scan(pages, unreadable, others, {p: f for p, f in skipped.items() if p.endswith(MARKDOWN)}, data)
 

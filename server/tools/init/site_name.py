@@ -29,7 +29,7 @@ def choose_site_name(root: Path, projects: Iterable[str] = ()) -> str:
     found = _in_settings(root)
     if found is None and len(below) == 1:
         found = _in_settings(root / below[0])
-    return found or _in_readme(root) or _of_folder(root.resolve().name) or "Bifolio"
+    return found or _name_from_readme(root) or _of_folder(root.resolve().name) or "Bifolio"
 
 
 def _in_data(tree: Tree) -> str | None:
@@ -103,7 +103,7 @@ def _in_settings(root: Path) -> str | None:
     return None
 
 
-def _in_readme(root: Path) -> str | None:
+def _name_from_readme(root: Path) -> str | None:
     """Return the first heading in README.md, without badges, or None if it is missing or not a name."""
     try:
         heading = _HEADING.search(read_regular_file(root / "README.md").decode("utf-8-sig"))

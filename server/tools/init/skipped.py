@@ -39,7 +39,7 @@ class SkippedFolder:
     reason: str
 
 
-def skipped_files(root: Path, files: Iterable[str]) -> Mapping[str, SkippedFolder]:
+def files_in_skipped_folders(root: Path, files: Iterable[str]) -> Mapping[str, SkippedFolder]:
     """Map each file in a skipped folder to that folder. The result contains no other files."""
     paths = tuple(files)
     folders = TreeFolders(root, paths)
@@ -50,17 +50,17 @@ def skipped_files(root: Path, files: Iterable[str]) -> Mapping[str, SkippedFolde
     for path in paths:
         parent = path.rpartition("/")[0]
         if parent not in decided:
-            decided[parent] = _skipped(path, folders, ignored, code)
+            decided[parent] = _find_skipped_folder(path, folders, ignored, code)
         folder = decided[parent]
         if folder is not None:
             found[path] = folder
     return found
 
 
-def _skipped(
-    path: str, folders: TreeFolders, ignored: frozenset[str], code: set[str]
+def _find_skipped_folder(
+    path: str, folders: TreeFolders, ignored_folders: frozenset[str], code_folders: set[str]
 ) -> SkippedFolder | None:
-    """Return the outermost folder without content around the file at `path`, or None if there is none."""
+    """Return the outermost folder without content that contains the file, or None if there is none."""
     parts = path.split("/")[:-1]
     content = folders.content_folder(path)
     outside = len(content.split("/")) if content else len(parts)
@@ -68,7 +68,7 @@ def _skipped(
         above, here = "/".join(parts[:depth]), "/".join(parts[: depth + 1])
         if here == UPLOADS:
             return SkippedFolder(here, "uploaded files are not documents")
-        if here in ignored:
+        if here in ignored_folders:
             return SkippedFolder(here, "ignored by git")
         if part in _NEVER_CONTENT:
             return SkippedFolder(
@@ -81,7 +81,7 @@ def _skipped(
                 "outside content/, folders with this name usually contain templates, packages or build output"
             )
             return SkippedFolder(here, reason)
-        if part in _TESTS and above in code:
+        if part in _TESTS and above in code_folders:
             return SkippedFolder(here, "next to code, folders with this name usually contain tests")
     return None
 

@@ -143,11 +143,11 @@ jobs:
 
 
 def compose_file(folder: Path, repository: str | None) -> Mapping[str, str]:
-    """Return the path and text of a Docker Compose file that builds Bifolio from source.
+    """Return the path and text of a Docker Compose file that builds Bifolio from the source in `repository`.
 
     Raises SetupError if the source's location is unknown.
     """
-    source = repository_of(repository) or _clone()
+    source = repository_url(repository) or _clone()
     if source is None:
         raise _unknown()
     return {COMPOSE: _COMPOSE_TEXT.format(build=yaml_entry("build", source), owner=_owner(folder))}
@@ -158,7 +158,7 @@ def workflow_file(folder: Path, repository: str | None) -> Mapping[str, str]:
 
     Raises SetupError if the URL of Bifolio's repository is unknown.
     """
-    address = repository_of(repository)
+    address = repository_url(repository)
     if address is None:
         raise _unknown()
     here = Path(os.path.realpath(folder))
@@ -169,13 +169,13 @@ def workflow_file(folder: Path, repository: str | None) -> Mapping[str, str]:
     return {path: _WORKFLOW_TEXT.format(repository=address, site=site)}
 
 
-def repository_of(url: str | None) -> str | None:
-    """Return a repository URL, by default the one from which Bifolio was installed.
+def repository_url(url: str | None) -> str | None:
+    """Check a repository URL, and return it. The default is the repository from which Bifolio was installed.
 
     Return None if neither is known. Raises SetupError if `url` is not a URL.
     """
     if url is not None:
-        address = _as_address(url)
+        address = _remote_url(url)
         if address is None:
             raise SetupError(
                 "--from", None, f'"{url}" is not the URL of a git repository', "use a URL such as https://…"
@@ -184,7 +184,7 @@ def repository_of(url: str | None) -> str | None:
     if _clone() is None:
         return _installed_from()
     printed = git_if_possible(_PACKAGE.parent, "remote", "get-url", "origin", seconds=DEFAULT_TIMEOUT_S)
-    return _as_address(printed or "")
+    return _remote_url(printed or "")
 
 
 def _installed_from() -> str | None:
@@ -192,11 +192,10 @@ def _installed_from() -> str | None:
         direct_url = json.loads(distribution("bifolio").read_text("direct_url.json") or "{}")
     except PackageNotFoundError:
         return None
-    return _as_address(str(direct_url["url"])) if "vcs_info" in direct_url else None
+    return _remote_url(str(direct_url["url"])) if "vcs_info" in direct_url else None
 
 
-def _as_address(url: str) -> str | None:
-    """Return the URL of a git remote, or None if `url` is a local path."""
+def _remote_url(url: str) -> str | None:
     short = _SCP_ADDRESS.fullmatch(url.strip())
     text = f"ssh://{short['user']}{short['host']}/{short['path']}" if short else url.strip()
     return text if _REMOTE.fullmatch(text) else None

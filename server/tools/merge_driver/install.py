@@ -51,7 +51,7 @@ def uninstall(root: Path) -> InstallResult:
     return InstallResult(attributes, _remove_config(root))
 
 
-def lacks_config(root: Path) -> bool:
+def is_config_missing(root: Path) -> bool:
     """Return whether .gitattributes names the driver, but the config does not define it."""
     if not _names_driver(root / ATTRIBUTES) or location(root) is None:
         return False
@@ -164,7 +164,6 @@ def _remove_config(root: Path) -> bool:
 
 
 def _has_other_sites(root: Path) -> bool:
-    """Return whether another .gitattributes file in the working tree names the driver."""
     top = Path((git(root, "rev-parse", "--show-toplevel") or "").removesuffix("\n"))
     paths = (git(top, "ls-files", "-z") or "").split("\0")
     files = (top / path for path in paths if path.rpartition("/")[2] == ATTRIBUTES)

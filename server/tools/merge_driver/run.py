@@ -30,7 +30,7 @@ _COMMENT = re.compile(r"(?:^|[ \t])#(.*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class MergeFiles:
-    """The arguments that git passes to the driver. `size` is the length of the conflict markers.
+    """The arguments that git passes to the driver. `marker_size` is the length of the conflict markers.
 
     `is_ancestor` is set if the result is used as the base of another merge.
     """
@@ -38,7 +38,7 @@ class MergeFiles:
     base: Path
     ours: Path
     theirs: Path
-    size: int
+    marker_size: int
     path: str
     labels: Labels
     is_ancestor: bool = False
@@ -57,7 +57,7 @@ def run_driver(files: MergeFiles, top: Path) -> bool:
     if merged is None or not _replace(files.ours, merged[0]):
         labels = files.labels
         named = (labels.ours, labels.base, labels.theirs)
-        return merge_in_place(files.ours, files.base, files.theirs, files.size, named)
+        return merge_in_place(files.ours, files.base, files.theirs, files.marker_size, named)
     return merged[1]
 
 
@@ -78,12 +78,12 @@ def _merge_document(files: MergeFiles, top: Path) -> tuple[bytes, bool] | None:
         text = merged.common if merged.conflicts else merged.text
         return text.encode(), True
     base = merged.base if conflict_style() in ("diff3", "zdiff3") else None
-    return mark_conflicts(merged.text, merged.theirs, base, files.labels, files.size).encode(), False
+    return mark_conflicts(merged.text, merged.theirs, base, files.labels, files.marker_size).encode(), False
 
 
 def _merge(top: Path, path: str, texts: Texts) -> MergedFile | None:
     # A branch may have changed the schema. If versions do not fit the schema, merge key by key.
-    site = _site_of(top, path)
+    site = _site_folder(top, path)
     if site is None:
         return None
     path = path[len(site) :]
@@ -118,7 +118,7 @@ def _comments(path: str, text: str) -> set[str]:
     return {found[1].strip(" \t\r\"'") for found in _COMMENT.finditer(text)}
 
 
-def _site_of(top: Path, path: str) -> str | None:
+def _site_folder(top: Path, path: str) -> str | None:
     """Return the folder of the site that contains a file, or None if there is none.
 
     The folder is relative to `top`, and ends with "/" unless it is "".
@@ -155,7 +155,7 @@ def _replace(path: Path, data: bytes) -> bool:
     return True
 
 
-def labels_of(words: Sequence[str]) -> Labels:
+def parse_labels(words: Sequence[str]) -> Labels:
     """Return the labels from git, which passes them in the order base, ours, theirs."""
     known = [word if word and not word.startswith("%") else "" for word in words]
     base, ours, theirs = (*known, "", "", "")[:3]

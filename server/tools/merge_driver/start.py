@@ -23,7 +23,7 @@ def main(arguments: list[str]) -> None:
     status = _merge_in_helper(path, arguments) if path else NO_STATUS
     if status:
         sys.exit(status[0])
-    if path and _is_recent(path):
+    if path and _record_merge(path):
         _start_helper(path)
     command = [sys.executable, "-P", "-m", "server", "merge-driver", "run", *arguments]
     os.execv(sys.executable, command)
@@ -108,7 +108,7 @@ def _remove(folder: str) -> None:
         return
 
 
-def _is_recent(path: str) -> bool:
+def _record_merge(path: str) -> bool:
     """Record a merge, and return whether another file was merged in the last RECENT_S seconds."""
     mark = f"{path}.time"
     try:

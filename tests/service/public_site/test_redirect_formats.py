@@ -20,7 +20,7 @@ from server.documents.document import make_version
 from server.schema.model import Type
 from server.service.public_site.redirect_formats import FORMATS
 from server.service.public_site.redirects import Redirect
-from server.site.aliases import source_of
+from server.site.aliases import resolve_alias
 from tests.servers import free_port
 from tests.test_static_servers import is_root, run_nginx, running
 
@@ -56,7 +56,7 @@ ODD = (
 
 
 def redirect(alias: str, target: str = ADDRESS) -> Redirect:
-    return Redirect(*source_of(alias, ADDRESS), target, DOCUMENT)
+    return Redirect(*resolve_alias(alias, ADDRESS), target, DOCUMENT)
 
 
 TARGETS = (

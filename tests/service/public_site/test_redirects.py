@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.commands.cli import main
-from server.site.aliases import source_of
+from server.site.aliases import resolve_alias
 from tests.conftest import MakeApi
 from tests.git import commit_all, git
 from tests.sites import STRING, Api, collection, documents, opened, write
@@ -298,7 +298,7 @@ def test_two_documents_with_one_address_are_named(root: Path) -> None:
 @given(st.text())
 def test_any_alias_is_a_path_or_refused(text: str) -> None:
     try:
-        origin, source = source_of(text, "https://example.org/articles/fog")
+        origin, source = resolve_alias(text, "https://example.org/articles/fog")
     except ValueError:
         return
     assert origin == "https://example.org"

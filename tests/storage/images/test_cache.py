@@ -117,12 +117,12 @@ def test_damaged_formats_are_made_again(api: Api, name: str, how: str) -> None:
     small = api.ask("GET", url).raw
     damage(api.root / ".bifolio/formats" / key_of(picture(900, 700)) / name, how)
     assert api.ask("GET", url).status == 404
-    wanting = api.site.unscaled()
+    wanting = api.site.incomplete_images()
     assert len(wanting) == 1
     api.site.scale(wanting[0])
     assert api.ask("GET", f"/api/upload/files/{file['id']}").body == before
     assert api.ask("GET", url).raw == small
-    assert api.site.unscaled() == []
+    assert api.site.incomplete_images() == []
 
 
 @pytest.mark.parametrize("how", ["empty", "cut", "zeros", "folder"])
@@ -131,7 +131,7 @@ def test_damaged_formats_are_made_again_after_a_start(api: Api, how: str) -> Non
     (before,) = api.site.state.snapshot.media.values()
     damage(api.root / ".bifolio/formats" / key_of(picture(900, 700)) / "formats.json", how)
     site = opened(api.root)
-    for path in site.unscaled():
+    for path in site.incomplete_images():
         site.scale(path)
     (after,) = site.state.snapshot.media.values()
     assert after.get("formats") == before.get("formats")

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from bench.peer.install import install_strapi, node
 from bench.peer.strapi import command, make_project, strapi, surroundings, token
-from server.tools.importer.importing import ImportOptions, run
+from server.tools.importer.importing import ImportOptions, import_source
 from server.tools.importer.readers.remote import Remote
 from tests.tools.importer.asked import IDS, REQUESTS
 from tests.tools.importer.content import LOCALES, Api, fill
@@ -89,7 +89,7 @@ def _overhear(api: Api) -> dict[str, object]:
         return status, JSON, body
 
     with serving(ask) as address, tempfile.TemporaryDirectory() as folder:
-        run(Path(folder), Remote(address, "any"), ImportOptions(), lambda *_: None)
+        import_source(Path(folder), Remote(address, "any"), ImportOptions(), lambda *_: None)
     return heard
 
 

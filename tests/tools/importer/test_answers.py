@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from server.tools.importer.importing import ImportOptions, run
+from server.tools.importer.importing import ImportOptions, import_source
 from server.tools.importer.readers.archive import Archive
 from tests.sites import Api, opened
 
@@ -28,9 +28,9 @@ TIMESTAMPS = {"stamp": ("1709202030000", "2024-02-29T10:20:30.000Z")}
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Api:
     root = tmp_path_factory.mktemp("imported")
-    run(root, Archive(HERE / "export.tar.gz"), ImportOptions(), lambda *_: None)
+    import_source(root, Archive(HERE / "export.tar.gz"), ImportOptions(), lambda *_: None)
     site = opened(root)
-    for path in site.unscaled():
+    for path in site.incomplete_images():
         site.scale(path)
     assert site.problems == ()
     return Api.of(site)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from server.errors import SetupError
-from server.tools.importer.importing import ImportOptions, run
+from server.tools.importer.importing import ImportOptions, import_source
 from server.tools.importer.readers import archive as module
 from server.tools.importer.readers.archive import Archive
 from tests.tools.importer.archives import EXPORT, members, pack, small
@@ -21,7 +21,7 @@ TAG = {"api::tag.tag": {"name": {"type": "string"}}}
 def refused(root: Path, path: Path) -> str:
     """Assert that an archive is rejected and nothing is written. Return the error line."""
     with pytest.raises(SetupError) as caught:
-        run(root, Archive(path), ImportOptions(), lambda *_: None)
+        import_source(root, Archive(path), ImportOptions(), lambda *_: None)
     assert not (root / "content").exists()
     assert not (root / "content-types").exists()
     line = str(caught.value)
@@ -106,7 +106,7 @@ def test_other_archives_and_older_ones_are_refused(tmp_path: Path) -> None:
 
 def test_a_plain_tar_is_read_as_well(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
-    run(
+    import_source(
         tmp_path / "a",
         Archive(pack(tmp_path / "export.tar", members(), "w")),
         ImportOptions(),
@@ -124,7 +124,7 @@ def test_a_file_with_a_name_that_leads_away_does_not_come(tmp_path: Path, name: 
     )
     found = _members(path)
     (tmp_path / "site").mkdir()
-    run(tmp_path / "site", Archive(pack(path, found)), ImportOptions(), lambda *_: None)
+    import_source(tmp_path / "site", Archive(pack(path, found)), ImportOptions(), lambda *_: None)
     assert not (tmp_path / "site/content").exists()
 
 
@@ -138,7 +138,7 @@ def test_a_document_with_an_id_that_leads_away(tmp_path: Path, document_id: obje
     path = small(tmp_path / "a.tar.gz", TAG, [("api::tag.tag", 1, {"documentId": document_id, "name": "x"})])
     root = tmp_path / "deep/er/site"
     root.mkdir(parents=True)
-    run(root, Archive(path), ImportOptions(), lambda *_: None)
+    import_source(root, Archive(path), ImportOptions(), lambda *_: None)
     assert not (root / "content").exists()
     outside = {p for p in tmp_path.rglob("*") if p.is_file() and root not in p.parents}
     assert outside == {path}

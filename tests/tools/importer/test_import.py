@@ -17,7 +17,7 @@ import pytest
 from server.errors import SetupError
 from server.site.site import Site
 from server.storage.journal import Journal
-from server.tools.importer.importing import ImportOptions, ImportResult, run
+from server.tools.importer.importing import ImportOptions, ImportResult, import_source
 from server.tools.importer.readers.archive import Archive
 from server.tools.importer.report import report
 from tests.tools.importer.archives import EXPORT, Json, changed, link, members, small
@@ -29,7 +29,7 @@ NAME = {"name": {"type": "string"}}
 
 def imported(root: Path, path: Path = EXPORT, **options: bool) -> ImportResult:
     root.mkdir(parents=True, exist_ok=True)
-    return run(root, Archive(path), ImportOptions(**options), lambda *_: None)
+    return import_source(root, Archive(path), ImportOptions(**options), lambda *_: None)
 
 
 def files(root: Path) -> dict[str, tuple[bytes, int]]:
@@ -525,5 +525,5 @@ def test_somebody_writes_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             (root / SALT).write_text("---\ntitle: First\n---\n")
 
     with pytest.raises(SetupError, match=r"the-salt-road\.md appeared"):
-        run(root, Archive(EXPORT), ImportOptions(), meddle)
+        import_source(root, Archive(EXPORT), ImportOptions(), meddle)
     assert texts(root) == {SALT: b"---\ntitle: First\n---\n"}

@@ -6,7 +6,7 @@ import pytest
 
 from server.config.reader import read_settings
 from server.errors import SetupError
-from server.tools.importer.importing import ImportOptions, run
+from server.tools.importer.importing import ImportOptions, import_source
 from server.tools.importer.project_config import read_project
 from server.tools.importer.readers.archive import Archive
 from server.tools.importer.report import report
@@ -54,7 +54,7 @@ def test_settings_that_a_project_writes_out_are_read(
     tmp_path: Path, name: str, text: str, api: object, unread: tuple[str, ...]
 ) -> None:
     found = read_project(project(tmp_path, name, text))
-    assert found.tree() == api
+    assert found.to_nested_mapping() == api
     assert found.unreadable == unread
 
 
@@ -71,7 +71,7 @@ def test_a_new_site_gets_the_settings_and_another_is_told_of_them(tmp_path: Path
     options = ImportOptions(project=there)
     lines = {
         name: "\n".join(
-            report(run(tmp_path / name, Archive(EXPORT), options, lambda *_: None), dry_run=False)
+            report(import_source(tmp_path / name, Archive(EXPORT), options, lambda *_: None), dry_run=False)
         )
         for name in ("new", "old")
     }

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from server.commands.cli import main
 from server.errors import SetupError
-from server.tools.importer.importing import ImportOptions, ImportResult, run
+from server.tools.importer.importing import ImportOptions, ImportResult, import_source
 from server.tools.importer.readers import download
 from server.tools.importer.readers.archive import Archive
 from server.tools.importer.readers.remote import Remote
@@ -40,7 +40,7 @@ def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def fetched(root: Path, address: str, token: str = TOKEN, **options: bool) -> ImportResult:
     root.mkdir(parents=True, exist_ok=True)
-    return run(root, Remote(address, token), ImportOptions(**options), lambda *_: None)
+    return import_source(root, Remote(address, token), ImportOptions(**options), lambda *_: None)
 
 
 def texts(root: Path) -> dict[str, str]:
@@ -55,7 +55,7 @@ def texts(root: Path) -> dict[str, str]:
 def test_an_installation_gives_what_its_archive_gives(tmp_path: Path, there: str) -> None:
     result = fetched(tmp_path / "a/site", there)
     (tmp_path / "b/site").mkdir(parents=True)
-    run(tmp_path / "b/site", Archive(EXPORT), ImportOptions(), lambda *_: None)
+    import_source(tmp_path / "b/site", Archive(EXPORT), ImportOptions(), lambda *_: None)
     assert texts(tmp_path / "a/site") == texts(tmp_path / "b/site")
     notes = [f"{subject}: {sentence}" for subject, sentence, _ in result.source.notes]
     assert (
@@ -76,7 +76,7 @@ def test_twice_changes_nothing_and_fetches_no_file_again(tmp_path: Path, there: 
 def test_what_the_api_does_not_tell_stays(tmp_path: Path, there: str) -> None:
     root = tmp_path / "site"
     root.mkdir()
-    run(root, Archive(EXPORT), ImportOptions(), lambda *_: None)
+    import_source(root, Archive(EXPORT), ImportOptions(), lambda *_: None)
     before = {p: p.read_bytes() for p in root.rglob("*") if p.is_file() and ".bifolio" not in p.parts}
     fetched(root, there, overwrite=True)
     assert {p: p.read_bytes() for p in before} == before

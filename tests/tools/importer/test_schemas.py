@@ -5,7 +5,7 @@ from typing import Any
 
 from server.schema.model import USER
 from server.site.site import Site
-from server.tools.importer.importing import ImportOptions, run
+from server.tools.importer.importing import ImportOptions, import_source
 from server.tools.importer.readers.archive import Archive
 from server.tools.importer.readers.remote import Remote
 from tests.tools.importer.archives import link, small
@@ -23,7 +23,9 @@ USER_SCHEMA: dict[str, Any] = {
 def imported(root: Path, reader: Archive | Remote) -> tuple[Site, list[str]]:
     """Import from a source. Return the site, and the notes that the import reported."""
     root.mkdir(exist_ok=True)
-    notes = [f"{uid}: {what}" for uid, what, _ in run(root, reader, ImportOptions(), _say).source.notes]
+    notes = [
+        f"{uid}: {what}" for uid, what, _ in import_source(root, reader, ImportOptions(), _say).source.notes
+    ]
     site = Site(root)
     site.load()
     assert [p for p in site.problems if p.severity == "error"] == []

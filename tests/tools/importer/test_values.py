@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from server.errors import SetupError
 from server.site.site import Site
-from server.tools.importer.importing import ImportOptions, run
+from server.tools.importer.importing import ImportOptions, import_source
 from server.tools.importer.readers.archive import Archive
 from tests.examples import examples
 from tests.tools.importer.archives import TIMESTAMPS, link, small
@@ -74,7 +74,7 @@ def test_what_is_said_there_is_said_here(rows: list[dict[str, Any]]) -> None:
         root.mkdir()
         entities = [("api::note.note", i, {"documentId": f"n{i}", **data}) for i, data in enumerate(rows, 1)]
         path = small(Path(folder, "a.tar.gz"), SCHEMAS, entities)
-        first = run(root, Archive(path), ImportOptions(), lambda *_: None)
+        first = import_source(root, Archive(path), ImportOptions(), lambda *_: None)
         assert list(first.source.notes) == []
         site = Site(root)
         site.load()
@@ -87,7 +87,7 @@ def test_what_is_said_there_is_said_here(rows: list[dict[str, Any]]) -> None:
             assert _parts(found[f"n{i}"].get("many")) == [[p["label"], p["long"]] for p in data["many"]]
             assert _parts(found[f"n{i}"].get("zone")) == [[p["label"], p["long"]] for p in data["zone"]]
             assert found[f"n{i}"].get("createdAt") == TIMESTAMPS["createdAt"]
-        assert run(root, Archive(path), ImportOptions(), lambda *_: None).file_count == 0
+        assert import_source(root, Archive(path), ImportOptions(), lambda *_: None).file_count == 0
 
 
 def _parts(components: Any) -> list[Any]:
@@ -125,7 +125,7 @@ def test_an_archive_that_says_anything_is_refused_or_read(data: st.DataObject) -
         root = Path(folder, "site")
         root.mkdir()
         try:
-            run(root, Archive(path), ImportOptions(), lambda *_: None)
+            import_source(root, Archive(path), ImportOptions(), lambda *_: None)
         except SetupError as error:
             assert "\n" not in str(error)  # noqa: PT017
             assert not (root / "content").exists()

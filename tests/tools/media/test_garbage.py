@@ -15,7 +15,7 @@ from server.commands.cli import main
 from server.errors import BifolioError
 from server.site.site import Site
 from server.storage.bucket.opening import open_bucket
-from server.tools.media_garbage import find_garbage, remove
+from server.tools.media_garbage import delete_garbage, find_garbage
 from tests.buckets import S3
 from tests.git import commit_all, git
 from tests.sites import schema, write
@@ -48,7 +48,7 @@ def collect(root: Path, grace: timedelta = NOW) -> tuple[int, int, int, int]:
     site.load()
     bucket = open_bucket(site.state.settings)
     found = find_garbage(site.root, bucket, grace)
-    deleted = remove(bucket, found, lambda done, whole: None, grace)
+    deleted = delete_garbage(bucket, found, lambda done, whole: None, grace)
     return found.objects, found.referenced, found.recent, deleted
 
 
@@ -162,7 +162,7 @@ def test_an_object_that_was_sent_again_meanwhile_stays(root: Path, s3: S3) -> No
     bucket = open_bucket(site.state.settings)
     found = find_garbage(site.root, bucket, NOW)
     put(s3, b"nobody's")
-    assert remove(bucket, found, lambda done, whole: None, timedelta(hours=1)) == 0
+    assert delete_garbage(bucket, found, lambda done, whole: None, timedelta(hours=1)) == 0
     assert len(s3.objects()) == 3
 
 

@@ -74,7 +74,7 @@ def shown(root: Path) -> dict[str, dict[str, Any]]:
     """
     site = Site(root)
     site.load()
-    for path in site.unscaled():
+    for path in site.incomplete_images():
         site.scale(path)
     media = site.state.snapshot.media
     told = {key: dict(zip(one.type.columns, one.row, strict=True)) for key, one in media.items()}

@@ -90,7 +90,7 @@ class _Killed:
             while True:
                 connection, _ = self._listener.accept()
                 with connection:
-                    folder, arguments, variables = merge_driver_helper._read(connection)
+                    folder, arguments, variables = merge_driver_helper._read_request(connection)
                     command = [sys.executable, "-P", "-m", "server", "merge-driver", "run", *arguments]
                     subprocess.run(command, cwd=folder, env=variables, capture_output=True, check=False)
                     self.files += 1

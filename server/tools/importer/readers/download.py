@@ -37,7 +37,7 @@ class Client:
         self.base, self._token = base, token
         self._opener = urllib.request.build_opener(_NoRedirect)
 
-    def json(self, path: str, default: Any = _MISSING) -> Any:
+    def get_json(self, path: str, default: Any = _MISSING) -> Any:
         """Send a GET request and return the JSON response. Raises SetupError.
 
         If `default` is given, it is returned for a 404 response.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from server.schema.model import UPLOAD, USER
-from server.tools.importer.source import ImportNotes, SchemaJson, one_or_many
+from server.tools.importer.source import ImportNotes, SchemaJson, to_stored_targets
 
 RowKey = tuple[str, int]  # (uid, row number)
 Owner = tuple[str, int, str]  # (uid, row number, attribute)
@@ -17,7 +17,10 @@ Owner = tuple[str, int, str]  # (uid, row number, attribute)
 
 @dataclass(slots=True)
 class LinkTable:
-    """The targets of links and their order, by row and attribute."""
+    """The targets of links and their order, by row and attribute.
+
+    `mirrored` contains the same links by their target.
+    """
 
     uids: Mapping[str, str]  # Bifolio's uids, by Strapi's uids
     ids: Mapping[RowKey, str]  # documentIds by row
@@ -61,17 +64,17 @@ class LinkTable:
             self.notes.add(uid, what, len(found) - len(named))
         # Remove duplicates, because two rows can belong to the same document.
         unique = {str(target): target for target in named}
-        return one_or_many(attribute, list(unique.values()))
+        return to_stored_targets(attribute, list(unique.values()))
 
-    def note_orders(self, created: Mapping[RowKey, str]) -> None:
+    def note_lost_orders(self, created_at: Mapping[RowKey, str]) -> None:
         """Add a note for each relation that loses its order.
 
         Bifolio sorts the derived side of a relation by creation time.
         """
         for (uid, _, name), found in self.mirrored.items():
-            owners = [owner for _, owner in sorted(found, key=lambda pair: pair[0]) if owner in created]
+            owners = [owner for _, owner in sorted(found, key=lambda pair: pair[0]) if owner in created_at]
             order = list(dict.fromkeys(self.ids[owner] for owner in owners))
-            made = sorted({(created[owner], self.ids[owner]) for owner in owners})
+            made = sorted({(created_at[owner], self.ids[owner]) for owner in owners})
             if order != list(dict.fromkeys(document_id for _, document_id in made)):
                 self.notes.add(
                     uid,

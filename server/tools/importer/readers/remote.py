@@ -12,7 +12,7 @@ from urllib.parse import quote, urljoin, urlsplit
 from server.errors import SetupError
 from server.schema.model import UPLOAD
 from server.tools.importer.readers.download import Client
-from server.tools.importer.schemas import NOT_IMPORTED, bifolio_uids, clean_schemas, note_users
+from server.tools.importer.schemas import NOT_IMPORTED, bifolio_uids, clean_schemas, note_user_attributes
 from server.tools.importer.source import (
     ImportNotes,
     Json,
@@ -23,8 +23,8 @@ from server.tools.importer.source import (
     is_derived,
     is_draft_publish,
     is_localized,
-    one_or_many,
     read_version,
+    to_stored_targets,
 )
 from server.tools.importer.uploads import file_name, read_upload
 
@@ -82,7 +82,6 @@ def _populate_inner(schemas: Mapping[str, SchemaJson], at: str, uid: str, depth:
 
 
 def join_query(*parts: str) -> str:
-    """Join the non-empty parts of a query string."""
     return "&".join(part for part in parts if part)
 
 
@@ -127,7 +126,7 @@ class Remote:
         for uid in NOT_IMPORTED:
             if uid in uids:
                 notes.add(uid, NOT_IMPORTED[uid])
-        note_users(raw, uids, notes)
+        note_user_attributes(raw, uids, notes)
         for uid, schema in schemas.items():
             for name, attribute in schema["attributes"].items():
                 if attribute.get("private") or attribute["type"] == "password":
@@ -156,7 +155,7 @@ class Remote:
     def _schemas(self) -> list[Json]:
         """Return the schemas of content types and components in the form that an archive has."""
         found = []
-        for entry in self._client.json(f"{_BUILDER}/content-types")["data"]:
+        for entry in self._client.get_json(f"{_BUILDER}/content-types")["data"]:
             schema = entry["schema"]
             info = {key: schema[key] for key in ("singularName", "pluralName", "displayName", "description")}
             found.append(
@@ -170,7 +169,7 @@ class Remote:
                     "attributes": _attributes(schema["attributes"]),
                 }
             )
-        for entry in self._client.json(f"{_BUILDER}/components")["data"]:
+        for entry in self._client.get_json(f"{_BUILDER}/components")["data"]:
             schema = entry["schema"]
             info = {key: schema.get(key) for key in ("displayName", "icon", "description")}
             found.append(
@@ -186,7 +185,7 @@ class Remote:
 
     def _locales(self) -> tuple[str, list[str]]:
         # Without Strapi's i18n plugin, the only locale is `en`.
-        found = self._client.json("i18n/locales", default=[])
+        found = self._client.get_json("i18n/locales", default=[])
         default = next((locale["code"] for locale in found if locale.get("isDefault")), "en")
         return default, [locale["code"] for locale in found] or ["en"]
 
@@ -213,7 +212,8 @@ class Remote:
                     join_query(query, f"locale={locale}" if locale else "") for query in queries
                 ]
                 answers = [
-                    self._client.json(f"{info['singularName']}?{q}", default=None) for q in localized_queries
+                    self._client.get_json(f"{info['singularName']}?{q}", default=None)
+                    for q in localized_queries
                 ]
                 if answers[0] is not None:
                     yield _merge_rows([answer["data"] for answer in answers])
@@ -223,7 +223,7 @@ class Remote:
         while page <= pages:
             where = f"sort=id&pagination[page]={page}&pagination[pageSize]={PAGE_ENTRIES}"
             answers = [
-                self._client.json(f"{info['pluralName']}?{join_query(query, everywhere, where)}")
+                self._client.get_json(f"{info['pluralName']}?{join_query(query, everywhere, where)}")
                 for query in queries
             ]
             pages = answers[0]["meta"]["pagination"]["pageCount"]
@@ -236,7 +236,7 @@ class Remote:
     def _files(self) -> Iterator[Json]:
         # Strapi can return fewer files than requested, so continue after the last file.
         start = 0
-        while found := self._client.json(f"{_UPLOADS}?sort=id&start={start}&limit={PAGE_ENTRIES}"):
+        while found := self._client.get_json(f"{_UPLOADS}?sort=id&start={start}&limit={PAGE_ENTRIES}"):
             yield from found
             if len(found) < PAGE_ENTRIES:
                 return
@@ -275,7 +275,7 @@ def _targets(_: str, name: str, attribute: SchemaJson, data: Mapping[str, Any]) 
         named = [{"__type": target["__type"], "documentId": target["documentId"]} for target in found]
     else:
         named = [target["documentId"] for target in found]
-    return one_or_many(attribute, list({str(target): target for target in named}.values()))
+    return to_stored_targets(attribute, list({str(target): target for target in named}.values()))
 
 
 def _merge_rows(rows: Sequence[Json]) -> Json:

@@ -13,7 +13,7 @@ from server.tools.importer.schemas import (
     UNKNOWN_TYPE_MESSAGE,
     bifolio_uids,
     clean_schemas,
-    note_users,
+    note_user_attributes,
 )
 from server.tools.importer.source import (
     ImportNotes,
@@ -68,8 +68,8 @@ def make_source(title: str, contents: ArchiveRows, notes: ImportNotes) -> Source
             created |= {(uids[uid], row): data["createdAt"] for row, data in rows}
         elif uid not in _SEPARATE_TYPES:
             notes.add(uid, NOT_IMPORTED.get(uid, UNKNOWN_TYPE_MESSAGE), len(rows))
-    links.note_orders(created)
-    note_users(contents.schemas, uids, notes)
+    links.note_lost_orders(created)
+    note_user_attributes(contents.schemas, uids, notes)
     default = contents.configuration.get("plugin_i18n_default_locale") or "en"
     locales = [data["code"] for _, data in contents.entities.get("plugin::i18n.locale", ())]
     used = dict.fromkeys([default, *locales, *(v.locale for v in versions if v.locale)])
@@ -91,7 +91,6 @@ def _version(
 
 
 def _uploads(contents: ArchiveRows, notes: ImportNotes) -> tuple[list[SourceUpload], dict[int, str]]:
-    """Return the media files, and their upload paths by row number."""
     uploads, paths = [], {}
     for row, data in contents.entities.get(UPLOAD, ()):
         origin = f"assets/uploads/{file_name(data)}"
