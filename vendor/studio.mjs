@@ -47,6 +47,9 @@ const work = [...importsOf(WORK)].filter((name) => !core.includes(name));
 /** Removes the indentation, also in templates of htm and of texts, where it means nothing. */
 const withoutIndentation = (text) => text.replace(/\n +/g, "\n");
 
+/** Removes the line ends between the elements of a template, where they mean nothing either. */
+const withoutLineEnds = (text) => text.replace(/>\n(?=<|\$\{)/g, ">").replace(/\}\n(?=<)/g, "}");
+
 /** Has parts import more than they need, so that modules are in as few chunks as can be. */
 const grouping = {
   name: "grouping",
@@ -55,7 +58,9 @@ const grouping = {
       const name = relative(page, path);
       const more = parts.includes(name) ? [...core, ...work] : [];
       const imports = more.map((one) => `import ${JSON.stringify(join(page, one))};`);
-      return { contents: [...imports, withoutIndentation(textOf(name))].join("\n"), resolveDir: dirname(path) };
+      const text = withoutIndentation(textOf(name));
+      const own = name.startsWith("vendor/") ? text : withoutLineEnds(text);
+      return { contents: [...imports, own].join("\n"), resolveDir: dirname(path) };
     });
   },
 };

@@ -235,6 +235,7 @@ def test_a_role_is_changed_created_and_deleted(api: Api) -> None:
     assert roles["editor"]["permissions"] == {"note": ["find", "delete"]}
     assert "editor: # people\n    note: [find, delete]\n" in api.read("site.yaml")
     assert answer.body["meta"]["actions"]["note"][0] == "find"
+    assert answer.body["meta"]["actions"]["webhook"] == ["read", "write", "send", "rotate"]
     made = change(api, "/roles/guest", {"permissions": {"note": ["find"]}}, "chief")
     assert {role["name"]: role["users"] for role in made.data}["guest"] == 0
     assert api.site.state.settings.roles["guest"] == {"note.find"}

@@ -27,7 +27,7 @@ roles:
     paper: [find, findOne, create, update, delete, readDraft, updateDraft]
     upload: [find]
     history: [read]
-    webhook: [read, send, rotate]
+    webhook: [read, write, send, rotate]
   operator: {{paper: [find, findOne], webhook: [read, send]}}
   editor: {{paper: [find, findOne, readDraft, create, update], history: [read]}}
   reader: {{paper: [find, findOne]}}
@@ -91,6 +91,7 @@ def test_each_role_has_the_pages_that_it_may_use(role: str, enter: Callable[...,
         expect(side.get_by_role("link", name=link)).to_have_count(int(link in LINKS[role]))
     refused = page.get_by_text("Your role can't see webhooks")
     expect(refused).to_have_count(int("Webhooks" not in LINKS[role]))
+    expect(page.get_by_role("button", name="New webhook")).to_have_count(int(role == "chief"))
     if role == "operator":
         page.get_by_role("link", name="build").click()
         page.get_by_text("Your role can't see deliveries").wait_for()
@@ -139,6 +140,79 @@ def test_a_secret_is_generated_and_shown_once(
     page.get_by_role("button", name="Done").click()
     page.get_by_text("also signed with the old secret").wait_for()
     expect(page.get_by_role("button", name="New secret")).to_have_count(0)
+
+
+def test_a_webhook_is_created_tested_edited_and_deleted_by_keyboard(
+    enter: Callable[..., Page], site: Studio, receiver: Receiver, check_access: Callable[[Page], None]
+) -> None:
+    before = (site.root / "site.yaml").read_text()
+    receiver.answer = status(204)
+    page = enter("chief", "webhooks", color_scheme="light")
+    dialog = page.get_by_role("dialog")
+
+    def look(name: str) -> None:
+        check_access(page)
+        for size, (width, height) in SIZES.items():
+            page.set_viewport_size({"width": width, "height": height})
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (name, size)
+            check_access(page)
+            picture(page, f"webhook-{name}-light{SHOWN[size]}")
+
+    def fill(label: str, text: str) -> None:
+        page.get_by_label(label, exact=True).focus()
+        page.keyboard.press("Control+a")
+        page.keyboard.type(text)
+
+    page.get_by_role("button", name="New webhook").press("Enter")
+    expect(dialog.get_by_label("Name", exact=True)).to_be_focused()
+    fill("Name", "cache")
+    fill("URL", "http://10.0.0.1/")
+    fill("Headers", "X-Key: swordfish")
+    dialog.get_by_label("entry.*").press("Space")
+    look("new")
+    dialog.get_by_role("button", name="Review and save").press("Enter")
+    dialog.get_by_role("alert").get_by_text("10.0.0.1 is not a public address").wait_for()
+    expect(dialog.get_by_label("URL")).to_be_focused()
+    fill("URL", f"http://127.0.0.1:{receiver.port}/hook?key=1")
+    page.keyboard.press("Enter")
+    dialog.get_by_text("- name: cache").wait_for()
+    look("review")
+    assert (site.root / "site.yaml").read_text() == before
+    dialog.get_by_role("button", name="Create").press("Enter")
+    secret = dialog.get_by_label("Secret")
+    assert secret.input_value().startswith("whsec_")
+    dialog.get_by_role("button", name="Done").press("Enter")
+    page.get_by_role("heading", level=1, name="cache").wait_for()
+    page.get_by_role("button", name="Send test").press("Enter")
+    page.get_by_text("The receiver responded with 204").wait_for()
+    assert (receiver.received[-1].path, receiver.received[-1].headers["x-key"]) == (
+        "/hook?key=1",
+        "swordfish",
+    )
+
+    page.get_by_role("button", name="Edit").press("Enter")
+    expect(dialog.get_by_label("URL")).to_have_value(f"http://127.0.0.1:{receiver.port}/…")
+    expect(dialog.get_by_label("Headers")).to_have_value("X-Key: •••\n")
+    expect(dialog.get_by_label("entry.*")).to_be_checked()
+    dialog.get_by_label("Paper", exact=True).press("Space")
+    # Somebody changes the file while the dialog is open.
+    write(site.root, {"site.yaml": (site.root / "site.yaml").read_text() + "# edited\n"})
+    dialog.get_by_role("button", name="Review and save").press("Enter")
+    dialog.get_by_role("alert").get_by_text("Someone else has changed site.yaml").wait_for()
+    dialog.get_by_role("button", name="Review and save").press("Enter")
+    dialog.get_by_text("types: [paper]").wait_for()
+    dialog.get_by_role("button", name="Save").press("Enter")
+    page.get_by_text("Saved.").wait_for()
+    page.get_by_text("Sends entry.*, paper to http").wait_for()
+    assert "X-Key: swordfish" in (site.root / "site.yaml").read_text()
+
+    page.get_by_role("button", name="Delete").press("Enter")
+    dialog.get_by_text("X-Key: (hidden)").wait_for()
+    check_access(page)
+    dialog.get_by_role("button", name="Delete").press("Enter")
+    page.get_by_text("Deleted cache").wait_for()
+    expect(page.get_by_role("link", name="cache")).to_have_count(0)
+    assert (site.root / "site.yaml").read_text() == before + "# edited\n"
 
 
 def test_events_appear_pause_and_continue_after_an_outage(enter: Callable[..., Page], site: Studio) -> None:

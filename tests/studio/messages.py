@@ -22,7 +22,7 @@ CODE_ELEMENTS = ("code", "kbd", "pre", "samp")
 # Not words: names of keys, of headers and of components. "" in a table of names is not shown either.
 NOT_WORDS = re.compile(
     r"(?:Mod|Alt|Shift|Ctrl|Control|Meta|Escape|Tab|Enter)(?:[-+]\S*)*|[A-Z][a-z]+(?:-[A-Z][a-z]+)+|(?:[A-Z][a-z]+){2,}"
-    r"|noopener noreferrer| ?and ?|allow-scripts .*|Desktop|null|API|JSON|Markdown|PDF|English|Deutsch"
+    r"|noopener noreferrer| ?and ?|allow-scripts .*|Desktop|null|API|URL|JSON|Markdown|PDF|English|Deutsch"
     r"|site\.yaml|bifolio\b.*|[a-z]+(?:, [a-z]+|\[\S+\]|, \[.+\])+"
 )
 _LETTERS = re.compile(r"[^\W\d_]{2}")

@@ -29,9 +29,18 @@ export function Question({ title, text, label, confirm, close }) {
   return html`<${Dialog} label=${title} close=${close}>
     <h2 class="dialog-title">${title}</h2>
     <p>${text}</p>
-    <div class="dialog-actions">
-      <button class="button" type="button" onClick=${close}>${t`Cancel`}</button>
-      <button class="button primary" type="button" onClick=${confirm}>${label}</button>
-    </div>
+    <${Buttons} close=${close} label=${label} confirm=${confirm} />
   <//>`;
+}
+
+/**
+ * The buttons of a dialog: to cancel, and to confirm. Without `confirm`, the second one submits the form.
+ * @param {{close: () => void, label: string, confirm?: () => void, disabled?: boolean}} props
+ */
+export function Buttons({ close, label, confirm, disabled }) {
+  return html`<div class="dialog-actions">
+    <button class="button" type="button" onClick=${close}>${t`Cancel`}</button>
+    <button class="button primary" type=${confirm ? "button" : "submit"} disabled=${disabled} onClick=${confirm}>
+      ${label}</button>
+  </div>`;
 }

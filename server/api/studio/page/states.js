@@ -5,6 +5,7 @@ import { useBack } from "./connection/connection.js";
 import { PartError, Reload } from "./connection/parts.js";
 import { t } from "./language.js";
 import { seenTypes } from "./model.js";
+import { useMessage } from "./store/messages.js";
 import { html, useEffect, useState } from "./vendor/preact.js";
 
 const SOON_MS = 250; // what takes less is shown without a word about waiting
@@ -70,4 +71,10 @@ function titleOf(error) {
   if (error.status === 403) return t`Not allowed`;
   if (error.status === 404) return t`Not found`;
   return t`The request failed`;
+}
+
+/** The message at a place of the page. @param {{place: string}} props */
+export function Notice({ place }) {
+  const { text, isError } = useMessage(place);
+  return html`<p class=${isError ? "field-error" : "site-told"} role=${isError ? "alert" : "status"}>${text}</p>`;
 }

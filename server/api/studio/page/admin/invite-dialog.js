@@ -1,6 +1,6 @@
 /** The dialog that invites a user. It then shows the link with which the user chooses a password. */
 
-import { Dialog } from "../dialog.js";
+import { Buttons, Dialog } from "../dialog.js";
 import { t } from "../language.js";
 import { clearMessage, showError, useMessage } from "../store/messages.js";
 import { html, useState } from "../vendor/preact.js";
@@ -59,10 +59,7 @@ export function InviteDialog({ roles, close, changed }) {
           change=${(/** @type {string} */ role) => set({ role })} />
       </p>
       <p class="field-error" role="alert">${message.text}</p>
-      <div class="dialog-actions">
-        <button class="button" type="button" onClick=${close}>${t`Cancel`}</button>
-        <button class="button primary" type="submit" disabled=${busy}>${t`Invite`}</button>
-      </div>
+      <${Buttons} close=${close} label=${t`Invite`} disabled=${busy} />
     </form>
   <//>`;
 }

@@ -1,7 +1,7 @@
 /** The dialog that creates an API token, and shows it once. */
 
 import { useStudio } from "../context.js";
-import { Dialog } from "../dialog.js";
+import { Buttons, Dialog } from "../dialog.js";
 import { t } from "../language.js";
 import { clearMessage, showError, useMessage } from "../store/messages.js";
 import { html, useState } from "../vendor/preact.js";
@@ -91,10 +91,7 @@ export function NewToken({ close, changed }) {
         onChange=${(/** @type {any} */ event) => set({ branchOnly: event.currentTarget.checked })} />
         ${t`Writes only to branches`}</label>
       <p class="field-error" role="alert">${message.text}</p>
-      <div class="dialog-actions">
-        <button class="button" type="button" onClick=${close}>${t`Cancel`}</button>
-        <button class="button primary" type="submit" disabled=${busy}>${t`Create token`}</button>
-      </div>
+      <${Buttons} close=${close} label=${t`Create token`} disabled=${busy} />
     </form>
   <//>`;
 }

@@ -2,13 +2,13 @@
 
 import { ask } from "../api.js";
 import { useStudio } from "../context.js";
-import { Dialog } from "../dialog.js";
+import { Buttons, Dialog } from "../dialog.js";
 import { plural, t } from "../language.js";
 import { navigate } from "../router.js";
 import { addressTo } from "../addresses.js";
 import { useHeading } from "../site/heading.js";
-import { Empty, Failure, Loading } from "../states.js";
-import { PEOPLE, clearMessage, showError, showNotice, useMessage } from "../store/messages.js";
+import { Empty, Failure, Loading, Notice } from "../states.js";
+import { PEOPLE, clearMessage, showError, showNotice } from "../store/messages.js";
 import { useRequest } from "../store/requests.js";
 import { html, useState } from "../vendor/preact.js";
 import { PermissionTable } from "./permission-table.js";
@@ -28,7 +28,6 @@ export function RolesPage({ params }) {
   useHeading(model, t`Roles`);
   const may = model.mayServed("role", "find");
   const { value, error, retry, reload } = useRequest(may ? "roles" : "", (signal) => ask("roles", { signal }));
-  const message = useMessage(PEOPLE);
   const [creating, setCreating] = useState(false);
   const roles = /** @type {Role[] | undefined} */ (value?.data);
   const role = roles?.find(({ name }) => name === params.get("role")) ?? roles?.[0];
@@ -40,8 +39,7 @@ export function RolesPage({ params }) {
         onClick=${() => setCreating(true)}>${t`New role`}</button>`}
     </header>
     <${PeopleTabs} model=${model} current="roles" />
-    <p class=${message.isError ? "field-error" : "site-told"} role=${message.isError ? "alert" : "status"}>
-      ${message.text}</p>
+    <${Notice} place=${PEOPLE} />
     ${!may && html`<${Empty} title=${t`Your role can't see roles`}>
       ${t`An administrator can grant it with role: [find].`}<//>`}
     ${may && !roles && error && html`<${Failure} error=${error} again=${retry} />`}
@@ -153,10 +151,7 @@ function NewRole({ close, done, taken, etag, reload }) {
         <span class="hint" id="role-hint">${t`Letters, digits, - and _, for example editor.`}</span>
       </p>
       <p class="field-error" role="alert" id="role-error">${wrong}</p>
-      <div class="dialog-actions">
-        <button class="button" type="button" onClick=${close}>${t`Cancel`}</button>
-        <button class="button primary" type="submit">${t`Continue`}</button>
-      </div>
+      <${Buttons} close=${close} label=${t`Continue`} />
     </form>
   <//>`;
 }

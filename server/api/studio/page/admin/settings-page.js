@@ -4,8 +4,8 @@ import { ask } from "../api.js";
 import { useStudio } from "../context.js";
 import { t } from "../language.js";
 import { useHeading } from "../site/heading.js";
-import { Empty, Failure, Loading } from "../states.js";
-import { SETTINGS, clearMessage, showError, showNotice, useMessage } from "../store/messages.js";
+import { Empty, Failure, Loading, Notice } from "../states.js";
+import { SETTINGS, clearMessage, showError, showNotice } from "../store/messages.js";
 import { useRequest } from "../store/requests.js";
 import { counted } from "../text.js";
 import { html, useState } from "../vendor/preact.js";
@@ -26,11 +26,9 @@ export function SettingsPage() {
   useHeading(model, t`Settings`);
   const may = model.maySite("settings", "read");
   const { value, error, retry, reload } = useRequest(may ? "settings" : "", (signal) => ask("settings", { signal }));
-  const message = useMessage(SETTINGS);
   return html`<div class="page site-page settings-page">
     <header class="page-head"><h1 tabindex="-1">${t`Settings`}</h1></header>
-    <p class=${message.isError ? "field-error" : "site-told"} role=${message.isError ? "alert" : "status"}>
-      ${message.text}</p>
+    <${Notice} place=${SETTINGS} />
     ${!may && html`<${Empty} title=${t`Your role can't see settings`}>
       ${t`An administrator can grant it with settings: [read, write].`}<//>`}
     ${may && !value && error && html`<${Failure} error=${error} again=${retry} />`}

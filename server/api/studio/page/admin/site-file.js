@@ -5,7 +5,7 @@
  * and keeps what the user has entered.
  */
 
-import { Dialog } from "../dialog.js";
+import { Buttons, Dialog } from "../dialog.js";
 import { Differences } from "../file/diff.js";
 import { t } from "../language.js";
 import { Loading } from "../states.js";
@@ -53,10 +53,7 @@ export function ReviewDialog({ title, change, etag, close, done, refused, label 
     ${files?.length === 0 && html`<p>${t`This changes nothing in site.yaml.`}</p>`}
     ${files && files.length > 0 && html`<${Differences} files=${files} />`}
     <p class="field-error" role="alert">${message.text}</p>
-    <div class="dialog-actions">
-      <button class="button" type="button" onClick=${close}>${t`Cancel`}</button>
-      <button class="button primary" type="button" disabled=${busy || !files} onClick=${save}>${label}</button>
-    </div>
+    <${Buttons} close=${close} label=${label} confirm=${save} disabled=${busy || !files} />
   <//>`;
 }
 

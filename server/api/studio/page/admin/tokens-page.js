@@ -5,8 +5,8 @@ import { useStudio } from "../context.js";
 import { Question } from "../dialog.js";
 import { t } from "../language.js";
 import { useHeading } from "../site/heading.js";
-import { Empty, Failure, Loading } from "../states.js";
-import { PEOPLE, clearMessage, showError, showNotice, useMessage } from "../store/messages.js";
+import { Empty, Failure, Loading, Notice } from "../states.js";
+import { PEOPLE, clearMessage, showError, showNotice } from "../store/messages.js";
 import { useRequest } from "../store/requests.js";
 import { ago, timestamp } from "../text.js";
 import { html, useState } from "../vendor/preact.js";
@@ -25,7 +25,6 @@ export function TokensPage() {
   const { value, error, retry, reload } = useRequest(may ? "tokens" : "", (signal) => ask("tokens", { signal }));
   const [creating, setCreating] = useState(false);
   const [revoking, setRevoking] = useState("");
-  const message = useMessage(PEOPLE);
   const tokens = /** @type {Token[] | undefined} */ (value?.data);
   const revoke = async () => {
     const name = revoking;
@@ -43,8 +42,7 @@ export function TokensPage() {
         onClick=${() => setCreating(true)}>${t`New token`}</button>`}
     </header>
     <${PeopleTabs} model=${model} current="tokens" />
-    <p class=${message.isError ? "field-error" : "site-told"} role=${message.isError ? "alert" : "status"}>
-      ${message.text}</p>
+    <${Notice} place=${PEOPLE} />
     ${!may && html`<${Empty} title=${t`Your role can't see API tokens`}>
       ${t`An administrator can grant it with token: [read].`}<//>`}
     ${may && !tokens && error && html`<${Failure} error=${error} again=${retry} />`}

@@ -4,7 +4,8 @@ import { ask } from "../api.js";
 import { useStudio } from "../context.js";
 import { Dialog } from "../dialog.js";
 import { t } from "../language.js";
-import { PEOPLE, clearMessage, showError, showNotice, useMessage } from "../store/messages.js";
+import { Notice } from "../states.js";
+import { PEOPLE, clearMessage, showError, showNotice } from "../store/messages.js";
 import { html, useState } from "../vendor/preact.js";
 import { InvitationLink } from "./invite-dialog.js";
 import { ifMatch, lastSeen, send, sentence, userPath } from "./requests.js";
@@ -25,7 +26,6 @@ export function UserDialog({ user: listed, roles, close, changed }) {
   const [busy, setBusy] = useState(false);
   const [invitation, setInvitation] = useState(/** @type {any} */ (null));
   const [deleting, setDeleting] = useState(false);
-  const message = useMessage(DIALOG);
   const isSelf = model.caller.kind === "user" && model.caller.name === user.username;
   const may = user.changeable;
 
@@ -72,8 +72,7 @@ export function UserDialog({ user: listed, roles, close, changed }) {
     <h2 class="dialog-title">${user.username}</h2>
     <p class="hint">${user.email}. ${lastSeen(user.lastSeen)}.
       ${user.invited ? ` ${t`Has not chosen a password yet.`}` : ""}</p>
-    <p class=${message.isError ? "field-error" : "site-told"} role=${message.isError ? "alert" : "status"}>
-      ${message.text}</p>
+    <${Notice} place=${DIALOG} />
     ${!may && html`<p class="notice">
       ${t`${user.username} can do more than you, so you can't change this account.`}</p>`}
     <form class="account-change" onSubmit=${(/** @type {Event} */ event) => {

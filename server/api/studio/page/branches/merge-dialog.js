@@ -1,6 +1,6 @@
 /** The dialog that asks for confirmation before a branch is merged into the live site. */
 
-import { Dialog } from "../dialog.js";
+import { Buttons, Dialog } from "../dialog.js";
 import { t } from "../language.js";
 import { html, useState } from "../vendor/preact.js";
 import { FileList } from "./file-list.js";
@@ -28,10 +28,7 @@ export function MergeDialog({ name, compared, close, merge }) {
           placeholder=${t`Merge branch ${name}`}
           onInput=${(/** @type {any} */ event) => setMessage(event.currentTarget.value)} />
       </p>
-      <div class="dialog-actions">
-        <button class="button" type="button" onClick=${close}>${t`Cancel`}</button>
-        <button class="button primary" type="submit">${t`Merge`}</button>
-      </div>
+      <${Buttons} close=${close} label=${t`Merge`} />
     </form>
   <//>`;
 }

@@ -4,7 +4,7 @@
  */
 
 import { ask } from "../api.js";
-import { Dialog } from "../dialog.js";
+import { Buttons, Dialog } from "../dialog.js";
 import { localeParam } from "../documents/beginning.js";
 import { plural, t } from "../language.js";
 import { labelOf } from "../text.js";
@@ -53,11 +53,7 @@ export function RestoreWhole({ subject, editing, version, unsaved, close, done }
       ? html`<${Consequences} ...${{ names, gone, kept, drafts }} />`
       : !errorText && html`<${Loading} label=${t`Comparing`} />`}
     <p class="field-error" role="alert">${errorText}</p>
-    <div class="dialog-actions">
-      <button class="button" type="button" onClick=${close}>${t`Cancel`}</button>
-      <button class="button primary" type="button" disabled=${busy || !names?.length}
-        onClick=${send}>${t`Restore`}</button>
-    </div>
+    <${Buttons} close=${close} label=${t`Restore`} confirm=${send} disabled=${busy || !names?.length} />
   <//>`;
 }
 
@@ -104,10 +100,7 @@ export function ReplaceUnsaved({ label, close, put }) {
   return html`<${Dialog} label=${t`Replace unsaved changes?`} close=${close}>
     <h2 class="dialog-title">${t`Replace unsaved changes?`}</h2>
     <p>${t`${label} has unsaved changes. The earlier value replaces them.`}</p>
-    <div class="dialog-actions">
-      <button class="button" type="button" onClick=${close}>${t`Cancel`}</button>
-      <button class="button primary" type="button" onClick=${put}>${t`Replace`}</button>
-    </div>
+    <${Buttons} close=${close} label=${t`Replace`} confirm=${put} />
   <//>`;
 }
 

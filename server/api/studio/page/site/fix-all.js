@@ -1,7 +1,7 @@
 /** The button that applies all safe fixes, after showing what they change. */
 
 import { ask } from "../api.js";
-import { Dialog } from "../dialog.js";
+import { Buttons, Dialog } from "../dialog.js";
 import { t } from "../language.js";
 import { counted } from "../text.js";
 import { clearMessage, showError, useMessage } from "../store/messages.js";
@@ -55,9 +55,6 @@ function Question({ fix, close }) {
       ${t`Showing the first ${AT_ONCE} of ${counted(total)}. Fix these first, then the rest.`}
     </p>`}
     <p class="field-error" role="alert">${message.text || error?.message}</p>
-    <div class="dialog-actions">
-      <button class="button" type="button" onClick=${close}>${t`Cancel`}</button>
-      <button class="button primary" type="button" disabled=${busy || !fixes.length} onClick=${send}>${t`Fix`}</button>
-    </div>
+    <${Buttons} close=${close} label=${t`Fix`} confirm=${send} disabled=${busy || !fixes.length} />
   <//>`;
 }

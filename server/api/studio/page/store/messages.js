@@ -20,6 +20,7 @@ export const PEOPLE = "people";
 export const SETTINGS = "settings";
 export const SIGN_IN = "sign-in";
 export const UNDO = "undo";
+export const WEBHOOKS = "webhooks";
 
 /** @type {Message} */
 const NONE = { text: "" };

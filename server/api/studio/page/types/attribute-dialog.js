@@ -1,6 +1,6 @@
 /** The dialog that adds an attribute, or changes its name, type and options. It returns changes, and makes none. */
 
-import { Dialog } from "../dialog.js";
+import { Buttons, Dialog } from "../dialog.js";
 import { t } from "../language.js";
 import { html, useState } from "../vendor/preact.js";
 import {
@@ -41,10 +41,7 @@ export function AttributeDialog({ schema, schemas, name, typed, close, review })
           labels=${TYPE_WORDS} />`}
       ${!old && html`<${Links} schemas=${schemas} ...${input} />`}
       <${Options} schema=${schema} schemas=${schemas} old=${old} ...${input} />
-      <div class="dialog-actions">
-        <button class="button" type="button" onClick=${close}>${t`Cancel`}</button>
-        <button class="button primary" type="submit" disabled=${!changes.length}>${t`Show the plan`}</button>
-      </div>
+      <${Buttons} close=${close} label=${t`Show the plan`} disabled=${!changes.length} />
     </form>
   <//>`;
 }

@@ -1,6 +1,6 @@
 /** The dialogs that create or rename a content type or component. They return changes, and make none. */
 
-import { Dialog } from "../dialog.js";
+import { Buttons, Dialog } from "../dialog.js";
 import { t } from "../language.js";
 import { html, useState } from "../vendor/preact.js";
 import { Choice, Flag, Input } from "./inputs.js";
@@ -100,10 +100,7 @@ function Form({ title, close, submit, disabled = false, children }) {
     }}>
       <h2 class="dialog-title">${title}</h2>
       ${children}
-      <div class="dialog-actions">
-        <button class="button" type="button" onClick=${close}>${t`Cancel`}</button>
-        <button class="button primary" type="submit" disabled=${disabled}>${t`Show the plan`}</button>
-      </div>
+      <${Buttons} close=${close} label=${t`Show the plan`} disabled=${disabled} />
     </form>
   <//>`;
 }

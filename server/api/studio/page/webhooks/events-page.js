@@ -11,11 +11,10 @@ import { Empty, Failure, Loading } from "../states.js";
 import { useRequest } from "../store/requests.js";
 import { ago, counted, labelOf, timestamp } from "../text.js";
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
+import { KINDS } from "./requests.js";
 
 const SHOWN = 200; // events in the list, and while it is paused
 const EXAMINED = 1000; // numbers of events among which those to show are chosen
-const KINDS = ["entry.create", "entry.update", "entry.publish", "entry.unpublish", "entry.delete",
-  "media.*", "schema.update", "site.update"];
 
 /**
  * @typedef {object} LoggedEvent

@@ -25,6 +25,10 @@ import { counted } from "../text.js";
  * @property {string} url
  * @property {string[]} events
  * @property {string[]} types
+ * @property {string[]} locales
+ * @property {string[]} status
+ * @property {number} debounce  In seconds.
+ * @property {string[]} headers  The names.
  * @property {boolean} enabled
  * @property {string | null} disabledAt
  * @property {string | null} problem
@@ -33,6 +37,10 @@ import { counted } from "../text.js";
  * @property {"generated" | "settings"} secretIn
  * @property {string | null} previousSecretUntil
  */
+
+/** The kinds of events among which a user can choose. */
+export const KINDS = ["entry.create", "entry.update", "entry.publish", "entry.unpublish", "entry.delete",
+  "media.*", "schema.update", "site.update"];
 
 /** Return the API's path for a webhook. @param {string} name */
 export const webhookPath = (name) => `webhooks/${encodeURIComponent(name)}`;

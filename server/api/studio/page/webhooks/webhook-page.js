@@ -3,19 +3,20 @@
 import { addressTo } from "../addresses.js";
 import { ask } from "../api.js";
 import { send, sentence } from "../admin/requests.js";
-import { Secret } from "../admin/secret.js";
+import { ReviewDialog } from "../admin/site-file.js";
 import { useStudio } from "../context.js";
-import { Dialog, Question } from "../dialog.js";
+import { Question } from "../dialog.js";
 import { t } from "../language.js";
 import { Link, navigate } from "../router.js";
 import { useHeading } from "../site/heading.js";
-import { Empty, Failure, Loading } from "../states.js";
-import { PAGE, showError, showNotice, useMessage } from "../store/messages.js";
+import { Empty, Failure, Loading, Notice } from "../states.js";
+import { PAGE, WEBHOOKS, showError, showNotice } from "../store/messages.js";
 import { useRequest } from "../store/requests.js";
 import { secondsText, timestamp } from "../text.js";
 import { html, useState } from "../vendor/preact.js";
 import { Deliveries } from "./deliveries.js";
 import { stateOf, webhookPath } from "./requests.js";
+import { NewSecret, WebhookDialog } from "./webhook-dialog.js";
 
 const EVERY_MS = 3000;
 
@@ -26,7 +27,6 @@ export function WebhookPage({ name, params }) {
   const may = model.maySite("webhook", "read");
   const load = (/** @type {AbortSignal} */ signal) => ask("webhooks", { signal });
   const { value, error, retry, reload } = useRequest(may ? "webhooks" : "", load, { everyMs: EVERY_MS });
-  const message = useMessage(PAGE);
   const found = /** @type {import("./requests.js").Webhook[] | undefined} */ (value?.data);
   const webhook = found?.find((one) => one.name === name);
   const isGone = !may || (found && !webhook);
@@ -34,10 +34,9 @@ export function WebhookPage({ name, params }) {
     <nav><${Link} to=${addressTo("webhooks")}>${t`Webhooks`}<//></nav>
     <header class="page-head">
       <h1 tabindex="-1">${name}</h1>
-      ${webhook && html`<${Actions} webhook=${webhook} changed=${reload} />`}
+      ${webhook && html`<${Actions} webhook=${webhook} etag=${value?.etag ?? ""} changed=${reload} />`}
     </header>
-    <p class=${message.isError ? "field-error" : "site-told"} role=${message.isError ? "alert" : "status"}>
-      ${message.text}</p>
+    <${Notice} place=${PAGE} />
     ${isGone && html`<${Empty} title=${t`Webhook not found`}>${t`It does not exist, or your role can't see it.`}<//>`}
     ${may && !found && (error ? html`<${Failure} error=${error} again=${retry} />` : html`<${Loading} />`)}
     ${webhook && html`<${Facts} webhook=${webhook} />
@@ -59,12 +58,13 @@ function Facts({ webhook }) {
       until ${timestamp(webhook.previousSecretUntil)}.`}`}</p>`;
 }
 
-/** @param {{webhook: import("./requests.js").Webhook, changed: () => Promise<void>}} props */
-function Actions({ webhook, changed }) {
+/** @param {{webhook: import("./requests.js").Webhook, etag: string, changed: () => Promise<void>}} props */
+function Actions({ webhook, etag, changed }) {
   const { model } = useStudio();
   const [testing, setTesting] = useState(false);
   const [asking, setAsking] = useState(false);
   const [secret, setSecret] = useState("");
+  const [changing, setChanging] = useState(/** @type {"" | "edit" | "delete"} */ (""));
   const path = webhookPath(webhook.name);
   const refused = (/** @type {import("../api.js").ApiError} */ error) => showError(PAGE, sentence(error));
   const test = async () => {
@@ -87,6 +87,8 @@ function Actions({ webhook, changed }) {
     if (answer) setSecret(answer.meta.secret);
     await changed();
   };
+  const mayWrite = model.maySite("webhook", "write");
+  const close = () => setChanging("");
   const mayRotate = model.maySite("webhook", "rotate") && webhook.secretIn === "generated";
   return html`${model.maySite("webhook", "send") && html`
       ${webhook.disabledAt && html`<button class="button primary" type="button" onClick=${enable}>
@@ -98,12 +100,27 @@ function Actions({ webhook, changed }) {
     ${asking && html`<${Question} title=${t`Generate a new secret?`} label=${t`Generate`} confirm=${rotate}
       text=${t`Give it to the receiver within 24 hours. Until then, requests are signed with both secrets.`}
       close=${() => setAsking(false)} />`}
-    ${secret && html`<${Dialog} label=${t`New secret`} close=${() => setSecret("")}>
-      <h2 class="dialog-title">${t`New secret`}</h2>
-      <p>${t`Copy it now: it will not be shown again. The old secret works for 24 more hours.`}</p>
-      <${Secret} label=${t`Secret`} text=${secret} />
-      <div class="dialog-actions">
-        <button class="button primary" type="button" onClick=${() => setSecret("")}>${t`Done`}</button>
-      </div>
-    <//>`}`;
+    ${mayWrite && html`
+      ${webhook.waiting !== null && html`<button class="button" type="button" onClick=${() => setChanging("edit")}>
+        ${t`Edit`}</button>`}
+      <button class="button" type="button" onClick=${() => setChanging("delete")}>${t`Delete`}</button>`}
+    ${changing === "edit" && html`<${WebhookDialog} webhook=${webhook} etag=${etag} close=${close} reload=${changed}
+      done=${async () => {
+        close();
+        await changed();
+        showNotice(PAGE, t`Saved.`);
+      }} />`}
+    ${changing === "delete" && html`<${ReviewDialog} title=${t`Delete the webhook ${webhook.name}?`} label=${t`Delete`}
+      change=${{ path, method: "DELETE" }} etag=${etag} close=${close}
+      refused=${async (/** @type {import("../api.js").ApiError} */ error) => {
+        close();
+        refused(error);
+        await changed();
+      }}
+      done=${() => {
+        navigate(addressTo("webhooks"));
+        showNotice(WEBHOOKS, t`Deleted ${webhook.name}`);
+      }} />`}
+    ${secret && html`<${NewSecret} secret=${secret} close=${() => setSecret("")}
+      text=${t`Copy it now: it will not be shown again. The old secret works for 24 more hours.`} />`}`;
 }
