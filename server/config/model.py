@@ -454,6 +454,9 @@ class Settings:
     """All of a site's settings, including defaults."""
 
     name: str = setting("Bifolio", "text", "The name of the site.", editable=True)
+    public_url: str = setting(
+        "", "URL", "The server's URL in links, as in invitations ([more](deployment.md#nginx-in-front))."
+    )
     locales: LocaleSettings = LocaleSettings()
     api: ApiSettings = ApiSettings()
     auth: AuthSettings = AuthSettings()

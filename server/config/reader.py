@@ -369,6 +369,14 @@ def check_previews(settings: Settings, schema: Schema) -> list[Problem]:
     ]
 
 
+def check_public_url(settings: Settings) -> list[Problem]:
+    """Return a warning if links in emails depend on a header that a proxy may replace."""
+    if settings.public_url or not settings.mail.host or not settings.api.trusted_proxies:
+        return []
+    what = "links in invitations contain the Host header that the proxy sends"
+    return [_warning(settings, what, "set public_url to the URL at which people reach the server", "mail")]
+
+
 def check_named_formats(settings: Settings) -> list[Problem]:
     """Return a warning if `media.formats` has no effect."""
     if not settings.media.formats or settings.media.transform.enabled:

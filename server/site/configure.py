@@ -12,6 +12,7 @@ from server.config.model import FILE, Settings
 from server.config.reader import (
     check_named_formats,
     check_previews,
+    check_public_url,
     check_publishing,
     check_subjects,
     read_settings,
@@ -71,6 +72,7 @@ def configure(root: Path) -> Configuration:
         *check_subjects(settings, schema.subjects),
         *check_previews(settings, schema),
         *check_named_formats(settings),
+        *check_public_url(settings),
         *check_publishing(settings, schema),
         *find_mistyped_keys(root, schema.types.values()),
         *find_invalid_options(root, schema.types.values()),

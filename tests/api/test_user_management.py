@@ -20,7 +20,7 @@ from server.service.people import People
 from server.service.read import Caller, Reader
 from server.service.user_management import UserManagement
 from server.storage.write_lock import WriteLock
-from tests.sites import STRING, Answer, Api, collection, make
+from tests.sites import STRING, Answer, Api, collection, make, write
 from tests.waiting import until
 
 SITE = """\
@@ -131,6 +131,22 @@ def test_an_invitation_is_sent_if_there_is_a_mail_server(api: Api, monkeypatch: 
     until(lambda: bool(sent))
     assert sent[0][0] == "nell@example.org"
     assert made.body["meta"]["link"] in sent[0][1]
+
+
+def test_links_begin_with_the_public_url(api: Api) -> None:
+    settings = SITE + "mail: {host: smtp.example.org}\napi: {trusted_proxies: [127.0.0.1]}\n"
+    write(api.root, {"site.yaml": settings})
+    api.site.refresh()
+    assert [problem.message for problem in api.site.problems] == [
+        "links in invitations contain the Host header that the proxy sends"
+    ]
+    write(api.root, {"site.yaml": SITE + "public_url: https://cms.example.org/\n"})
+    api.site.refresh()
+    data, headers = {"username": "nell", "email": "nell@example.org"}, {"Host": "evil.example"}
+    made = api.post("/users", data, headers=headers)
+    assert made.body["meta"]["link"].startswith("https://cms.example.org/studio/site/-/invitation#")
+    again = api.ask("POST", f"/users/{made.data['id']}/invitation", headers=headers)
+    assert again.body["meta"]["link"].startswith("https://cms.example.org/studio/site/-/invitation#")
 
 
 def test_nobody_acts_on_users_or_gives_roles_that_can_do_more(api: Api) -> None:

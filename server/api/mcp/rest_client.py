@@ -136,9 +136,9 @@ class RestClient:
 
     @property
     def origin(self) -> str:
-        """The URL of the server as the client addressed it, or "" if there is no server."""
-        host = self._environ.get("HTTP_HOST", "")
-        return f"{self._environ['wsgi.url_scheme']}://{host}" if host else ""
+        """The URL of the server: `public_url`, or as the client addressed it. "" if there is no server."""
+        host, public_url = self._environ.get("HTTP_HOST", ""), self._app.site.state.settings.public_url
+        return (public_url or f"{self._environ['wsgi.url_scheme']}://{host}") if host else ""
 
     def document_versions_at(
         self, paths: Sequence[str], branch: str, *, for_writing: bool = False

@@ -57,7 +57,8 @@ def bind(handles: Handlers, identities: Identities) -> None:
         return show_invitation(*users().invite_again(key))
 
     def show_invitation(user: ListedUser, code: str) -> Response:
-        settings, link = state_of(request).settings, f"{request.url_root}{INVITATION_PLACE}#{code}"
+        settings = state_of(request).settings
+        link = f"{settings.public_url or request.url_root.rstrip('/')}/{INVITATION_PLACE}#{code}"
         sends = bool(settings.mail.host)
         if sends:
             outbox.put(lambda: _mail_invitation(settings, user.user, link))
