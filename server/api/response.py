@@ -129,7 +129,6 @@ def best_encoding(environ: Environ) -> str:
 
 
 def compress_brotli(body: bytes, quality: int) -> bytes:
-    """Compress a body with brotli, at a quality from 0 (fastest) to 11 (smallest)."""
     return bytes(brotli.compress(body, quality=quality))
 
 

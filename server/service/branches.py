@@ -70,7 +70,6 @@ class SiteBranches:
 
     @property
     def served(self) -> str:
-        """The name of the served branch, or "" if no branch is checked out."""
         return self._branches.served()
 
     def permit(self, caller: Caller, action: str) -> None:

@@ -214,7 +214,6 @@ def _deletion(reader: Reader, operation: Operation) -> WriteRequest:
 
 
 def _action_request(reader: Reader, operation: Operation) -> WriteRequest:
-    """Return the write request that unpublishes a document or discards its draft."""
     type_, action, params = reader.type, operation.verb, operation.params
     if not type_.draft_publish:
         raise ValidationError(

@@ -113,7 +113,6 @@ class People:
         return self._render_written(query, self.users.update(user_id, values))
 
     def delete(self, user_id: int, params: Params) -> bytes:
-        """Delete a user, and return the user as JSON. Raises NotFoundError."""
         query = self._query_of_write(params)
         before = self.reader.view(query)
         self._require_manageable(user_id)

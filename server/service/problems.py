@@ -57,7 +57,6 @@ class ProblemFilter:
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any]) -> "ProblemFilter":
-        """Parse query parameters. Raises ValidationError."""
         texts = {name: params.get(name, "") for name in ("type", "documentId", "severity")}
         wrong = next((name for name, value in texts.items() if not isinstance(value, str)), None)
         if wrong:

@@ -94,7 +94,6 @@ class Reader(NamedTuple):
         return self.collection(params)
 
     def collection(self, params: Params) -> Rendering:
-        """Render a page of documents (spec.md 2.5)."""
         require(self.actor, self.type, "find")
         query = self.query(params, many=True)
         view = self.view(query)

@@ -171,7 +171,6 @@ def _document(snapshot: Snapshot, type_: Type, document_id: str, locale: str, st
 
 
 def _read_in_commit(site: Site, path: str, commit: str) -> str:
-    """Return the text of a file in a commit. Raises NotFoundError or ConflictError."""
     data = next(read_named(site.root, [f"{commit}:./{path}"], MAX_FILE_BYTES))
     if data is None:
         raise NotFoundError()
@@ -182,7 +181,6 @@ def _read_in_commit(site: Site, path: str, commit: str) -> str:
 
 
 def _read_on_disk(site: Site, path: str) -> str:
-    """Return the text of a file. Raises NotFoundError, ConflictError or StorageError."""
     try:
         return decode(read_bytes(site.root, path)[0])
     except MISSING_FILE_ERRORS as error:

@@ -156,7 +156,6 @@ def _diff_lines(site: Site, changed_file: ChangedFile, head: str, state: State) 
 def _mask_passwords(
     changed_file: ChangedFile, text: str, state: State, earlier: Sequence[str] = ()
 ) -> MaskedText:
-    """Mask the passwords in a file's text. Raises ConflictError if they can't be masked."""
     if changed_file.type is None or not text:
         return MaskedText(without_hashes(text))
     return mask_text(state.schema, changed_file.type, changed_file.change.path, text, earlier)

@@ -73,14 +73,12 @@ class UserManagement:
     # --- reading ------------------------------------------------------------------------------------
 
     def list(self, user_filter: UserFilter) -> Sequence[ListedUser]:
-        """Return the matching users, by name. Raises ForbiddenError."""
         self._require("find")
         users = [user for user in self.directory.users.all() if user_filter.matches(user)]
         self.caller.budget.spend(len(users))
         return self._listed(sorted(users, key=lambda user: user.username.casefold()))
 
     def get(self, key: str) -> ListedUser:
-        """Return one user. Raises ForbiddenError or NotFoundError."""
         self._require("findOne")
         return self._listed([self._find_user(key)])[0]
 
@@ -147,7 +145,6 @@ class UserManagement:
         return self._listed([changed])[0]
 
     def delete(self, key: str) -> None:
-        """Delete a user. Raises ForbiddenError or NotFoundError."""
         user = self._user_to_change(key, "destroy")
         if user.id == self.caller.actor.user_id:
             raise ValidationError("You can't delete yourself")
@@ -161,7 +158,6 @@ class UserManagement:
         self.directory.logins.end_all(user.id)
 
     def end_session(self, key: str, session: str) -> None:
-        """End one of a user's sessions. Raises ForbiddenError or NotFoundError."""
         user = self._find_user(key) if self._is_own(key) else self._user_to_change(key)
         if not session or not self.directory.logins.end(user.id, session):
             raise NotFoundError("Session not found")

@@ -94,10 +94,6 @@ class Written:
         return self.write.operation.verb
 
     def render(self) -> Rendering:
-        """Render the document, or return an empty rendering for a deletion.
-
-        Raises LimitError or BusyError, or NotFoundError if the document has since been deleted.
-        """
         return self.write.render(self.state, self.document_id)
 
     def render_within_limits(self) -> Rendering:
@@ -288,7 +284,6 @@ class Writes:
 
 
 def _parse_operations(command: Command) -> list[DocumentWrite]:
-    """Parse the operations. Raises ForbiddenError, ValidationError or PayloadTooLargeError."""
     caller = command.caller
     if command.is_batch:
         return BatchReader(caller, caller.budget.of_write()).read(command.operations)

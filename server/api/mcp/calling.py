@@ -99,7 +99,6 @@ def _failure(error: ApiError, call: Call) -> Result:
 
 
 def _error_result(body: Any, call: Call) -> Result:
-    """Return an error as the REST API returns it, with a line that explains it."""
     return Result(explain(call, body["error"]), body, is_error=True)
 
 

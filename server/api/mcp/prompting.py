@@ -40,7 +40,6 @@ class Prompt:
 
     @property
     def path(self) -> str:
-        """The path of the prompt's text in the site's folder."""
         return f"{FOLDER}/{self.name}.md"
 
     def describe(self) -> Json:
@@ -97,7 +96,6 @@ def get_prompt(request: Request) -> Json:
 
 
 def _check_size(prompt: Prompt, text: str, max_bytes: int) -> None:
-    """Raise RpcError if a text has more than `max_bytes` bytes in a response."""
     if (size := len(encode(text))) > max_bytes:
         limit = f"more than mcp.max_bytes allows ({max_bytes:,})"
         raise RpcError(INTERNAL_ERROR, f"The text of {prompt.path} has {size:,} bytes, {limit}")

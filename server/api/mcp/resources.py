@@ -88,7 +88,6 @@ class _PageStart:
 
     @classmethod
     def from_cursor(cls, cursor: object) -> "_PageStart":
-        """Parse a cursor. Raises RpcError."""
         if cursor is None:
             return cls()
         parts = cursor.split(".") if isinstance(cursor, str) else []
@@ -236,7 +235,6 @@ def subscribe(request: Request) -> Json:
 
 
 def unsubscribe(request: Request) -> Json:
-    """Remove a resource from those that this connection's client watches. Raises RpcError."""
     uri = request.params.get("uri")
     if isinstance(uri, str):
         _subscribed(request).pop(uri, None)

@@ -189,7 +189,6 @@ def quoted(path: str) -> str:
 
 
 def error_reply(error: ApiError) -> Reply:
-    """Return the response that the REST API gives for an error."""
     body = error_answer(error).body
     assert isinstance(body, bytes)
     return Reply(error.status, {"content-type": "application/json"}, json.loads(body))
@@ -230,7 +229,6 @@ def _read_at_most(parts: Iterable[bytes], max_bytes: int | None) -> bytes | None
 
 
 def require_success(reply: Reply) -> Reply:
-    """Return `reply` if it is successful. Otherwise, raise RpcError."""
     if reply.is_error:
         raise rpc_error(reply.body)
     return reply

@@ -180,6 +180,5 @@ def parse_watched(uri: object, rest: RestClient, settings: Settings) -> WatchedR
 
 
 def visible_types(rest: RestClient) -> set[str]:
-    """Return the uids of the content types that the caller can see. Raises RpcError."""
     access = require_success(rest.send("GET", "/access")).body["data"]
     return {each["uid"] for each in access["contentTypes"]}

@@ -57,7 +57,6 @@ def read_uri(uri: object, rest: RestClient) -> DocumentUri | SchemaUri | None:
 
 
 def document_uri(type_: Type, document_id: str) -> str:
-    """Return the URI of a document. For a single type, `document_id` is ignored."""
     name = type_.plural if type_.singular == SCHEMA else type_.singular
     return f"{SCHEME}{name}" if type_.kind == "singleType" else f"{SCHEME}{name}/{quote(document_id)}"
 

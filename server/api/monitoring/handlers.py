@@ -55,7 +55,6 @@ def bind(
 
 
 def _max_lag_s() -> int | None:
-    """Return the `lag` parameter in seconds, or None if it is missing. Raises ValidationError."""
     given = parameters(request).get("lag")
     if given is None:
         return None

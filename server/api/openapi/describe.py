@@ -65,7 +65,6 @@ def describe(operation: Operation, area: Area, audience: Audience) -> JsonSchema
 
 
 def _with_drafts_only(operation: Operation, audience: Audience) -> Audience:
-    """Return the audience, with `drafts_only` set if the caller has permission only for drafts."""
     view, permission = audience.view, operation.permission
     if view is None or not isinstance(permission, TypePermissionCheck):
         return audience

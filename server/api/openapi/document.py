@@ -64,7 +64,6 @@ def describe_site(state: State, actor: Actor) -> bytes:
 
 
 def _add_operations(paths: dict[str, JsonSchema], area: Area, audience: Audience) -> None:
-    """Add the operations of an area that the caller is allowed to use."""
     for operation in area.operations:
         path, view = operation.described_path, audience.view
         if view:

@@ -121,7 +121,6 @@ def _value(type_: Type, document: Document, attribute: Attribute) -> Any:
 
 
 def _example_word(type_: Type, documents: list[Document]) -> str:
-    """Return a word for an example search, or "" if the documents contain only short words."""
     texts = (
         _value(type_, document, a)
         for document in documents

@@ -243,7 +243,6 @@ class Connection(asyncio.BufferedProtocol):
         self._advance()
 
     def close_if_idle(self) -> None:
-        """Close the connection if it is idle."""
         if self._turn is None and not self._waiting and not self._in_head:
             self._close()
 

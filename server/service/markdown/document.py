@@ -145,7 +145,6 @@ def _localizations(type_: Type, value: Any, links: Links) -> Any:
 
 
 def _count_values(value: Any) -> int:
-    """Return the number of values in parsed JSON."""
     return sum(1 for _ in _walk(value))
 
 

@@ -78,8 +78,6 @@ def downloaded(site: Site, bucket: "Bucket", object_: StoredObject) -> Iterator[
 
 @dataclass(frozen=True, slots=True)
 class _DownloadedFile:
-    """A media file, and the temporary file into which it was downloaded."""
-
     document: Document
     source: Path
 

@@ -65,7 +65,6 @@ class Uploads:
     def change(
         self, caller: Caller, change: uploading.FileChange, message: str = "", *, undo: bool = False
     ) -> StoredFiles:
-        """Change the description or content of a media file. Raises NotFoundError."""
         change = self._keep_replacement(caller.state, change)
         permits = (MAY_UPLOAD,) if undo else ()
         outcome = self._writes.save(caller, uploading.change_file, change, message=message, permits=permits)

@@ -90,7 +90,6 @@ def _home_url(feed: Feed, site: PublicSite) -> str:
 
 
 def _cached_text(item: Item, name: str, write: Callable[[Item], str]) -> str:
-    """Return an item as text in the format `name`, from the item's cache if possible."""
     text = item.written.get(name)
     if text is None:
         text = item.written[name] = write(item)

@@ -110,7 +110,6 @@ def _listed_documents(
 
 
 def _rest_link(site: _Public, type_: Type, shown: int, total: int) -> str:
-    """Return a link to the documents that are not listed."""
     page = shown // site.state.settings.api.page_size.default + 1
     address = site.links.markdown_url(type_, **({"pagination[page]": str(page)} if page > 1 else {}))
     return f"- {link(f'{total - shown} more' if shown else f'All {total}', address)}"

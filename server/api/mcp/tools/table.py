@@ -20,7 +20,6 @@ DESCRIBED: tuple[Json, ...] = tuple(tool.describe() for tool in TOOLS)
 
 
 def tool_named(name: object) -> Tool:
-    """Return the tool with this name. Raises RpcError if there is none."""
     found = BY_NAME.get(name) if isinstance(name, str) else None
     if found is None:
         raise RpcError(INVALID_PARAMS, f"Unknown tool: {str(name)[:100]}; the tools are {', '.join(BY_NAME)}")
