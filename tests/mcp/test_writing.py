@@ -59,6 +59,14 @@ def test_a_write_goes_to_a_branch_and_tells_how_to_go_on(agent: Agent, api: Api)
     assert git(api.root, "status", "--short") == ""
 
 
+def test_the_link_to_a_review_begins_with_the_public_url(agent: Agent, api: Api) -> None:
+    settings = api.read("site.yaml")
+    write_files(api.root, {"site.yaml": f"public_url: https://cms.example.org/\n{settings}"})
+    api.site.refresh()
+    review = write(agent, retitle("Mist")).content["review"]
+    assert review["url"] == "https://cms.example.org/studio/site/-/branches/agent/full"
+
+
 def test_the_branch_is_reused_until_it_is_merged(agent: Agent, api: Api) -> None:
     write(agent, retitle("Mist"))
     assert write(agent, retitle("Gale", "wind")).content["branch"] == "agent/full"
