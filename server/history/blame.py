@@ -1,4 +1,4 @@
-"""Blame: the version that last changed each attribute, and each line of multi-line text."""
+"""Blame: the document version that last changed each attribute, and each line of multi-line text."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -14,17 +14,17 @@ MAX_VERSIONS = 500  # the limit; older content is attributed to the oldest of th
 
 @dataclass(slots=True)
 class Blame:
-    """The version that last changed an attribute, and the version of each line of multi-line text."""
+    """The document version that last changed an attribute. For multi-line text, also that of each line."""
 
     version: Version
     lines: list[tuple[str, Version]] = field(default_factory=list)
 
 
 def blame(versions: Iterable[tuple[Version, Values | None]], budget: Budget) -> dict[str, Blame]:
-    """Return the version that last changed each attribute, by the attribute's name.
+    """Return the version that last changed each attribute, by attribute name.
 
-    `versions` yields each version with its visible values (see `visible_values`), oldest first. Raises
-    LimitError.
+    `versions` yields each version with its visible values, oldest first, or with None if the file is deleted
+    or unreadable. Raises LimitError.
     """
     origins: dict[str, Blame] = {}
     previous: Values = {}
@@ -38,14 +38,17 @@ def blame(versions: Iterable[tuple[Version, Values | None]], budget: Budget) -> 
             elif name not in origins or not same_values(old, new):
                 before = origins.get(name)
                 budget.spend(1 + (len(before.lines) if before else 0) + str(new).count("\n"))
-                lines = _lines(before.lines if before else [], new, version)
+                lines = _blame_lines(before.lines if before else [], new, version)
                 origins[name] = Blame(version, lines)
         previous = values
     return origins
 
 
-def _lines(before: list[tuple[str, Version]], text: Any, version: Version) -> list[tuple[str, Version]]:
-    """Return each line of `text` with the version that last changed it. `before` contains the old lines."""
+def _blame_lines(before: list[tuple[str, Version]], text: Any, version: Version) -> list[tuple[str, Version]]:
+    """Return each line of `text` with the version that last changed it.
+
+    `before` is the result for the old text.
+    """
     if not isinstance(text, str) or "\n" not in text or len(text) > MAX_COMPARED_CHARS:
         return []
     lines = text.split("\n")

@@ -1,4 +1,4 @@
-"""The number of documents that each branch has changed, from the names of the changed files."""
+"""Number of documents that each branch has changed, determined from the names of the changed files."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,18 +19,18 @@ _BYTES_PER_ENTRY = 400  # of an entry without its paths
 
 
 @dataclass(frozen=True, slots=True)
-class _Changed:
+class _ChangedFiles:
     """The files that differ between two commits, and the path rules at these commits."""
 
     paths: tuple[str, ...]
     layouts: tuple[Layout, ...]
 
 
-class BranchDocuments:
-    """Counter of changed documents on branches. Thread-safe.
+class BranchDocumentCounter:
+    """Thread-safe counter of the documents that branches have changed.
 
-    It compares only the names and blob ids of files, without reading them. A count can therefore be greater
-    than the number of documents that `changed_documents` returns, which omits changes of the format.
+    It compares only the names and blob ids of files, without reading them. The count can therefore be greater
+    than the number of documents from `changed_documents`, which omits changes of the format.
     """
 
     def __init__(self, past: PastStates) -> None:
@@ -38,13 +38,14 @@ class BranchDocuments:
         # Saves 2.5 ms for each branch.
         self._forks: Cache[tuple[str, str], str] = Cache(_MAX_CACHE_BYTES, lambda *_: _BYTES_PER_ENTRY)
         # Saves 5.5 ms for each branch.
-        self._changed: Cache[tuple[str, str], _Changed] = Cache(_MAX_CACHE_BYTES, _size)
+        self._changed: Cache[tuple[str, str], _ChangedFiles] = Cache(_MAX_CACHE_BYTES, _size)
 
     def count(self, commit: str, actor: Actor, current_layout: Layout) -> int | None:
-        """Return the number of documents that differ between a commit and its fork from the served branch.
+        """Return the number of documents that differ between a commit and its merge base with the served
+        branch.
 
-        Counts only documents that the actor may find, now and at both commits. Returns None if there is no
-        fork, or if the content types of one of the commits are invalid. Raises GitError.
+        Counts only documents that the actor may find. Returns None if there is no merge base, or if the
+        content types of one of the commits are invalid. Raises GitError.
         """
         fork = self._fork(commit)
         if not fork:
@@ -64,24 +65,24 @@ class BranchDocuments:
             self._forks.put(key, fork)
         return fork
 
-    def _between(self, fork: str, commit: str) -> _Changed:
+    def _between(self, fork: str, commit: str) -> _ChangedFiles:
         if fork == commit:
-            return _Changed((), ())
+            return _ChangedFiles((), ())
         changed = self._changed.get((fork, commit))
         if changed is None:
             paths = tuple(changed_files(self._past.site.root, fork, commit))
             commits = (fork, commit) if any(map(is_configuration, paths)) else (fork,)
-            changed = _Changed(paths, tuple(self._past.layout(one) for one in commits))
+            changed = _ChangedFiles(paths, tuple(self._past.layout(one) for one in commits))
             self._changed.put((fork, commit), changed)
         return changed
 
 
-def _size(_: tuple[str, str], changed: _Changed) -> int:
+def _size(_: tuple[str, str], changed: _ChangedFiles) -> int:
     return _BYTES_PER_ENTRY + sum(60 + len(path) for path in changed.paths)
 
 
 def _document_at(path: str, layouts: Iterable[Layout], actor: Actor) -> tuple[str, str] | None:
-    """Return the content type and name of the document at a path, unless a layout hides it from the actor."""
+    """Return the content type and name of the document at a path, or None if the actor may not see it."""
     claims = [claim for layout in layouts if (claim := layout.claim(path))]
     if not claims or not all(may_see_file(actor, claim) for claim in claims):
         return None

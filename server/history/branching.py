@@ -69,10 +69,7 @@ CREATION_TIMEOUT_S = 5.0  # Maximum wait while other processes create branches.
 
 
 class Branches:
-    """The branches in a site's git repository.
-
-    Methods raise ConflictError if the repository has no commits.
-    """
+    """The branches in a site's repository. Methods raise ConflictError if the repository has no commits."""
 
     def __init__(self, past: PastStates) -> None:
         self.past = past
@@ -96,9 +93,9 @@ class Branches:
         return branch
 
     def commit(self, name: str) -> str:
-        """Return the last commit on a branch, or the last fetched commit if it is a remote branch.
+        """Return the last commit on a branch or, for a remote branch, the last fetched commit.
 
-        Raises NotFoundError.
+        Raises NotFoundError if there is no such branch.
         """
         settings = self.past.site.state.settings
         branch = settings.git.branch or self.served()
@@ -147,7 +144,9 @@ class Branches:
         return self.get(name)
 
     def require_not_checked_out(self, branch: Branch) -> None:
-        """Raise BranchCheckedOutError if a branch is checked out, because its files would not be updated."""
+        """Raise BranchCheckedOutError if a branch is checked out, because a write would not update the files
+        there.
+        """
         if not branch.worktree:
             return
         where = "a different folder; write to it there"
@@ -196,7 +195,7 @@ Key = tuple[str, str, str, str]  # uid of the content type, documentId, locale, 
 
 @dataclass(frozen=True, slots=True)
 class DocumentChange:
-    """A document version that differs between two states, and its changed attributes."""
+    """A document version that differs between two states of the site, and its changed attributes."""
 
     type: Type
     document_id: str
@@ -219,19 +218,19 @@ def changed_documents(
 ) -> list[DocumentChange]:
     """Return the document versions that differ between two states, sorted by content type and id.
 
-    Omits everything that the schema of either state, or `served_schema`, hides from the actor.
+    Omits everything that is hidden from the actor in one of the states or in `served_schema`.
     """
     viewer = Viewer(actor, after.state, (before.state.schema, served_schema))
-    old, new = dict(documents_differing(before, after)), dict(documents_differing(after, before))
-    changes = (_change(old.get(key), new.get(key), viewer) for key in sorted({*old, *new}))
+    old, new = dict(differing_documents(before, after)), dict(differing_documents(after, before))
+    changes = (_document_change(old.get(key), new.get(key), viewer) for key in sorted({*old, *new}))
     return [change for change in changes if change]
 
 
 @dataclass(frozen=True, slots=True)
 class MediaChange:
-    """A media file, or the description of one, that differs between two states.
+    """A media file, or its description, that differs between two states of the site.
 
-    Only a description has `attributes`, such as `alternativeText`.
+    `attributes` is set only for a description, which contains attributes such as `alternativeText`.
     """
 
     path: str
@@ -242,7 +241,7 @@ class MediaChange:
 def changed_media(
     before: PastState, after: PastState, actor: Actor, served_schema: Schema
 ) -> list[MediaChange]:
-    """Return the media files and descriptions that differ, or nothing if the actor may not find media."""
+    """Return the media files and descriptions that differ. Empty if the actor may not find media."""
     if not may_find(actor, UPLOAD):
         return []
     old, new = (_media_blobs(state) for state in (before, after))
@@ -264,7 +263,9 @@ _TEXTS = ("alternativeText", "caption", "focalPoint")
 def _changed_description(
     path: str, before: PastState, after: PastState, viewer: Viewer
 ) -> dict[str, Difference]:
-    """Return the changed attributes of a media file, if `path` is the path of its description."""
+    """Return the changed attributes of a media file if `path` is that of its description file, otherwise
+    {}.
+    """
     key = media_key(path.removesuffix(SIDECAR_SUFFIX))
     if not path.endswith(SIDECAR_SUFFIX) or key is None:
         return {}
@@ -282,8 +283,8 @@ def _media_blobs(state: PastState) -> Blobs:
     return {path: blob for path, blob in state.known.blobs.items() if path.startswith(f"{UPLOADS}/")}
 
 
-def documents_differing(past: PastState, other: PastState) -> Iterator[tuple[Key, Document]]:
-    """Yield the documents in `past` whose files are missing or different in `other`."""
+def differing_documents(past: PastState, other: PastState) -> Iterator[tuple[Key, Document]]:
+    """Yield the documents in `past` whose files are missing from `other`, or different there."""
     uids = {type_.uid for type_ in past.state.schema.content_types}
     for path, entry in past.known.entries.items():
         document = entry.document
@@ -293,7 +294,9 @@ def documents_differing(past: PastState, other: PastState) -> Iterator[tuple[Key
             yield (document.type.uid, document.document_id, document.locale, document.status), document
 
 
-def _change(before: Document | None, after: Document | None, viewer: Viewer) -> DocumentChange | None:
+def _document_change(
+    before: Document | None, after: Document | None, viewer: Viewer
+) -> DocumentChange | None:
     """Return the difference between two versions, or None if the viewer is not allowed to see any of it."""
     document, actor = after or before, viewer.actor
     if document is None or not may_find(actor, document.type.uid):
@@ -319,7 +322,10 @@ MAX_SEARCHED_COMMITS = 100  # limit for each document
 
 @dataclass(frozen=True, slots=True)
 class EarlierVersions:
-    """Reader for earlier document versions on a branch, up to the commit `head`."""
+    """Reader for the document versions in a branch's history, up to the commit `head`.
+
+    `state` is the state of the site on the branch.
+    """
 
     past: PastStates
     head: str
@@ -336,7 +342,7 @@ class EarlierVersions:
         names = [f"{commit.id}:./{path}" for commit in commits[:MAX_SEARCHED_COMMITS] for path in paths]
         read = read_named(root, names, MAX_FILE_BYTES)
         for at, commit in enumerate(commits[:MAX_SEARCHED_COMMITS]):
-            times = CommitTimes(commit.id, _times(commits[at:], paths))
+            times = CommitTimes(commit.id, _commit_times(commits[at:], paths))
             store = Store(root, schema, settings, times.timestamps)
             for path in paths:
                 data = next(read)
@@ -366,8 +372,8 @@ def _touched_paths(commit: Commit, paths: Sequence[str]) -> Iterator[str]:
         yield from (path for path in (change.path, change.before) if path in paths)
 
 
-def _times(commits: Sequence[Commit], paths: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Return the times when each file was first and last committed, by path, in seconds since 1970."""
+def _commit_times(commits: Sequence[Commit], paths: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Return the times of the first and last commit of each file, by path, in seconds since 1970."""
     times: dict[str, tuple[int, int]] = {}
     for commit in commits:
         for path in _touched_paths(commit, paths):
@@ -384,7 +390,7 @@ MAX_ATTEMPTS = 20  # A write is retried if another writer moves the branch first
 
 
 class CommittedFiles:
-    """Reader through which a `Changeset` reads files from a commit instead of the disk."""
+    """Reader through which a `Changeset` reads the files of a commit instead of those on disk."""
 
     def __init__(self, root: Path, blobs: Blobs) -> None:
         self.root, self.blobs = root, blobs
@@ -394,10 +400,9 @@ class CommittedFiles:
         return size_signature(blob.size) if blob else None
 
     def read(self, path: str) -> tuple[bytes, Signature]:
-        """Return a file's content and signature.
+        """Return a file's content and signature. Raises FileNotFoundError if the file is not in the commit.
 
-        Raises FileNotFoundError if the commit does not contain the file, and ConflictError if its content is
-        missing from a partial clone.
+        Raises ConflictError if its content is missing from a partial clone.
         """
         blob = self.blobs.get(path)
         if blob is None:

@@ -36,7 +36,7 @@ Facts = Callable[[str, Blob], ImageFacts]  # parameters: path and blob of a medi
 
 @dataclass(frozen=True, slots=True)
 class KnownEntries:
-    """Entries that were parsed earlier, and the git blobs that they were parsed from, by path."""
+    """Entries that were parsed earlier, with the git blobs from which they were parsed. Both are by path."""
 
     blobs: Blobs
     entries: Mapping[str, Entry]
@@ -47,7 +47,7 @@ def configuration_files(blobs: Blobs) -> dict[str, Blob]:
 
 
 def read_configuration(root: Path, blobs: Blobs) -> Configuration:
-    """Return the site's configuration at the commit that contains `blobs`.
+    """Return the site's configuration in a commit. `blobs` are the commit's files by path.
 
     Raises SetupError if the configuration is invalid, StorageError if the disk is full, and GitError if git
     fails.
@@ -91,8 +91,9 @@ def open_blob(root: Path, blob: Blob) -> IO[bytes]:
 def read_entries(
     store: Store, blobs: Blobs, known: KnownEntries, facts: Facts
 ) -> tuple[dict[str, Entry], int]:
-    """Return the entries of a commit's files by path, and the number of bytes that were read.
+    """Parse a commit's files. Return the entries by path, and the number of bytes that were read.
 
+    - `blobs`: the commit's files by path.
     - `known`: earlier entries, which are reused for files with the same content.
     - `facts`: returns the dimensions and formats of an image.
     """
@@ -152,7 +153,7 @@ def _keep_document(entry: Entry, before: Entry | None) -> Entry:
 
 
 def _batches(paths: Iterable[str], blobs: Blobs) -> Iterator[list[str]]:
-    """Group paths into batches of at most BATCH_BYTES. A larger file gets its own batch."""
+    """Group paths into batches with at most BATCH_BYTES of content. A larger file gets its own batch."""
     part: list[str] = []
     size = 0
     for path in paths:
@@ -185,7 +186,7 @@ RenamesKey = tuple[
 
 
 class Renames:
-    """Cache of the document renames in the served branch's history. Thread-safe."""
+    """Thread-safe cache of the document renames in the served branch's history."""
 
     def __init__(self, site: Site, log: CommitLog) -> None:
         self.site, self.log = site, log
@@ -196,7 +197,7 @@ class Renames:
         return not self.site.git.committed.commit or self._known[0] == self._cache_key(state)
 
     def document_renames(self, state: State) -> Mapping[Key, Rename]:
-        """Return the document renames by old key, up to the last commit that the site has loaded."""
+        """Return the renames by old document key, up to the last commit that the site has loaded."""
         with self._lock:
             commit, *_ = key = self._cache_key(state)
             if not commit:

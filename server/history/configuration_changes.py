@@ -1,4 +1,4 @@
-"""Changes of a branch to the files of content types, settings and migrations, as diffs."""
+"""Configuration files (content types, settings and migrations) that a branch has changed, as diffs."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ Changed = Mapping[str, tuple[GitFile | None, GitFile | None]]
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationChange:
-    """A changed file. `lines` is a unified diff, or None if the diff can't be shown."""
+    """A changed configuration file. `lines` is a unified diff, or None if the diff can't be shown."""
 
     path: str
     action: str
@@ -31,7 +31,7 @@ class ConfigurationChange:
 
 
 def changed_configuration(root: Path, fork: str, head: str) -> Changed:
-    """Return the files that differ between two commits, sorted by path, with both versions of each."""
+    """Return the configuration files that differ between two commits, with both versions, sorted by path."""
     if fork == head:
         return {}
     changed = changed_files(root, fork, head)
@@ -43,7 +43,7 @@ def _is_listed(path: str) -> bool:
 
 
 def diffs(root: Path, changed: Changed) -> Iterator[ConfigurationChange]:
-    """Yield the changed files with their diffs, without the values of settings that can be secret."""
+    """Yield the diffs of the changed files. Values of settings that can be secret are omitted."""
     files = [file for pair in changed.values() for file in pair if file]
     contents = read_blobs(root, [file.id for file in files])
     for path, (before, after) in changed.items():

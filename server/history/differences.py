@@ -1,4 +1,4 @@
-"""Differences between versions of a document, all parsed with the current schema."""
+"""Differences between versions of a document. All versions are parsed with the current schema."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -43,10 +43,7 @@ class LineMatcher(SequenceMatcher[str]):
 
 
 def diff_lines(before: Sequence[str], after: Sequence[str], context: int = 3) -> list[str]:
-    """Return the lines of a unified diff, without the file headers.
-
-    `context` is the number of unchanged lines around each change.
-    """
+    """Return the lines of a unified diff, without file headers and with `context` unchanged lines."""
     lines = []
     for group in LineMatcher(before, after).get_grouped_opcodes(context):
         (_, old, _, new, _), (_, _, old_end, _, new_end) = group[0], group[-1]
@@ -90,9 +87,7 @@ def _blocks(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, 
 def _common_prefix(
     before: Sequence[str], after: Sequence[str], old_positions: range, new_positions: range
 ) -> int:
-    """Count the equal lines at the start of two ranges. To count equal lines at the end, pass reversed
-    ranges.
-    """
+    """Count the equal lines at the start of two ranges. For equal lines at the end, pass reversed ranges."""
     size = 0
     for position, new in zip(old_positions, new_positions, strict=False):
         if before[position] != after[new]:
@@ -102,9 +97,9 @@ def _common_prefix(
 
 
 def _common_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the positions of lines that are unique in both texts, as pairs in ascending order.
+    """Return pairs of positions of the lines that both texts have in common, in ascending order.
 
-    The pairs form a longest common subsequence.
+    Only lines that are unique in each text are considered.
     """
     unique, new_unique = ({line for line, n in Counter(lines).items() if n == 1} for lines in (before, after))
     positions = {
@@ -140,7 +135,7 @@ _BYTES_PER_STEP = 1000  # Reading this many bytes costs one step of the budget.
 class Content:
     """The parsed content of a document's file.
 
-    `invalid_keys` contains the names of unknown keys, and of attributes with invalid values.
+    `invalid_keys` contains unknown keys and the names of attributes with invalid values.
     """
 
     values: Values
@@ -161,8 +156,8 @@ def read_content(
 ) -> Content | None:
     """Return the parsed content of a document's file, or None if it is invalid.
 
-    If the file belonged to a content type other than `type_`, only the values of compatible attributes that
-    were visible to the viewer are returned.
+    If the file belonged to a content type other than `type_`, return only the values of compatible attributes
+    that the viewer was allowed to see.
     """
     claim = store.layout.claim(path)
     if claim is None:
@@ -198,7 +193,7 @@ def _in_type(content: Content, earlier: Type, type_: Type, viewer: Viewer | None
         if name not in hidden and (new := type_.attributes.get(name)) and _holds_the_same(old, new)
     }
     unread = (name for name in content.invalid_keys if name.partition(".")[0] not in hidden)
-    return Content(values, tuple(one for one in unread if not viewer or viewer.sees_key(earlier, one)))
+    return Content(values, tuple(one for one in unread if not viewer or viewer.may_see_key(earlier, one)))
 
 
 def _holds_the_same(old: Attribute, new: Attribute) -> bool:
@@ -221,10 +216,9 @@ def _unread(type_: Type, tree: Mapping[str, Tree], reading: Reading) -> tuple[st
 def values_of(
     store: Store, versions: Sequence[Version], budget: Budget, viewers: Sequence[Viewer] = ()
 ) -> Iterator[tuple[Values | None, Values | None]]:
-    """Yield the values before and after each version's change.
+    """Yield each version's values before and after its change, or None if the file is missing or unreadable.
 
-    Values are None if the file is missing or unreadable. `viewers` contains a viewer for each
-    version (see `read_content`). Raises LimitError.
+    `viewers` contains one viewer for each version (see `read_content`). Raises LimitError.
     """
     files = ((_before(version), _after(version)) for version in versions)
     both = [viewer for viewer in viewers for _ in range(2)]
@@ -281,7 +275,7 @@ def content_at(
 ) -> Content | None:
     """Return a document's content at a commit, or None if the document did not exist.
 
-    - `versions`: all versions of the document, from which its earlier paths are determined.
+    - `versions`: all versions of the document, which reveal its earlier paths.
     - `current`: the document in the index, if it still exists.
     - `commit`: a commit id, or "" for the files on disk.
     - `may_see`: returns whether the caller is allowed to see the file at a path.
@@ -339,12 +333,12 @@ def _is_same(attribute: Attribute, before: Values | None, after: Values | None) 
 
 
 def visible_values(type_: Type, values: Values, viewer: Viewer) -> dict[str, Any]:
-    """Return the JSON of everything in a version that the viewer is allowed to see, by attribute."""
+    """Return the values that the viewer is allowed to see, as JSON, by attribute name."""
     return {a.name: value_json(a, values.get(a.name), viewer) for a in viewer.attributes(type_)}
 
 
 def value_json(attribute: Attribute, value: Any, viewer: Viewer) -> Any:
-    """Convert an attribute's value to JSON, omitting everything that is hidden from the viewer."""
+    """Convert an attribute's value to JSON, without anything that is hidden from the viewer."""
     if is_empty(value):
         return None
     if attribute.holds_components:
@@ -372,10 +366,7 @@ def plain(tree: Any) -> Any:
 
 
 def unified_diff(old: Any, new: Any) -> list[str] | None:
-    """Return a line diff of two strings.
-
-    Return None if both strings are single lines, or if the strings are too long.
-    """
+    """Return a line diff of two strings, or None if both are single lines or one is too long."""
     texts = [text if isinstance(text, str) else "" for text in (old, new)]
     if not any("\n" in text for text in texts) or sum(map(len, texts)) > MAX_COMPARED_CHARS:
         return None

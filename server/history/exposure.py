@@ -1,4 +1,4 @@
-"""Comparison of two schemas: whether one of them reveals values that the other hides."""
+"""Comparison of two schemas, to find out whether one of them reveals values that the other hides."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -14,10 +14,10 @@ _NO_COMPONENT = Type("", "component", "", "", "", {})
 
 
 def reveals_more(schema: Schema, other: Schema, uid: str, *, if_in_doubt: bool = False) -> bool:
-    """Return whether `schema` could reveal more of the content type `uid` than `other` does.
+    """Return True if `schema` could reveal more of the content type `uid` than `other` does.
 
-    Also returns True if the schemas treat different files as documents or drafts. If `if_in_doubt` is set,
-    also returns True in doubtful cases: for example, if `other` hides an attribute that `schema` does not
+    Also return True if the schemas disagree about which files are documents or drafts. If `if_in_doubt` is
+    set, also return True in doubtful cases, for example if `other` hides an attribute that `schema` does not
     define.
     """
     if schema is other:
@@ -51,7 +51,7 @@ def _reveals_aliases(type_: Type, earlier: Type) -> bool:
 
 
 def _reveals_in_inverse(schema: Schema, other: Schema, uid: str, name: str) -> bool:
-    """Return whether `schema` shows a private relation on its inverse side, but `other` does not."""
+    """Return True if `schema` shows a private relation on its inverse side, but `other` does not."""
     if other.types[uid].attributes[name].visible:
         return False
     return _shows_inverse(schema, uid, name) and not _shows_inverse(other, uid, name)
@@ -63,10 +63,9 @@ def _shows_inverse(schema: Schema, uid: str, name: str) -> bool:
 
 
 def _reveals_values(schema: Schema, other: Schema, pair: tuple[Type, Type], if_in_doubt: bool) -> bool:
-    """Return whether `schema` shows a value that `other` hides, in the same position of a document's file.
+    """Return True if `schema` shows a value that `other` hides at the same place in a file.
 
-    `pair` is the same content type as defined in each schema. Its components may have different uids in the
-    two schemas.
+    `pair` is one content type or component as each of the schemas defines it.
     """
     waiting, seen = [pair], {(pair[0].uid, pair[1].uid)}
     while waiting:
@@ -83,7 +82,7 @@ def _reveals_values(schema: Schema, other: Schema, pair: tuple[Type, Type], if_i
 
 
 def _reveals(type_: Type, earlier: Type, key: str, if_in_doubt: bool) -> bool:
-    """Return whether `type_` could reveal the value of `key` in a file, although `earlier` hides it."""
+    """Return True if `type_` could reveal the value of `key` in a file, although `earlier` hides it."""
     attribute, before = _attribute_of(type_, key), _attribute_of(earlier, key)
     if attribute is None:
         # No response contains the value, but a later merge or schema could reveal it.
@@ -99,7 +98,7 @@ def _reveals(type_: Type, earlier: Type, key: str, if_in_doubt: bool) -> bool:
 
 
 def _attribute_of(type_: Type, key: str) -> Attribute | None:
-    """Return the attribute that contains the value of a key in a file, or None."""
+    """Return the attribute that stores its value under `key` in a file, or None."""
     name = type_.body if key == _TEXT else type_.other_keys
     if key in type_.attributes and key != name:
         name = key
@@ -107,7 +106,7 @@ def _attribute_of(type_: Type, key: str) -> Attribute | None:
 
 
 def _component_pairs(type_: Type, earlier: Type) -> Iterator[tuple[str, str]]:
-    """Yield pairs of component uids, one from each schema, that could be at the same place in a file.
+    """Yield pairs of component uids, one from each schema, that can be at the same place in a file.
 
     The first uid is "" if only the earlier schema has components there.
     """

@@ -1,8 +1,4 @@
-"""Former public addresses of published documents, taken from the git history of the served branch.
-
-Omits addresses that were never public: those that existed only on another branch, and those of documents that
-the schema hid at the time.
-"""
+"""Former public URLs of published documents, found in the git history of the served branch."""
 
 import re
 import threading
@@ -37,8 +33,8 @@ _FIXED_NAMES = frozenset(("createdAt", "publishedAt"))  # fields that are assume
 Key = tuple[str, str, str]  # uid, documentId and locale
 
 
-class Version(NamedTuple):
-    """A former version of the document `owner`, identified by a commit and a path."""
+class FormerVersion(NamedTuple):
+    """A former version of the document `owner`: the file `path` in a commit."""
 
     commit: str
     path: str
@@ -50,7 +46,7 @@ def key_of(document: Document) -> Key:
 
 
 class FormerAddresses:
-    """Cache of documents' former addresses. Thread-safe."""
+    """Thread-safe cache of documents' former addresses."""
 
     def __init__(self, past: PastStates) -> None:
         self.past = past
@@ -64,9 +60,9 @@ class FormerAddresses:
     def find(
         self, state: State, head: str, documents: Iterable[Document], types: Collection[Type]
     ) -> list[tuple[Document, str]]:
-        """Return (document, former address) pairs, newest first. Raises GitError.
+        """Return (document, former address) pairs, newest first, possibly with duplicates. Raises GitError.
 
-        The result can contain duplicates. Omits versions whose path belongs to a type that is not in `types`.
+        Omits versions whose path belonged to a content type that is not in `types`.
         """
         if not head:
             return []
@@ -83,19 +79,19 @@ class FormerAddresses:
             return [(owner, address) for owner, address in found if address]
 
     def _served_commits(self, head: str) -> Iterator[Commit]:
-        """Yield the served commits, newest first, each with its changes since the commit served before it.
+        """Yield the commits that were served, newest first, each with its changes since the previous one.
 
-        Commits on a merged branch are omitted, because their addresses were never public.
+        Omits the commits of merged branches, because their addresses were never public.
         """
         commits = list(islice(self.past.log.main_line(head), MAX_COMMITS))
         merges = [one.id for one in commits if len(one.parents) > 1 and one.id not in self._merges]
         self._merges.update((one.id, one) for one in read_merges(self.past.site.root, merges))
         return (self._merges.get(one.id, one) for one in commits)
 
-    def _read(self, versions: Iterable[Version], reader: "_Reader") -> None:
-        """Add the addresses of `versions` to the cache, and remove all other addresses."""
+    def _read(self, versions: Iterable[FormerVersion], reader: "_Reader") -> None:
+        """Cache the addresses of exactly these versions."""
         known, self._addresses = self._addresses, {}
-        unread: list[tuple[Version, PathClaim, str]] = []
+        unread: list[tuple[FormerVersion, PathClaim, str]] = []
         for version in versions:
             key = (version.commit, version.path)
             self._addresses[key] = known.get(key, "")
@@ -113,8 +109,8 @@ class FormerAddresses:
                 self._addresses[version.commit, version.path] = address
 
 
-def _versions(commits: Iterable[Commit], documents: Iterable[Document]) -> Iterator[Version]:
-    """Yield the versions of documents, newest first. Uncertain renames are not followed."""
+def _versions(commits: Iterable[Commit], documents: Iterable[Document]) -> Iterator[FormerVersion]:
+    """Yield the documents' former versions, newest first. Uncertain renames are not followed."""
     owners = {document.path: document for document in documents}
     for commit in commits:
         moved: dict[str, Document] = {}
@@ -124,7 +120,7 @@ def _versions(commits: Iterable[Commit], documents: Iterable[Document]) -> Itera
             if owner is None:
                 continue
             if change.status != "D":
-                yield Version(commit.id, change.path, owner)
+                yield FormerVersion(commit.id, change.path, owner)
             if change.status == "R":
                 left.append(change.path)
                 if change.similarity_percent >= CERTAIN_RENAME_PERCENT:
@@ -136,7 +132,7 @@ def _versions(commits: Iterable[Commit], documents: Iterable[Document]) -> Itera
 
 @dataclass(frozen=True)
 class _Reader:
-    """Reader for former addresses, based on the current schema and URLs.
+    """Reader for former addresses, based on the current schema and URL patterns.
 
     Omits versions whose path belongs to a content type that is not in `uids`.
     """
@@ -154,8 +150,11 @@ class _Reader:
     def settings(self) -> Settings:
         return self.state.settings
 
-    def claim(self, version: Version) -> tuple[PathClaim, str] | None:
-        """Return a version's claim and URL pattern, or None if the version was hidden or had no address."""
+    def claim(self, version: FormerVersion) -> tuple[PathClaim, str] | None:
+        """Return what the version's path determines, and its URL pattern.
+
+        Return None if the version was hidden or has no URL pattern.
+        """
         path = version.path
         if path not in self._claims:
             usable = is_utf_8(path) and "\n" not in path
@@ -169,7 +168,7 @@ class _Reader:
         return (claim, pattern) if pattern else None
 
     def _was_public(self, commit: str, type_: Type) -> bool:
-        """Return whether everything that the current schema shows was also visible at a commit."""
+        """Return True if everything that the current schema shows of `type_` was also public at a commit."""
         schema = self.former.schema(commit)
         if schema is None or schema is self.state.schema or type_.uid not in schema.types:
             return True
@@ -181,8 +180,10 @@ class _Reader:
     def needs_file(self, type_: Type, pattern: str) -> bool:
         return type_.draft_key is not None or not set(placeholders_in(pattern)) <= _PATH_NAMES | _FIXED_NAMES
 
-    def address(self, version: Version, claim: PathClaim, pattern: str, values: Mapping[str, Any]) -> str:
-        """Return the address of a version with these values, or "" if the version had none."""
+    def address(
+        self, version: FormerVersion, claim: PathClaim, pattern: str, values: Mapping[str, Any]
+    ) -> str:
+        """Return the address of a version with the given values, or "" if it had none."""
         owner = version.owner
         own = {"name": claim.name, "locale": claim.locale, **{name: owner.get(name) for name in _FIXED_NAMES}}
         if "{documentId}" in pattern:
@@ -192,8 +193,8 @@ class _Reader:
             own["documentId"] = claim.document_id if by_path else owner.document_id
         return fill(pattern, {**own, **values}.get) or ""
 
-    def read(self, version: Version, claim: PathClaim, pattern: str, data: bytes) -> str:
-        """Return the address of a version, or "" if its file is a draft or invalid."""
+    def read(self, version: FormerVersion, claim: PathClaim, pattern: str, data: bytes) -> str:
+        """Return the address of a version whose file contains `data`, or "" if it is a draft or invalid."""
         type_, path = claim.type, version.path
         names = [n for n in placeholders_in(pattern) if n in type_.attributes]
         keys = [*names, "documentId", *([type_.draft_key.name] if type_.draft_key else [])]
@@ -255,7 +256,7 @@ _ENDS_OF_MATTER = re.compile(rb"^---[ \t]*\r?$", re.MULTILINE)
 def key_lines(path: str, data: bytes, names: Iterable[str]) -> str | None:
     """Return only the lines with the given keys from a YAML file or front matter, to speed up parsing.
 
-    Returns None if the values could be parsed differently without the other lines.
+    Return None if the values could be parsed differently without the other lines.
     """
     if path.endswith(MARKDOWN):
         ends = [found.end() for found in islice(_ENDS_OF_MATTER.finditer(data), 2)]
@@ -283,7 +284,7 @@ def key_lines(path: str, data: bytes, names: Iterable[str]) -> str | None:
 
 
 def _is_open(text: bytes) -> bool:
-    """Return whether a list or mapping may continue on the next line. `text` begins with its bracket."""
+    """Return True if a list or mapping may continue on the next line. `text` starts with its bracket."""
     text = re.split(rb"[ \t]#", _QUOTED.sub(b"q", text), maxsplit=1)[0].rstrip(b" \t\r")
     opened, closed = text.count(b"[") + text.count(b"{"), text.count(b"]") + text.count(b"}")
     return opened != closed or not text.endswith((b"]", b"}"))

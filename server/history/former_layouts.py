@@ -1,4 +1,4 @@
-"""Path rules at past commits, which determine the document that each file contains."""
+"""Path rules at past commits. They determine which document each file contained."""
 
 from server.documents.path_rules import Layout
 from server.errors import ConflictError
@@ -9,9 +9,9 @@ from server.storage.git.log import Commit
 
 
 class FormerLayouts:
-    """Cache of the path rules at past commits. Thread-safe.
+    """Thread-safe cache of the path rules at past commits.
 
-    Only commits that changed the configuration are read.
+    Reads only commits that changed the configuration.
     """
 
     def __init__(self, past: PastStates) -> None:

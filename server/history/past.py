@@ -20,7 +20,7 @@ from server.history.commit_files import (
     read_entries,
 )
 from server.history.pictures import CommitImages
-from server.history.resolve_commit import find_named, no_repository, require_head
+from server.history.resolve_commit import no_repository, require_head, resolve_commit_name
 from server.index.fragments import Fragments
 from server.index.snapshot import Snapshot, apply, build
 from server.index.text_search import SearchResults
@@ -64,7 +64,7 @@ class PastState:
     """A site's state at one commit. `size` is its approximate size in bytes.
 
     - `unscaled_images`: images whose resized variants do not exist yet.
-    - `image_cache_mark`: the value of `CommitImages.mark` when it was last checked for new variants.
+    - `image_cache_mark`: the value of `CommitImages.mark` at the last check for new variants.
     """
 
     commit: str
@@ -77,9 +77,9 @@ class PastState:
 
 
 class PastStates:
-    """Cache of the states at past commits. Thread-safe.
+    """Thread-safe cache of the states at past commits.
 
-    The last state that is too large for the cache is stored separately.
+    A state that is too large for the cache is kept until the next one replaces it.
     """
 
     def __init__(self, site: Site, max_bytes: int = MAX_BYTES) -> None:
@@ -119,7 +119,7 @@ class PastStates:
         return self._resolve(name, self._find_branch, BRANCH_PREFIX)
 
     def _resolve(self, name: str, find: Callable[[str], str], prefix: str = "") -> str:
-        """Resolve a name with the function `find`, and cache the result until a git ref changes.
+        """Return the result of `find(name)`, which is cached until a git ref changes.
 
         `prefix` distinguishes the cache keys of different functions.
         """
@@ -140,7 +140,7 @@ class PastStates:
         return branch_commit(self.site.root, name)
 
     def _find(self, name: str) -> str:
-        return find_named(self.site.root, self.log, name)
+        return resolve_commit_name(self.site.root, self.log, name)
 
     def changed_between(self, first: str, last: str = "") -> set[str]:
         """Return the paths of the files that differ between two commits.
@@ -161,7 +161,7 @@ class PastStates:
         return current | deleted | committed_changes
 
     def pin(self, commit: str) -> PastState:
-        """Build the state at a commit, and never remove it from memory.
+        """Build the state at a commit, and keep it in memory forever.
 
         Raises ConflictError if the configuration is invalid at that commit.
         """
@@ -204,10 +204,7 @@ class PastStates:
             self._cache.put(past.commit, past)
 
     def state_for_request(self, commit: str, current_settings: Settings) -> State:
-        """Return the state for a request about a past commit, with the current permissions and limits.
-
-        These are taken from `current_settings`.
-        """
+        """Return the state at a commit, but with the permissions and limits of `current_settings`."""
         past, cached = self.at(commit), self._request_states.get(commit)
         if past.unscaled_images:
             self._begin_scaling()
@@ -231,7 +228,7 @@ class PastStates:
         times = CommitTimes(commit, with_commit_times({}, self.log.history_of(commit)))
         current = self._current()
         configuration = self._configuration(commit, blobs, current)
-        base = self._base(configuration.schema, blobs, current)
+        base = self._reusable_state(configuration.schema, blobs, current)
         known = base.known if base else KnownEntries({}, {})
         store = Store(
             root, configuration.schema, configuration.settings, times.timestamps, self.site.image_cache
@@ -260,7 +257,7 @@ class PastStates:
         return bool(past.unscaled_images) and past.image_cache_mark != self.pictures.mark()
 
     def _with_new_formats(self, past: PastState) -> PastState:
-        """Return the state with newly generated image formats. The caller must hold the lock."""
+        """Return the state with image variants that were created since. The caller must hold the lock."""
         mark, blobs, entries = self.pictures.mark(), past.known.blobs, dict(past.known.entries)
         lacking = set(past.unscaled_images)
         for path in past.unscaled_images:
@@ -284,7 +281,7 @@ class PastStates:
     def picture_file(self, path: str, blob: Blob, name: str) -> Path | None:
         """Return the file with the resized variant `name` of an image.
 
-        If the file was deleted, returns None and generates it again in the background.
+        If it was deleted, return None and create it again in the background.
         """
         file = self.pictures.file(path, blob, name)
         if file is None and self.pictures.can_generate(path, blob):
@@ -325,7 +322,7 @@ class PastStates:
         return pending
 
     def is_unchanged_on_disk(self, path: str, blob: Blob) -> bool:
-        """Return whether the file on disk has the same content as the blob."""
+        """Return True if the file on disk has the same content as the blob."""
         _, _, committed, entries = self.site.basis()
         if path in committed.changed or self._blobs_of(committed.commit).get(path) != blob:
             return False
@@ -377,11 +374,10 @@ class PastStates:
             self._configurations[ids] = configuration
         return configuration
 
-    def _base(self, schema: Schema, blobs: Blobs, current: PastState) -> PastState | None:
-        """Return a recent state from which to build a new one: with the same schema, and most files in
-        common.
+    def _reusable_state(self, schema: Schema, blobs: Blobs, current: PastState) -> PastState | None:
+        """Return the recent state with the same schema and most files in common, or None.
 
-        Return None if no recent state has the same schema.
+        The new state is built from it.
         """
         recent = self._all_known()[-_MAX_CANDIDATES:]
         candidates = [past for past in (current, *recent) if past.configuration.schema is schema]
@@ -423,7 +419,7 @@ def replaced_file(past: PastStates, commit: str, path: str) -> Blob | None:
 
 
 def commit_filter(past: PastStates, since: str = "", author: str = "") -> Callable[[Commit], bool]:
-    """Return a function that tests whether a commit was made after `since` and by `author`.
+    """Return a function that tells whether a commit was made since `since` and by `author`.
 
     - `since`: a time or a commit, or "" for all times. A date means the start of that day.
     - `author`: part of the author's name, or an email address, or "" for all authors.

@@ -24,7 +24,7 @@ _MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 400  # limit for the cache; approxim
 
 
 class CommitImages:
-    """Reader for the images in a site's commits, which also generates their formats. Thread-safe."""
+    """Thread-safe reader for the images in a site's commits, which also creates their resized variants."""
 
     def __init__(self, root: Path, image_cache: ImageCache) -> None:
         self._root, self._image_cache = root, image_cache
@@ -48,7 +48,10 @@ class CommitImages:
         return picture
 
     def facts(self, path: str, picture: Picture) -> tuple[dict[str, Any] | None, Placeholder | None]:
-        """Return an image's resized variants as JSON, and its placeholder. Either can be None."""
+        """Return an image's resized variants as JSON, and its placeholder.
+
+        Each is None if it does not exist.
+        """
         if not picture.key:
             return None, None
         return cached_variants_and_placeholder(self._image_cache.folder, picture.key, media_key(path) or "")
@@ -63,9 +66,9 @@ class CommitImages:
         return missing and self._image_cache.may_retry(picture.key)
 
     def generate(self, path: str, blob: Blob) -> bool:
-        """Generate an image's resized variants. Return False if the caller should retry later.
+        """Create an image's resized variants. Return False if the caller should retry later.
 
-        A damaged image gets no variants and should not be retried.
+        A damaged image gets no variants, and should not be retried.
         """
         picture, suffix = self.read(path, blob), splitext(path)[1]
         try:

@@ -1,4 +1,4 @@
-"""Lookup of commits by name, with helpful errors."""
+"""Lookup of commits by name, with errors that suggest what to do."""
 
 import shutil
 from pathlib import Path
@@ -46,7 +46,7 @@ def require_git(root: Path) -> None:
         raise ConflictError(no_repository(root))
 
 
-def find_named(root: Path, log: CommitLog, name: str) -> str:
+def resolve_commit_name(root: Path, log: CommitLog, name: str) -> str:
     """Return the commit id for a commit, tag, branch or time such as `2026-11-01`.
 
     Raises ValidationError if none matches, and ConflictError if the site has no commits.

@@ -27,8 +27,8 @@ _MAX_MEMORY_BYTES = 16_384  # Larger files are not loaded into memory.
 class ChangedFile:
     """A file that differs from the last commit, and the document in it.
 
-    `type` is None if the file belongs to no content type. `earlier_type` is the type of a renamed file's
-    former path.
+    `type` is None if the file belongs to no content type. `earlier_type` is that of a renamed file's old
+    path.
     """
 
     change: FileChange
@@ -60,9 +60,9 @@ class ChangedFile:
 
 
 def changed_files(site: Site, state: State, actor: Actor) -> list[ChangedFile]:
-    """Return the files with uncommitted changes that the actor is allowed to see, sorted by path.
+    """Return the files with uncommitted changes that the actor may see, sorted by path.
 
-    Files without a content type are shown only to actors with full access. Raises ConflictError if git fails.
+    Only actors with full access see files without a content type. Raises ConflictError if git fails.
     """
     roots = {root or "." for root in site.roots}
     try:

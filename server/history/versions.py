@@ -1,4 +1,4 @@
-"""Versions of a document in git: the commits that changed its files, including those before a rename."""
+"""Versions of a document in git: one for each commit that changed its file, also under an earlier path."""
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -56,11 +56,11 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
-    """The kinds of files that a commit changed, which determine who is allowed to see the commit.
+    """What a commit changed, which determines who is allowed to see the commit.
 
-    - `claims`: one example claim for each content type and draft status of the changed documents.
-    - `media`: whether the commit changed media files.
-    - `other_files`: whether the commit changed schemas, or content that belongs to no current content type.
+    - `claims`: one example for each content type and draft status of the changed documents.
+    - `media`: whether it changed media files.
+    - `other_files`: whether it changed schemas, or content that belongs to no current content type.
     """
 
     claims: tuple[PathClaim, ...]
@@ -70,7 +70,7 @@ class Subjects:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """All commits up to a given commit, newest first, and all paths that each document has ever had."""
+    """All commits up to a given commit, newest first, and all paths that each document has had."""
 
     head: str
     schema: Schema
@@ -102,7 +102,7 @@ class Timeline:
 
 
 class Versions:
-    """Access to the versions of all documents in a site. Thread-safe."""
+    """Thread-safe access to the versions of all documents in a site."""
 
     def __init__(self, site: Site, log: CommitLog) -> None:
         self.site, self.log = site, log
@@ -142,10 +142,10 @@ class Versions:
         commit: str = "",
         change_filter: ChangeFilter = _unfiltered,
     ) -> list[Version]:
-        """Return a document's versions up to `commit`, newest first.
+        """Return a document's versions up to `commit`, newest first. "" includes uncommitted changes.
 
-        If `commit` is "", uncommitted changes are included. `change_filter` returns each change as the caller
-        may see it. If it hides a rename, the history before the rename is omitted.
+        `change_filter` returns each change as the caller may see it. If it hides a rename, the history before
+        the rename is omitted.
         """
         timeline = self.timeline(state, commit)
         current = set(self._current_paths(state, type_, document_id))
@@ -178,7 +178,9 @@ class Versions:
         return next(self._current_paths(state, type_, document_id, drafts=drafts), None) is not None
 
     def single_id(self, state: State, type_: Type, commit: str = "") -> str:
-        """Return the documentId of a single type's document, even if deleted, or "" if it never had one."""
+        """Return the documentId of a single type's document, even if deleted, or "" if there never was
+        one.
+        """
         ids = (key[1] for key in state.snapshot.claims if key[0] == type_.uid)
         earlier = (id_ for uid, id_ in self.timeline(state, commit).paths if uid == type_.uid)
         return next(chain(ids, earlier), "")
@@ -263,7 +265,7 @@ def version_in(commit: Commit, change: FileChange, claim: PathClaim) -> Version:
 def date_of(version: Version, root: Path) -> str | None:
     """Return when a version was committed, or when a file with uncommitted changes was saved.
 
-    Returns None for an uncommitted deletion.
+    Return None for an uncommitted deletion.
     """
     if version.commit is not None:
         return from_seconds(version.commit.authored)

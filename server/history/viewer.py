@@ -1,4 +1,4 @@
-"""Rules that decide which values an actor may see in earlier versions of documents."""
+"""Rules for which values an actor may see in earlier versions of documents."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +14,7 @@ from server.site.site import State
 class Viewer:
     """An actor who views earlier versions of documents.
 
-    Attributes that are private in any of the `other_schemas` are also hidden.
+    Attributes that are private in any of the `other_schemas` are hidden, too.
     """
 
     actor: Actor
@@ -22,7 +22,7 @@ class Viewer:
     other_schemas: tuple[Schema, ...] = ()
 
     def also_hiding(self, *schemas: Schema | None) -> "Viewer":
-        """Return a viewer from whom the private attributes in these schemas are also hidden."""
+        """Return a copy that also hides the attributes that are private in these schemas."""
         known = {id(schema) for schema in (self.state.schema, *self.other_schemas)}
         new = {id(one): one for one in schemas if one is not None and id(one) not in known}
         return replace(self, other_schemas=(*self.other_schemas, *new.values())) if new else self
@@ -39,25 +39,26 @@ class Viewer:
         leads_to = attribute.target if attribute.type == "relation" else None
         return attribute.visible and (not leads_to or may_find(self.actor, leads_to))
 
-    def sees_key(self, type_: Type, path: str) -> bool:
-        """Return whether a key such as `box.code` is hidden by no schema. Keys without an attribute are
-        visible.
+    def may_see_key(self, type_: Type, path: str) -> bool:
+        """Return True unless a schema hides the key, such as `box.code`.
+
+        Keys without an attribute are visible.
         """
         return all(
-            self._sees_key(schema, type_.uid, path.split("."))
+            self._may_see_key(schema, type_.uid, path.split("."))
             for schema in (self.state.schema, *self.other_schemas)
         )
 
-    def _sees_key(self, schema: Schema, uid: str, keys: list[str]) -> bool:
+    def _may_see_key(self, schema: Schema, uid: str, keys: list[str]) -> bool:
         type_ = schema.types.get(uid)
         attribute = type_.attributes.get(keys[0]) if type_ else None
         if attribute is None or not self._may_show(attribute):
             return attribute is None
         components = attribute.component_uids if keys[1:] else ()
-        return all(self._sees_key(schema, component, keys[1:]) for component in components)
+        return all(self._may_see_key(schema, component, keys[1:]) for component in components)
 
     def may_hide_values(self, type_: Type) -> bool:
-        """Return whether documents of a content type can contain anything that is hidden from the actor."""
+        """Return True if documents of a content type can contain anything that is hidden from the actor."""
         return any(
             self._may_miss(schema, type_.uid, set()) for schema in (self.state.schema, *self.other_schemas)
         )
@@ -85,7 +86,6 @@ class Viewer:
         return any(one and not one.visible for one in found)
 
     def visible_targets(self, attribute: Attribute, targets: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the relation targets that the actor is allowed to see."""
         if attribute.type != "relation":
             return targets
         return tuple(

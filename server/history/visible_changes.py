@@ -1,4 +1,4 @@
-"""Filter for document versions in which the viewer can't see any change."""
+"""Filter that finds the versions in which the viewer may see a change."""
 
 from collections.abc import Sequence
 
@@ -21,8 +21,8 @@ def find_visible_changes(
 ) -> list[bool]:
     """Return for each version whether its viewer is allowed to know that something changed.
 
-    Examines at most MAX_EXAMINED updates, and only of content types that could hide something from the
-    viewer. For other updates of these types, the result is `default`. Raises LimitError.
+    Examines at most MAX_EXAMINED updates, and only of content types that can hide something from the viewer.
+    The result for all other updates of these types is `default`. Raises LimitError.
     """
     misses: dict[tuple[int, ...], bool] = {}
     doubtful = []

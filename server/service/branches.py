@@ -13,7 +13,7 @@ from server.auth.permissions import (
 )
 from server.documents.path_rules import Layout
 from server.errors import ValidationError
-from server.history.branch_documents import BranchDocuments
+from server.history.branch_documents import BranchDocumentCounter
 from server.history.branching import (
     Branches,
     DocumentChange,
@@ -64,7 +64,7 @@ class SiteBranches:
     def __init__(self, past: PastStates, writes: Writes) -> None:
         self._past, self._writes = past, writes
         self._branches = Branches(past)
-        self._documents = BranchDocuments(past)
+        self._documents = BranchDocumentCounter(past)
         self._merger = Merger(past, self._branches)
         self._checks = BranchChecks(past)
 

@@ -459,4 +459,4 @@ def _may_see_drafts(caller: Caller, type_: Type) -> bool:
 def _unread_keys(content: Content | None, history: DocumentHistory) -> list[str]:
     """Return the keys in a version's file that the schema does not define and the caller may see."""
     names = content.invalid_keys if content else ()
-    return [name for name in names if history.viewer.sees_key(history.type, name)]
+    return [name for name in names if history.viewer.may_see_key(history.type, name)]

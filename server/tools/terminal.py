@@ -23,7 +23,7 @@ from server.errors import (
     UnconfirmedPushError,
 )
 from server.history.past import PastStates
-from server.history.resolve_commit import find_named
+from server.history.resolve_commit import resolve_commit_name
 from server.paths import SETTINGS, TYPES, cache_folder, state_folder
 from server.site.commits.committing import PENDING
 from server.storage.git.checkout import temporary_checkout
@@ -156,7 +156,7 @@ def printable(text: str) -> str:
 def find_commit(root: Path, name: str) -> str:
     """Return the id of the commit in the option `--at`. Raises SetupError."""
     try:
-        return find_named(root, CommitLog(root, cache_folder(root)), name)
+        return resolve_commit_name(root, CommitLog(root, cache_folder(root)), name)
     except ApiError as error:
         raise SetupError("--at", None, printable(error.message)) from error
 

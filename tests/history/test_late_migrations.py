@@ -335,10 +335,10 @@ def merge_as(api: Api, may: Iterable[str]) -> Answer:
     return api.ask("POST", "/branches/next/merge", name, json={})
 
 
-@pytest.mark.parametrize("is_forward", [True, False])
-def test_a_branch_that_brings_a_migration_needs_full_access(api: Api, is_forward: bool) -> None:
+@pytest.mark.parametrize("is_fast_forward", [True, False])
+def test_a_branch_that_brings_a_migration_needs_full_access(api: Api, is_fast_forward: bool) -> None:
     on_branch(api, "rename", attribute="note.summary", to="teaser")
-    if not is_forward:
+    if not is_fast_forward:
         commit(api, {"content/authors/bob.yaml": "name: Bob\n"}, "main")
     head = git(api.root, "rev-parse", "main")
     assert merge_as(api, EDITOR).status == 403

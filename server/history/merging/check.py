@@ -1,4 +1,4 @@
-"""Checks before a merge: the required permissions, and whether the result is valid."""
+"""Checks before a merge: whether the actor has the permissions, and whether the result is valid."""
 
 from collections.abc import Container, Iterable, Iterator, Mapping
 
@@ -6,9 +6,9 @@ from server.auth.draft_visibility import may_read_drafts
 from server.auth.permissions import PUBLIC, Actor, forbidden, require
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.errors import ConflictError, ForbiddenError
-from server.history.branching import documents_differing
-from server.history.merging.documents import Key, ThreeVersions, name_of
-from server.history.merging.sides import File
+from server.history.branching import differing_documents
+from server.history.merging.documents import Key, ThreeVersions, version_name
+from server.history.merging.sides import FileSides
 from server.history.past import PastState
 from server.index.snapshot import Snapshot
 from server.index.uniqueness import TAKEN_MESSAGE, find_taken_values
@@ -22,8 +22,10 @@ FULL_ACCESS_MESSAGE = (
 )
 
 
-def require_merge(actor: Actor, documents: Mapping[Key, ThreeVersions], files: Mapping[str, File]) -> None:
-    """Raise ForbiddenError if the actor lacks permission for any of the changes in a merge.
+def require_merge(
+    actor: Actor, documents: Mapping[Key, ThreeVersions], files: Mapping[str, FileSides]
+) -> None:
+    """Raise ForbiddenError if the actor lacks the permission for a change in the merge.
 
     Changes to files other than documents and media require full access.
     """
@@ -44,7 +46,7 @@ def require_merge(actor: Actor, documents: Mapping[Key, ThreeVersions], files: M
 
 
 def needs_full_access(actor: Actor) -> ForbiddenError:
-    """Return the error for a branch that changes other files than documents and media."""
+    """Return the error for changes to files other than documents and media."""
     return ForbiddenError("" if actor.name == PUBLIC else FULL_ACCESS_MESSAGE, actor=actor.name)
 
 
@@ -58,11 +60,10 @@ def _publishes(three: ThreeVersions, documents: Mapping[Key, ThreeVersions]) -> 
 def require_valid(before: PastState, after: PastState, migrated_paths: Container[str] = ()) -> None:
     """Raise ValidationError if a merge would make a document invalid.
 
-    Files in `migrated_paths` were changed only by migrations, so the documents in them may still have their
-    old faults. Raises ConflictError if a merged file can't be parsed, or if two files would contain the same
-    document.
+    Documents in `migrated_paths` may keep their old faults, because only migrations changed them. Raises
+    ConflictError if a merged file can't be parsed, or if two files would contain the same document.
     """
-    changed = dict(documents_differing(after, before))
+    changed = dict(differing_documents(after, before))
     unreadable = [
         path
         for path, entry in after.known.entries.items()
@@ -84,7 +85,7 @@ def require_valid(before: PastState, after: PastState, migrated_paths: Container
 
 
 def _schema_faults(before: PastState, after: PastState, changed: set[Key]) -> Iterator[Fault]:
-    """Yield the faults that a changed schema causes in documents that are not in `changed`."""
+    """Yield the faults that schema changes cause in documents other than the `changed` ones."""
     if before.configuration.parse_key == after.configuration.parse_key:
         return
     old_claims = before.state.snapshot.claims
@@ -101,8 +102,7 @@ def _schema_faults(before: PastState, after: PastState, changed: set[Key]) -> It
 def faults_of(document: Document, snapshot: Snapshot, excluded_paths: Iterable[str] = ()) -> Iterator[Fault]:
     """Yield the faults in a document.
 
-    The values of unique attributes are compared with all documents in `snapshot`, except those in the files
-    at `excluded_paths`.
+    Unique values are compared with all documents in `snapshot`, except those in files at `excluded_paths`.
     """
     yield from _check_document(document)
     if document.status != PUBLISHED:
@@ -123,7 +123,7 @@ def _check_document(document: Document) -> Iterator[Fault]:
 
 def _name(document: Document) -> str:
     key = (document.type.uid, document.document_id, document.locale, document.status)
-    return name_of(key, document.type)
+    return version_name(key, document.type)
 
 
 def require_fit(changed: Iterable[Document], snapshot: Snapshot, touched: Iterable[str]) -> None:

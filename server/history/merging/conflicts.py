@@ -1,4 +1,4 @@
-"""Merge conflicts: reporting them in responses, and resolving them as a request specifies."""
+"""Merge conflicts: listing them in a response, and resolving them as a request specifies."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -26,7 +26,7 @@ _EXAMPLE = '{"documents": {"article/night-ferry/en": {"title": "ours"}}, "files"
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """Choices that resolve conflicts, by document name and by file path.
+    """A request's choices for resolving conflicts, by document name and by file path.
 
     The choice for a document is a side ("ours" or "theirs"), or maps each attribute to a side or to
     `{"value": …}`.
@@ -92,7 +92,7 @@ def add_hidden_conflicts(merged: MergeResult, versions: ThreeVersions, access: R
 
 @dataclass(slots=True)
 class ConflictCollector:
-    """Collector of unresolved conflicts.
+    """Collector of the conflicts that `resolution` does not resolve.
 
     `known` and `known_files` contain all conflicts, including resolved ones.
     """
@@ -114,9 +114,9 @@ class ConflictCollector:
     def choices(
         self, key: Key, name: str, versions: ThreeVersions, conflicts: Iterable[Conflict]
     ) -> tuple[dict[str, str], dict[str, Any]] | None:
-        """Return the chosen sides and the chosen new values, both by attribute.
+        """Return the chosen sides and the chosen new values for a document's conflicts, both by attribute.
 
-        If a conflict is left unresolved, records the conflict and returns None.
+        If a conflict is not resolved, record the document's conflicts and return None.
         """
         conflicts = tuple(conflicts)
         names = dict.fromkeys(str(c.path[0]) if c.path else "" for c in conflicts)
@@ -194,7 +194,7 @@ def _conflict_json(
 
 
 def _value_reader(versions: ThreeVersions, viewer: Viewer) -> Callable[[str], dict[str, Any]]:
-    """Return a function that returns an attribute's value on each side, or {} if the attribute is hidden."""
+    """Return a function that maps an attribute name to its value on each side, or to {} if it is hidden."""
     type_, sides = versions.type, versions.values
     is_readable = may_find(viewer.actor, type_.uid)
     if versions.some_document.status == DRAFT:

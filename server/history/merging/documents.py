@@ -1,4 +1,4 @@
-"""Merging documents: finding the changed documents, and writing the merged files."""
+"""Documents in a merge: finds the changed documents, and writes the merged files."""
 
 from collections.abc import Callable, Container, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from server.documents.values import components_in, same_values
 from server.errors import ConflictError
 from server.formats.edits import REMOVE
 from server.history.merging.other_keys import changes_other_keys, merge_other_keys
-from server.history.merging.sides import File, Version, read_files
+from server.history.merging.sides import FileSides, SideVersion, read_files
 from server.schema.model import FILE_FIELDS, Attribute, Schema, Type
 from server.storage.changeset import Changeset
 from server.storage.files import is_ignored, is_utf_8, size_signature
@@ -28,13 +28,13 @@ Key = tuple[str, str, str, str]  # uid of the content type, documentId, locale, 
 
 @dataclass(frozen=True, slots=True)
 class ThreeVersions:
-    """The versions of one document in the three commits of a merge. None if the document does not exist
+    """The versions of one document on the three sides of a merge, each None if the document is missing
     there.
     """
 
-    base: Version | None
-    ours: Version | None
-    theirs: Version | None
+    base: SideVersion | None
+    ours: SideVersion | None
+    theirs: SideVersion | None
 
     @property
     def some_document(self) -> Document:
@@ -55,7 +55,7 @@ class ThreeVersions:
 
     @property
     def action(self) -> str:
-        """Effect of the merge on the document: "create", "update", "delete", or "" for no change."""
+        """What the merge does to the document: "create", "update", "delete", or "" for no change."""
         if self.theirs is None:
             return "delete" if self.ours else ""
         if self.ours is None:
@@ -78,8 +78,8 @@ class ThreeVersions:
 
 
 @dataclass(frozen=True, slots=True)
-class Decisions:
-    """Decisions about conflicts, which are needed to merge the keys that are not attributes.
+class ConflictDecisions:
+    """How conflicts are resolved, for merging the keys in a file that are not attributes.
 
     - `side_of`: returns the side that the request has chosen for a file, or "".
     - `resolved_attributes`: attributes whose conflicts are resolved ("" for the whole document).
@@ -89,17 +89,17 @@ class Decisions:
     resolved_attributes: Set[str]
 
 
-def name_of(key: Key, type_: Type) -> str:
+def version_name(key: Key, type_: Type) -> str:
     """Return the name of a version in the API, such as `article/hello/en` or `article/hello/en/draft`."""
     _, document_id, locale, status = key
     return "/".join((type_.singular, document_id, locale, *(["draft"] if status == "draft" else [])))
 
 
-def documents_in(store: Store, files: Mapping[str, File]) -> dict[Key, ThreeVersions]:
-    """Return the document versions that a branch has changed, by key. Omits files that can't be parsed."""
+def read_changed_documents(store: Store, files: Mapping[str, FileSides]) -> dict[Key, ThreeVersions]:
+    """Return the document versions in the changed files, by key. Omits files that can't be parsed."""
     claimed = {p: file for p, file in files.items() if _is_document(store, p)}
     read = read_files(store.root, [s for f in claimed.values() for s in (f.base, f.ours, f.theirs)])
-    sides: list[dict[Key, Version]] = [{}, {}, {}]
+    sides: list[dict[Key, SideVersion]] = [{}, {}, {}]
     for path, file in claimed.items():
         for side, staged in zip(sides, (file.base, file.ours, file.theirs), strict=True):
             if version := _version(store, path, staged, read):
@@ -111,7 +111,7 @@ def documents_in(store: Store, files: Mapping[str, File]) -> dict[Key, ThreeVers
     return {key: ThreeVersions(base.get(key), ours.get(key), theirs.get(key)) for key in keys}
 
 
-def _drop_unreadable(files: Mapping[str, File], sides: Sequence[dict[Key, Version]]) -> None:
+def _drop_unreadable(files: Mapping[str, FileSides], sides: Sequence[dict[Key, SideVersion]]) -> None:
     # Otherwise, a document would be treated as deleted on the side where its file can't be parsed.
     read = [{version.path for version in side.values()} for side in sides]
     broken = {
@@ -132,10 +132,12 @@ def _is_document(store: Store, path: str) -> bool:
     )
 
 
-def _version(store: Store, path: str, staged: GitFile | None, read: Mapping[str, bytes]) -> Version | None:
+def _version(
+    store: Store, path: str, staged: GitFile | None, read: Mapping[str, bytes]
+) -> SideVersion | None:
     data = read.get(staged.id) if staged else None
     entry = store.parse_file(path, data, size_signature(len(data))) if data is not None else None
-    return Version(entry.document, data) if entry and entry.document and data is not None else None
+    return SideVersion(entry.document, data) if entry and entry.document and data is not None else None
 
 
 def _key(document: Document) -> Key:
@@ -145,7 +147,10 @@ def _key(document: Document) -> Key:
 def resolved_values(
     versions: ThreeVersions, merged: MergeResult, choices: Mapping[str, str]
 ) -> Values | None:
-    """Return the merged values. Conflicts are resolved with the sides in `choices`."""
+    """Return the merged values, or None if the document is deleted.
+
+    Conflicts are resolved with the side that `choices` contains for each attribute.
+    """
     if any(not conflict.path for conflict in merged.conflicts):
         side = versions.ours if choices[""] == "ours" else versions.theirs
         return values_of(side.document) if side else None
@@ -166,10 +171,10 @@ def resolved_values(
 def require_hashed_passwords(
     key: Key, versions: ThreeVersions, values: Values, theirs: Schema, new_values: Container[str] = ()
 ) -> None:
-    """Raise ConflictError if a merge would copy a password that could be plain text.
+    """Raise ConflictError if a merge would copy a password that may be plain text.
 
-    A password can be plain text if the attribute has a different type in the schema `theirs`. Attributes in
-    `new_values` are not checked, because the request sets them.
+    That is the case if the attribute is not a password in the schema `theirs`. Attributes in `new_values` are
+    not checked, because the request sets them.
     """
     before = values_of(versions.ours.document) if versions.ours else {}
     for name, attribute in versions.type.attributes.items():
@@ -178,8 +183,8 @@ def require_hashed_passwords(
             continue
         if _has_plain_password(versions.type, attribute, value, theirs):
             raise ConflictError(
-                f'"{name}" of {name_of(key, versions.type)} contains a password, which the branch stores as '
-                "plain text; remove it there, and set it after the merge"
+                f'"{name}" of {version_name(key, versions.type)} contains a password, which the branch '
+                "stores as plain text; remove it there, and set it after the merge"
             )
 
 
@@ -203,11 +208,11 @@ def _is_whole(conflict: Conflict) -> bool:
 
 
 def write_merged(
-    context: Context, versions: ThreeVersions, values: Values | None, decisions: Decisions
+    context: Context, versions: ThreeVersions, values: Values | None, decisions: ConflictDecisions
 ) -> dict[str, str | None]:
     """Return the new texts of a document version's files by path, or None for a deleted file.
 
-    The formatting and comments of both sides are preserved if possible, otherwise only those of ours.
+    Preserves the formatting and comments of both sides if possible, otherwise only those of ours.
     """
     base, ours, theirs = versions.base, versions.ours, versions.theirs
     if values is None:
@@ -224,7 +229,7 @@ def write_merged(
     return {path: text, **({ours.path: None} if moved else {})}
 
 
-def _is_kept(three: ThreeVersions, decisions: Decisions) -> bool:
+def _is_kept(three: ThreeVersions, decisions: ConflictDecisions) -> bool:
     # True if one side deleted the version, the other changed keys that are not attributes, and the request
     # chose the changed side.
     remaining, side = (three.ours, "ours") if three.ours else (three.theirs, "theirs")
@@ -233,7 +238,9 @@ def _is_kept(three: ThreeVersions, decisions: Decisions) -> bool:
     return decisions.side_of(remaining.path) == side
 
 
-def _text(context: Context, three: ThreeVersions, values: Values, path: str, decisions: Decisions) -> str:
+def _text(
+    context: Context, three: ThreeVersions, values: Values, path: str, decisions: ConflictDecisions
+) -> str:
     base, ours, theirs = three.base, three.ours, three.theirs
     assert ours is not None
     if theirs and base and base.data == ours.data and same_values(values, values_of(theirs.document)):
@@ -247,19 +254,23 @@ def _text(context: Context, three: ThreeVersions, values: Values, path: str, dec
         raise ConflictError(
             f"{ours.path} was renamed to {path} on one side, and its content was changed on both sides"
         )
-    if theirs and base and (text := _in_merged_lines(context, three, values, current, decisions)) is not None:
+    if (
+        theirs
+        and base
+        and (text := _edit_merged_lines(context, three, values, current, decisions)) is not None
+    ):
         return text
     changes = context.changed_keys(ours.document, values)
     if theirs:
-        changes = _with_other_keys(changes, values, (base, ours, theirs), decisions)
+        changes = _add_other_keys(changes, values, (base, ours, theirs), decisions)
     if not changes:
         return current
     changes = {**changes, **timestamps_of_merge(context.now, context.tree(ours.document))}
     return context.text_with_changes(ours.document, changes)
 
 
-def _in_merged_lines(
-    context: Context, versions: ThreeVersions, values: Values, current: str, decisions: Decisions
+def _edit_merged_lines(
+    context: Context, versions: ThreeVersions, values: Values, current: str, decisions: ConflictDecisions
 ) -> str | None:
     """Merge both sides line by line, and edit the result so that it contains `values`.
 
@@ -280,7 +291,7 @@ def _in_merged_lines(
     lines = replace(context, changeset=changeset)
     if merge_other_keys(base, ours, theirs)[1]:  # The lines could mix the two values of a key in conflict.
         return None
-    changes = _with_other_keys(lines.changed_keys(document, values), values, (base, ours, theirs), decisions)
+    changes = _add_other_keys(lines.changed_keys(document, values), values, (base, ours, theirs), decisions)
     changes = {**changes, **timestamps_of_merge(context.now, lines.tree(document))}
     try:
         made = lines.text_with_changes(document, changes)
@@ -291,25 +302,28 @@ def _in_merged_lines(
     return made if _has_other_keys(context, made, (base, ours, theirs)) else None
 
 
-def _has_other_keys(context: Context, text: str, sides: tuple[Version, Version, Version]) -> bool:
+def _has_other_keys(context: Context, text: str, sides: tuple[SideVersion, SideVersion, SideVersion]) -> bool:
     # The merged lines can lack a key that is not an attribute, for example if one side has a line above the
     # front matter.
     base, ours, theirs = sides
     entry = context.store.parse_file(ours.path, text.encode(), size_signature(len(text)))
     if entry is None or entry.document is None:
         return False
-    made = Version(entry.document, text.encode())
+    made = SideVersion(entry.document, text.encode())
     missing = {key for side in (ours, theirs) for keys in merge_other_keys(base, made, side) for key in keys}
     return missing <= set(FILE_FIELDS)
 
 
-def _with_other_keys(
+def _add_other_keys(
     changes: Changes,
     values: Values,
-    sides: tuple[Version | None, Version, Version],
-    decisions: Decisions,
+    sides: tuple[SideVersion | None, SideVersion, SideVersion],
+    decisions: ConflictDecisions,
 ) -> Changes:
-    """Return `changes`, together with the changes in theirs to keys that are not attributes."""
+    """Return `changes`, plus the changes that theirs made to keys that are not attributes.
+
+    `sides` are the versions in base, ours and theirs.
+    """
     base, ours, theirs = sides
     others, both = merge_other_keys(base, ours, theirs)
     their_values, undecided = values_of(theirs.document), both.keys() - decisions.resolved_attributes

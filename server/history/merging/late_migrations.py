@@ -1,9 +1,4 @@
-"""Applying the migrations that are missing on one side of a merge.
-
-The folder `migrations/` contains all migrations that have been applied to a site (docs/migrate.md). Before a
-merge, each side gets a temporary commit, to which the other side's migrations have been applied. These
-commits are merged instead of the original commits.
-"""
+"""Application of migrations that only one side of a merge contains to the other side."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
@@ -16,7 +11,7 @@ from server.errors import ConflictError, SetupError, ValidationError
 from server.formats.tree import SyntaxProblem
 from server.history.branching import CommittedFiles
 from server.history.commit_files import Blobs
-from server.history.merging.sides import Sides
+from server.history.merging.sides import MergeSides
 from server.history.past import PastStates
 from server.site.configure import Configuration
 from server.site.migrations.draft import MIGRATIONS, Draft, Finding
@@ -44,29 +39,28 @@ class MigratedSides:
     - `sides`: the commits to merge.
     - `our_changes`: the new text of each changed file on the target branch, or None for a deleted file.
     - `document_counts`: the number of documents that each migration has changed, by the migration's name.
-    - `skipped`: the names of migrations that were skipped, because a merge does not execute their code.
+    - `skipped`: migrations that were skipped, because a merge does not execute their code.
     - `document_names`: the documents changed on the target branch, such as `article/hello`.
     """
 
-    sides: Sides
+    sides: MergeSides
     our_changes: Mapping[str, str | None] = field(default_factory=dict)
     document_counts: Mapping[str, int] = field(default_factory=dict)
     skipped: tuple[str, ...] = ()
     document_names: tuple[str, ...] = ()
 
 
-def apply_missing_migrations(past: PastStates, sides: Sides) -> MigratedSides:
-    """Apply to each side of a merge the migrations that only the other side contains. Writes only git
-    objects.
+def apply_missing_migrations(past: PastStates, sides: MergeSides) -> MigratedSides:
+    """Apply to each side of a merge the migrations that only the other side contains.
 
-    Raises ConflictError if there are too many migrations, if one of them can't be applied, or if one would
-    lose values that the side has changed.
+    Writes only git objects. Raises ConflictError if there are too many migrations, if one of them can't be
+    applied, or if one would lose values that the side has changed.
     """
     root = past.site.root
     base, ours, theirs = (_migration_texts(root, commit) for commit in (sides.base, sides.ours, sides.theirs))
     if not ours and not theirs:
         return MigratedSides(sides)
-    added = _Added.between(base, ours, theirs)
+    added = _AddedMigrations.between(base, ours, theirs)
     if (count := len(added.by_ours) + len(added.by_theirs)) > MAX_MIGRATIONS:
         fix = "apply them with `bifolio migrate apply`, and merge with git"
         raise ConflictError(
@@ -83,14 +77,14 @@ def apply_missing_migrations(past: PastStates, sides: Sides) -> MigratedSides:
         _Replay(past, OURS, sides.ours, only[1], added.by_theirs),
         _Replay(past, THEIRS, sides.theirs, only[2], added.by_ours, added.new_paths),
     )
-    enums = _enums(past, sides, added.migrations)
+    enums = _enumeration_values(past, sides, added.migrations)
     for replay in replays:
         replay.run(enums, replays[0].losses)
     documents = Counter[str]()
     for replay in replays[1:]:
         documents.update(replay.documents)
     results = [replay.commit_result() for replay in replays]
-    brought = Sides(results[0], results[1], results[2])
+    brought = MergeSides(results[0], results[1], results[2])
     missing = sorted({name for replay in replays[1:] for name in replay.skipped})
     ours_after = replays[1]
     return MigratedSides(
@@ -99,7 +93,6 @@ def apply_missing_migrations(past: PastStates, sides: Sides) -> MigratedSides:
 
 
 def _migration_texts(root: Path, commit: str) -> dict[str, str]:
-    """Return the texts of the migrations in a commit, by path."""
     files = read_tree(root, commit, (MIGRATIONS,))
     paths = list(migration_paths(files))
     texts = read_blobs(root, [files[path].id for path in paths])
@@ -107,8 +100,8 @@ def _migration_texts(root: Path, commit: str) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Added:
-    """Texts of the migrations that only one side has added since base, by path.
+class _AddedMigrations:
+    """Texts of the migrations that only ours or only theirs has added since base, by path.
 
     If both sides added different migrations at the same path, `new_paths` maps it to a new path for theirs.
     """
@@ -118,7 +111,9 @@ class _Added:
     new_paths: Mapping[str, str]
 
     @classmethod
-    def between(cls, base: Mapping[str, str], ours: Mapping[str, str], theirs: Mapping[str, str]) -> "_Added":
+    def between(
+        cls, base: Mapping[str, str], ours: Mapping[str, str], theirs: Mapping[str, str]
+    ) -> "_AddedMigrations":
         by_ours = {p: text for p, text in ours.items() if p not in base and theirs.get(p) != text}
         by_theirs, renamed = dict[str, str](), dict[str, str]()
         for path, text in theirs.items():
@@ -144,10 +139,12 @@ def _read(path: str, text: str) -> Migration:
         raise ConflictError(f"A migration is invalid: {error}") from error
 
 
-def _enums(past: PastStates, sides: Sides, migrations: Iterable[Migration]) -> Mapping[str, tuple[str, ...]]:
+def _enumeration_values(
+    past: PastStates, sides: MergeSides, migrations: Iterable[Migration]
+) -> Mapping[str, tuple[str, ...]]:
     """Return the allowed values of enumerations, by `UID.attribute`.
 
-    Returns {} if no migration converts an attribute to an enumeration.
+    Return {} if no migration converts an attribute to an enumeration.
     """
     if all(each.arguments.get("type") != "enumeration" for each in migrations):
         return {}
@@ -200,8 +197,7 @@ class _Replay:
     def run(self, enums: Mapping[str, tuple[str, ...]], base_losses: Set[_Loss]) -> None:
         """Apply the migrations of both sides in order, except those that run code.
 
-        Raises ConflictError if a migration that only the other side has would discard values not listed in
-        `base_losses`.
+        Raises ConflictError if a missing migration would lose values that are not listed in `base_losses`.
         """
         root, state = self.past.site.root, self.past.at(self.commit)
         blobs = state.known.blobs
@@ -255,7 +251,7 @@ class _Replay:
         except ValidationError as error:
             reason = error.message
         if reason and is_new:
-            self._fail(migration, reason)
+            self._skip_or_raise(migration, reason)
             return
         if reason:
             return
@@ -288,11 +284,10 @@ class _Replay:
         draft.context = replace(draft.context, snapshot=snapshot, settings=settings, store=store)
         return draft, before
 
-    def _fail(self, migration: Migration, reason: str) -> None:
-        """Handle a migration that is missing on this side and can't be applied.
+    def _skip_or_raise(self, migration: Migration, reason: str) -> None:
+        """Skip a migration that can't be applied, or raise ConflictError.
 
-        On base, or if an earlier migration was also skipped, the migration is skipped. Otherwise, this raises
-        ConflictError.
+        It can be skipped on base, or if an earlier migration was skipped.
         """
         if self.skipped or self.name == BASE:
             self.skipped.append(migration.label)
@@ -321,7 +316,7 @@ class _Replay:
         return {write.path: write.data.decode() if write.data is not None else None for write in writes}
 
     def commit_result(self) -> str:
-        """Commit the changes and return the commit id, or return the side's own commit if nothing changed."""
+        """Commit the changes and return the commit id. If nothing changed, return the side's own commit."""
         changes = self.changes()
         if not changes:
             return self.commit
@@ -345,7 +340,7 @@ def _loss(draft: Draft, before: Configuration, finding: Finding) -> _Loss:
     return finding.path, finding.key_path, finding.message, repr(value)
 
 
-def label_counts(migrated: MigratedSides) -> Iterator[tuple[str, int, bool]]:
+def migration_counts(migrated: MigratedSides) -> Iterator[tuple[str, int, bool]]:
     """Yield each migration's name, the number of documents that it changed, and whether it was applied."""
     for name, count in sorted(migrated.document_counts.items()):
         yield name, count, True

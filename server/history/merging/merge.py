@@ -15,12 +15,12 @@ from server.auth.permissions import Actor
 from server.config.model import Settings
 from server.documents.document import Document
 from server.errors import ApiError, BusyError, CommitError, ConflictError, SetupError, ValidationError
-from server.history.branching import Branches, CommittedFiles, documents_differing, require_last_commit
+from server.history.branching import Branches, CommittedFiles, differing_documents, require_last_commit
 from server.history.merging.check import require_fit, require_valid
 from server.history.merging.conflicts import Resolution
-from server.history.merging.late_migrations import label_counts
+from server.history.merging.late_migrations import migration_counts
 from server.history.merging.plan import Outcome, Plan, Planner
-from server.history.merging.sides import MERGE_HINT, Sides, sides_of
+from server.history.merging.sides import MERGE_HINT, MergeSides, sides_of
 from server.history.past import PastStates
 from server.site.commits.committing import GIT_LOCK_TIMEOUT_S, QUEUE_TIMEOUT_S
 from server.site.commits.message import Authorship, PreparedMerge, clean_message, with_trailers
@@ -47,8 +47,9 @@ from server.write.context import Context
 
 @dataclass(frozen=True, slots=True)
 class CommitToServe:
-    """A commit that is about to be served. `require_fit` raises an error if it no longer fits the served
-    state.
+    """A commit that is about to be served.
+
+    `require_fit` raises an error if the served state no longer allows this.
     """
 
     merge: PreparedMerge
@@ -56,7 +57,7 @@ class CommitToServe:
     require_fit: Callable[[Context], None]
 
 
-def put_in_place(site: Site, commit_to_serve: CommitToServe, authorship: Authorship) -> str:
+def serve_commit(site: Site, commit_to_serve: CommitToServe, authorship: Authorship) -> str:
     """Write a commit's files to disk, and move the served branch to the commit.
 
     Returns the commit id, or "pending" if git could not move the branch yet. Raises CommitError if git is
@@ -79,7 +80,7 @@ def _put(arrival: CommitToServe, context: Context) -> None:
 
 @contextmanager
 def _exclusive_commit(site: Site, merge: PreparedMerge) -> Iterator[LockedIndex]:
-    """Context manager that blocks other commits to the site and yields git's locked index."""
+    """Context manager that blocks other commits to the site, and yields git's locked index."""
     with site.committer.queue.committing(QUEUE_TIMEOUT_S) as acquired:
         if not acquired:
             raise CommitError("timed out waiting for other commits to finish")
@@ -117,7 +118,7 @@ _MAX_NAMED_FILES = 20  # limit for the files that an error names
 class MergeRequest:
     """A request to merge the branch `name` into the branch `target` ("" for the served branch).
 
-    If `if_match` is given, it must contain the last commit of the branch `name`.
+    If `if_match` is set, it must contain the id of the last commit on the branch `name`.
     """
 
     name: str
@@ -174,18 +175,18 @@ class _ValidatedMerge:
     documents: int
 
     @property
-    def sides(self) -> Sides:
+    def sides(self) -> MergeSides:
         return self.plan.sides
 
     def completed(self, into: str, commit: str) -> BranchMergeResult:
-        result = "fast-forward" if self.plan.is_forward else "merge"
+        result = "fast-forward" if self.plan.is_fast_forward else "merge"
         brought = self.plan.migrated
-        migrations = tuple(MergedMigration(*each) for each in label_counts(brought)) if brought else ()
+        migrations = tuple(MergedMigration(*each) for each in migration_counts(brought)) if brought else ()
         return BranchMergeResult(into, result, commit, self.documents, len(self.plan.outcomes), migrations)
 
 
 @dataclass(frozen=True, slots=True)
-class _Files:
+class _FilesToWrite:
     """The files to write for a merge, and its commit."""
 
     ready: _ValidatedMerge
@@ -226,8 +227,8 @@ class Merger:
 
     # --- planning --------------------------------------------------------------------------------------
 
-    def _ready(
-        self, request: MergeRequest, sides: Sides, files: Changeset, current_settings: Settings
+    def _plan_and_validate(
+        self, request: MergeRequest, sides: MergeSides, files: Changeset, current_settings: Settings
     ) -> _ValidatedMerge:
         """Plan a merge, create its commit and validate the result. Raises the same errors as `merge`."""
         planner = Planner(self.past, request.actor, current_settings, request.resolution)
@@ -247,7 +248,7 @@ class Merger:
             reason = str(cause) if isinstance(cause, SetupError) else error.message
             raise ConflictError(f"The merged site would be invalid: {reason}") from error
         require_valid(before, after, plan.migrated.our_changes if plan.migrated else {})
-        changed, deleted = dict(documents_differing(after, before)), dict(documents_differing(before, after))
+        changed, deleted = dict(differing_documents(after, before)), dict(differing_documents(before, after))
         return _ValidatedMerge(plan, commit, message, tuple(changed.values()), len({*changed, *deleted}))
 
     def _message_of(self, request: MergeRequest) -> str:
@@ -259,7 +260,7 @@ class Merger:
     def _commit(self, plan: Plan, message: str, authorship: Authorship, current_settings: Settings) -> str:
         # A fast-forward needs no new commit.
         sides = plan.sides
-        if plan.is_forward:
+        if plan.is_fast_forward:
             return sides.theirs
         committer = Person.parse(current_settings.git.committer)
         signed = CommitMetadata(message, committer.author(authorship.name, authorship.email), committer)
@@ -277,13 +278,13 @@ class Merger:
         if sides.is_merged:
             return BranchMergeResult(into, "nothing", sides.ours)
         files = CommittedFiles(self.root, self.past.at(sides.ours).known.blobs)
-        ready = self._ready(request, sides, Changeset(self.root, files), current_settings)
+        ready = self._plan_and_validate(request, sides, Changeset(self.root, files), current_settings)
         move = BranchMove(into, ready.commit, sides.ours, ready.plan.outcomes)
         if not (watch.move(move, "merge") and watch.confirm_or_revert(move)):
             raise _BranchMovedError()
         return ready.completed(into, ready.commit)
 
-    def _move(self, branch: str, sides: Sides, commit: str) -> None:
+    def _move(self, branch: str, sides: MergeSides, commit: str) -> None:
         if not move_branch(self.root, branch, commit, sides.ours, "merge"):
             raise _BranchMovedError()
 
@@ -296,18 +297,18 @@ class Merger:
         sides = sides_of(self.past.log, head_commit(self.root), theirs)
         if sides.is_merged:
             return BranchMergeResult(into, "nothing", sides.ours)
-        ready = self._ready(request, sides, Changeset(self.root), current_settings)
+        ready = self._plan_and_validate(request, sides, Changeset(self.root), current_settings)
         changeset = Changeset(self.root)
         for path in ready.plan.outcomes:
             changeset.signature(path)  # Read first, so that edits after the check below are noticed.
         self._refuse_uncommitted(ready.plan.outcomes)
         with temporary_folder(self.root, "merge-") as folder:
-            files = self._files(ready, changeset, folder, request.authorship, current_settings)
+            files = self._collect_files(ready, changeset, folder, request.authorship, current_settings)
             commit = self._make(files, into, request.authorship)
         self.site.refresh()
         return ready.completed(into, commit)
 
-    def _make(self, files: _Files, branch: str, authorship: Authorship) -> str:
+    def _make(self, files: _FilesToWrite, branch: str, authorship: Authorship) -> str:
         # This raises _Overtaken if other commits were pushed to the remote first.
         sides, ready = files.ready.sides, files.joined.ready
         with checkout_permission(self.site.arbiter, sides.ours, ready) as agreed:
@@ -342,15 +343,15 @@ class Merger:
                 {"paths": uncommitted},
             )
 
-    def _files(
+    def _collect_files(
         self,
         ready: _ValidatedMerge,
         changeset: Changeset,
         folder: Path,
         authorship: Authorship,
         current_settings: Settings,
-    ) -> _Files:
-        """Add the files to the changeset and prepare the commit, using git's hooks and filters.
+    ) -> _FilesToWrite:
+        """Add the merged files to the changeset, and prepare the commit with git's hooks and filters.
 
         Raises ConflictError if a hook rejects the commit or git is busy.
         """
@@ -371,34 +372,34 @@ class Merger:
         committer, now = Person.parse(current_settings.git.committer), int(time.time())
         author = committer.author(authorship.name, authorship.email)
         contents = {write.path: write.data if write.source is None else write.source for write in writes}
-        forward = sides.theirs if ready.plan.is_forward else ""
+        forward = sides.theirs if ready.plan.is_fast_forward else ""
         parents = (sides.ours, sides.theirs, forward)
         new = NewCommit(contents, ready.message, author, now, committer, now, *parents, known=staged)
         try:
             commit = self.site.committer.prepare(new).commit
         except CommitError as error:
             raise ConflictError(f"The merge can't be committed: {error}") from error
-        return _Files(ready, changeset, PreparedMerge(sides.ours, sides.theirs, commit))
+        return _FilesToWrite(ready, changeset, PreparedMerge(sides.ours, sides.theirs, commit))
 
-    def _write(self, files: _Files, authorship: Authorship) -> str:
+    def _write(self, files: _FilesToWrite, authorship: Authorship) -> str:
         message = files.ready.message.rpartition("\n\nBifolio-Actor: ")[0]
         signed = Authorship(authorship.actor, authorship.name, authorship.email, message)
         fit = partial(self._require_fit, files.ready)
         try:
-            return put_in_place(self.site, CommitToServe(files.joined, files.changeset, fit), signed)
+            return serve_commit(self.site, CommitToServe(files.joined, files.changeset, fit), signed)
         except CommitError as error:
             raise ConflictError(f"The merge can't be committed: {error}") from error
         except ConflictError as error:  # One of the files has been edited since.
             raise _BranchMovedError(error) from error
 
     def _require_fit(self, ready: _ValidatedMerge, context: Context) -> None:
-        """Raise an error if the served state has changed and the merge is no longer possible."""
+        """Raise an error if the served state has changed so that the merge is no longer possible."""
         head = head_commit(self.root)
         ours, outcomes = ready.sides.ours, ready.plan.outcomes
         if head != ours:
             changed_since = changed_files(self.root, ours, head).keys()
             if (
-                ready.plan.is_forward
+                ready.plan.is_fast_forward
                 or not changed_since.isdisjoint(outcomes)
                 or any(map(is_configuration, changed_since))
             ):

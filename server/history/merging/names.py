@@ -18,10 +18,10 @@ _REPOSITORY_NAMES = (".git", "git~1")
 _MAX_NAME_BYTES = 255  # the limit in most file systems
 
 
-def find_reserved(root: Path, paths: Iterable[str]) -> tuple[str, str]:
-    """Return the first path that must not be written to disk, and the reason.
+def find_forbidden_path(root: Path, paths: Iterable[str]) -> tuple[str, str]:
+    """Return the first path that must not be written to disk, and the reason, or two empty strings.
 
-    Returns two empty strings if there is none. Paths outside the site begin with `../`.
+    Paths outside the site begin with `../`.
     """
     prefix = prefix_of(root)
     reserved = ((path, reason) for path in sorted(paths) if (reason := _reserved_reason(path, prefix)))

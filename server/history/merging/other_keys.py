@@ -1,7 +1,4 @@
-"""Merging the keys in a document's file that are not attributes.
-
-An attribute whose components contain unknown keys is merged as a single value.
-"""
+"""Merging of the keys in a document's file that are not attributes."""
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
@@ -11,7 +8,7 @@ from server.documents.file_keys import collect_other_keys
 from server.documents.values import Component, components_in
 from server.formats.edits import REMOVE, is_same_value
 from server.formats.tree import Tree
-from server.history.merging.sides import Version
+from server.history.merging.sides import SideVersion
 from server.schema.model import FILE_FIELDS, Attribute
 from server.storage.read import parse
 from server.write.context import values_of
@@ -20,12 +17,11 @@ _COMPONENT_KEYS = ("id", "__component")  # Allowed in every component.
 
 
 def merge_other_keys(
-    base: Version | None, ours: Version, theirs: Version
+    base: SideVersion | None, ours: SideVersion, theirs: SideVersion
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return two dicts: the keys that only theirs changed, and the keys in conflict.
+    """Return the keys that only theirs changed, and the keys in conflict, each with its value in theirs.
 
-    Both map each key to its value in theirs, or to REMOVE if theirs removed it. Bifolio's own fields are
-    never in conflict.
+    The value is REMOVE if theirs removed the key. Bifolio's own fields are never in conflict.
     """
     only_theirs, both = dict[str, Any](), dict[str, Any]()
     base_tree, our_tree, their_tree = trees = [_tree(version) for version in (base, ours, theirs)]
@@ -41,19 +37,19 @@ def merge_other_keys(
     return only_theirs, both
 
 
-def changes_other_keys(base: Version, other: Version) -> bool:
+def changes_other_keys(base: SideVersion, other: SideVersion) -> bool:
     changed, _ = merge_other_keys(base, base, other)
     return bool(changed.keys() - set(FILE_FIELDS))
 
 
-def _tree(version: Version | None) -> Mapping[str, Tree]:
+def _tree(version: SideVersion | None) -> Mapping[str, Tree]:
     if version is None:
         return {}
     type_ = version.document.type
     return collect_other_keys(type_, parse(version.path, version.data.decode(), type_.body))
 
 
-def _other_keys(version: Version | None, tree: Mapping[str, Tree]) -> Iterator[str]:
+def _other_keys(version: SideVersion | None, tree: Mapping[str, Tree]) -> Iterator[str]:
     if version is None:
         return
     attributes, values = version.document.type.attributes, values_of(version.document)
@@ -61,12 +57,12 @@ def _other_keys(version: Version | None, tree: Mapping[str, Tree]) -> Iterator[s
         if key not in attributes:
             if key != "updatedAt":
                 yield key
-        elif _has_other_keys(attributes[key], values.get(key), tree[key]):
+        elif _has_unknown_component_keys(attributes[key], values.get(key), tree[key]):
             yield key
 
 
-def _has_other_keys(attribute: Attribute, value: Any, tree: Tree) -> bool:
-    """Return whether an attribute's value contains a component with unknown keys."""
+def _has_unknown_component_keys(attribute: Attribute, value: Any, tree: Tree) -> bool:
+    """Return True if an attribute's value contains a component with keys that are not attributes."""
     if not attribute.holds_components:
         return False
     trees = tree if isinstance(tree, list) else [tree]
@@ -81,7 +77,9 @@ def _component_has_other_keys(component: Component, tree: Mapping[str, Tree]) ->
     if type_.other_keys is None and not tree.keys() <= {*type_.attributes, *_COMPONENT_KEYS}:
         return True
     values = zip(type_.attributes.values(), component.values, strict=True)
-    return any(_has_other_keys(attribute, value, tree.get(attribute.name)) for attribute, value in values)
+    return any(
+        _has_unknown_component_keys(attribute, value, tree.get(attribute.name)) for attribute, value in values
+    )
 
 
 def _equal(one: Any, other: Any) -> bool:

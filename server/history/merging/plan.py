@@ -20,20 +20,20 @@ from server.history.exposure import reveals_more
 from server.history.merging.check import needs_full_access, require_merge
 from server.history.merging.conflicts import ConflictCollector, Resolution, add_hidden_conflicts
 from server.history.merging.documents import (
-    Decisions,
+    ConflictDecisions,
     Key,
     ThreeVersions,
-    documents_in,
-    name_of,
+    read_changed_documents,
     require_hashed_passwords,
     resolved_values,
+    version_name,
     write_merged,
 )
 from server.history.merging.late_migrations import OURS, THEIRS, MigratedSides, apply_missing_migrations
 from server.history.merging.sides import (
-    File,
-    Sides,
-    Version,
+    FileSides,
+    MergeSides,
+    SideVersion,
     changed_files_of,
     is_plain,
     read_files,
@@ -69,12 +69,13 @@ Outcome = str | GitFile | None  # text, a git object, or None for a deleted file
 class Plan:
     """The files that a merge changes on the target branch, and the documents in them.
 
-    - `their_schema`: the schema of theirs, set only if the documents contain passwords.
+    - `outcomes`: the new content of each changed file.
     - `migrated`: set if migrations were applied first.
-    - `skipped`: the reason if migrations could not be applied, or "".
+    - `skipped`: why migrations could not be applied, or "".
+    - `their_schema`: the schema of theirs, set only if the documents contain passwords.
     """
 
-    sides: Sides
+    sides: MergeSides
     migrated: MigratedSides | None = None
     their_schema: Schema | None = None
     outcomes: dict[str, Outcome] = field(default_factory=dict)
@@ -82,9 +83,9 @@ class Plan:
     skipped: str = ""
 
     @property
-    def is_forward(self) -> bool:
+    def is_fast_forward(self) -> bool:
         """True if the merge is a fast-forward, which needs no merge commit."""
-        return self.sides.is_forward and (
+        return self.sides.is_fast_forward and (
             not self.migrated or self.migrated.sides.theirs == self.sides.theirs
         )
 
@@ -93,8 +94,8 @@ class Plan:
 class Planner:
     """Planner for merges. It changes neither branches nor files on disk.
 
-    If `whole_repository` is set, the planner also merges files outside the site's folder, and accepts an
-    invalid configuration.
+    If `whole_repository` is set, files outside the site's folder are merged too, and the configuration may be
+    invalid.
     """
 
     past: PastStates
@@ -107,7 +108,7 @@ class Planner:
     def root(self) -> Path:
         return self.past.site.root
 
-    def plan(self, sides: Sides, changeset: Changeset) -> Plan:
+    def plan(self, sides: MergeSides, changeset: Changeset) -> Plan:
         """Plan a merge, after applying the missing migrations to each side.
 
         `changeset` reads the files on the target branch. Raises the same errors as `_plan`.
@@ -140,10 +141,8 @@ class Planner:
         # The reason depends on documents and values that may be hidden from the actor.
         return error if self.actor.everything else ConflictError(_IMPOSSIBLE_MIGRATION)
 
-    def _require_configuration(self, sides: Sides) -> None:
-        """Raise ForbiddenError if the branch changes the configuration and the actor does not have full
-        access.
-        """
+    def _require_configuration(self, sides: MergeSides) -> None:
+        """Raise ForbiddenError if the branch changes the configuration and the actor lacks full access."""
         if self.actor.everything:
             return
         for path, file in changed_files_of(self.root, sides, whole_repository=self.whole_repository).items():
@@ -158,18 +157,18 @@ class Planner:
         if self.actor.everything or not plan.migrated:
             return
         differing = changed_files(self.root, plan.sides.ours, commit).items()
-        files = {path: File(ours, ours, merged) for path, (ours, merged) in differing}
+        files = {path: FileSides(ours, ours, merged) for path, (ours, merged) in differing}
         served = self.past.at(plan.sides.ours).state
         store = Store(self.root, served.schema, served.settings, CommitTimes().timestamps)
-        documents = documents_in(store, files)
+        documents = read_changed_documents(store, files)
         paths = {path for three in documents.values() for path in three.paths}
         require_merge(self.actor, documents, {p: file for p, file in files.items() if p not in paths})
         self._require_no_exposure(served.schema, plan.migrated.sides, documents)
 
     def _with_skipped_migrations(
-        self, error: MergeConflictError, sides: Sides, skipped: Sequence[str]
+        self, error: MergeConflictError, sides: MergeSides, skipped: Sequence[str]
     ) -> MergeConflictError:
-        """Return an error like `error` that also names the migrations that were skipped."""
+        """Return a copy of `error` that also names the skipped migrations."""
         if not skipped:
             return error
         ours = read_tree(self.root, sides.ours, (MIGRATIONS,))
@@ -186,7 +185,7 @@ class Planner:
         rows = [{"name": n, "lackedBy": "ours" if side == OURS else "theirs"} for n, side in lacking.items()]
         return MergeConflictError(what, {**error.details, "migrations": rows})
 
-    def _plan(self, sides: Sides, changeset: Changeset) -> Plan:
+    def _plan(self, sides: MergeSides, changeset: Changeset) -> Plan:
         """Plan a merge of the commits as they are, without applying migrations.
 
         Raises ForbiddenError, ConflictError, LimitError or MergeConflictError. Raises ValidationError if the
@@ -197,9 +196,9 @@ class Planner:
             changed_files_of(self.root, sides, whole_repository=self.whole_repository),
             self.past.at(sides.ours),
         )
-        schema, settings = self._configuration(plan, files, before, unmerged)
+        schema, settings = self._merge_configuration(plan, files, before, unmerged)
         store = Store(self.root, schema, settings, CommitTimes().timestamps)
-        plan.documents = documents_in(store, files)
+        plan.documents = read_changed_documents(store, files)
         if not self.whole_repository:
             self._require_no_exposure(schema, sides, plan.documents)
             if any(has_passwords(schema, three.type) for three in plan.documents.values()):
@@ -222,8 +221,8 @@ class Planner:
         require_no_nesting({path for path, file in {**ours, **plan.outcomes}.items() if file is not None})
         return plan
 
-    def _configuration(
-        self, plan: Plan, files: Mapping[str, File], before: PastState, unmerged: ConflictCollector
+    def _merge_configuration(
+        self, plan: Plan, files: Mapping[str, FileSides], before: PastState, unmerged: ConflictCollector
     ) -> tuple[Schema, Settings]:
         """Merge the configuration files. Return the merged schema and settings.
 
@@ -254,11 +253,9 @@ class Planner:
         return configuration.schema, configuration.settings
 
     def _require_no_exposure(
-        self, schema: Schema, sides: Sides, documents: Mapping[Key, ThreeVersions]
+        self, schema: Schema, sides: MergeSides, documents: Mapping[Key, ThreeVersions]
     ) -> None:
-        """Raise ForbiddenError if a merge could reveal hidden values and the actor does not have
-        full access.
-        """
+        """Raise ForbiddenError if a merge could reveal hidden values and the actor lacks full access."""
         merged = [three for three in documents.values() if three.action]
         if self.actor.everything or not merged:
             return
@@ -273,7 +270,7 @@ class Planner:
                     f"{uid} that the target branch does not hide"
                 )
 
-    def _schemas_of(self, sides: Sides) -> tuple[Schema, ...]:
+    def _schemas_of(self, sides: MergeSides) -> tuple[Schema, ...]:
         # Each of these schemas can hide values in conflicts.
         if self.whole_repository:
             return ()
@@ -281,7 +278,7 @@ class Planner:
 
     # --- files -----------------------------------------------------------------------------------------
 
-    def _add_file(self, plan: Plan, unmerged: ConflictCollector, path: str, file: File) -> None:
+    def _add_file(self, plan: Plan, unmerged: ConflictCollector, path: str, file: FileSides) -> None:
         """Add a file that is not a document to the plan. Text is merged line by line."""
         if file.is_theirs:
             plan.outcomes[path] = file.theirs
@@ -293,8 +290,7 @@ class Planner:
         elif unmerged.side_of_file(path) == "theirs":
             plan.outcomes[path] = file.theirs
 
-    def _merge_text(self, file: File) -> str | None:
-        """Merge a text file line by line. Return the merged text, or None if it can't be merged."""
+    def _merge_text(self, file: FileSides) -> str | None:
         sides = (file.base, file.ours, file.theirs)
         read = read_files(self.root, sides)
         data = [read.get(side.id) if side else None for side in sides]
@@ -312,12 +308,12 @@ class Planner:
         context: Context,
         unmerged: ConflictCollector,
         entry: tuple[Key, ThreeVersions],
-        files: Mapping[str, File],
+        files: Mapping[str, FileSides],
     ) -> None:
         (key, three), ours, theirs = entry, entry[1].ours, entry[1].theirs
         merged = add_hidden_conflicts(three.merged(), three, self._reading(context, three))
         if merged.conflicts:
-            name = name_of(key, three.type)
+            name = version_name(key, three.type)
             choices = unmerged.choices(key, name, three, merged.conflicts)
             if choices is None:
                 return
@@ -327,7 +323,7 @@ class Planner:
         if values is not None and plan.their_schema:
             require_hashed_passwords(key, three, values, plan.their_schema, choices[1] if choices else ())
         settled = {str(c.path[0]) if c.path else "" for c in merged.conflicts if len(c.path) < 2}
-        texts = write_merged(context, three, values, Decisions(unmerged.side_of_file, settled))
+        texts = write_merged(context, three, values, ConflictDecisions(unmerged.side_of_file, settled))
         outcomes: dict[str, Outcome] = dict(texts)
         if theirs and outcomes.get(theirs.path) == theirs.data.decode():
             outcomes[theirs.path] = files[theirs.path].theirs
@@ -388,7 +384,7 @@ class Planner:
         return Writer(context).values_after(type_, three.some_document.document_id, cleared, change)
 
 
-def _is_of(version: Version | None, path: str) -> bool:
+def _is_of(version: SideVersion | None, path: str) -> bool:
     return version is not None and version.path == path
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from server.documents.document import Document
 from server.errors import ConflictError, LimitError
-from server.history.merging.names import find_reserved
+from server.history.merging.names import find_forbidden_path
 from server.paths import STATE_FOLDER
 from server.storage.git.branches import merge_base
 from server.storage.git.checkout import folders_above
@@ -21,16 +21,16 @@ MERGE_HINT = "merge the branch with git"
 
 
 @dataclass(frozen=True, slots=True)
-class Sides:
+class MergeSides:
     """The three commits in a merge: `theirs` is merged into `ours`, and `base` is their merge base.
 
-    `is_forward` is set if `ours` is the first parent of `theirs`, so the merge can be a fast-forward.
+    `is_fast_forward` is True if `ours` is the first parent of `theirs`, so no merge commit is needed.
     """
 
     base: str
     ours: str
     theirs: str
-    is_forward: bool = False
+    is_fast_forward: bool = False
 
     @property
     def is_merged(self) -> bool:
@@ -38,8 +38,8 @@ class Sides:
 
 
 @dataclass(frozen=True, slots=True)
-class File:
-    """A file that ours or theirs has changed since base. A side is None if the file does not exist there."""
+class FileSides:
+    """A file that ours or theirs has changed since base. A side without the file is None."""
 
     base: GitFile | None
     ours: GitFile | None
@@ -56,7 +56,7 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class SideVersion:
     """A document version on one side of a merge, and the content of its file."""
 
     document: Document
@@ -67,15 +67,17 @@ class Version:
         return self.document.path
 
 
-def sides_of(log: CommitLog, ours: str, theirs: str) -> Sides:
+def sides_of(log: CommitLog, ours: str, theirs: str) -> MergeSides:
     base = merge_base(log.root, ours, theirs)
     if not base:
         raise ConflictError("The branches have no common ancestor")
     log.update(theirs)
-    return Sides(base, ours, theirs, log.commits[theirs].parents[:1] == (ours,))
+    return MergeSides(base, ours, theirs, log.commits[theirs].parents[:1] == (ours,))
 
 
-def changed_files_of(root: Path, sides: Sides, *, whole_repository: bool = False) -> dict[str, File]:
+def changed_files_of(
+    root: Path, sides: MergeSides, *, whole_repository: bool = False
+) -> dict[str, FileSides]:
     """Return the files that ours or theirs has changed since base, by path relative to the site.
 
     Raises ConflictError for forbidden paths. Unless `whole_repository` is set, also raises ConflictError for
@@ -93,7 +95,7 @@ def changed_files_of(root: Path, sides: Sides, *, whole_repository: bool = False
     files = {}
     for path in {**their_changes, **our_changes}:
         base = (our_changes.get(path) or their_changes[path])[0]
-        files[path] = File(
+        files[path] = FileSides(
             base, our_changes.get(path, (base, base))[1], their_changes.get(path, (base, base))[1]
         )
     return {path: file for path, file in files.items() if whole_repository or not path.startswith("../")}
@@ -102,7 +104,7 @@ def changed_files_of(root: Path, sides: Sides, *, whole_repository: bool = False
 def require_writable(
     root: Path, commit: str, changed: Mapping[str, tuple[GitFile | None, GitFile | None]]
 ) -> None:
-    path, reason = find_reserved(root, (path for path, (_, after) in changed.items() if after))
+    path, reason = find_forbidden_path(root, (path for path, (_, after) in changed.items() if after))
     if path:
         raise ConflictError(
             f"The commit {commit[:10]} contains the path {path!a}, which {reason}", {"files": [path]}
@@ -127,7 +129,7 @@ def is_plain(path: str, *versions: GitFile | None) -> bool:
 
 
 def _refuse_special(path: str, before: GitFile | None, after: GitFile | None) -> None:
-    """Raise ConflictError if the change affects anything except the content of a regular file."""
+    """Raise ConflictError unless both versions are regular files that differ only in content."""
     modes = {file.mode for file in (before, after) if file}
     if path.startswith("../"):
         raise ConflictError(

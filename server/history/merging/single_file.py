@@ -1,4 +1,4 @@
-"""Merging a document file without access to commits, for the git merge driver."""
+"""Merge of a document file without access to commits, for the git merge driver."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,9 +12,9 @@ from server.documents.values import empty_value, same_values
 from server.errors import ApiError
 from server.formats.edits import REMOVE
 from server.formats.tree import SyntaxProblem
-from server.history.merging.documents import Decisions, ThreeVersions, resolved_values, write_merged
+from server.history.merging.documents import ConflictDecisions, ThreeVersions, resolved_values, write_merged
 from server.history.merging.other_keys import merge_other_keys
-from server.history.merging.sides import Version
+from server.history.merging.sides import SideVersion
 from server.index.snapshot import Snapshot
 from server.schema.model import BUILT_IN, Attribute, Schema, Type
 from server.storage.changeset import Changeset
@@ -43,9 +43,8 @@ class Texts:
 class MergedFile:
     """The merged file, and the attributes and keys in conflict.
 
-    - `text`: the merged text, with conflicting values taken from ours.
-    - `theirs`, `base`: the merged text, with conflicting values taken from that side.
-    - `common`: the merged text, without the conflicting values.
+    `text` contains ours for all values in conflict, `theirs` and `base` contain those sides, and `common`
+    omits the conflicting values.
     """
 
     text: str
@@ -55,7 +54,7 @@ class MergedFile:
     common: str = ""
 
 
-class _OneFile:
+class _SingleFile:
     """Implementation of `storage.changeset.Files` for a single file."""
 
     def __init__(self, path: str, data: bytes) -> None:
@@ -100,16 +99,16 @@ def _three_versions(store: Store, path: str, texts: Texts) -> ThreeVersions | No
     return ThreeVersions(base, ours, theirs) if len(keys) == 1 else None
 
 
-def _version(store: Store, path: str, data: bytes) -> Version | None:
+def _version(store: Store, path: str, data: bytes) -> SideVersion | None:
     entry = store.parse_file(path, data, size_signature(len(data))) if data else None
-    return Version(entry.document, data) if entry and entry.document else None
+    return SideVersion(entry.document, data) if entry and entry.document else None
 
 
 # --- merge by keys --------------------------------------------------------------------------------
 
 
-def store_by_keys(store: Store, path: str) -> Store:
-    """Return a store whose content type has no attributes, so that a file is merged key by key.
+def store_without_attributes(store: Store, path: str) -> Store:
+    """Return a store that parses the file with a content type without attributes, to merge it key by key.
 
     Markdown below the front matter is merged line by line.
     """
@@ -132,8 +131,8 @@ def store_by_keys(store: Store, path: str) -> Store:
 
 
 @dataclass(frozen=True, slots=True)
-class _Choice:
-    """The values of an attribute in conflict: one per side, and one without the conflicting parts."""
+class _ConflictValues:
+    """An attribute's value in conflict: one per side, and one without the conflicting parts (`common`)."""
 
     ours: Any
     theirs: Any
@@ -145,7 +144,7 @@ class _Choice:
 class _Merge:
     """The merge of one document.
 
-    If keys that are not attributes are in conflict, `unresolved_paths` contains the file's path.
+    `unresolved_paths` contains the file's path if keys that are not attributes are in conflict.
     """
 
     store: Store
@@ -166,7 +165,7 @@ class _Merge:
         values = {**merged.values, **{name: choice.ours for name, choice in choices.items()}}
         # Attributes whose whole value is in conflict, as in `history.merging.plan`.
         settled = {str(conflict.path[0]) for conflict in merged.conflicts if len(conflict.path) < 2}
-        decisions = Decisions(self._side_of, settled)
+        decisions = ConflictDecisions(self._side_of, settled)
         text = write_merged(self._context(ours.data), self.versions, values, decisions)[self.path]
         document = self._document(text)
         if text is None or document is None:
@@ -181,14 +180,14 @@ class _Merge:
 
     def _context(self, data: bytes) -> Context:
         store = self.store
-        changeset = Changeset(store.root, _OneFile(self.path, data))
+        changeset = Changeset(store.root, _SingleFile(self.path, data))
         return Context(Snapshot(store.schema, {}), store.settings, store, changeset, self.now)
 
     def _document(self, text: str | None) -> Document | None:
         version = _version(self.store, self.path, text.encode()) if text is not None else None
         return version.document if version else None
 
-    def _choices(self, merged: MergeResult) -> dict[str, _Choice]:
+    def _choices(self, merged: MergeResult) -> dict[str, _ConflictValues]:
         three = self.versions
         base, ours, theirs = three.values
         names = dict.fromkeys(str(conflict.path[0]) for conflict in merged.conflicts)
@@ -202,15 +201,15 @@ class _Merge:
             attribute = three.type.attributes[name]
             empty = empty_value(attribute)
             before = base[name] if base else empty
-            choices[name] = _Choice(one[name], two[name], before, empty)
+            choices[name] = _ConflictValues(one[name], two[name], before, empty)
             if attribute.type in TEXT_TYPES and None not in (before, ours[name], theirs[name]):
                 lines = merge_text_with_conflicts(before, ours[name], theirs[name])
                 if lines is not None:
-                    choices[name] = _Choice(lines.ours, lines.theirs, lines.base, lines.common)
+                    choices[name] = _ConflictValues(lines.ours, lines.theirs, lines.base, lines.common)
         return choices
 
     def _with_conflicts(
-        self, text: str, document: Document, choices: Mapping[str, _Choice]
+        self, text: str, document: Document, choices: Mapping[str, _ConflictValues]
     ) -> MergedFile | None:
         """Return the merged file with its conflicts. `text` and `document` contain the values from ours."""
         three, context = self.versions, self._context(text.encode())

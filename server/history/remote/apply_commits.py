@@ -1,7 +1,4 @@
-"""Takeover: applying a remote commit to the site in a single write while preserving local changes.
-
-Uncommitted edits are merged and remain uncommitted. If they can't be merged, nothing changes.
-"""
+"""Takeover: applies a remote commit to the site in a single write, and preserves local changes."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,9 +8,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 from server.errors import ApiError, BusyError, CommitError, ConflictError, RemoteMergeError, StorageError
-from server.history.merging.merge import CommitToServe, put_in_place
+from server.history.merging.merge import CommitToServe, serve_commit
 from server.history.merging.plan import Outcome
-from server.history.merging.sides import Sides, is_plain, require_writable
+from server.history.merging.sides import MergeSides, is_plain, require_writable
 from server.history.past import PastStates
 from server.history.remote.edits import (
     Edit,
@@ -52,9 +49,9 @@ _LOCK_FILE, _TURN_FILE = "takeover.lock", "takeover.turn"  # in .bifolio/
 
 @dataclass(frozen=True, slots=True)
 class AppliedCommit:
-    """The result of applying a remote commit. For `method`, see `integration_plan.Target`.
+    """The result of applying a remote commit. `method` is the `how` of the `Target`.
 
-    `backup_ref` refers to the previous commit if the new history does not contain that commit, otherwise "".
+    `backup_ref` refers to the previous commit if the new history does not contain it, otherwise "".
     """
 
     commit: str
@@ -92,10 +89,10 @@ class Takeover:
     def take_over(
         self, remote_commit: str, branch: str = "", authorship: Authorship | None = None
     ) -> AppliedCommit:
-        """Apply a remote commit to the served branch.
+        """Apply a remote commit to the served branch. If `branch` is given, it must be the served branch.
 
-        If `branch` is given, it must be the served branch. If the commit is a write, `authorship` is its
-        author. Raises RemoteMergeError, BusyError and StorageError.
+        If the commit is a write made by Bifolio, `authorship` is its author. Raises RemoteMergeError,
+        BusyError and StorageError.
         """
         with self.exclusive():
             return self.take_over_locked(remote_commit, branch, authorship)
@@ -107,7 +104,7 @@ class Takeover:
         authorship: Authorship | None = None,
         included_edits: Mapping[str, bytes] = MappingProxyType({}),
     ) -> AppliedCommit:
-        """Apply a commit as `take_over` does. The caller must hold the takeover lock.
+        """Apply a commit like `take_over`. The caller must hold the takeover lock.
 
         `included_edits` contains files with local edits that the commit already includes.
         """
@@ -148,7 +145,7 @@ class Takeover:
         kept = create_backup_ref(self.root, branch, head) if target.needs_backup else ""
         with temporary_folder(self.root, "takeover-") as folder:
             names, authorship = {ref_name(branch): remote_commit}, authorship or _authorship(target)
-            files, commit = self._put(head, target, folder, authorship, names)
+            files, commit = self._write_and_move_branch(head, target, folder, authorship, names)
         if commit == PENDING:
             self.site.refresh()
             raise RemoteMergeError("git can't move the branch now")
@@ -169,7 +166,7 @@ class Takeover:
 
     # --- files -----------------------------------------------------------------------------------------
 
-    def _put(
+    def _write_and_move_branch(
         self, head: str, target: Target, folder: Path, authorship: Authorship, other_refs: Mapping[str, str]
     ) -> tuple[int, str]:
         """Write a commit's files to disk, move the branch to the commit, and update `other_refs`.
@@ -177,12 +174,12 @@ class Takeover:
         Returns the number of changed files, and the commit id or "pending".
         """
         repository, _ = self.site.committer.find_repository()
-        files, changeset = self._files(head, target.commit), Changeset(self.root)
+        files, changeset = self._changed_files(head, target.commit), Changeset(self.root)
         before = _signatures(changeset, files.regular)  # Read first, so that later edits are noticed.
         outcomes = self._outcomes(repository, head, target, files, changeset, before, folder)
         odd_outcomes = {path: file for path, file in outcomes.items() if path in files.special}
         plain_outcomes = {path: file for path, file in outcomes.items() if path not in files.special}
-        self._fill(changeset, plain_outcomes, folder, before)
+        self._add_to_changeset(changeset, plain_outcomes, folder, before)
         special_paths = [path for path, file in odd_outcomes.items() if not isinstance(file, str)]
         joined = PreparedMerge(
             head,
@@ -201,9 +198,9 @@ class Takeover:
         ):
             joined = replace(joined, changed_files=files.regular)  # No file has local edits.
         arrival = CommitToServe(joined, changeset, partial(self._require_head, head))
-        return len(outcomes), put_in_place(self.site, arrival, authorship)
+        return len(outcomes), serve_commit(self.site, arrival, authorship)
 
-    def _files(self, head: str, commit: str) -> _Files:
+    def _changed_files(self, head: str, commit: str) -> _Files:
         """Return the files that differ between `head` and `commit`, as they are in `commit`."""
         found = changed_files(self.root, head, commit)
         try:
@@ -217,8 +214,8 @@ class Takeover:
             for path, (before, after) in changed
             if path not in swapped and is_plain(path, before, after)
         }
-        odd = {path: after for path, (_, after) in changed if path not in plain and _is_integrated(path)}
-        return _Files(plain, odd)
+        special = {path: after for path, (_, after) in changed if path not in plain and _is_integrated(path)}
+        return _Files(plain, special)
 
     def _outcomes(
         self,
@@ -248,12 +245,12 @@ class Takeover:
         ours = commit_edits(repository, head, edited_paths, folder)
         try:
             base = base_with_edits(self.past, head, target)
-            plan = plan_integration(self.past, Sides(base, ours, target.commit), changeset)
+            plan = plan_integration(self.past, MergeSides(base, ours, target.commit), changeset)
         except RemoteMergeError as error:
             raise _uncommitted_error(error, edited) from error
         return {path: outcome for path, outcome in plan.outcomes.items() if _is_integrated(path)}
 
-    def _fill(
+    def _add_to_changeset(
         self,
         changeset: Changeset,
         outcomes: Mapping[str, Outcome],
@@ -310,7 +307,7 @@ def _signatures(changeset: Changeset, paths: Iterable[str]) -> dict[str, Signatu
     return signatures
 
 
-def _require_mergeable(edited: Mapping[str, Edit], odd: Collection[str]) -> None:
+def _require_mergeable(edited: Mapping[str, Edit], special: Collection[str]) -> None:
     if hidden := sorted(path for path, edit in edited.items() if edit.hidden):
         message = f"{_quote_paths(hidden)}: edited, but marked as unchanged in git (see git ls-files -v)"
         raise RemoteMergeError(message, {"files": hidden})
@@ -318,14 +315,14 @@ def _require_mergeable(edited: Mapping[str, Edit], odd: Collection[str]) -> None
         raise RemoteMergeError(
             f"{_quote_paths(both)}: staged, then edited again; commit these changes", {"files": both}
         )
-    if odd_edits := sorted(edited.keys() & set(odd)):
+    if odd_edits := sorted(edited.keys() & set(special)):
         raise RemoteMergeError(
             f"{_quote_paths(odd_edits)}: changed both here and on the git remote; commit the local changes",
             {"files": odd_edits},
         )
 
 
-def _require_free_paths(repository: Repository, odd: Tree, incoming: Tree) -> None:
+def _require_free_paths(repository: Repository, special: Tree, incoming: Tree) -> None:
     """Raise RemoteMergeError if a checkout would overwrite staged or untracked local files."""
     incoming_paths = [path for path, file in incoming.items() if file]
     if staged := sorted(staged_files_in_the_way(repository, incoming_paths)):
@@ -333,7 +330,7 @@ def _require_free_paths(repository: Repository, odd: Tree, incoming: Tree) -> No
             f"{_quote_paths(staged)}: staged here, but the git remote has a different file at this path",
             {"files": staged},
         )
-    if untracked := sorted(blocking_files(repository, odd)):
+    if untracked := sorted(blocking_files(repository, special)):
         raise RemoteMergeError(
             f"{_quote_paths(untracked)}: not in git, but the git remote has a different file at this path",
             {"files": untracked},

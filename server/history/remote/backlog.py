@@ -1,4 +1,4 @@
-"""Backlog of commits that have not been pushed."""
+"""Backlog: the commits that have not been pushed yet."""
 
 import json
 from contextlib import suppress
@@ -18,10 +18,9 @@ MAX_COMMITS = 10_000  # Further commits are not counted.
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """The commits that have not been pushed: their number and age, and the reason.
+    """The commits that have not been pushed yet: their number, their age, and why the last push failed.
 
     - `oldest_at`: the time of the oldest commit, in seconds since 1970.
-    - `error`: the error from the last push.
     - `files`: the files in conflict, if the error is a conflict.
     """
 

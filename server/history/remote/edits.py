@@ -15,7 +15,7 @@ from server.storage.git.uncommitted import STATUS_OPTIONS, hidden_edits
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """An uncommitted change to a file, in git's index (`staged`), on disk (`edited`), or both.
+    """An uncommitted change to a file: in git's index (`staged`), on disk (`edited`), or both.
 
     `hidden` is set if `git status` omits the file because of `--assume-unchanged` or `--skip-worktree`.
     """
@@ -55,7 +55,7 @@ def new_files(repository: Repository, folders: Collection[str]) -> set[str]:
 
 
 def commit_edits(repository: Repository, head: str, paths: Collection[str], folder: Path) -> str:
-    """Commit the working tree on top of `head` without moving a branch, and return the commit id.
+    """Commit the working tree on top of `head` without moving a branch. Return the commit id.
 
     The commit contains all tracked files and the files at `paths`. `folder` is for temporary files. Raises
     CommitError.

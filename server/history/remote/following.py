@@ -1,7 +1,4 @@
-"""Follower: the process that fetches from the git remote and merges new commits.
-
-Only one of the processes that serve a site's folder is the follower.
-"""
+"""Follower: the process that fetches from the git remote and integrates new commits."""
 
 import logging
 from contextlib import ExitStack, suppress
@@ -41,7 +38,7 @@ STATUS_INTERVAL_S = 10.0  # An unchanged status is written again after this inte
 
 
 class Follower(Job):
-    """Job that fetches from the remote and applies new commits, in one process at a time."""
+    """Job that fetches from the remote and applies new commits. Only one process is the follower."""
 
     name = "follow-remote"
     failure = "could not follow the git remote; retrying"
@@ -81,7 +78,7 @@ class Follower(Job):
         self._is_leading = False
 
     def _try_lead(self) -> bool:
-        """Try to become the follower. Return whether this process is now the follower."""
+        """Try to become the follower. Return True if this process is now the follower."""
         if not self._is_leading:
             with ExitStack() as resources:
                 if not resources.enter_context(FileLock(state_folder(self.root) / _LOCK_FILE).held()):
@@ -157,7 +154,7 @@ class Follower(Job):
         return self._status
 
     def _take_over(self, settings: Settings, branch: str, known_commit: str, remote_commit: str) -> None:
-        """Apply a remote commit to the site, unless it was blocked before and nothing has changed since.
+        """Apply a remote commit to the site, unless that failed before and nothing has changed since.
 
         `known_commit` is the remote commit that was applied last.
         """

@@ -1,4 +1,4 @@
-"""Choosing the commit to check out when the remote has new commits."""
+"""Choice of the commit to check out when the remote has new commits."""
 
 import logging
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from server.errors import ConflictError, MergeConflictError, RemoteMergeError
 from server.history.branching import CommittedFiles
 from server.history.merging.conflicts import Resolution
 from server.history.merging.plan import Outcome, Plan, Planner
-from server.history.merging.sides import Sides
+from server.history.merging.sides import MergeSides
 from server.history.past import PastStates
 from server.storage.changeset import Changeset
 from server.storage.git.branch_commit import CommitMetadata, make_commit
@@ -29,7 +29,7 @@ MAX_NAMED_FILES = 20
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The commit to check out, and how it relates to the current commit (`how`), such as FORWARD or MERGE.
+    """The commit to check out, and how it follows from the current commit (`how`), such as FORWARD or MERGE.
 
     `included_edits` contains files with local edits that the commit already includes.
     """
@@ -46,7 +46,7 @@ class Target:
 
 
 def find_target(past: PastStates, head: str, remote_commit: str, known_commit: str) -> Target:
-    """Return the commit to check out if `head` is served and the remote's branch is at `remote_commit`.
+    """Return the commit to check out, given the served commit `head` and the remote branch's last commit.
 
     `known_commit` is the last remote commit that was merged, or "". Raises RemoteMergeError if there are
     conflicts.
@@ -65,11 +65,11 @@ def find_target(past: PastStates, head: str, remote_commit: str, known_commit: s
             "The git remote and the served branch have no common ancestor; merge them with git"
         )
     if rewritten:
-        return Target(_reapply(past, Sides(base, remote_commit, head)), REAPPLY)
-    return Target(_merge(past, Sides(base, head, remote_commit)), MERGE)
+        return Target(_reapply(past, MergeSides(base, remote_commit, head)), REAPPLY)
+    return Target(_merge(past, MergeSides(base, head, remote_commit)), MERGE)
 
 
-def plan_integration(past: PastStates, sides: Sides, files: Changeset) -> Plan:
+def plan_integration(past: PastStates, sides: MergeSides, files: Changeset) -> Plan:
     """Plan a merge of the whole repository. Raises RemoteMergeError if there are conflicts."""
     try:
         plan = Planner(past, GIT, past.site.state.settings, Resolution(), whole_repository=True).plan(
@@ -87,7 +87,7 @@ def plan_integration(past: PastStates, sides: Sides, files: Changeset) -> Plan:
 def base_with_edits(past: PastStates, head: str, target: Target) -> str:
     """Return the base commit for merging local edits into the target.
 
-    This is `head`, plus the local edits that the target already includes.
+    It is `head`, plus the local edits that the target already includes.
     """
     if not target.included_edits:
         return head
@@ -96,13 +96,13 @@ def base_with_edits(past: PastStates, head: str, target: Target) -> str:
     )
 
 
-def _merge(past: PastStates, sides: Sides) -> str:
+def _merge(past: PastStates, sides: MergeSides) -> str:
     outcomes, signed = _merged_files(past, sides), _sign(past, "Merge the remote's commits")
     return make_commit(past.site.root, (sides.ours, sides.theirs), outcomes, signed)
 
 
-def _reapply(past: PastStates, sides: Sides) -> str:
-    """Commit all local changes on top of the remote's rewritten history, and return the commit id."""
+def _reapply(past: PastStates, sides: MergeSides) -> str:
+    """Commit all local changes on top of the remote's rewritten history. Return the commit id."""
     outcomes, root = _merged_files(past, sides), past.site.root
     log_output = git_or_fail(root, "log", "--no-merges", "--format=%s", f"{sides.base}..{sides.theirs}")
     subjects = log_output.splitlines()
@@ -111,7 +111,7 @@ def _reapply(past: PastStates, sides: Sides) -> str:
     return make_commit(root, (sides.ours,), outcomes, _sign(past, message))
 
 
-def _merged_files(past: PastStates, sides: Sides) -> Mapping[str, bytes | GitFile | None]:
+def _merged_files(past: PastStates, sides: MergeSides) -> Mapping[str, bytes | GitFile | None]:
     """Return the files that a merge changes in `ours`, with their new content."""
     try:
         known = past.at(sides.ours).known

@@ -1,7 +1,4 @@
-"""Ref to the last commit that was merged from a remote branch.
-
-The ref is needed to detect whether the remote has rewritten its history.
-"""
+"""Ref to the last commit that was merged from the remote branch."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,7 +23,7 @@ def set_last_commit(root: Path, branch: str, commit: str) -> None:
 
 
 def create_backup_ref(root: Path, branch: str, commit: str) -> str:
-    """Create or reuse a ref that keeps git from deleting a commit, and return the ref's name.
+    """Return the name of a ref that keeps git from deleting a commit. Create the ref if necessary.
 
     Raises CommitError and GitError.
     """

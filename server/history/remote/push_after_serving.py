@@ -19,7 +19,7 @@ MAX_ATTEMPTS = 3  # limit if other machines push first
 
 
 class PushCommits(Job):
-    """Job that pushes all local commits to the remote. `notify` is called with each pushed commit."""
+    """Job that pushes all local commits to the remote. It calls `notify` with each pushed commit."""
 
     name = "push"
     failure = "could not push commits; retrying"
@@ -87,24 +87,23 @@ class PushCommits(Job):
     def _push(self) -> str:
         """Push the served branch, and return its last commit.
 
-        Raises RemoteError if the push fails. Raises RemoteMergeError if the remote's commits conflict with
-        local commits.
+        Raises RemoteError if the push fails, and RemoteMergeError if remote and local commits conflict.
         """
         self._site.committer.flush()
         self._site.refresh()  # Record the commits' events before other machines can do so.
         for attempts_left in reversed(range(MAX_ATTEMPTS)):
-            level = self._pusher.merge_remote(must_fetch=attempts_left < MAX_ATTEMPTS - 1)
-            if level.head == level.remote_commit:
-                return level.head
+            base = self._pusher.merge_remote(must_fetch=attempts_left < MAX_ATTEMPTS - 1)
+            if base.head == base.remote_commit:
+                return base.head
             try:
-                self._pusher.push(level, level.head)
+                self._pusher.push(base, base.head)
                 break
             except RemoteMovedError:
                 if not attempts_left:
                     raise
-        set_last_commit(self._site.root, level.branch, level.head)
-        self._notify(level.head)
-        return level.head
+        set_last_commit(self._site.root, base.branch, base.head)
+        self._notify(base.head)
+        return base.head
 
     def _fail(self, error: str, files: Iterable[str]) -> None:
         self._failures += 1

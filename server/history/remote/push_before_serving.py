@@ -24,7 +24,7 @@ from server.errors import (
     RemoteRefusedError,
     RemoteTimeoutError,
 )
-from server.history.merging.merge import CommitToServe, put_in_place
+from server.history.merging.merge import CommitToServe, serve_commit
 from server.history.remote.apply_commits import Takeover
 from server.history.remote.last_integrated import ref_name, set_last_commit
 from server.history.remote.push_queue import PushQueue
@@ -59,7 +59,7 @@ BATCH_WRITES = 16  # limit for the writes in one push
 
 
 class Arbiter:
-    """Writer that pushes each write before making it visible to readers.
+    """Writer that serves each write only after the git remote has accepted it.
 
     Writes that arrive during a push are pushed together, as separate commits. Safe to use from multiple
     threads and processes.
@@ -95,12 +95,12 @@ class Arbiter:
     # --- group pushes ----------------------------------------------------------------------------------
 
     def _lead(self, oldest: "WriteAttempt[Any, Any]") -> None:
-        """Process the waiting writes, in groups, until the write `oldest` has succeeded or failed."""
+        """Process waiting writes in groups, until the write `oldest` has succeeded or failed."""
         while not oldest.is_over:
             group: list[WriteAttempt[Any, Any]] = []
-            time.sleep(min(self._fairness.left_s, oldest.left_s))
+            time.sleep(min(self._fairness.remaining_s, oldest.remaining_s))
             try:
-                with self._exclusive(oldest.left_s) as waited:
+                with self._exclusive(oldest.remaining_s) as waited:
                     group += self._line.take(BATCH_WRITES)
                     self._push_group(group, must_fetch=waited)
             except (RemoteMovedError, BusyError) as error:  # The oldest write has timed out.
@@ -114,23 +114,22 @@ class Arbiter:
     def _push_group(self, group: "list[WriteAttempt[Any, Any]]", *, must_fetch: bool) -> None:
         """Push a group of writes, then serve them. If `must_fetch` is set, fetch first.
 
-        Writes that can't be pushed yet are put back in the queue and removed from `group`. Raises
-        RemoteError.
+        Writes that can't be pushed yet are moved from `group` back to the queue. Raises RemoteError.
         """
         first, began = group[0], time.monotonic()
         if (
-            first.left_s < MIN_TIMEOUT_S + LOST_RESPONSE_TIMEOUT_S
+            first.remaining_s < MIN_TIMEOUT_S + LOST_RESPONSE_TIMEOUT_S
         ):  # The remaining time would be too short for a push and for checking its result.
             raise BusyError()
-        level, until = (
-            self._pusher.merge_remote(must_fetch=must_fetch, timeout_s=first.left_s),
+        push_base, until = (
+            self._pusher.merge_remote(must_fetch=must_fetch, timeout_s=first.remaining_s),
             first.since + RETRY_TIMEOUT_S,
         )
-        while links := self._prepare(level, group):
+        while links := self._prepare(push_base, group):
             commit = next((link.prepared.commit for link in reversed(links) if link.prepared.commit), "")
             try:
                 if commit:
-                    self._pusher.push(level, commit, first.left_s)
+                    self._pusher.push(push_base, commit, first.remaining_s)
             except RemoteRefusedError:
                 self._keep(group, links[:1])  # Push one write at a time to find out which one is rejected.
                 if len(links) == 1:
@@ -139,12 +138,12 @@ class Arbiter:
                 self._fairness.record_other_machine()
                 if time.monotonic() > until:
                     raise
-                level = self._pusher.merge_remote(must_fetch=True, timeout_s=first.left_s)
+                push_base = self._pusher.merge_remote(must_fetch=True, timeout_s=first.remaining_s)
             except RemoteError:  # The remote may have accepted the writes.
                 self._keep(group, links)
                 raise
             else:
-                self._serve(level, links)
+                self._serve(push_base, links)
                 # `leave` lets the next machine continue. If it did so before the writes are served here, it
                 # would record their events without their author.
                 self._queue.leave()
@@ -160,15 +159,15 @@ class Arbiter:
         self._line.put_back(attempt for attempt in group if attempt not in kept)
         group[:] = kept
 
-    def _prepare(self, level: PushBase, group: "list[WriteAttempt[Any, Any]]") -> "list[ChainedWrite]":
-        """Prepare a chain of writes to push together, with one commit for each write.
+    def _prepare(self, push_base: PushBase, group: "list[WriteAttempt[Any, Any]]") -> "list[ChainedWrite]":
+        """Prepare a chain of writes to push together, each with its own commit.
 
-        If a write can't be prepared, the chain ends before that write, which has to wait. If it is the first
-        write, it fails instead.
+        The chain ends before the first write that can't be prepared, which has to wait. Only if it is the
+        first write of the group, it fails.
         """
         links: list[ChainedWrite] = []
         chain = WriteChain(self.root, self.site.current().snapshot)
-        head = level.head
+        head = push_base.head
         for attempt in group:
             if attempt.is_over:
                 continue
@@ -202,13 +201,13 @@ class Arbiter:
             return False
         return self.site.committer.extend_chain(chain, attempt.writes)
 
-    def _serve(self, level: PushBase, links: "list[ChainedWrite]") -> None:
+    def _serve(self, push_base: PushBase, links: "list[ChainedWrite]") -> None:
         written: dict[str, bytes | None] = {}
         for link in links:
             attempt, made = link.attempt, link.prepared
             try:
                 if made.commit:
-                    at = replace(level, head=link.head)
+                    at = replace(push_base, head=link.head)
                     attempt.run(partial(self._put_in_place, at, made, attempt, dict(written)))
                 attempt.end_with((self.site.state_after(attempt.writes), attempt.result, made.commit))
             except Exception as error:
@@ -218,24 +217,24 @@ class Arbiter:
     def commit(
         self, contents: Callable[[], Contents], message: str, documents: list[str], authorship: Authorship
     ) -> str:
-        """Commit files as `Committer.commit_files` does, but only if the remote accepts the commit.
+        """Commit files like `Committer.commit_files`, but only if the remote accepts the commit.
 
         If another machine pushes first, `contents` is called again.
         """
 
-        def make(level: PushBase) -> PreparedCommit:
+        def make(push_base: PushBase) -> PreparedCommit:
             return create_unpublished_commit(
-                self.site, contents(), message, documents, authorship, level.head
+                self.site, contents(), message, documents, authorship, push_base.head
             )
 
         with self._exclusive():
-            level, made = self._push_new_commit(make)
+            push_base, made = self._push_new_commit(make)
             commit = made.commit
             if commit:
                 self.site.committer.commit_merge(
-                    PreparedMerge(level.head, commit, commit, only_if_ready=True), authorship
+                    PreparedMerge(push_base.head, commit, commit, only_if_ready=True), authorship
                 )
-                set_last_commit(self.root, level.branch, commit)
+                set_last_commit(self.root, push_base.branch, commit)
                 self.site.refresh()
                 self._notify(commit)
             return commit
@@ -244,7 +243,7 @@ class Arbiter:
     def _exclusive(self, timeout_s: float = WRITE_TIMEOUT_S) -> Iterator[bool]:
         """Context manager that blocks other pushes and merges.
 
-        Yields whether this process had to wait for other machines. If so, the caller must fetch.
+        Yields True if this process had to wait for other machines, so the caller must fetch.
         """
         try:
             with self.takeover.exclusive(timeout_s), self._queue.turn(timeout_s) as waited:
@@ -261,45 +260,45 @@ class Arbiter:
     def _push_new_commit(
         self, create_commit: Callable[[PushBase], PreparedCommit]
     ) -> tuple[PushBase, PreparedCommit]:
-        """Call `create_commit`, and push the result. If another machine pushes first, retry.
+        """Call `create_commit` with the current `PushBase`, and push the commit. Return both.
 
-        Returns the `PushBase` that the commit is based on, and the commit.
+        Retries if another machine pushes first.
         """
-        level, until = self._pusher.merge_remote(), time.monotonic() + RETRY_TIMEOUT_S
-        while (made := prepare_or_refuse(partial(create_commit, level))).commit:
+        push_base, until = self._pusher.merge_remote(), time.monotonic() + RETRY_TIMEOUT_S
+        while (made := prepare_or_refuse(partial(create_commit, push_base))).commit:
             try:
-                self._pusher.push(level, made.commit)
+                self._pusher.push(push_base, made.commit)
                 break
             except RemoteMovedError:
                 if time.monotonic() > until:
                     raise
-            level = self._pusher.merge_remote(must_fetch=True)
-        return level, made
+            push_base = self._pusher.merge_remote(must_fetch=True)
+        return push_base, made
 
     @contextmanager
     def checkout_permission(self, base: str, commit: str) -> Iterator[bool]:
-        """Context manager that pushes `commit`, which is based on `base`. The block can then check it out.
+        """Context manager that pushes `commit`, a child of `base`, so the block may check it out.
 
         Yields False if other machines pushed first. Their commits have then been merged, and the block must
         not check out `commit`. Raises RemoteError.
         """
         with self._exclusive():
-            level = self._pusher.merge_remote(commit=commit)
-            agreed = level.head == base
+            push_base = self._pusher.merge_remote(commit=commit)
+            agreed = push_base.head == base
             if agreed:
                 try:
-                    self._pusher.push(level, commit)
+                    self._pusher.push(push_base, commit)
                 except RemoteMovedError:
                     self._pusher.merge_remote(must_fetch=True)
                     agreed = False
             yield agreed
             if agreed:
-                set_last_commit(self.root, level.branch, commit)
+                set_last_commit(self.root, push_base.branch, commit)
                 self._notify(commit)
 
     def _put_in_place(
         self,
-        level: PushBase,
+        push_base: PushBase,
         prepared: PreparedCommit,
         attempt: "WriteAttempt[Any, Any]",
         earlier_contents: Mapping[str, bytes | None],
@@ -308,9 +307,9 @@ class Arbiter:
 
         `earlier_contents` contains the files written by earlier writes in the same chain.
         """
-        commit, names, by = prepared.commit, {ref_name(level.branch): prepared.commit}, attempt.by
+        commit, names, by = prepared.commit, {ref_name(push_base.branch): prepared.commit}, attempt.by
         joined = PreparedMerge(
-            level.head,
+            push_base.head,
             commit,
             commit,
             only_if_ready=True,
@@ -321,14 +320,14 @@ class Arbiter:
         changeset, by = Changeset(self.root), replace(by, mentioned_documents=None)
         try:
             changeset.repeat(rebase_writes(self.root, attempt.writes, earlier_contents))
-            if head_commit(self.root) != level.head:
+            if head_commit(self.root) != push_base.head:
                 raise CommitError("another process has committed in the meantime")
-            put_in_place(self.site, CommitToServe(joined, changeset, lambda _: None), by)
-            set_last_commit(self.root, level.branch, commit)
+            serve_commit(self.site, CommitToServe(joined, changeset, lambda _: None), by)
+            set_last_commit(self.root, push_base.branch, commit)
         except (BusyError, CommitError, ConflictError):  # Files have been edited or committed since.
             read_by_path = {
                 write.path: write.read for write in attempt.writes if write.path not in earlier_contents
             }
             local_edits = {path: data for path, data in read_by_path.items() if data is not None}
-            take_over = partial(self.takeover.take_over_locked, commit, level.branch, by, local_edits)
+            take_over = partial(self.takeover.take_over_locked, commit, push_base.branch, by, local_edits)
             take_over_until(take_over, attempt.until)

@@ -1,4 +1,7 @@
-"""Queue of threads that are waiting to push. The first thread is the leader, and pushes all their writes."""
+"""Queue of threads that wait to push.
+
+The first thread is the leader, which pushes the writes of all threads.
+"""
 
 import threading
 from collections import deque
@@ -19,8 +22,9 @@ class Turn:
         self.is_over = False
 
     def run(self, function: Callable[[], Result]) -> Result:
-        """Call a function in the thread that this turn belongs to, and return its result or raise its
-        exception.
+        """Call a function in the thread to which this turn belongs.
+
+        Return its result or raise its exception.
         """
         if threading.get_ident() == self._thread:
             return function()
@@ -52,7 +56,7 @@ Waiting = TypeVar("Waiting", bound=Turn)
 
 
 class PushQueue(Generic[Waiting]):
-    """Queue of the waiting threads' turns, in the order in which the threads arrived."""
+    """Queue of waiting threads, in the order in which they arrived."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -60,7 +64,7 @@ class PushQueue(Generic[Waiting]):
         self._is_led = False
 
     def wait_in_line(self, turn: Waiting, process_queue: Callable[[], None]) -> None:
-        """Add a turn to the queue, and wait until the turn is over.
+        """Add a turn to the queue, and wait until it is over.
 
         If this thread becomes the leader, it calls `process_queue`, which must finish the turn.
         """

@@ -1,4 +1,4 @@
-"""A write that the git remote must accept. It is prepared again if other machines push first."""
+"""A write that the git remote must accept. It is prepared anew if other machines push first."""
 
 import logging
 import time
@@ -39,7 +39,7 @@ NOT_SERVED_MESSAGE = "The change was pushed to the git remote, but is not served
 
 
 class WriteAttempt(Turn, Generic[Request, Result]):
-    """A write that is waiting for the git remote, with its files and the result of `prepare`."""
+    """A write that waits for the git remote, with its files and the result of `prepare`."""
 
     result: Result
 
@@ -55,7 +55,7 @@ class WriteAttempt(Turn, Generic[Request, Result]):
         self._outcome: tuple[State, Result, str] | Exception = BusyError()
 
     @property
-    def left_s(self) -> float:
+    def remaining_s(self) -> float:
         """Number of seconds until the write times out."""
         return max(self.until - time.monotonic(), 0.0)
 
@@ -67,7 +67,7 @@ class WriteAttempt(Turn, Generic[Request, Result]):
             self._begun = head
 
     def commit(self, head: str, chain: WriteChain | None) -> PreparedCommit:
-        """Prepare the write and commit it on top of `head`, after any earlier writes in `chain`.
+        """Prepare the write, and commit it on top of `head`, after the earlier writes in `chain`.
 
         Conflicts are detected against the served state, because the chain might never be served.
         """
@@ -117,7 +117,7 @@ class WriteAttempt(Turn, Generic[Request, Result]):
 
 @dataclass(frozen=True, slots=True)
 class ChainedWrite:
-    """A write in a chain, and its commit. `head` is the commit's parent."""
+    """A write in a chain, its commit, and the commit's parent (`head`)."""
 
     attempt: WriteAttempt[Any, Any]
     prepared: PreparedCommit
@@ -134,7 +134,7 @@ def prepare_or_refuse(make: Callable[[], PreparedCommit]) -> PreparedCommit:
 
 
 def take_over_until(take_over: Callable[[], object], deadline: float) -> None:
-    """Call `take_over` to apply an accepted commit to the site. Retry until `deadline`.
+    """Call `take_over` to apply an accepted commit to the site, and retry until `deadline`.
 
     Raises NotServedError if local edits conflict with the commit, and BusyError on timeout.
     """

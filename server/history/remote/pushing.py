@@ -1,4 +1,4 @@
-"""Pushing the served branch after merging the remote's commits."""
+"""Pushing of the served branch, after merging the remote's commits."""
 
 import random
 import time
@@ -21,9 +21,8 @@ BACKOFF_S = 2.0  # For this long after a timeout, requests fail immediately.
 
 @dataclass(frozen=True, slots=True)
 class PushBase:
-    """The checked-out commit (`head`), and the last commit on the remote's branch.
-
-    `head` contains all fetched commits.
+    """The commit on which new commits are based: the served branch's `head`, which contains
+    `remote_commit`.
     """
 
     branch: str
@@ -46,10 +45,10 @@ class Pusher:
     def merge_remote(
         self, *, must_fetch: bool = False, commit: str = "", timeout_s: float = PUSH_TIMEOUT_S
     ) -> PushBase:
-        """Merge the remote's commits into the served branch, and return the resulting commits.
+        """Merge the remote's commits into the served branch unless `commit` contains them. Return the result.
 
-        Does not merge them if `commit` already contains them. If `must_fetch` is set, fetches first. Raises
-        RemoteError if the remote is unavailable, and RemoteMergeError if there are conflicts.
+        If `must_fetch` is set, fetch first. Raises RemoteError if the remote is unavailable, and
+        RemoteMergeError if there are conflicts.
         """
         branch = served_branch(self.root, self.settings.git.branch)
         self.require_rested()
@@ -66,7 +65,7 @@ class Pusher:
     def push(
         self, base: PushBase, commit: str, timeout_s: float = PUSH_TIMEOUT_S + LOST_RESPONSE_TIMEOUT_S
     ) -> None:
-        """Push `commit`, which must contain the last known commit on the remote branch.
+        """Push `commit`, which must contain the remote branch's last known commit.
 
         Raises RemoteMovedError if the remote has newer commits, UnconfirmedPushError if the result is
         unknown, and RemoteError for other failures.
@@ -106,12 +105,12 @@ class Pusher:
         self._is_away = False
         return tip
 
-    def _has_arrived(self, level: PushBase, commit: str) -> bool:
-        """Return whether the remote has received a commit. Raises RemoteError."""
+    def _has_arrived(self, base: PushBase, commit: str) -> bool:
+        """Return True if the remote has received a commit. Raises RemoteError."""
         until = time.monotonic() + LOST_RESPONSE_TIMEOUT_S
         while True:
             left = max(until - time.monotonic(), POLL_INTERVAL_S)
-            tip = fetch(self.root, self.settings.git.remote, level.branch, left)
+            tip = fetch(self.root, self.settings.git.remote, base.branch, left)
             if tip and is_ancestor(self.root, commit, tip):
                 return True
             if time.monotonic() + POLL_INTERVAL_S > until:
@@ -133,7 +132,7 @@ MAX_PAUSE_S = 0.5
 
 
 class PushFairness:
-    """Calculates the pauses between pushes, which give other machines a chance to push. Not thread-safe."""
+    """Calculator of pauses between pushes, which give other machines a chance to push. Not thread-safe."""
 
     def __init__(self) -> None:
         self._met, self._began, self._last = -RIVAL_TTL_S, 0.0, 0.0
@@ -143,7 +142,7 @@ class PushFairness:
         self._met = time.monotonic()
 
     def record_push(self, duration_s: float) -> None:
-        """Record a successful push, with its duration including preparation."""
+        """Record a successful push. `duration_s` includes its preparation."""
         now = time.monotonic()
         if now - self._last > IDLE_RESET_S + duration_s:
             self._began = now - duration_s
@@ -153,6 +152,6 @@ class PushFairness:
             self._until = now + min(duration_s * random.uniform(1.0, 3.0), MAX_PAUSE_S)
 
     @property
-    def left_s(self) -> float:
+    def remaining_s(self) -> float:
         """Number of seconds until the next push is allowed."""
         return max(self._until - time.monotonic(), 0.0)

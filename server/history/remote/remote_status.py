@@ -1,4 +1,4 @@
-"""The served branch's status relative to the remote, stored in a file for all processes."""
+"""The served branch's status relative to the remote, stored in a file that all processes read."""
 
 import json
 from contextlib import suppress
@@ -14,15 +14,14 @@ CURRENT, BEHIND, AWAY = "current", "behind", "away"
 
 @dataclass(frozen=True, slots=True)
 class RemoteStatus:
-    """Status of the served branch: CURRENT, BEHIND or AWAY.
+    """Status of the served branch relative to the remote. Times are in seconds since 1970.
 
-    BEHIND means that remote commits can't be applied. AWAY means that fetching fails.
-
+    - `state`: CURRENT, BEHIND (remote commits can't be applied) or AWAY (fetching fails).
     - `commit`: the remote's commit at the last fetch.
     - `commits`: the number of remote commits that are not served yet.
-    - `since`: when this status began, in seconds since 1970.
-    - `reason`, `files`: why the status is not CURRENT, and the files that block remote commits.
-    - `asked`: when the remote last responded, in seconds since 1970.
+    - `since`, `reason`: when this state began, and why it is not CURRENT.
+    - `files`: the files that block remote commits.
+    - `asked`: when the remote last responded.
     """
 
     state: str = CURRENT

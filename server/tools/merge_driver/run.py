@@ -16,7 +16,7 @@ from server.documents.path_rules import ENDINGS, MARKDOWN
 from server.documents.timestamps import now
 from server.formats.conflict_markers import Labels, mark_conflicts
 from server.formats.frontmatter import split_front_matter
-from server.history.merging.single_file import MergedFile, Texts, merge_file, store_by_keys
+from server.history.merging.single_file import MergedFile, Texts, merge_file, store_without_attributes
 from server.paths import SETTINGS, TYPES
 from server.schema.load import read_all_content_types
 from server.storage.files import is_ignored, is_utf_8
@@ -92,7 +92,7 @@ def _merge(top: Path, path: str, texts: Texts) -> MergedFile | None:
         return None
     if path.endswith(MARKDOWN) and len({_has_front_matter(data) for data in texts.existing}) > 1:
         return None  # One version has no front matter, for example because there is a line above it.
-    stores = (store, store_by_keys(store, path))
+    stores = (store, store_without_attributes(store, path))
     merged = next(filter(None, (merge_file(each, path, texts, now()) for each in stores)), None)
     return None if merged and _lost_comments(path, texts, merged) else merged
 

@@ -262,14 +262,14 @@ def test_a_staged_and_edited_file_blocks_the_integration(places: Places) -> None
 
 
 def test_an_edit_by_hand_at_the_last_moment_is_kept(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
-    put, left = apply_commits.put_in_place, ["Hand"]
+    put, left = apply_commits.serve_commit, ["Hand"]
 
     def edited(*arguments: Any) -> Any:
         if left:
             places.edit({ONE: TEXT.replace("title: One", f"title: {left.pop()}")})
         return put(*arguments)
 
-    monkeypatch.setattr(apply_commits, "put_in_place", edited)
+    monkeypatch.setattr(apply_commits, "serve_commit", edited)
     places.push({ONE: TEXT.replace("Short", "There")})
     places.take()
     note = places.note()
