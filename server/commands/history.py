@@ -92,7 +92,7 @@ class Repository:
                 _COMMITS_HINT if self._is_commit(text.partition("..")[0]) else _NAMES_HINT
             )
             raise SetupError(text, None, "is neither the path nor the TYPE/ID of a document", fix)
-        return types[name], document_id or self.versions.single_id(self.site.state, types[name])
+        return types[name], document_id or self.versions.single_type_document_id(self.site.state, types[name])
 
     def _is_commit(self, text: str) -> bool:
         try:

@@ -1,4 +1,4 @@
-"""Advice on how to correct values that an attribute rejects."""
+"""Hints on how to correct values that an attribute rejects."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ _MAX_CHARS = 60  # Longer text gets no advice.
 def date_advice(text: str) -> str:
     if re.match(_ISO_DATE, text):
         return "this day does not exist; write it as YYYY-MM-DD"
-    days = _days(text)
+    days = _possible_dates(text)
     return f"write it as YYYY-MM-DD: {' or '.join(days)}" if days else "write it as YYYY-MM-DD"
 
 
@@ -39,14 +39,14 @@ def time_advice(text: str) -> str:
 def timestamp_advice(text: str) -> str:
     found = re.fullmatch(_DAY_AND_TIME, text.strip()) if len(text) <= _MAX_CHARS else None
     clock = _clock(found[2] or "0:00") if found else None
-    days = _days(found[1]) if found else []
+    days = _possible_dates(found[1]) if found else []
     if clock and days:
         return f"write {' or '.join(f'{day}T{clock:%H:%M:%S}Z' for day in days)}"
     return "write it as YYYY-MM-DDTHH:MM:SSZ"
 
 
-def _days(text: str) -> list[str]:
-    """Return the dates that an invalid date could mean, as YYYY-MM-DD."""
+def _possible_dates(text: str) -> list[str]:
+    """Return the dates that an invalid date may mean, as YYYY-MM-DD."""
     if re.fullmatch(_ISO_DATE, text):
         try:
             return [read_date(text)]
@@ -138,8 +138,8 @@ def _boolean(text: str) -> str:
     return "write true" if word in _TRUE else "write false" if word in _FALSE else ""
 
 
-def _numbers(text: str) -> list[str]:
-    """Return the numbers, as strings, that text such as `1,234 km` could mean."""
+def _possible_numbers(text: str) -> list[str]:
+    """Return the numbers that a text such as `1,234 km` may mean, as strings."""
     found = re.fullmatch(_NUMBER, text)
     if not found:
         return []
@@ -158,12 +158,12 @@ def _numbers(text: str) -> list[str]:
 
 
 def _number(text: str) -> str:
-    found = _numbers(text)
+    found = _possible_numbers(text)
     return f"write {' or '.join(found)}" if found else "write it in digits, such as 12 or 12.5"
 
 
 def _integer(text: str) -> str:
-    found = _numbers(text)
+    found = _possible_numbers(text)
     if not found:
         return "write it in digits, such as 12"
     whole = [number for number in found if "." not in number]

@@ -21,11 +21,8 @@ _TEXT_KEYS = ("name", "url", "hash", "ext", "mime", "provider", "createdAt", "up
 class BlockNode:
     """The rules for one type of node, such as a paragraph or a link.
 
-    Validators return an error message, or "" if the value is valid.
-
-    - `children`: the allowed types of child nodes.
-    - `least`: the minimum number of child nodes.
-    - `members`: validators by member name.
+    - `children`, `min_children`: the allowed types of child nodes, and how many are required.
+    - `members`: validators by member name. Each returns an error message, or "" if the value is valid.
     - `flags`: optional boolean members.
     """
 

@@ -20,10 +20,9 @@ UID_PATTERN = re.compile("^[A-Za-z0-9-_.~]*$")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The options to check.
+    """The options to check. If `is_draft` is set, only maximums are, so incomplete drafts can be saved.
 
-    - `is_draft`: check only maximums, so that incomplete drafts can be saved.
-    - `default_max_length`: the `maxLength` of `string` attributes that have none. None means no limit.
+    `default_max_length` is the `maxLength` of `string` attributes without that option (None for no limit).
     """
 
     is_draft: bool = False
@@ -115,7 +114,7 @@ def _patterns(attribute: Attribute, value: Any) -> Iterator[str]:
     if attribute.type == "uid" and not UID_PATTERN.fullmatch(value):
         yield f'must match the following: "/{UID_PATTERN.pattern}/"'
     if attribute.regex:
-        wrong = import_module("server.schema.patterns").mismatch(attribute.regex, value)
+        wrong = import_module("server.schema.patterns").pattern_error(attribute.regex, value)
         if wrong:
             yield wrong
 

@@ -25,8 +25,7 @@ Run = tuple[PackedRows | None, int, int]
 class Document:
     """An immutable published or draft version of a document in one locale.
 
-    - `key`: the default sort key.
-    - `slot`: the version's number in the index, or -1 before it is indexed.
+    `key` is the default sort key, and `slot` is the version's number in the index (-1 until it is indexed).
     """
 
     __slots__ = ("_at", "_packed", "_row", "key", "path", "slot", "status", "type")
@@ -53,7 +52,7 @@ class Document:
         return row
 
     def read_row(self) -> Row:
-        """Return the row without caching it, which saves memory if many documents are read."""
+        """Return the row without caching it, to save memory if many documents are read."""
         if self._row is not None or self._packed is None:
             return self.row
         row = self._packed.row(self._at)
@@ -106,7 +105,7 @@ class Document:
 
     @property
     def locale(self) -> str:
-        """The locale code. If the type is not localized, this is the site's default locale."""
+        """The locale code. For types that are not localized, this is the site's default locale."""
         return self.key[2]
 
     def get(self, name: str) -> Any:
@@ -177,9 +176,9 @@ def in_packed_order(documents: Iterable[Document]) -> list[Document]:
 
 
 def find_runs(documents: Sequence[Document | None]) -> list[Run]:
-    """Split documents, in their order, into runs whose rows are adjacent in the same `PackedRows`.
+    """Split documents into runs of consecutive rows in the same `PackedRows`.
 
-    Each run consists of the packed rows (None for an unpacked row), its start and its end.
+    Each run consists of the packed rows (None for an unpacked document), its start and its end.
     """
     runs: list[Run] = []
     for i, document in enumerate(documents):

@@ -1,4 +1,4 @@
-"""Syntax check for email addresses. Imported only when needed: `email_validator` is slow to import."""
+"""Syntax check for email addresses. Imported lazily, because `email_validator` is slow to import."""
 
 from email_validator import EmailNotValidError, validate_email
 

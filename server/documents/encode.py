@@ -64,9 +64,9 @@ def encode_attributes(type_: Type, values: Any) -> dict[str, Any]:
 def changed_keys(
     type_: Type, old: Mapping[str, Any], new: Mapping[str, Any], tree: Mapping[str, Tree]
 ) -> dict[str, Any]:
-    """Return the keys and values to write to a file for the attributes that differ between `old` and `new`.
+    """Return the keys and values to write to a file to change its attributes from `old` to `new`.
 
-    `tree` is the parsed file. Unchanged values inside components keep the form that they have there.
+    `tree` is the parsed file. Unchanged values inside components keep their form in the file.
     """
     return {
         name: _encode_changed(attribute, old.get(name), new[name], tree.get(name))
@@ -131,7 +131,7 @@ class Mismatch:
 
 @dataclass(slots=True)
 class Reading:
-    """The parameters and state for reading one document's values.
+    """Parameters and results of reading one document's values.
 
     - `seed`: the string from which component ids are derived.
     - `masks_hashes`: whether to mask password hashes in attributes that are not passwords.
@@ -151,7 +151,7 @@ class Reading:
 
 
 def read_attributes(type_: Type, tree: Mapping[str, Tree], path: KeyPath, reading: Reading) -> list[Any]:
-    """Read the values of a type's attributes from a mapping, in schema order.
+    """Convert a mapping in a file to the values of a type's attributes, in schema order.
 
     `path` is the path of the mapping in the file.
     """
@@ -174,7 +174,7 @@ _MAY_HAVE_HASHES = frozenset({"string", "text", "richtext", "email", "uid", "jso
 def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading) -> Any:
     """Convert a value from a parsed file to an attribute's value.
 
-    Returns the attribute's default for a missing key, and its empty value for null.
+    Return the attribute's default for a missing key, and its empty value for null.
     """
     kind = attribute.type
     if tree is ABSENT:

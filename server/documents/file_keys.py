@@ -1,4 +1,4 @@
-"""Mapping between file keys and attributes for the options `otherKeys`, `fileName` and `draftWhen`."""
+"""Mapping between keys in files and attributes, for the options `otherKeys`, `fileName` and `draftWhen`."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -26,7 +26,7 @@ def collect_other_keys(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]
 def spread_other_keys(
     type_: Type, attributes: Mapping[str, Any], tree: Mapping[str, Tree] | None = None
 ) -> dict[str, Any]:
-    """Convert attributes to the keys to write to a file. This is the inverse of `collect_other_keys`.
+    """Convert attributes to the keys to write to a file: the inverse of `collect_other_keys`.
 
     `tree` is the parsed file. Keys that were removed from the `otherKeys` attribute get the value REMOVE, and
     its unchanged keys are omitted.
@@ -50,7 +50,7 @@ def reserved_keys(type_: Type) -> Collection[str]:
 
 
 def with_file_name_values(type_: Type, name: str, tree: Mapping[str, Tree]) -> Mapping[str, Tree]:
-    """Add the values in a file's name to the values in its content, which take priority."""
+    """Add the values in a file's name to the values in its content. Values in the content take precedence."""
     if type_.file_name is None:
         return tree
     pattern = type_.file_name.rpartition("/")[2]
@@ -61,7 +61,7 @@ def with_file_name_values(type_: Type, name: str, tree: Mapping[str, Tree]) -> M
 
 
 def file_name_for(type_: Type, values: Mapping[str, Any]) -> str | None:
-    """Return the file name for a new document, or None if a value that the name contains is missing."""
+    """Return the file name for a new document, or None if it needs a value that is missing."""
     fields = FIELD.findall(type_.file_name or "")
     names = {field.partition(".")[0] for field in fields}
     if not names or not all(isinstance(values.get(name), str | int) for name in names):
@@ -76,9 +76,9 @@ def file_name_for(type_: Type, values: Mapping[str, Any]) -> str | None:
 
 
 def read_file_name(pattern: str, dates: frozenset[str], name: str) -> dict[str, Tree]:
-    """Return the attribute values in a file name, or {} if the name does not match the pattern.
+    """Return the attribute values in a file name, or {} if it does not match the pattern.
 
-    `dates` contains the names of the attributes with dates.
+    `dates` contains the names of attributes with dates.
     """
     found = _compile(pattern, dates).fullmatch(name)
     if found is None:
@@ -95,17 +95,17 @@ def read_file_name(pattern: str, dates: frozenset[str], name: str) -> dict[str, 
 @cache
 def _compile(pattern: str, dates: frozenset[str]) -> re.Pattern[str]:
     texts = FIELD.split(pattern)  # alternates between literal text and field names
-    first, *values = _sections(texts, dates)
+    first, *values = _pattern_sections(texts, dates)
     # Each value is in an atomic group, so that only its shortest match is tried. A longer match would leave
     # less text for the rest of the pattern. The last value is not in a group, because it must reach the end.
     return re.compile("".join((first, *(f"(?>{value})" for value in values[:-1]), *values[-1:])))
 
 
-def _sections(texts: list[str], dates: frozenset[str]) -> list[str]:
+def _pattern_sections(texts: list[str], dates: frozenset[str]) -> list[str]:
     """Return the parts of a regular expression for file names.
 
-    The first part matches text of a fixed length. Each of the others matches a value of any length, followed
-    by text of a fixed length.
+    The first part matches text of fixed length. Each of the others matches a value of any length, followed by
+    text of fixed length.
     """
     sections = [re.escape(texts[0])]
     for name, literal in zip(texts[1::2], texts[2::2], strict=True):
@@ -128,7 +128,7 @@ def is_draft(type_: Type, tree: Mapping[str, Tree]) -> bool:
 
 
 def is_marked_as_draft(type_: Type, name: str, content: Mapping[str, Tree]) -> bool:
-    """Return whether a file's name or content contains the value that `options.draftWhen` requires."""
+    """Return True if a file's name or content contains the value that `options.draftWhen` requires."""
     return is_draft(type_, with_file_name_values(type_, name, content))
 
 
@@ -148,9 +148,8 @@ def published_value(key: DraftKey) -> bool | None:
 
 
 def unused_key(type_: Type, tree: Mapping[str, Tree]) -> DraftKey | None:
-    """Return a key such as `draft: true` that has no effect because `options.draftWhen` is not set.
-
-    Returns None if there is no such key.
+    """Return a key such as `draft: true` that has no effect because `options.draftWhen` is not set, or
+    None.
     """
     if type_.draft_key is not None:
         return None

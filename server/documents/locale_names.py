@@ -16,7 +16,7 @@ def locale_name(code: str) -> str:
 
 
 def is_language(code: str) -> bool:
-    """Return whether CLDR contains a locale code's language, regardless of the region."""
+    """Return True if CLDR contains the language of a locale code, regardless of the region."""
     return code.replace("_", "-").partition("-")[0].lower() in _names()
 
 

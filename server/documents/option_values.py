@@ -1,4 +1,4 @@
-"""Finds options of attributes that no value satisfies or that have no effect, such as an invalid default."""
+"""Check for attribute options that no value satisfies or that have no effect, such as an invalid default."""
 
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
@@ -23,9 +23,9 @@ _Fault = tuple[str, str, str]
 
 
 def find_invalid_options(root: Path, types: Iterable[Type]) -> Iterator[Problem]:
-    """Yield a warning for each option in a schema file whose value can't be right.
+    """Yield a warning for each option in a schema file that can't be right.
 
-    They are warnings, because earlier releases served sites with such schemas.
+    These are not errors, because earlier releases served sites with such schemas.
     """
     for type_ in types:
         found = list(_faults(type_)) if type_.path else []

@@ -27,7 +27,7 @@ SEPARATOR = b"\0"  # No document contains this byte, because it is not allowed i
 
 
 class PackedTexts:
-    """The strings in a column, as UTF-8. SEPARATOR follows each string."""
+    """The strings in a column as one UTF-8 text, in which SEPARATOR follows each string."""
 
     __slots__ = ("_data", "_nulls", "_starts")
 
@@ -39,9 +39,9 @@ class PackedTexts:
         return self._data[self._starts[first] : self._starts[last]]
 
     def starts(self, start: int, end: int, offset: int) -> list[int]:
-        """Return the offsets of the strings from index `start` to `end` (exclusive).
+        """Return the positions of the strings from index `start` to `end` (exclusive).
 
-        The first offset is `offset`, and the others are relative to it.
+        The first is `offset`.
         """
         offset -= self._starts[start]
         return [start + offset for start in self._starts[start:end]]
@@ -53,17 +53,14 @@ class PackedTexts:
 
     @classmethod
     def repeated(cls, text: str | None, count: int) -> Self:
-        """Create a column with the same string in all rows, or with nulls if `text` is None."""
+        """Create a column with the same string (null if `text` is None) in all rows."""
         one = (text or "").encode("utf-8", "surrogatepass") + SEPARATOR
         starts = array("I", range(0, len(one) * (count + 1), len(one)))
         return cls(memoryview(one * count), starts.tobytes(), range(count) if text is None else ())
 
 
 class PackedRows:
-    """Packed rows of one content type.
-
-    Strings and other short values can also be read by column, without unpacking rows.
-    """
+    """Packed rows of one content type. Columns of strings can be read without unpacking rows."""
 
     __slots__ = ("_apart", "_columns", "_constants", "_data", "_layout", "_starts", "_texts", "_types")
 
@@ -94,7 +91,7 @@ class PackedRows:
         return len(self._starts) - 1
 
     def row(self, i: int) -> Row:
-        """Unpack a row. Raises ValueError if the bytes are damaged."""
+        """Unpack a row. Raises ValueError if the data is damaged."""
         values: list[Any] = load(self._data[self._starts[i] : self._starts[i + 1]], self._types)
         for at in self._apart:
             constant = at in self._constants
@@ -145,7 +142,7 @@ def pack_rows(type_: Type, rows: Sequence[Row]) -> tuple[PackedLayout, list[byte
 
 
 def add_columns(layout: PackedLayout, values: Mapping[int, Any], width: int) -> PackedLayout:
-    """Add constant columns to packed rows without changing the packed data. Return the new layout.
+    """Add constant columns to packed rows without changing their data. Return the new layout.
 
     `values` maps the positions of the new columns to their values. `width` is the new number of columns.
     """
@@ -196,7 +193,7 @@ def _dump(values: Iterable[Any], pickler_class: type[pickle.Pickler]) -> list[by
 
 
 def load(data: bytes | memoryview, types: Mapping[str, Type]) -> Any:
-    """Unpickle a value. Raises ValueError if the bytes are damaged."""
+    """Unpickle a value. Raises ValueError if the data is damaged."""
     try:
         return _Unpickler(data, types).load()
     except (pickle.UnpicklingError, EOFError, KeyError, TypeError, IndexError, AttributeError) as error:

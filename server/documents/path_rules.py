@@ -20,7 +20,7 @@ ENDINGS = (*MARKDOWN, *YAML, ".json", TOML)
 
 @dataclass(frozen=True, slots=True)
 class PathClaim:
-    """The content type, name, locale and draft status that a file path determines."""
+    """What a file path determines about its document: content type, name, locale and draft status."""
 
     type: Type
     name: str
@@ -34,7 +34,7 @@ class PathClaim:
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """A value that is equal for two schemas if the path determines the same document version in both."""
+        """A value that is equal for two schemas if they assign the path to the same document version."""
         key = self.type.draft_key if self.type.draft_publish else None
         locale = self.locale if self.type.localized else ""
         return (self.type.uid, self.name, locale, self.draft, key and (key.name, key.value))
@@ -69,7 +69,7 @@ class Layout:
 
     @cached_property
     def rules(self) -> tuple[object, ...]:
-        """Everything that determines which document a path belongs to, for comparing two layouts."""
+        """Everything that determines which document a path belongs to, for comparing layouts."""
         types = (
             (t.uid, t.kind, t.singular, t.plural, t.files, t.localized, t.draft_publish, t.draft_key)
             for t in sorted(self.schema.content_types, key=lambda each: each.uid)
@@ -77,7 +77,7 @@ class Layout:
         return self.settings.locales, tuple(types)
 
     def claim(self, path: str) -> PathClaim | None:
-        """Return what a path says about its document, or None if the path can't belong to a document."""
+        """Return what a path determines about its document, or None if it can't belong to a document."""
         for _, claim in self._claims(path):
             return claim
         if not path.startswith("content/") or not path.endswith(ENDINGS):
@@ -90,7 +90,7 @@ class Layout:
         return self._claim_single(stem)
 
     def path_of(self, claim: PathClaim, suffix: str, pattern: str | None = None) -> str:
-        """Return the file path for a claim. This is the inverse of `claim`.
+        """Return the file path for a claim: the inverse of `claim`.
 
         `suffix` is the file name extension. `pattern` is one of the patterns in `options.files`.
         """
@@ -112,9 +112,9 @@ class Layout:
         return next((pattern for pattern, _ in self._claims(path)), None)
 
     def sibling(self, path: str, *, draft: bool, locale: str | None = None) -> str | None:
-        """Return the path of the draft or published version of the document at `path`.
+        """Return the path of the draft or published version of the document at `path`, or None.
 
-        `locale` selects another locale. Returns None if `path` belongs to no document.
+        `locale` selects another locale.
         """
         claim = self.claim(path)
         if claim is None:

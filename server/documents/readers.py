@@ -23,9 +23,9 @@ _FALSE_WORDS = frozenset({"false", "no", "off"})
 
 
 class InvalidValue(ValueError):
-    """Error of a reader for an invalid value.
+    """Error for an invalid value.
 
-    `expected` describes valid values. `fix` says how to correct the value.
+    `expected` describes valid values, and `fix` says how to correct this one.
     """
 
     def __init__(self, expected: str, fix: str = "") -> None:

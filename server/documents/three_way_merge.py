@@ -20,7 +20,7 @@ def match_to_base(
 ) -> list[int | None]:
     """Return the index in `base` of each component in `later`, or None for a new component.
 
-    Set `ids_match` only if `later` is a changed copy of `base`. Ids in files depend on positions, so they
+    Set `ids_match` only if `later` is a changed copy of `base`. In files, ids depend on positions, so they
     don't identify components.
     """
     found: list[int | None] = [None] * len(later)
@@ -42,7 +42,7 @@ def match_to_base(
     for at, component in enumerate(later):
         if found[at] is None and (places := same.get(repr(component))):
             take(at, places.popleft())
-    for left, places_left in _gaps(found, free):
+    for left, places_left in _group_unmatched(found, free):
         for at, place in _match_similar(base, later, left, places_left, min_equal_values=0):
             take(at, place)
     unknown = [at for at, place in enumerate(found) if place is None]
@@ -53,10 +53,10 @@ def match_to_base(
     return found
 
 
-def _gaps(found: Sequence[int | None], free: set[int]) -> list[tuple[list[int], list[int]]]:
+def _group_unmatched(found: Sequence[int | None], free: set[int]) -> list[tuple[list[int], list[int]]]:
     """Group the unmatched components by the matched component before them.
 
-    Each group contains the components' indexes in the later list, and their indexes in the base.
+    Each group contains their indexes in the later list, and their indexes in the base.
     """
     left: defaultdict[int, list[int]] = defaultdict(list)
     behind = -1
@@ -82,8 +82,7 @@ def _match_similar(
     *,
     min_equal_values: int,
 ) -> list[tuple[int, int]]:
-    """Match components of the same type with at least `min_equal_values` equal values, most similar pairs
-    first.
+    """Match components of the same type with at least `min_equal_values` equal values, most similar first.
 
     Returns pairs of an index in `later` and an index in `base`.
     """
@@ -137,14 +136,14 @@ def merge_order(base: Iterable[Key], ours: Iterable[Key], theirs: Iterable[Key])
     leader, follower = (ours, theirs) if mine != before and other == before else (theirs, ours)
     merged = [key for key in leader if key not in gone]
     passed = set(leader) - set(base) - set(follower) if follower is ours else set()
-    _insert(merged, [key for key in follower if key not in gone], passed)
+    _insert_missing(merged, [key for key in follower if key not in gone], passed)
     return merged
 
 
-def _insert(merged: list[Key], keys: Sequence[Key], passed: set[Key]) -> None:
+def _insert_missing(merged: list[Key], keys: Sequence[Key], passed: set[Key]) -> None:
     """Insert the keys that are missing from `merged`, each after the key that precedes it in `keys`.
 
-    If keys in `passed` already follow that key, the new keys come after them.
+    If keys in `passed` already follow that key, insert the new keys after them.
     """
     places: dict[Key | None, list[Key]] = {}  # keys to insert, by predecessor
     present, before, waiting = set(merged), None, list[Key]()
@@ -175,7 +174,7 @@ TEXT_TYPES = frozenset({"text", "richtext"})
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A value that both sides changed in different ways. None means that it is missing on a side.
+    """A value that both sides changed in different ways. A side on which it is missing is None.
 
     List indexes in `path` refer to the base. The path is empty if one side deleted the document.
     """
@@ -190,7 +189,7 @@ class Conflict:
 class MergeResult:
     """The result of a merge. `values` contains the attributes' values, or is None if the document is deleted.
 
-    An attribute with a conflict has the value from `theirs`.
+    An attribute in conflict has the value from `theirs`.
     """
 
     values: dict[str, Any] | None
@@ -208,8 +207,8 @@ def merge(
 ) -> MergeResult:
     """Merge two versions of a document that are based on `base`. A version that does not exist is None.
 
-    `merge_text` merges long texts. Set `ids_match` if `ours` is a changed copy of `base`, so that both have
-    the same component ids.
+    `merge_text` merges long texts. Set `ids_match` if `ours` is a changed copy of `base`, so component ids
+    are the same in both.
     """
     if ours is None or theirs is None:
         return _merge_missing(type_, base, ours, theirs)
@@ -306,8 +305,8 @@ def _components_by_key(
 ) -> tuple[dict[Hashable, Component], dict[Hashable, Component]]:
     """Return the components of both sides by key. Components with the same key are merged.
 
-    The key is the component's index in the base. An added component has a new key, which both sides share if
-    they added equal components.
+    The key of a component from the base is its index there. Added components have new keys, which both sides
+    share if they added equal components.
     """
     mine: dict[Hashable, Component] = {}
     added: dict[str, list[Hashable]] = {}

@@ -70,7 +70,7 @@ def same_values(old: object, new: object) -> bool:
 def derive_id(*parts: str) -> int:
     """Derive a 53-bit id from strings.
 
-    The id is the same in every clone of a site, and is small enough for JSON numbers.
+    It is the same in every clone of a site, and fits into JSON numbers.
     """
     return int.from_bytes(blake2b("\0".join(parts).encode(), digest_size=8).digest(), "big") >> 11
 

@@ -177,7 +177,7 @@ class Versions:
     def is_there(self, state: State, type_: Type, document_id: str, *, drafts: bool = True) -> bool:
         return next(self._current_paths(state, type_, document_id, drafts=drafts), None) is not None
 
-    def single_id(self, state: State, type_: Type, commit: str = "") -> str:
+    def single_type_document_id(self, state: State, type_: Type, commit: str = "") -> str:
         """Return the documentId of a single type's document, even if deleted, or "" if there never was
         one.
         """

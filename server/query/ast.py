@@ -81,7 +81,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """Sort key such as `author.name:desc`, with its path, attribute and direction."""
+    """A sort key such as `author.name:desc`. `steps` are the relations that lead to the attribute."""
 
     steps: tuple[Step, ...]
     attribute: Attribute
@@ -120,10 +120,9 @@ class Node:
 
 
 class Page(NamedTuple):
-    """The part of a list to return, by page or by offset.
+    """The part of a list to return. `page` is None if the request gave an offset instead of a page number.
 
-    `page` is None for a request by offset. `with_count` tells whether the response contains the total number
-    of documents.
+    `with_count` is set if the response contains the total number of documents.
     """
 
     start: int

@@ -22,7 +22,7 @@ class _LongList(dict[str, Any]):
 
 
 def decode(parts: Iterable[str]) -> dict[str, Any]:
-    """Parse `key=value` parts of a query string into nested dicts, lists and strings.
+    """Parse the `key=value` parts of a query string into nested dicts, lists and strings.
 
     Brackets in keys must not be percent-encoded. A key without `=` has the value None.
     """
@@ -34,7 +34,7 @@ def decode(parts: Iterable[str]) -> dict[str, Any]:
             flat[key] = _append(flat[key], value) if key in flat else value
     params: dict[str, Any] = {}
     for key, value in flat.items():
-        params = _merge(params, _nest(key, value))
+        params = _merge(params, _nest_value(key, value))
     if any(map(_INDEXED.search, flat)):
         params = _without_missing_items(params)
     return params
@@ -46,8 +46,8 @@ def _text(part: str) -> str:
     return unquote_to_bytes(part).decode() if "%" in part else part
 
 
-def _nest(key: str, value: Any) -> Any:
-    """Nest a value in the dicts and lists that its key describes: `a[b][]` gives `{"a": {"b": [value]}}`."""
+def _nest_value(key: str, value: Any) -> Any:
+    """Nest a value as its key describes: `a[b][]` gives `{"a": {"b": [value]}}`."""
     name, inner = _split(key)
     for part in reversed(inner):
         if part == "":
@@ -67,7 +67,7 @@ def _split(key: str) -> tuple[str, list[str]]:
         return key, []
     name, inner = key[:begin], list[str]()
     while begin >= 0:
-        end = _closing(key, begin) if len(inner) < MAX_DEPTH else -1
+        end = _closing_bracket(key, begin) if len(inner) < MAX_DEPTH else -1
         if end < 0:
             inner.append(key[begin:])
             break
@@ -76,7 +76,7 @@ def _split(key: str) -> tuple[str, list[str]]:
     return name, inner
 
 
-def _closing(key: str, begin: int) -> int:
+def _closing_bracket(key: str, begin: int) -> int:
     """Return the index of the bracket that closes the one at `begin`, or -1."""
     level, at = 1, begin
     while level:

@@ -38,10 +38,7 @@ def read_filters(schema: Schema, type_: Type, value: Any, param: str = "filters"
 
 @dataclass(frozen=True, slots=True)
 class _FilterParser:
-    """Parser for one parameter.
-
-    The argument `negated` of each method is True inside an odd number of `$not` operators.
-    """
+    """Parser for one parameter. `negated` is True inside an odd number of `$not` operators."""
 
     schema: Schema
     param: str
@@ -209,12 +206,18 @@ def _compare(
         return Compare(attribute, column, operator, _flag(value, name, dotted), negated)
     values = qs.items(value) if qs.is_list(value) else [value]
     if operator.operand_kind == "list":
-        return Compare(attribute, column, operator, [_cast(attribute, v, dotted) for v in values], negated)
+        return Compare(
+            attribute, column, operator, [_convert_operand(attribute, v, dotted) for v in values], negated
+        )
     if operator.operand_kind == "pair":
         if len(values) != 2:
             raise _bad_value(value, dotted, "two values")
         return Compare(
-            attribute, column, operator, tuple(_cast(attribute, v, dotted) for v in values), negated
+            attribute,
+            column,
+            operator,
+            tuple(_convert_operand(attribute, v, dotted) for v in values),
+            negated,
         )
     if len(values) != 1:
         return _compare_many(attribute, column, name, values, path, negated)
@@ -225,7 +228,7 @@ def _compare(
         return Compare(
             attribute, column, operator, text.casefold() if operator.ignores_case else text, negated
         )
-    return Compare(attribute, column, operator, _cast(attribute, values[0], dotted), negated)
+    return Compare(attribute, column, operator, _convert_operand(attribute, values[0], dotted), negated)
 
 
 def _compare_many(
@@ -238,7 +241,7 @@ def _compare_many(
     return _compare(attribute, column, list_operator, values, path, negated)
 
 
-def _cast(attribute: Attribute, value: Any, dotted: str) -> Any:
+def _convert_operand(attribute: Attribute, value: Any, dotted: str) -> Any:
     """Convert an operand to the form in which the attribute's values are stored."""
     text = _text(value, dotted)
     if attribute.type in ("json", "array", "blocks") or attribute.group == "string":

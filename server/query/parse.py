@@ -32,10 +32,10 @@ def read_page_parameters(params: Mapping[str, Any], settings: Settings) -> Page:
 
 
 def read_page(value: Any, settings: Settings) -> Page:
-    """Parse the `pagination` parameter. Page sizes outside the limits are adjusted, as in Strapi.
+    """Parse the `pagination` parameter. As in Strapi, page sizes outside the limits are adjusted.
 
-    Raises ValidationError if a value is invalid, or PaginationError if both a page and an offset are
-    requested.
+    Raises ValidationError if a value is invalid, and PaginationError if it contains both a page and an
+    offset.
     """
     value = value if isinstance(value, dict) else {}
     by_page, by_offset = PAGE_PARAMETERS & value.keys(), {"start", "limit"} & value.keys()
@@ -154,15 +154,15 @@ PUBLICATION_FILTERS: Mapping[str, str] = {
 def read_query(
     schema: Schema, settings: Settings, type_: Type, params: Mapping[str, Any], *, many: bool
 ) -> Query:
-    """Parse the parameters of a request for a list of documents (if `many` is set) or for one document.
+    """Parse the parameters of a request for one document or, if `many` is set, for a list.
 
-    Raises ValidationError if a parameter is invalid, or NotAllowedBySettingError if `populate` and
+    Raises ValidationError if a parameter is invalid, and NotAllowedBySettingError if `populate` and
     `pagination` can't be combined.
     """
     if settings.api.strict_params:
         refuse_unknown_parameters(params)
     publication = _publication(params.get("publicationFilter"))
-    has_published = _has_published(params.get("hasPublishedVersion"))
+    has_published = _publication_filter_of(params.get("hasPublishedVersion"))
     selection = _selection(schema, type_, params, settings, many=many)
     combined = settings.api.populate_with_pagination or type_.singular in settings.api.populate
     if many and selection.populate and _is_paged(params) and not combined:
@@ -174,8 +174,8 @@ def read_query(
         type_,
         selection,
         read_page(params.get("pagination"), settings) if many else Page(0, 1, 1),
-        _locales(params, type_, settings, many=many),
-        _status(params, settings) == "draft",
+        _locales_to_search(params, type_, settings, many=many),
+        _requested_status(params, settings) == "draft",
         frozenset(),
         _text(params.get("_q"), "_q"),
         publication or has_published,
@@ -219,7 +219,7 @@ def _is_paged(params: Mapping[str, Any]) -> bool:
 
 def read_locale(value: Any, settings: Settings) -> str:
     """Parse a locale, or `*` for all. An empty value means the site's default. Raises ValidationError."""
-    return "*" if value == "*" else _locale(value, settings)
+    return "*" if value == "*" else _read_locale_code(value, settings)
 
 
 def locales_to_delete(value: Any, type_: Type, settings: Settings) -> tuple[str, ...]:
@@ -233,10 +233,10 @@ def locales_to_delete(value: Any, type_: Type, settings: Settings) -> tuple[str,
     return settings.locales.available if "*" in named else tuple(dict.fromkeys(named))
 
 
-def _locale(value: Any, settings: Settings) -> str:
+def _read_locale_code(value: Any, settings: Settings) -> str:
     """Parse a locale code. Raises ValidationError if it is invalid.
 
-    As in Strapi, valid codes for locales that the site does not use are accepted, but match no document.
+    As in Strapi, codes of locales that the site does not use are valid, but match no document.
     """
     if value is None or value == "":
         return settings.locales.default
@@ -245,10 +245,10 @@ def _locale(value: Any, settings: Settings) -> str:
     return value
 
 
-def _locales(
+def _locales_to_search(
     params: Mapping[str, Any], type_: Type, settings: Settings, *, many: bool
 ) -> tuple[str, ...] | None:
-    """Return the locales to search. A filter on `locale` selects all of the site's locales."""
+    """Return the locales to search. With a filter on `locale`, these are all of the site's locales."""
     filters, value = params.get("filters"), params.get("locale")
     if type_.localized and isinstance(filters, dict) and "locale" in filters:
         return tuple(settings.locales.available)
@@ -259,7 +259,7 @@ def _locales(
         return tuple(dict.fromkeys(str(item) for item in qs.items(value)))
     if value == "*":
         return tuple(settings.locales.available) if many else ()
-    return (_locale(value, settings),)
+    return (_read_locale_code(value, settings),)
 
 
 def locale_to_write(value: Any, type_: Type, settings: Settings) -> str:
@@ -283,8 +283,8 @@ def read_status(value: Any) -> str:
     return str(value)
 
 
-def _status(params: Mapping[str, Any], settings: Settings) -> str:
-    """Parse the `status` parameter or, in the Strapi 4 format, `publicationState=preview`."""
+def _requested_status(params: Mapping[str, Any], settings: Settings) -> str:
+    """Return the `status` parameter or, in the Strapi 4 format, that of `publicationState=preview`."""
     is_v4_preview = (
         settings.api.format is ResponseFormat.V4
         and "status" not in params
@@ -304,7 +304,7 @@ def _publication(value: Any) -> str | None:
     return value
 
 
-def _has_published(value: Any) -> str | None:
+def _publication_filter_of(value: Any) -> str | None:
     """Convert the deprecated `hasPublishedVersion` parameter to a `publicationFilter`."""
     if value is None:
         return None

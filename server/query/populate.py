@@ -105,10 +105,9 @@ class _PopulateParser:
     def nodes(
         self, type_: Type, value: Any, path: AttributePath, above: AttributePath = ()
     ) -> tuple[Node, ...]:
-        """Parse one level of `populate`.
+        """Parse one level of `populate`. `path` is the prefix for names in error messages.
 
-        `path` is the prefix for names in error messages. `above` is the path of the attribute whose level
-        this is.
+        `above` is the path of the attribute to which this level belongs.
         """
         options_by_name = self.normalise(value)
         if isinstance(value, dict) and not qs.is_list(value):
@@ -151,7 +150,7 @@ class _PopulateParser:
             value = True
         targets = targets_of(self.schema, attribute) if attribute else [type_]
         mixed = attribute is not None and (attribute.type == "dynamiczone" or attribute.polymorphic)
-        options = _options(value, above, () if mixed else targets)
+        options = _read_options(value, above, () if mixed else targets)
         if options is None:
             return None
         if attribute is None:
@@ -197,7 +196,7 @@ class _PopulateParser:
     def by_type(
         self, targets: list[Type], options: Mapping[str, Any], path: AttributePath
     ) -> dict[str, Selection]:
-        """Return the selection for each item type in `targets`, by uid."""
+        """Return the selection for each content type in `targets`, by uid."""
         for key in options:
             if key not in ("populate", "on", "count"):  # Strapi accepts and ignores `count` here.
                 self.deferred_errors.add(invalid_key(key, ".".join(path), "populate"))
@@ -227,7 +226,7 @@ class _PopulateParser:
         for uid, item in value.items():
             # ignore types that exist but that this attribute can't contain
             if uid in targets:
-                options = _options(item, path[:-1]) or {}
+                options = _read_options(item, path[:-1]) or {}
                 selection = self.selection(targets[uid], options, (*path, uid), (*path, uid))
                 selections[uid] = selection._replace(sort=())
         return selections
@@ -266,7 +265,7 @@ def _as_object(value: Any) -> dict[str, Any]:
     if qs.is_list(value):
         _refuse_objects(value)
     if isinstance(value, str) or qs.is_list(value):
-        return _tree_of(_names(value, "populate"))
+        return _nest_dotted_names(_names(value, "populate"))
     if isinstance(value, dict):
         return dict(value)
     raise ValidationError("Invalid populate: expected a string, a list or an object")
@@ -281,7 +280,7 @@ def _refuse_objects(value: Any) -> None:
                 raise invalid_key(key, None, "populate")
 
 
-def _tree_of(names: Iterable[str]) -> dict[str, Any]:
+def _nest_dotted_names(names: Iterable[str]) -> dict[str, Any]:
     """Convert dotted names such as `author.articles` to nested `populate` objects."""
     tree: dict[str, Any] = {}
     for name in names:
@@ -299,7 +298,7 @@ def _tree_of(names: Iterable[str]) -> dict[str, Any]:
     return tree
 
 
-def _options(value: Any, path: AttributePath, targets: Iterable[Type] = ()) -> Mapping[str, Any] | None:
+def _read_options(value: Any, path: AttributePath, targets: Iterable[Type] = ()) -> Mapping[str, Any] | None:
     """Return the options of a populated attribute, or None if its value is false.
 
     Raises ValidationError if the value is invalid.

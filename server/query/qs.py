@@ -24,9 +24,9 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Parse a query string into nested values, whose leaves are strings or None.
+    """Parse a query string into nested dicts and lists of strings or None.
 
-    Raises ValidationError if it is malformed, is too long or too deeply nested, or has too many parameters.
+    Raises ValidationError if it is malformed, too long or too deeply nested, or has too many parameters.
     """
     if not text:
         return {}
@@ -39,7 +39,7 @@ def parse(text: str) -> dict[str, Any]:
     if _CONTROL.search(plain):
         raise ValidationError("The query contains a control character")
     params = decode(parts if len(parts) <= MAX_LIST_ITEMS else _number_keys(parts))
-    return _numbers_first(params) if _NUMBERED.search(plain) else params
+    return _sort_numeric_keys_first(params) if _NUMBERED.search(plain) else params
 
 
 def _plain(text: str) -> str:
@@ -51,15 +51,15 @@ def _plain(text: str) -> str:
         raise ValidationError("The query is not UTF-8") from error
 
 
-def _numbers_first(value: Any) -> Any:
-    """Sort keys as JavaScript does, with numbers first, because the order decides which error is reported."""
+def _sort_numeric_keys_first(value: Any) -> Any:
+    """Sort numeric keys first, as JavaScript does, because the order decides which error is reported."""
     if isinstance(value, list):
-        return [_numbers_first(item) for item in value]
+        return [_sort_numeric_keys_first(item) for item in value]
     if not isinstance(value, dict):
         return value
     numbers = sorted((key for key in value if _NUMBER.fullmatch(key)), key=int)
     ordered = [*numbers, *(key for key in value if not _NUMBER.fullmatch(key))]
-    return {key: _numbers_first(value[key]) for key in ordered}
+    return {key: _sort_numeric_keys_first(value[key]) for key in ordered}
 
 
 def _refuse_excess(parts: Sequence[str]) -> None:
@@ -95,7 +95,7 @@ def items(value: Any) -> list[Any]:
 
 
 def is_list(value: Any) -> bool:
-    """Return whether a parameter is a list: `a[]=…`, `a[0]=…` or a repeated key."""
+    """Return True if a parameter is a list: `a[]=…`, `a[0]=…` or a repeated key."""
     return isinstance(value, list) or (
         isinstance(value, dict) and bool(value) and all(map(_INDEX.fullmatch, value))
     )

@@ -1,4 +1,4 @@
-"""The attributes that filters and sort keys can use. All others are rejected, to keep their values secret."""
+"""The attributes that filters and sort keys can use. Others are rejected to keep their values secret."""
 
 from server.errors import invalid_key
 from server.schema.model import UPLOAD, USER, Attribute, Schema, Type
@@ -12,10 +12,9 @@ AttributePath = tuple[str, ...]
 
 
 def find_attribute(type_: Type, key: str, path: AttributePath, param: str) -> Attribute:
-    """Return the attribute for a key in a filter or in `sort`.
+    """Return the attribute for a key in a filter or in `sort`. `path` and `param` are for the error message.
 
-    Raises KeyNameError if the attribute is unknown, private, a password or a dynamic zone. `path` and `param`
-    are for the error message.
+    Raises KeyNameError if the attribute is unknown, private, a password or a dynamic zone.
     """
     attribute = type_.columns.get(key)
     if attribute is None:
@@ -27,7 +26,7 @@ def find_attribute(type_: Type, key: str, path: AttributePath, param: str) -> At
 
 
 def is_hidden(type_: Type, key: str) -> bool:
-    """Return whether Strapi adds a hidden attribute named `key` to a type."""
+    """Return True if Strapi adds a hidden attribute named `key` to a content type."""
     return (key in HIDDEN and type_.kind != "component") or (type_.uid == UPLOAD and key in HIDDEN_OF_FILES)
 
 

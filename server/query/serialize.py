@@ -19,9 +19,9 @@ def query_string(params: Mapping[str, Any]) -> str:
 
 
 def untrusted_query_string(params: Mapping[str, Any]) -> str:
-    """Return the query string of values that a client chose, whose keys can contain any characters.
+    """Return the query string for values that a client chose, whose keys can contain any characters.
 
-    Raises ValidationError if the parser of query strings would reject it as too long or too deeply nested.
+    Raises ValidationError if it would be too long or too deeply nested for the parser.
     """
     # The library repeats a key for each value in it, so the size is checked first.
     total = 0
@@ -35,7 +35,7 @@ def untrusted_query_string(params: Mapping[str, Any]) -> str:
 
 
 def _parameter_lengths(value: Any, key_chars: int, depth: int) -> Iterator[int]:
-    """Yield the least number of characters of each parameter, without its value unless that is a string."""
+    """Yield the minimum length of each parameter in characters. Only values that are strings count."""
     if depth > MAX_DEPTH + 1:
         raise ValidationError(f"The query is nested more than {MAX_DEPTH} levels deep, which is the limit")
     if isinstance(value, Mapping) and value:
@@ -51,8 +51,7 @@ def _parameter_lengths(value: Any, key_chars: int, depth: int) -> Iterator[int]:
 def _with_encoded_keys(value: Any) -> Any:
     """Percent-encode the characters in keys that have a meaning in a query string.
 
-    The parser treats `%5B` like a bracket. Brackets are therefore encoded twice, so they only make a key
-    unknown.
+    Brackets are encoded twice, because the parser treats `%5B` like a bracket.
     """
     if isinstance(value, Mapping):
         encoded = ((quote(key.translate(_BRACKETS), "$*,:@/"), key) for key in value)

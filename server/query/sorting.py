@@ -30,19 +30,19 @@ def _read(schema: Schema, type_: Type, value: Any, param: str) -> tuple[Sort, ..
         return ()
     if isinstance(value, str):
         parts = (part for part in value.split(",") if part.partition(":")[0].strip())
-        return _each(lambda part: (_text(schema, type_, part, param),), parts)
+        return _parse_each(lambda part: (_text(schema, type_, part, param),), parts)
     if qs.is_list(value):
         if len({isinstance(item, str) for item in qs.items(value)}) > 1:
             # Strapi interprets a mixed list as an object with numeric keys, so the error is about the key
             # "0".
             raise invalid_key("0", None, param)
-        return _each(lambda item: _read(schema, type_, item, param), qs.items(value))
+        return _parse_each(lambda item: _read(schema, type_, item, param), qs.items(value))
     if isinstance(value, dict):
         return tuple(_object(schema, type_, value, (), param))
     raise ValidationError('The "sort" parameter must be a string, a list or an object')
 
 
-def _each(read: Callable[[Any], tuple[Sort, ...]], items: Iterable[Any]) -> tuple[Sort, ...]:
+def _parse_each(read: Callable[[Any], tuple[Sort, ...]], items: Iterable[Any]) -> tuple[Sort, ...]:
     """Parse items into sort keys. If several are invalid, raise the error with the shortest path."""
     keys: list[Sort] = []
     errors: list[ValidationError] = []
@@ -52,11 +52,11 @@ def _each(read: Callable[[Any], tuple[Sort, ...]], items: Iterable[Any]) -> tupl
         except ValidationError as error:
             errors.append(error)
     if errors:
-        raise min(errors, key=_depth)
+        raise min(errors, key=_path_length)
     return tuple(keys)
 
 
-def _depth(error: ValidationError) -> int:
+def _path_length(error: ValidationError) -> int:
     """Return the length of the path in an error, as a sort key. Errors other than KeyNameError sort last."""
     if not isinstance(error, KeyNameError):
         return MAX_DEPTH + 1

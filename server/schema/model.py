@@ -114,7 +114,6 @@ class Attribute:
 
     @property
     def component_uids(self) -> tuple[str, ...]:
-        """The uids of the components that the attribute can hold."""
         return (*((self.component,) if self.component else ()), *self.components)
 
     @property
@@ -156,7 +155,7 @@ class Attribute:
 
     @property
     def polymorphic(self) -> bool:
-        """True for the stored side of such a relation, which stores each target's content type."""
+        """True for the stored side of a morph relation, which stores each target's content type."""
         return self.relation in POLYMORPHIC
 
     @property
@@ -185,9 +184,9 @@ RESERVED_FIELDS = (*STANDARD_FIELDS, "localizations", "status")
 class ContentRule:
     """A content rule from a schema's `options.rules`, which `bifolio check` applies.
 
-    - `path` is the path to the attribute, such as `("seo", "metaTitle")`.
-    - `limits` is an attribute whose options are the limits that the rule sets.
-    - `message`, if not empty, replaces the default message.
+    - `path`: the path to the attribute, such as `("seo", "metaTitle")`.
+    - `limits`: an attribute whose options are the limits that the rule sets.
+    - `message`: replaces the default message unless it is "".
     """
 
     path: tuple[str, ...]
@@ -208,7 +207,7 @@ class DraftKey:
 class Type:
     """A content type or component.
 
-    The values of a document or component form a tuple, in the order of `columns` (spec.md 2.2).
+    The values of a document or component are stored as a row, in the order of `columns` (spec.md 2.2).
     """
 
     uid: str
@@ -233,7 +232,7 @@ class Type:
 
     @cached_property
     def columns(self) -> Mapping[str, Attribute]:
-        """Attributes and system fields by name, in the order of a document's values."""
+        """Attributes and system fields by name, in the order of a row's values."""
         if self.kind == "component":
             ordered = (_LEADING_FIELDS[0], *self.attributes.values())
         else:
@@ -263,7 +262,7 @@ class Type:
 
     @cached_property
     def checked(self) -> tuple[tuple[int, Attribute], ...]:
-        """The attributes whose values need validation, each with its index in a stored row."""
+        """The attributes whose values need validation, each with its index in a row."""
         return tuple((i, a) for i, a in enumerate(self.attributes.values()) if _has_options(a))
 
 
@@ -290,12 +289,12 @@ class Schema:
 
     @cached_property
     def endpoints(self) -> Mapping[str, Type]:
-        """Content types, keyed by the name in their endpoint: NAME in `/api/NAME`."""
+        """Content types by the name in their endpoint: NAME in `/api/NAME`."""
         return {t.plural if t.kind == "collectionType" else t.singular: t for t in self.content_types}
 
     @cached_property
     def subjects(self) -> Mapping[str, Type]:
-        """Content types, keyed by their name in permissions."""
+        """Content types by their name in permissions."""
         return {t.singular: t for t in self.content_types}
 
     @cached_property
@@ -311,9 +310,10 @@ class Schema:
 
     @cached_property
     def reference_attributes(self) -> Mapping[str, tuple[tuple[int, Attribute], ...]]:
-        """The attributes of each type that refer to documents or media files, directly or in components.
+        """The attributes that refer to documents or media files, directly or in components, by the type's
+        uid.
 
-        The key is the type's uid. Each attribute comes with its index in a stored row.
+        Each comes with its index in a row.
         """
         found = self._types_with(lambda attribute: attribute.has_targets)
         return {
@@ -333,9 +333,8 @@ class Schema:
 
     @cached_property
     def prose_attributes(self) -> Mapping[str, tuple[str, ...]]:
-        """The names of each type's attributes that contain Markdown or `blocks`, directly or in components.
-
-        The key is the type's uid.
+        """The names of the attributes that contain Markdown or `blocks`, directly or in components, by
+        type uid.
         """
 
         def is_prose(attribute: Attribute) -> bool:
@@ -455,9 +454,9 @@ def key_of(type_: Type) -> str:
 
 
 def type_names(schema: Schema, reserved: Iterable[str], suffixes: Iterable[str]) -> dict[str, str]:
-    """Map each uid to a type name for generated code, such as `Article`.
+    """Map each content type's uid to a unique type name for generated code, such as `Article`.
 
-    Names are unique and not in `reserved`, even after one of the `suffixes` is appended.
+    Names never equal one in `reserved`, even after one of the `suffixes` is appended.
     """
     suffixes = ("", *suffixes)
     used = {*reserved, *(name + suffix for name in _BUILT_IN.values() for suffix in suffixes)}
@@ -496,7 +495,7 @@ def document_tag(uid: str, document_id: str) -> str:
 def header_value(tags: Iterable[str]) -> str:
     """Return the value of the cache tag header, which always includes SITE_TAG.
 
-    If the value would be too long, each document's tag is replaced with the tag of its content type.
+    If it would be too long, each document's tag is replaced with the tag of its content type.
     """
     known = {*tags, SITE_TAG}
     value = _join_tags({tag for tag in known if ":" not in tag or _type_of(tag) not in known})

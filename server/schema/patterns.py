@@ -51,7 +51,7 @@ def fault(pattern: str) -> str:
     return ""
 
 
-def mismatch(pattern: str, text: str) -> str:
+def pattern_error(pattern: str, text: str) -> str:
     """Return an error message if `text` does not match `pattern` or matching takes too long, otherwise ""."""
     try:
         matched = _compile(pattern).search(_utf16_units(text), timeout=MATCH_TIMEOUT_S)
@@ -139,11 +139,10 @@ _WIDE = regex.compile(r"\.|\\[DWSpP]|\[\^|[^\x00-\uffff]")
 _BEYOND = r"[^\u0000-\uffff]"
 
 
-def for_unicode_flag(pattern: str) -> str | None:
-    """Convert a regular expression to one that works with JavaScript's `u` flag.
+def convert_for_unicode_flag(pattern: str) -> str | None:
+    """Convert a regular expression to one that is valid with JavaScript's `u` flag, or return None.
 
-    The result matches everything that the original matches, and possibly more. Returns None if conversion is
-    impossible.
+    The result matches everything that the original matches, and possibly more.
     """
     parts, is_in_class, before = list[str](), False, ""
     for found in _TOKEN.finditer(pattern):
@@ -168,7 +167,7 @@ def _in_class(token: str, before: str) -> str | None:
         return None
     if len(token) > 1 and not token.startswith("\\"):
         return "".join(rf"\{c}" if c == "[" else c for c in token)
-    return rf"\{token}" if token == "[" else _with_flag(token, _SYNTAX | {"-"})
+    return rf"\{token}" if token == "[" else _convert_escape(token, _SYNTAX | {"-"})
 
 
 def _outside_of_class(token: str, pattern: str, at: int) -> str | None:
@@ -180,10 +179,10 @@ def _outside_of_class(token: str, pattern: str, at: int) -> str | None:
         return rf"\{token}"
     if token == "(?" and not _PORTABLE_GROUP.match(pattern, at):
         return None
-    return _with_flag(token, _SYNTAX)
+    return _convert_escape(token, _SYNTAX)
 
 
-def _with_flag(token: str, escapable: frozenset[str]) -> str | None:
+def _convert_escape(token: str, escapable: frozenset[str]) -> str | None:
     """Convert an escape sequence for the `u` flag. Return None if the flag would change its meaning."""
     if not token.startswith("\\"):
         return token
@@ -199,7 +198,7 @@ def _with_flag(token: str, escapable: frozenset[str]) -> str | None:
 
 
 def _repeats_lookahead(pattern: str) -> bool:
-    """Return whether a quantifier follows a lookahead, which the `u` flag forbids."""
+    """Return True if a quantifier follows a lookahead, which the `u` flag forbids."""
     opened, is_in_class = list[bool](), False
     for found in _TOKEN.finditer(pattern):
         token = found[0]

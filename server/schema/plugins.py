@@ -1,4 +1,4 @@
-"""Schemas of the content types that Strapi's plugins define, which only code generators use."""
+"""Schemas of the content types of Strapi's plugins, which only code generators use."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -29,7 +29,7 @@ def _secret(kind: str, **more: Any) -> Raw:
     return _own(kind, _PRIVATE, searchable=False, **more)
 
 
-def _hidden(names: tuple[str, str, str], collection: str, attributes: Raw) -> Raw:
+def _hidden_type_schema(names: tuple[str, str, str], collection: str, attributes: Raw) -> Raw:
     """Return the schema of a content type that Strapi's Content-Type Builder does not show.
 
     `names` is (display name, singular name, plural name).
@@ -91,14 +91,14 @@ _ROLE: Raw = {
     "users": {**_own("relation"), **_to("oneToMany", USER, mappedBy="role")},
 }
 PLUGIN_TYPES: Mapping[str, Raw] = {
-    UPLOAD: _hidden(("File", "file", "files"), "files", _FILE),
-    FOLDER: _hidden(("Folder", "folder", "folders"), "upload_folders", _FOLDER),
-    LOCALE: _hidden(
+    UPLOAD: _hidden_type_schema(("File", "file", "files"), "files", _FILE),
+    FOLDER: _hidden_type_schema(("Folder", "folder", "folders"), "upload_folders", _FOLDER),
+    LOCALE: _hidden_type_schema(
         ("Locale", "locale", "locales"),
         "i18n_locale",
         {"name": _own("string", min=1, max=50), "code": _own("string", _UNIQUE)},
     ),
-    PERMISSION: _hidden(
+    PERMISSION: _hidden_type_schema(
         ("Permission", "permission", "permissions"),
         "up_permissions",
         {
@@ -106,7 +106,7 @@ PLUGIN_TYPES: Mapping[str, Raw] = {
             "role": {**_own("relation"), **_to("manyToOne", ROLE, inversedBy="permissions")},
         },
     ),
-    ROLE: _hidden(("Role", "role", "roles"), "up_roles", _ROLE),
+    ROLE: _hidden_type_schema(("Role", "role", "roles"), "up_roles", _ROLE),
     USER: {
         "kind": "collectionType",
         "collectionName": "up_users",

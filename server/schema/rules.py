@@ -104,7 +104,7 @@ def _limits(file: ConfigFile, rule: Mapping[str, Any], key_path: tuple[str | int
 
 
 def check_rules(file: ConfigFile, type_: Type, types: Mapping[str, Type]) -> None:
-    """Raise SetupError if the path of a content rule does not lead to an attribute."""
+    """Raise SetupError if the path in a content rule does not lead to an attribute."""
     for i, rule in enumerate(type_.rules):
         reached = [type_]
         for depth, name in enumerate(rule.path):

@@ -1,4 +1,4 @@
-"""Suggestions for mistyped words ("did you mean …")."""
+"""Suggestions for misspelled words ("did you mean …")."""
 
 import math
 import re
@@ -28,9 +28,9 @@ _WORDS_PER_CLOCK_READ = 100
 
 
 def suggestion(word: str, known: Iterable[str], min_similarity: float = MIN_SIMILARITY) -> str:
-    """Return a hint such as `did you mean "title"?` with the known word that is most similar to `word`.
+    """Return a hint such as `did you mean "title"?`, or "" if no known word is similar enough.
 
-    Returns "" if no known word is similar enough. `min_similarity` is from 0 to 1 (identical).
+    `min_similarity` is from 0 to 1 (identical).
     """
     return Suggestions(math.inf).suggest(word, known, min_similarity)
 
@@ -42,9 +42,9 @@ class Suggestions:
         self._left = max_cpu_s
 
     def suggest(self, word: str, known: Iterable[str], min_similarity: float = MIN_SIMILARITY) -> str:
-        """Return a hint such as `did you mean "title"?` with the known word that is most similar to `word`.
+        """Return a hint such as `did you mean "title"?`, or "".
 
-        Returns "" if no known word is similar enough, or if the CPU time is used up.
+        It is "" if no known word is similar enough, or if the CPU time is used up.
         """
         near = self.nearest(word, known, min_similarity)
         return f'did you mean "{near}"?' if near else ""
@@ -118,13 +118,13 @@ def unambiguous_suggestion(word: str, known: Iterable[str]) -> str | None:
 
 
 class SpellingCorrector:
-    """Corrects mistyped words in constant time, using an index of known words."""
+    """Corrector for misspelled words that takes constant time, thanks to an index of known words."""
 
     def __init__(self, known: Iterable[str]) -> None:
         self._known = frozenset(known)
 
     def correct(self, word: str) -> str | None:
-        """Return the known word that matches a mistyped word, or None unless exactly one word matches.
+        """Return the only known word that matches a misspelled word, or None if none or several match.
 
         Words match if they differ only in case, accents, separators, or two swapped letters.
         """
@@ -191,7 +191,7 @@ def find_mistyped_key(data: Mapping[str, Any], expected: str, known: Iterable[st
 
 
 def find_mistyped_keys(root: Path, types: Iterable[Type]) -> Iterator[Problem]:
-    """Yield a warning for each key in a schema file that seems to be mistyped."""
+    """Yield a warning for each key in a schema file that seems to be misspelled."""
     for type_ in types:
         found = dict(_find_mistyped(type_.raw)) if type_.path else {}
         try:
@@ -206,15 +206,15 @@ def find_mistyped_keys(root: Path, types: Iterable[Type]) -> Iterator[Problem]:
 
 
 def _find_mistyped(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
-    for at, known in other_keys(data):
+    for at, known in unknown_schema_keys(data):
         near = unambiguous_suggestion(at[-1], known)
         hint = f'did you mean "{near}"?' if near else suggestion(at[-1], known, _MIN_SIMILARITY)
         if hint:
             yield at, hint
 
 
-def other_keys(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Iterable[str]]]:
-    """Yield the path of each unknown key in a schema, with the known keys."""
+def unknown_schema_keys(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Iterable[str]]]:
+    """Yield the path of each unknown key in a schema, and the keys that are allowed there."""
     attributes = _mapping(data, "attributes")
     places: Iterable[tuple[tuple[str, ...], Iterable[str]]] = chain(
         (
@@ -233,7 +233,9 @@ def other_keys(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Itera
 
 
 def unknown_words(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Iterable[str]]]:
-    """Yield the path of each unknown kind, type or relation in a schema, with the known words."""
+    """Yield the path of each unknown kind, type or relation in a schema, and the words that are allowed
+    there.
+    """
     if isinstance(kind := data.get("kind"), str) and kind not in _KINDS:
         yield ("kind",), _KINDS
     for name in _mapping(data, "attributes"):

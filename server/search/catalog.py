@@ -1,4 +1,4 @@
-"""Catalog of the searchable document versions, by content type and locale."""
+"""Catalog of the searchable document versions, grouped by content type and locale."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,18 +11,15 @@ _SEPARATOR = "\0"
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """The versions of one content type in one locale that have any of the given statuses.
-
-    `statuses` contains `published`, `draft` or both.
-    """
+class VersionGroup:
+    """The versions of one content type in one locale that have one of the given statuses."""
 
     uid: str
     locale: str
     statuses: frozenset[str]
 
     @classmethod
-    def parse(cls, text: str) -> "Group":
+    def parse(cls, text: str) -> "VersionGroup":
         uid, locale, statuses = text.split(_SEPARATOR)
         return cls(uid, locale, frozenset(statuses.split()))
 
@@ -35,14 +32,15 @@ class IndexedVersion:
     """A searchable document version, and its group."""
 
     document: Document
-    group: Group
+    group: VersionGroup
 
 
 @dataclass(frozen=True, slots=True)
 class LocaleVersions:
     """The searchable versions of one content type in one locale.
 
-    `drafts` omits drafts with the same content as the published version.
+    `drafts` omits drafts with the same content as the published version. `lists` are the lists in the index
+    from which the versions were read.
     """
 
     lists: tuple[object, object]
@@ -54,10 +52,7 @@ Catalog = dict[tuple[str, str], LocaleVersions]  # by content type and locale
 
 
 def catalog(state: State, previous: Catalog) -> Catalog:
-    """Return all searchable versions of the site's documents.
-
-    Unchanged parts of the `previous` catalog are reused.
-    """
+    """Return all searchable versions of the site's documents, reusing unchanged parts of `previous`."""
     found: Catalog = {}
     for type_ in state.schema.content_types:
         locales = state.settings.locales.available if type_.localized else (state.settings.locales.default,)
@@ -95,7 +90,7 @@ def versions(catalog: Catalog, types: Mapping[str, Type]) -> Iterator[IndexedVer
 
 
 def changes(previous: Catalog, after: Catalog, types: Mapping[str, Type]) -> dict[str, IndexedVersion | None]:
-    """Map each changed index key to the new or changed version, or to None if the version was removed."""
+    """Return the new or changed versions by index key, and None for each removed version."""
     found: dict[str, IndexedVersion | None] = {}
     for key in previous.keys() | after.keys():
         old, new = previous.get(key, _NO_VERSIONS), after.get(key, _NO_VERSIONS)
@@ -111,7 +106,7 @@ def _changes(
     uid, locale = key
     drafts = type_ is not None and type_.draft_publish
     live, draft, both = (
-        Group(uid, locale, frozenset(s)) for s in ((PUBLISHED,), (DRAFT,), (PUBLISHED, DRAFT))
+        VersionGroup(uid, locale, frozenset(s)) for s in ((PUBLISHED,), (DRAFT,), (PUBLISHED, DRAFT))
     )
     for earlier, later, status in (
         (old.published, new.published, PUBLISHED),

@@ -1,4 +1,4 @@
-"""Full-text search with the search index, or by scanning all documents until the index is complete."""
+"""Full-text search with the index or, until the index is complete, by scanning all documents."""
 
 import logging
 import re
@@ -17,7 +17,7 @@ from server.documents.document import Document
 from server.errors import BifolioError
 from server.index.budget import Budget
 from server.paths import STATE_FOLDER
-from server.search.catalog import Catalog, Group, IndexedVersion, catalog, document_of, versions
+from server.search.catalog import Catalog, IndexedVersion, VersionGroup, catalog, document_of, versions
 from server.search.question import Clause, Question, apply_corrections, required_matches
 from server.search.status import DAMAGED_FILE, SEARCH_FOLDER, Status, read_status, signature
 from server.search.texts import Text, shape, texts
@@ -36,13 +36,13 @@ def scan(
     question: Question,
     versions: Iterable[IndexedVersion],
     settings: Settings,
-    is_requested_group: Callable[[Group], bool],
+    is_requested_group: Callable[[VersionGroup], bool],
     budget: Budget,
-) -> tuple[Ranked, Counter[Group]]:
+) -> tuple[Ranked, Counter[VersionGroup]]:
     """Search all versions without the index.
 
     Return the matches in the requested groups, best first, and the number of matches in every group. If no
-    version contains enough of the words, all versions with any of the words match.
+    version contains enough of the words, versions with any of the words match.
     """
     patterns: dict[str, list[_ClausePattern]] = {}
     excluded_patterns: dict[str, list[_ClausePattern]] = {}
@@ -93,7 +93,7 @@ class _ClausePattern:
     def rate(self, folded: list[tuple[Text, str]]) -> float:
         """Return the score of a document, or 0 if it does not match.
 
-        `folded` contains the document's texts, each with its folded form.
+        `folded` contains the document's texts, each with its form in lower case and without accents.
         """
         best = total = 0.0
         for text, folded_text in folded:
@@ -134,7 +134,7 @@ class Scope:
 
     - `statuses`: maps the uid of each visible content type to the requested status.
     - `types`, `locale`: filters for the results.
-    - `unlocalized`: uids of types that the filter `locale` does not apply to.
+    - `unlocalized`: uids of types to which the filter `locale` does not apply.
     """
 
     statuses: Mapping[str, str]
@@ -142,17 +142,17 @@ class Scope:
     locale: str | None = None
     unlocalized: frozenset[str] = frozenset()
 
-    def permits(self, group: Group) -> bool:
+    def permits(self, group: VersionGroup) -> bool:
         return self.statuses.get(group.uid) in group.statuses
 
-    def has_type(self, group: Group) -> bool:
+    def has_type(self, group: VersionGroup) -> bool:
         return self.types is None or group.uid in self.types
 
-    def has_locale(self, group: Group) -> bool:
+    def has_locale(self, group: VersionGroup) -> bool:
         # Content types that are not localized match every locale.
         return self.locale in (None, group.locale) or group.uid in self.unlocalized
 
-    def includes(self, group: Group) -> bool:
+    def includes(self, group: VersionGroup) -> bool:
         return self.permits(group) and self.has_type(group) and self.has_locale(group)
 
 
@@ -164,7 +164,7 @@ class Results:
     """
 
     documents: list[tuple[float, Document]]
-    counts: Mapping[Group, int]
+    counts: Mapping[VersionGroup, int]
     suggestion: str | None
     indexed: bool
     status: Status | None
@@ -196,7 +196,7 @@ class Search:
     ) -> Results:
         """Return at most `limit` results, starting at index `start`.
 
-        If `use_index` is False, all documents are scanned. Raises LimitError if the budget is used up, or
+        If `use_index` is False, all documents are scanned. Raises LimitError if the budget is used up, and
         BusyError if too many searches are waiting.
         """
         if not question.required:
@@ -213,16 +213,16 @@ class Search:
             return self._scan(self._catalog, state, question, scope, start, limit, budget or Budget())
         hits, suggestion, status = found
         documents = [(score, document_of(key, state)) for score, key in hits.best[start:]]
-        counts = {Group.parse(name): count for name, count in hits.counts.items()}
+        counts = {VersionGroup.parse(name): count for name, count in hits.counts.items()}
         there = [(score, document) for score, document in documents if document is not None]
         return Results(there, counts, suggestion, True, status)
 
     def _search_index(
         self, state: State, question: Question, scope: Scope, limit: int, budget: Budget
     ) -> "tuple[Hits, str | None, Status] | None":
-        """Search with the index. Return the hits, the suggestion (None if there is none), and the status.
+        """Search with the index. Return the hits, the spelling suggestion or None, and the index's status.
 
-        Returns None if the index can't be used or is out of date.
+        Return None instead of all these if the index can't be used or is out of date.
         """
         for attempt in (1, 2):
             try:
@@ -231,7 +231,7 @@ class Search:
                     return None
 
                 def counted(name: str) -> bool:
-                    return scope.permits(Group.parse(name))
+                    return scope.permits(VersionGroup.parse(name))
 
                 languages = dict.fromkeys(language_of(locale) for locale in state.settings.locales.available)
                 hits = reader.search(
@@ -239,7 +239,7 @@ class Search:
                     languages,
                     self._status.numbers,
                     counted,
-                    lambda name: scope.includes(Group.parse(name)),
+                    lambda name: scope.includes(VersionGroup.parse(name)),
                     limit,
                     _count_visible(state, scope),
                     budget,
@@ -349,7 +349,7 @@ def total(results: Results, scope: Scope) -> int:
 def facets(results: Results, scope: Scope) -> tuple[Counter[str], Counter[str]]:
     """Count the matches by content type (uid) and by locale.
 
-    The counts by type ignore the filter by type, and the counts by locale ignore the filter by locale.
+    Each of the counts ignores the filter for its own property.
     """
     types: Counter[str] = Counter()
     locales: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Highlights of search results: text fragments in which matching words are marked."""
+"""Highlights of search results: text fragments in which the matching words are marked."""
 
 from collections.abc import Iterator
 
@@ -69,7 +69,7 @@ class WordFinder:
 
 
 def highlights(document: Document, settings: Settings, finder: WordFinder) -> dict[str, list[Fragment]]:
-    """Return the best fragments of each attribute, or only some of them if the limit on steps is used up."""
+    """Return the best fragments of each attribute, or only some of them if the limit on steps is reached."""
     found: dict[str, list[Fragment]] = {}
     ranked: dict[str, list[tuple[int, str]]] = {}
     for text in texts(document, settings):

@@ -21,7 +21,7 @@ NICENESS = 10
 
 
 class Indexer:
-    """Writer of the search index. Its commands are the methods `begin`, `apply` and `commit`."""
+    """Writer of the search index, which executes the commands `begin`, `apply` and `commit`."""
 
     def __init__(self, folder: Path) -> None:
         """Open the index. If it is damaged or outdated, replace it with an empty one."""
@@ -47,7 +47,7 @@ class Indexer:
         return status
 
     def begin(self, shape: str) -> None:
-        """Prepare to receive all versions.
+        """Prepare to receive all versions again.
 
         If `shape` differs from the index's, searches ignore the index until it is complete.
         """
@@ -56,7 +56,7 @@ class Indexer:
             self._update_status(shape="")
 
     def apply(self, tasks: list[Task]) -> int:
-        """Add versions to the index or remove them. Return how many tasks changed the index."""
+        """Add versions to the index or remove them. Return the number of tasks that changed the index."""
         return sum(self._apply(task) for task in tasks)
 
     def _apply(self, task: Task) -> bool:
@@ -129,7 +129,7 @@ def main(folder: Path, commands: BinaryIO, responses: BinaryIO) -> None:
 
 
 def _execute(indexer: Indexer, name: str, arguments: tuple[Any, ...]) -> object:
-    """Execute a command. Raises the command's errors, or OSError if the index has been deleted."""
+    """Execute a command. Raises the command's errors, and OSError if the index has been deleted."""
     try:
         return getattr(indexer, name)(*arguments)
     except Exception as error:

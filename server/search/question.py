@@ -24,7 +24,7 @@ _PART = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A word or a phrase to search for.
+    """A word or a phrase to search for, in any attribute or only in `field`.
 
     If `is_prefix` is set, the last word also matches longer words that start with it.
     """
@@ -35,15 +35,16 @@ class Clause:
 
     @property
     def strict(self) -> bool:
-        """Whether every result must match this clause."""
+        """True if every result must match this clause."""
         return self.field is not None or len(self.words) > 1
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Parsed search input: the clauses to search for, and the clauses that results must not match.
+    """Parsed search input.
 
-    `text` is the original input.
+    Results must match enough of the `required` clauses, and none of the `excluded` ones. `text` is the
+    original input.
     """
 
     text: str
@@ -52,7 +53,7 @@ class Question:
 
 
 def required_matches(words: int) -> int:
-    """Return how many of the words a result must contain: for example 2 of 2, 2 of 3, or 4 of 5."""
+    """Return how many of this number of words a result must contain, such as 2 of 3, or 4 of 5."""
     return words - words // 3
 
 
@@ -88,7 +89,7 @@ def _clause(part: re.Match[str], fields: Container[str]) -> tuple[bool, Clause]:
 
 
 def apply_corrections(question: Question, corrections: dict[str, str]) -> str:
-    """Return the original input with its words replaced as in `corrections`."""
+    """Return the original input with misspelled words replaced."""
     text = question.text
     for found in reversed(list(spans(text))):
         if found[0] in corrections:

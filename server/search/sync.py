@@ -12,7 +12,7 @@ from server.search.catalog import Catalog, IndexedVersion, catalog, changes, siz
 from server.search.status import DAMAGED_FILE, SEARCH_FOLDER
 from server.search.texts import Task, shape, texts
 from server.search.words import language_of
-from server.search.writer_process import DamagedIndex, WriterProcess
+from server.search.writer_process import DamagedIndexError, WriterProcess
 from server.site.site import Site, State
 from server.storage.file_lock import FileLock
 
@@ -41,13 +41,13 @@ class Sync(Job):
         # set if nothing remains to be indexed, or if another process holds the lock
         self.done = threading.Event()
         self.progress: tuple[int, int] = (0, 0)  # (checked versions, all versions)
-        self._session: _Session | None = None
+        self._session: _IndexingSession | None = None
         self._held = ExitStack()  # the lock and the writer process
 
     def run(self, context: JobContext) -> float:
-        """Detect changes and index a batch, if this process holds the lock.
+        """If this process holds the lock, detect changes and index a batch.
 
-        Return the pause in seconds until the next run.
+        Return the pause until the next run.
         """
         if self.site.folder.is_gone():  # `server.site.watch` logs that the folder is gone.
             self.close()
@@ -56,7 +56,7 @@ class Sync(Job):
             session = self._session or self._acquire_lock(context.clock)
             if session is not None:
                 return session.step()
-        except DamagedIndex:
+        except DamagedIndexError:
             self.close()
             if self.site.folder.is_gone():
                 return self._wait()
@@ -83,7 +83,7 @@ class Sync(Job):
         self._held.close()
         self.holds_lock.clear()
 
-    def _acquire_lock(self, clock: Clock) -> "_Session | None":
+    def _acquire_lock(self, clock: Clock) -> "_IndexingSession | None":
         """Acquire the lock and start the writer process. Return None if another process holds the lock."""
         folder = state_folder(self.site.root) / SEARCH_FOLDER
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -94,11 +94,11 @@ class Sync(Job):
             self.done.clear()
             self.holds_lock.set()
             writer = held.enter_context(WriterProcess(folder, lock.descriptor))
-            self._held, self._session = held.pop_all(), _Session(self, writer, folder, clock)
+            self._held, self._session = held.pop_all(), _IndexingSession(self, writer, folder, clock)
         return self._session
 
 
-class _Session:
+class _IndexingSession:
     """The indexing work of a process while it holds the lock."""
 
     def __init__(self, sync: Sync, writer: WriterProcess, folder: Path, clock: Clock) -> None:
@@ -151,7 +151,7 @@ class _Session:
     def _detect_changes(self) -> None:
         """Add the versions that have changed since the last check to `todo`."""
         if (self.folder / DAMAGED_FILE).exists():
-            raise DamagedIndex
+            raise DamagedIndexError
         before, state = self.state, self.sync.site.state
         if state is before:
             return

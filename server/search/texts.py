@@ -108,7 +108,7 @@ TITLE_WEIGHT = 6.0
 class Text:
     """A searchable value, and the attribute that contains it.
 
-    `kind` is the attribute type of the value itself, even inside a component.
+    `kind` is the type of the value itself, which can be inside a component.
     """
 
     attribute: str
@@ -183,7 +183,7 @@ def _list_texts(value: Any) -> list[str]:
 def shape(schema: Schema, settings: "Settings") -> str:
     """Return a digest of the site's locales and searchable attributes.
 
-    An index with another digest is not used.
+    An index that was built for a different digest is not used.
     """
     parts: list[Any] = [settings.locales.default, settings.locales.available]
     for type_ in sorted(schema.types.values(), key=lambda t: t.uid):

@@ -15,19 +15,16 @@ from server.storage.helper_processes import forget_helper, start_helper
 _IMPORT_FOLDER = Path(__file__).resolve().parents[2]
 
 
-class DamagedIndex(Exception):
-    """Error for a search index that can't be read, or that another index has replaced."""
+class DamagedIndexError(Exception):
+    """Error for a search index that can't be read, or that has been replaced by another one."""
 
 
 class WriterProcess:
-    """Client for the process that writes the search index.
-
-    After `end`, the next `call` starts a new process.
-    """
+    """Client for the process that writes the search index. `call` starts the process if necessary."""
 
     def __init__(self, folder: Path, lock: int) -> None:
         self.folder, self.lock = folder, lock
-        self._child: _Child | None = None
+        self._child: _ProcessRun | None = None
         self._build = ""  # `Status.build` of the index that the last process opened
 
     def __enter__(self) -> "WriterProcess":
@@ -42,15 +39,15 @@ class WriterProcess:
         self.end()
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Send a command and return the response. Raises DamagedIndex or ChildProcessError."""
+        """Send a command and return the response. Raises DamagedIndexError or ChildProcessError."""
         return (self._child or self._open()).call(name, *arguments)
 
-    def _open(self) -> "_Child":
-        self._child = _Child(self.folder, self.lock)
+    def _open(self) -> "_ProcessRun":
+        self._child = _ProcessRun(self.folder, self.lock)
         self._child.begin()
         status = read_status(self.folder)
         if status is None or self._build not in ("", status.build):
-            raise DamagedIndex
+            raise DamagedIndexError
         self._build = status.build
         return self._child
 
@@ -60,11 +57,8 @@ class WriterProcess:
             self._child = None
 
 
-class _Child:
-    """One run of the writer process.
-
-    The process inherits the lock, so no other process can write until it exits.
-    """
+class _ProcessRun:
+    """One run of the writer process. The process inherits the lock, so no other can write until it exits."""
 
     def __init__(self, folder: Path, lock: int) -> None:
         command = [sys.executable, "-P", "-m", "server.search.indexer", str(folder)]

@@ -22,7 +22,7 @@ from server.service.document_write import (
     require_write,
 )
 from server.service.read import Caller, Params
-from server.write.write import single_id
+from server.write.write import single_type_document_id
 
 _STEPS_PER_OPERATION = 1000  # enough that the budget checks the time before each operation
 # maximum total length of the ids that replace references
@@ -75,7 +75,7 @@ class BatchReader:
         if type_.kind != "singleType":
             return new_document_id()
         snapshot, settings = self.caller.state.snapshot, self.caller.state.settings
-        existing_id = single_id(
+        existing_id = single_type_document_id(
             snapshot, settings, type_, locale_to_write(params.get("locale"), type_, settings)
         )
         return existing_id or self.single_ids.setdefault(type_.uid, new_document_id())

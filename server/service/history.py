@@ -199,7 +199,7 @@ class Histories:
         caller.budget.take_turn()
         self.past.require_commits()
         head = self.writes.head(caller)
-        document_id = document_id or self._versions.single_id(state, type_, head)
+        document_id = document_id or self._versions.single_type_document_id(state, type_, head)
         changes = self._changes(caller, head or self.past.require_commits())
         versions = self._versions.list_versions(state, type_, document_id, head, changes.visible_part)
         sees_drafts = _may_see_drafts(caller, type_)

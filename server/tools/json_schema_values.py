@@ -121,7 +121,7 @@ def _text(attribute: Attribute, format_: Format, *, optional: bool, draft: bool)
     if attribute.type == "uid":
         rules.append({"pattern": _UID})
     if attribute.regex:
-        pattern = import_module("server.schema.patterns").for_unicode_flag(attribute.regex)
+        pattern = import_module("server.schema.patterns").convert_for_unicode_flag(attribute.regex)
         if pattern is not None:
             # An empty string is allowed, because forms send one for an empty field.
             rules.append({"pattern": pattern if attribute.required else f"{_EMPTY}|{pattern}"})

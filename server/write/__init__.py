@@ -1,1 +1,1 @@
-"""Changes to documents: computation of the new contents of the files that store the documents."""
+"""Changes to documents: computes the new contents of the files that store the documents."""

@@ -25,7 +25,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff\x00]")
 
 
 def default_of(attribute: Attribute) -> Any:
-    """Return an attribute's default value (hashed for passwords), or an empty value."""
+    """Return an attribute's default value (hashed for a password), or its empty value if there is none."""
     if attribute.has_default:
         reading: Any = None
         try:
@@ -44,7 +44,7 @@ def _hash_default(text: str) -> str:
 
 
 def read_scalar(attribute: Attribute, tree: Tree) -> Any:
-    """Parse a scalar attribute's value in a request body. Raises Unreadable if the value is invalid."""
+    """Parse the value of a scalar attribute in a request body. Raises Unreadable if it is invalid."""
     kind = attribute.type
     if kind == "boolean":
         return _parse_boolean(tree)
@@ -92,7 +92,7 @@ def _to_whole_number(tree: Tree) -> Tree:
 
 
 def json_texts(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterator[str]:
-    """Yield the string values of JSON attributes in `data` that look like JSON objects or arrays."""
+    """Yield the values of JSON attributes that are strings but look like JSON objects or arrays."""
     for attribute, tree in values_in(schema, type_, data):
         if attribute.type == "json" and _is_json_text(tree):
             yield tree

@@ -1,4 +1,4 @@
-"""Files with errors: the errors, and the documents that the files contain."""
+"""Files with errors: their errors, and the documents that they contain."""
 
 from collections.abc import Container
 
@@ -14,13 +14,13 @@ def error_in_file(path: str, line: int | None, message: str) -> ConflictError:
     return ConflictError(f"{path}{where}: {message}; fix the file first")
 
 
-def error_of(problem: Problem, layout: Layout) -> ConflictError:
-    """Return the error for a write that depends on a file with this problem."""
+def conflict_error(problem: Problem, layout: Layout) -> ConflictError:
+    """Return the error for a write that depends on the file with this problem."""
     return error_in_file(problem.path, problem.line, describe(problem, layout))
 
 
 def describe(problem: Problem, layout: Layout) -> str:
-    """Return the problem's message, without values that the caller might not be allowed to read."""
+    """Return the problem's message, without values that the caller may not be allowed to read."""
     if problem.rule != "value":
         return problem.message
     claim, name = layout.claim(problem.path), str(problem.at[0])
@@ -38,7 +38,7 @@ def invalid_attributes(entry: Entry) -> frozenset[str]:
 def contains_version(
     entry: Entry, layout: Layout, type_: Type, document_id: str | None, locales: Container[str]
 ) -> bool:
-    """Return whether a file with an error contains a version of the document in one of the locales.
+    """Return True if a file with an error contains a version of the document in one of the locales.
 
     If `document_id` is None, any document of the content type counts.
     """

@@ -1,4 +1,4 @@
-"""Context of a change: the site's current state, and the files after the change."""
+"""Context of a change: the site's current state, and the files as they will be after the change."""
 
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
@@ -24,7 +24,7 @@ from server.storage.entry import Entry
 from server.storage.files import size_signature
 from server.storage.read import parse, refuse_empty
 from server.storage.store import Store
-from server.write.broken_files import contains_version, error_in_file, error_of, invalid_attributes
+from server.write.broken_files import conflict_error, contains_version, error_in_file, invalid_attributes
 
 # The cost of parsing or changing a document's text. See `server.index.budget` for the cost of a step.
 _STEPS_PER_TEXT, _CHARS_PER_STEP = 100, 16
@@ -44,7 +44,7 @@ def _none(type_: Type, document_id: str, locale: str) -> Iterable[Document]:
 class BaseVersions:
     """The document versions on which the first attempt at a write was based.
 
-    A retry after another machine's write compares these versions with the current versions.
+    If the write is retried because another machine wrote first, they are compared with the current versions.
     """
 
     def __init__(self) -> None:
@@ -65,8 +65,9 @@ class BaseVersions:
         self.is_retry = True
 
     def record_or_replay(self, current: Versions) -> Versions:
-        """Record and return `current` during the first attempt. During a retry, return the
-        recorded versions.
+        """In the first attempt, record and return `current`.
+
+        In a retry, return the versions recorded then.
         """
         if not self.is_retry:
             self._versions.append(current)
@@ -77,15 +78,14 @@ class BaseVersions:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Input for one change, and `changeset`, which collects the new file contents.
+    """Input for one change, and the `changeset` that collects the new file contents.
 
+    - `now`: the time of the change, for timestamps.
     - `find_recent`: yields earlier versions of a document in a locale, newest first.
     - `base_versions`: the versions on which the first attempt was based.
-    - `broken`: entries of the files that had an error before the change, by path. The last valid version of
-      such a file may still be served.
+    - `broken`: entries of the files that had an error before the change, by path.
     - `old_documents`: for each written or deleted file, the document that it contained before.
-    - `budget`: limits the CPU time, and stops if the client disconnects. Spent only before anything is
-      written.
+    - `budget`: limits the CPU time, and stops if the client disconnects.
     """
 
     snapshot: Snapshot
@@ -108,9 +108,7 @@ class Context:
         return self.store.layout
 
     def for_next_change(self) -> "Context":
-        """Return a context for the next change, based on this context's changes. Both contexts share a
-        changeset.
-        """
+        """Return a context for a change that follows this one, and writes to the same changeset."""
         if not self.old_documents:
             return self
         removed = [document for document in self.old_documents.values() if document]
@@ -152,7 +150,7 @@ class Context:
         return any(document is not None and document.status == PUBLISHED for document in documents)
 
     def versions(self, type_: Type, document_id: str, locale: str) -> tuple[Document | None, Document | None]:
-        """Return a document's published version and draft. A version without a file of its own is None."""
+        """Return a document's published version and draft. Each is None if it has no file of its own."""
         self.budget.spend(1)
         published, draft = (
             next(iter(self.snapshot.claims.get((type_.uid, document_id, locale, status), ())), None)
@@ -161,7 +159,8 @@ class Context:
         return published, draft
 
     def only_version(self, type_: Type, document_id: str, locale: str, status: str) -> Document | None:
-        """Return a document's version with this status, or None if there is none.
+        """Return the version with this status, or None if there is none.
+
         Raises ConflictError if more than one file contains the version.
         """
         document, *others = self.snapshot.claims.get((type_.uid, document_id, locale, status), ()) or (None,)
@@ -174,7 +173,7 @@ class Context:
     def changed_keys(
         self, document: Document, new_values: Values, rewritten_names: Iterable[str] = ()
     ) -> dict[str, Any]:
-        """Return the changes to a document's file, by key, that are needed to store `new_values`.
+        """Return the keys and values to write to a document's file, to store `new_values`.
 
         The attributes in `rewritten_names` are written even if their values have not changed.
         """
@@ -185,7 +184,6 @@ class Context:
         return {**rewritten, **changed_keys(document.type, old, new_values, self.tree(document))}
 
     def invalid_attributes(self, document: Document) -> frozenset[str]:
-        """Return the names of the attributes that have invalid values in the document's file."""
         broken = self._broken(document.path)
         return invalid_attributes(broken) if broken else frozenset()
 
@@ -194,7 +192,7 @@ class Context:
         self._refuse(self._broken(path))
 
     def require_served(self, type_: Type, document_id: str | None, locales: Container[str]) -> None:
-        """Raise ConflictError if an error in a file prevents a version of the document from being served.
+        """Raise ConflictError if an error in a file keeps a version of the document from being served.
 
         If `document_id` is None, any document of the content type counts.
         """
@@ -213,7 +211,7 @@ class Context:
         problem = entry.error if entry else None
         if entry and problem:
             self.changeset.signature(entry.path)  # Record the access, so that a retry reads the file again.
-            raise error_of(problem, self.layout)
+            raise conflict_error(problem, self.layout)
 
     def tree(self, document: Document) -> Mapping[str, Tree]:
         """Return the parsed content of a document's file. Raises ConflictError if it has a syntax error."""
@@ -227,8 +225,9 @@ class Context:
             return cached[1]
 
     def text_with_changes(self, document: Document, changes: Mapping[str, Any]) -> str:
-        """Return a document file's text after `changed_keys`. Raises ConflictError if the file can't be
-        parsed, or if it has an error that `changed_keys` do not fix.
+        """Return the text of a document's file with the keys in `changes` set to new values.
+
+        Raises ConflictError if the file can't be parsed, or if it has an error that the changes do not fix.
         """
         type_ = document.type
         keys = spread_other_keys(type_, changes, self.tree(document) if type_.other_keys in changes else None)
@@ -250,7 +249,7 @@ class Context:
         if problem:
             # The line may have moved, so report the line before the change.
             same = (old for old in self.broken[path].problems if old.message == problem.message)
-            raise error_of(next(same, problem), self.layout)
+            raise conflict_error(next(same, problem), self.layout)
 
     def _text(self, document: Document) -> str:
         text = self.changeset.text(document.path)
@@ -299,7 +298,7 @@ class Context:
         self.remove_after_move(document)
 
     def remove_after_move(self, document: Document) -> None:
-        """Delete a file after its text has been moved to a different file."""
+        """Delete a document's file, whose text has been moved to another file."""
         self.tree(document)
         self._touch(document.path, document)
         self.changeset.delete(document.path)
@@ -317,7 +316,7 @@ class Context:
 
 @contextmanager
 def syntax_errors_as_conflicts(path: str) -> Iterator[None]:
-    """Context manager that converts a syntax error in the file at `path` to a ConflictError."""
+    """Context manager that raises ConflictError for syntax errors in the file at `path`."""
     try:
         yield
     except SyntaxProblem as error:

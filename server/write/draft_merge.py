@@ -19,8 +19,11 @@ from server.write.write_timestamps import (
 
 
 @dataclass(frozen=True, slots=True)
-class DraftMerge:
-    """The versions that a change affects. The author is not allowed to read `hidden_draft`."""
+class AffectedVersions:
+    """The versions that a change affects.
+
+    `hidden_draft` is a draft that the author is not allowed to read.
+    """
 
     published: Document | None
     draft: Document | None
@@ -33,12 +36,12 @@ class DraftMerge:
 
 
 def plan_merge(
-    published: Document | None, draft: Document | None, *, of_draft: bool, blind: bool
-) -> DraftMerge:
+    published: Document | None, draft: Document | None, *, of_draft: bool, hides_drafts: bool
+) -> AffectedVersions:
     # Authors who can't see the draft must not publish its changes.
-    if blind and not of_draft:
-        return DraftMerge(published, None, draft)
-    return DraftMerge(published, draft)
+    if hides_drafts and not of_draft:
+        return AffectedVersions(published, None, draft)
+    return AffectedVersions(published, draft)
 
 
 def write_draft(

@@ -45,7 +45,7 @@ def error_of_body(
     faults: Sequence[Fault], schema: Schema, type_: Type, body: Mapping[str, Tree]
 ) -> ValidationError:
     """Return an error in Strapi's format that lists the faults in schema order. Passwords are not quoted."""
-    places = [_Place.find(schema, type_, body, fault.path) for fault in faults]
+    places = [_BodyValue.find(schema, type_, body, fault.path) for fault in faults]
     ordered = sorted(zip(places, faults, strict=True), key=lambda pair: pair[0].order)
     messages = []
     for place, fault in ordered:
@@ -81,15 +81,15 @@ def _dotted_path(path: KeyPath) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """The attribute and value (`tree`) at a path in a request body. Sorting by `order` gives schema order."""
+class _BodyValue:
+    """A value in a request body (`tree`), and its attribute. Sorting by `order` gives schema order."""
 
     order: tuple[int, ...]
     attribute: Attribute | None
     tree: Tree
 
     @classmethod
-    def find(cls, schema: Schema, type_: Type, body: Mapping[str, Tree], path: KeyPath) -> "_Place":
+    def find(cls, schema: Schema, type_: Type, body: Mapping[str, Tree], path: KeyPath) -> "_BodyValue":
         holder: Type | None = type_
         attribute: Attribute | None = None
         tree: Tree = body
@@ -133,7 +133,7 @@ def _component(schema: Schema, attribute: Attribute | None, tree: Tree, *, liste
 
 
 def quote(tree: Tree, attribute: Attribute | None = None) -> Any:
-    """Return a value as it is quoted in error messages. Long values are shortened."""
+    """Return a value as it is quoted in error messages, where long values are shortened."""
     if tree is UNSAID:
         return UNSAID
     if attribute and attribute.type == "enumeration" and (isinstance(tree, int) or type(tree) is Plain):

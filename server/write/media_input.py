@@ -35,7 +35,8 @@ class MediaInput:
     numbers: dict[str, Document] = field(default_factory=dict)
 
     def read(self, value: Any, path: KeyPath, current: tuple[str, ...], *, multiple: bool) -> tuple[str, ...]:
-        """Return a media attribute's upload paths after applying the value that the client sent.
+        """Return the upload paths of a media attribute that has the value `current` and is set to `value`.
+
         Raises ValidationError for unknown keys.
         """
         if isinstance(value, dict) and value and not _is_file(value):

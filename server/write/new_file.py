@@ -1,4 +1,4 @@
-"""Creates the file for a new version of a document."""
+"""Creation of the file for a new version of a document."""
 
 import re
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.~-]*[A-Za-z0-9_-])?")
 
 
 def write_new(context: Context, address: Address, document_id: str, values: Values, path: str) -> None:
-    """Create the file for a new version of a document."""
+    """Create the file for a new version of a document at `path`."""
     type_ = address.type
     trees = encode_attributes(type_, [values[name] for name in type_.attributes])
     claim = context.layout.claim(path)
@@ -31,12 +31,12 @@ def write_new(context: Context, address: Address, document_id: str, values: Valu
     context.replace_file(path, new_text(path, type_.body, trees, type_.front_matter))
 
 
-def free_path(
+def unused_path(
     context: Context, address: Address, document_id: str, values: Values, default_name: str = ""
 ) -> str:
-    """Return an unused path for a new document. If the values do not supply a file name, use `default_name`.
+    """Return an unused path for a new document. Raises ConflictError if none is found.
 
-    Raises ConflictError if no unused path is found.
+    If the values do not supply a file name, use `default_name`.
     """
     type_ = address.type
     # Private uids are not used, because everybody can see file names.

@@ -1,4 +1,4 @@
-"""Changes to relations that are stored in other documents' files."""
+"""Changes to relations that are stored in the related documents' files."""
 
 from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, replace
@@ -17,12 +17,12 @@ NO_IDS: Set[Any] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class Relinker:
-    """Writes relations that are stored in other documents' files, in one locale.
+class RelationWriter:
+    """Writer for relations that are stored in the related documents' files, in one locale.
 
     - `drafts_only`: whether the request writes a draft.
-    - `sees_drafts`: returns whether the author is allowed to see a content type's drafts. Relations that only
-      a hidden draft contains are not published.
+    - `sees_drafts`: returns whether the author may see a content type's drafts. Relations that only a hidden
+      draft contains are not published.
     """
 
     context: Context
@@ -30,10 +30,12 @@ class Relinker:
     drafts_only: bool
     sees_drafts: Callable[[Type], bool]
 
-    def next_step(self, locale: str) -> "Relinker":
+    def next_step(self, locale: str) -> "RelationWriter":
         return replace(self, context=self.context.next_step(), locale=locale)
 
-    def write_derived(self, type_: Type, document_id: str, attribute: Attribute, links: Links) -> None:
+    def update_derived_relation(
+        self, type_: Type, document_id: str, attribute: Attribute, links: Links
+    ) -> None:
         """Apply a change to a relation that is stored in the related documents' files."""
         owner, owning, target = self._owning_side(type_, document_id, attribute)
         current = self._owners(owner, owning, target, edited_status(owner))
@@ -67,8 +69,9 @@ class Relinker:
         live = self._owners(owner, owning, target, PUBLISHED)
         return {*live} - {*replace(links, strict=False).apply(live, to_many=attribute.to_many)}
 
-    def publish_derived(self, type_: Type, document_id: str, attribute: Attribute) -> None:
+    def publish_derived_relation(self, type_: Type, document_id: str, attribute: Attribute) -> None:
         """Publish a relation that is stored in the drafts of the related documents.
+
         Do nothing if the author is not allowed to see these drafts.
         """
         owner, owning, target = self._owning_side(type_, document_id, attribute)

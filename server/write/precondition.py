@@ -40,6 +40,7 @@ def version_of_text(text: str) -> str:
 
 def require_match(if_match: str | None, document: Document | None, *, include_version: bool = True) -> None:
     """Raise PreconditionError if the `If-Match` header does not match the current version.
+
     If `include_version` is set, the error contains the current version's hash.
     """
     if if_match is None:
@@ -55,7 +56,7 @@ def matches_document(if_match: str, document: Document) -> bool:
 
 
 def matches_version(if_match: str, version: str) -> bool:
-    """Return whether an `If-Match` header matches a version. `*` matches every version."""
+    """Return True if an `If-Match` header matches a version. `*` matches every version."""
     return if_match.strip() == "*" or version in _versions_of(if_match)
 
 

@@ -1,6 +1,4 @@
-"""Prepares write requests: validates them and computes the resulting file contents.
-If the site changes before a write is saved, `Site.write` prepares the request again.
-"""
+"""Preparation of write requests: validates them, and computes the resulting file contents."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,7 +24,7 @@ from server.write.readable import ReadAccess
 from server.write.rebase import earlier_version, rebase
 from server.write.request import Address, BatchRequest, WriteRequest
 from server.write.validate import Change, Validator
-from server.write.write import Writer, single_id
+from server.write.write import Writer, single_type_document_id
 
 _STEPS_PER_OPERATION = 1000  # enough that the budget checks the time before each operation
 PUBLISHES_MESSAGE = (
@@ -66,8 +64,8 @@ def unpublish(request: WriteRequest, context: Context) -> str:
 
 def discard(request: WriteRequest, context: Context) -> str:
     address = _matched_draft_address(request, context)
-    document_id, blind = address.document_id or "", not may_read_drafts(request.actor, address.type)
-    publication.discard(context, address.type, document_id, request.locales, blind=blind)
+    document_id, hides_drafts = address.document_id or "", not may_read_drafts(request.actor, address.type)
+    publication.discard(context, address.type, document_id, request.locales, hides_drafts=hides_drafts)
     return _keep_published(request, context, document_id)
 
 
@@ -135,8 +133,10 @@ def _read(request: WriteRequest, context: Context) -> tuple[Address, Change]:
 
 def _writer(request: WriteRequest, context: Context) -> Writer:
     type_ = request.address.type
-    blind = type_.draft_publish and not may_read_drafts(request.actor, type_)
-    return Writer(context, blind, _reading(request, request.address, context, versions=not blind))
+    hides_drafts = type_.draft_publish and not may_read_drafts(request.actor, type_)
+    return Writer(
+        context, hides_drafts, _reading(request, request.address, context, versions=not hides_drafts)
+    )
 
 
 def _reads_version(request: WriteRequest, address: Address) -> bool:
@@ -194,7 +194,11 @@ def _check_match(request: WriteRequest, address: Address, context: Context) -> A
     # change.
     _require_match(request, address, context)
     type_, document_id = address.type, address.document_id
-    document_id = document_id or single_id(context.snapshot, context.settings, type_, address.locale) or ""
+    document_id = (
+        document_id
+        or single_type_document_id(context.snapshot, context.settings, type_, address.locale)
+        or ""
+    )
     current = tuple(v for each in request.locales for v in context.versions(type_, document_id, each))
     first = context.base_versions.record_or_replay(current)
     if any(current) and not all(map(_is_same, first, current)):
@@ -207,7 +211,9 @@ def _matched_draft_address(request: WriteRequest, context: Context) -> Address:
     address, locales = _check_match(request, _address(request, context), context), request.locales
     type_ = address.type
     _require_fit(replace(address, draft=True), context)
-    document_id = address.document_id or single_id(context.snapshot, context.settings, type_, address.locale)
+    document_id = address.document_id or single_type_document_id(
+        context.snapshot, context.settings, type_, address.locale
+    )
     context.require_served(type_, document_id, locales)
     if not document_id or not any(any(context.versions(type_, document_id, each)) for each in locales):
         raise NotFoundError()

@@ -19,11 +19,14 @@ NOTHING_PUBLISHED_MESSAGE = (
 NO_DRAFT_MESSAGE = "This document has no draft to discard"
 
 
-def discard(context: Context, type_: Type, document_id: str, locales: Iterable[str], *, blind: bool) -> None:
-    """Discard the drafts of a published document in the given locales.
+def discard(
+    context: Context, type_: Type, document_id: str, locales: Iterable[str], *, hides_drafts: bool
+) -> None:
+    """Discard a document's drafts in the given locales. The document must be published.
 
-    If `blind` is set, the caller can't see drafts, so a missing draft is not an error. Raises ValidationError
-    if the document is not published or has no draft, and ConflictError if a file has an error.
+    If `hides_drafts` is set, the caller can't see drafts, so a missing draft is not an error. Raises
+    ValidationError if the document is not published or has no draft, and ConflictError if a file has an
+    error.
     """
     locales = tuple(locales)
     found = [(locale, *context.versions(type_, document_id, locale)) for locale in locales]
@@ -36,7 +39,7 @@ def discard(context: Context, type_: Type, document_id: str, locales: Iterable[s
             context.require_valid_file(published.path)
             context.remove(draft)
             shared |= _shared(type_, published, draft)
-    if not context.old_documents and not blind:
+    if not context.old_documents and not hides_drafts:
         raise ValidationError(NO_DRAFT_MESSAGE)
     if shared:
         _share(context, type_, document_id, locales, shared)
@@ -67,6 +70,7 @@ def _share(
 
 def unpublish(context: Context, type_: Type, document_id: str, locales: Iterable[str]) -> None:
     """Unpublish a document in the given locales. A published version without a draft becomes the draft.
+
     Raises ConflictError if several files contain the published version, or if a file has an error.
     """
     for locale in locales:

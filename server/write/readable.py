@@ -10,7 +10,7 @@ from server.schema.model import Attribute, Schema, Type
 
 @dataclass(frozen=True, slots=True)
 class ReadAccess:
-    """What a caller may read: private values, and all versions that a write changes."""
+    """What the author of a write may read: private values, and all versions that the write changes."""
 
     actor: Actor
     schema: Schema

@@ -1,4 +1,4 @@
-"""Merges a change with changes that were made after the client read the document."""
+"""Merge of a change with changes that were made after the client read the document."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -49,7 +49,7 @@ def rebase(
 ) -> Change:
     """Rebase `change` from `base_version` onto `new_versions` (by default, the versions to be replaced).
 
-    Raises OverlapError if the changes conflict, or ValidationError if `change` has faults.
+    Raises OverlapError if the changes conflict, and ValidationError if `change` has faults.
     """
     if change.faults:
         raise error_of_body(change.faults, writer.context.snapshot.schema, base_version.type, change.body)

@@ -24,10 +24,7 @@ Resolve = Callable[[Attribute, Any, KeyPath, bool], Target]
 
 @dataclass(frozen=True, slots=True)
 class Connect:
-    """A target to connect, and its position: "start", "end", "before" or "after".
-
-    The positions "before" and "after" refer to the target `neighbor`.
-    """
+    """A target to connect, and its position: "start", "end", or "before" or "after" the target `neighbor`."""
 
     target: Target
     position: str = "end"
@@ -36,7 +33,7 @@ class Connect:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """A change to a relation. `set` takes precedence over the other operations.
+    """A change to a relation. If `set` is given, the other operations are ignored.
 
     - `kept_types`: content types that the caller can't `find`. Targets of these types are not removed.
     - `strict`: whether it is an error to place a target next to a missing target.
@@ -58,7 +55,7 @@ class Links:
         if not to_many:
             remaining = tuple(target for target in current if target not in self.disconnect)
             return (self.connect[-1].target,) if self.connect else remaining[-1:]
-        targets = _Sequence(current)
+        targets = _TargetList(current)
         for connect in _in_order(self.connect, current, strict=self.strict):
             targets.place(connect)
         removed = {*self.disconnect} - {connect.target for connect in self.connect}
@@ -79,7 +76,7 @@ class Links:
     def apply_to_same_document(
         self, document_id: str, target: Target, current: tuple[Target, ...], to_many: bool
     ) -> tuple[Target, ...]:
-        """Apply this change to a derived relation whose owning side is stored in the same document.
+        """Apply this change to a relation of a document to itself whose stored side is another attribute.
 
         Return the stored targets. Only `target`, the document itself, can be added or removed.
         """
@@ -96,8 +93,8 @@ class Links:
         return (*current, target) if to_many else (target,)
 
 
-class _Sequence:
-    """Doubly linked list of distinct targets, with None at both ends. Targets are moved in constant time."""
+class _TargetList:
+    """Doubly linked list of distinct targets, which can be moved in constant time. Both ends are None."""
 
     def __init__(self, targets: Iterable[Target]) -> None:
         ring = [None, *dict.fromkeys(targets)]
@@ -181,6 +178,7 @@ def _name(target: Target) -> str:
 
 def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve) -> Links:
     """Parse a relation's value in a request body (spec.md 4.3.3). `resolve` looks up each target.
+
     Raises ValidationError if an operation or a target is invalid.
     """
     if value is None:
@@ -201,10 +199,11 @@ def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve
     )
 
 
-def divide_by_locale(
+def split_by_locale(
     attribute: Attribute, value: Any, locales: Collection[str], default: str
 ) -> dict[str, Any]:
     """Split a relation's value by the locale of its targets.
+
     A target's locale comes from its `locale` or numeric `id`. Otherwise, it is `default`.
     """
     uid = attribute.target or ""
@@ -245,8 +244,9 @@ def targets_in(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def morph_targets(attribute: Attribute, value: Any) -> Iterator[Any]:
-    """Yield the targets in a morph relation's value.
-    In a to-many relation, a value that is not a list is yielded as None.
+    """Yield the targets in the value of a morph relation, which can have different content types.
+
+    A to-many value that is not a list is yielded as None.
     """
     if value is True:
         return  # Yield nothing: such a value is rejected when the relation is validated.

@@ -15,8 +15,9 @@ from server.write.context import Context
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The document version that a request writes. `document_id` can be None for new documents and single
-    types.
+    """The document version that a request writes.
+
+    `document_id` can be None for new documents and single types.
     """
 
     type: Type
@@ -41,12 +42,12 @@ def show_nothing(snapshot: Snapshot, document: Document, names: Collection[str])
 class WriteRequest:
     """A request to change one version of a document.
 
-    - `merge`: whether to merge the request with later changes if `If-Match` does not match.
-    - `show`: returns the conflicting attributes that the actor is allowed to see.
     - `actor`: the caller, whose permission to write has already been checked.
-    - `drafts_only`: whether the actor is only allowed to change drafts.
     - `users`: the users to which relations can refer.
     - `locales`: the locales in which to delete, unpublish or discard.
+    - `merge`: whether to merge the request with later changes if `If-Match` does not match.
+    - `drafts_only`: whether the actor is only allowed to change drafts.
+    - `show`: returns the conflicting attributes that the actor is allowed to see.
     """
 
     address: Address
@@ -63,7 +64,8 @@ class WriteRequest:
 @dataclass(frozen=True, slots=True)
 class BatchRequest:
     """Writes that either all succeed or all fail.
-    Each operation is a pair: a function in `server.write.prepare`, and the request to pass to it.
+
+    Each operation is a pair of a function in `server.write.prepare` and the request to pass to it.
     """
 
     operations: tuple[tuple[Callable[[WriteRequest, Context], str], WriteRequest], ...]

@@ -15,9 +15,9 @@ def write_shared_values(
     changed: Values,
     possible_guesses: Collection[str] = (),
 ) -> None:
-    """Write the changed values that all locales share to the document's files for other locales.
+    """Write changed values that all locales share to the files of the document's other locales.
 
-    If a changed attribute is in `possible_guesses`, files that already have the new value are written too.
+    If a changed attribute is in `possible_guesses`, also write files that already contain the new value.
     Otherwise, authors could find out whether they have guessed a hidden value.
     """
     attributes = address.type.attributes

@@ -1,4 +1,4 @@
-"""Reads and replaces a document's source text, with passwords masked."""
+"""Source text of a document's file: reads and replaces it, with passwords masked."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,8 +31,8 @@ from server.write.prepare import PUBLISHES_MESSAGE, fit_to_schema
 from server.write.request import Address
 from server.write.shared_attributes import write_shared_values
 from server.write.validate import Change
-from server.write.write import Writer, single_id
-from server.write.write_timestamps import stamp_text
+from server.write.write import Writer, single_type_document_id
+from server.write.write_timestamps import update_timestamps
 
 # --- masking --------------------------------------------------------------------------------------
 
@@ -95,7 +95,7 @@ def _without_strays(text: str, passwords: tuple[str, ...]) -> MaskedText:
 
 
 def has_passwords(schema: Schema, type_: Type) -> bool:
-    """Return whether a content type's documents, or components in them, can contain passwords."""
+    """Return True if a content type's documents, or components in them, can contain passwords."""
     waiting, seen = [type_], {type_.uid}
     while waiting:
         for attribute in waiting.pop().attributes.values():
@@ -111,6 +111,7 @@ def mask_values(
     schema: Schema, type_: Type, tree: Mapping[str, Tree], mask: Callable[[Tree], Any]
 ) -> dict[str, Any]:
     """Return the attributes that contain passwords, with each password replaced by `mask(password)`.
+
     If `mask` returns REMOVE for a password in a component, the password is removed.
     """
     masked = {}
@@ -175,9 +176,9 @@ def _handler_of(path: str, text: str) -> frontmatter.Handler:
 
 @dataclass(frozen=True, slots=True)
 class SourceRequest:
-    """Request to replace a file's text (`text`), or only the keys that are not defined by the content type.
+    """Request to replace a file's text (`text`), or only the keys that are not attributes (`other_keys`).
 
-    `other_keys` is the text of these keys. `if_match` identifies the text that the client edited.
+    `if_match` identifies the text that the client edited.
     """
 
     address: Address
@@ -189,8 +190,9 @@ class SourceRequest:
 
 def replace_source(request: SourceRequest, context: Context) -> str:
     """Replace the text of a document's file, and return the document's id.
-    Raises ValidationError if the text is invalid, or PreconditionError if `if_match` does not match.
-    Can also raise NotFoundError, ConflictError or ForbiddenError.
+
+    Raises ValidationError if the text is invalid, and PreconditionError if `if_match` does not match. Can
+    also raise NotFoundError, ConflictError or ForbiddenError.
     """
     address = fit_to_schema(request.address, context)
     document = _find_version(address, context)
@@ -211,7 +213,7 @@ def replace_source(request: SourceRequest, context: Context) -> str:
         else:
             new_text = _with_keys(document, current, shown, request.other_keys or "")
     if new_text != current:
-        new_text = stamp_text(path, type_, current, new_text, context.now)
+        new_text = update_timestamps(path, type_, current, new_text, context.now)
         context.put(path, bom + new_text, document)
         new_document = _read(context, document, bom + new_text)
         _require_valid(context, address, document, new_document)
@@ -223,7 +225,7 @@ def replace_source(request: SourceRequest, context: Context) -> str:
 
 
 def _find_version(address: Address, context: Context) -> Document:
-    document_id = address.document_id or single_id(
+    document_id = address.document_id or single_type_document_id(
         context.snapshot, context.settings, address.type, address.locale
     )
     published, draft = context.versions(address.type, document_id or "", address.locale)

@@ -1,4 +1,4 @@
-"""Undoes a write by restoring its files, unless they have been changed again since."""
+"""Undo of a write: restores its files, unless they have been changed again since."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -37,9 +37,7 @@ Text = str | None  # a file's text, or None if there is no file
 
 @dataclass(frozen=True, slots=True)
 class UndoneDocument:
-    """A document that an undo affects.
-
-    `versions_before` and `versions_after` contain the locale and status of each version before and after the
+    """A document that an undo affects, with the locale and status of each version before and after the
     undo.
     """
 
@@ -53,7 +51,7 @@ class UndoneDocument:
 class UndoRequest:
     """A request to undo a write.
 
-    - `copy_of`: returns the path of a copy of a media file's old content.
+    - `copy_of`: returns the path of the copy of a media file's old content.
     - `permit`: raises ForbiddenError if the actor is not allowed to change the documents.
     - `may_see`: returns whether the actor is allowed to see a file.
     """
@@ -69,7 +67,7 @@ def restore(request: UndoRequest, context: Context) -> tuple[str, ...]:
 
     Raises ForbiddenError, or ConflictError if the write conflicts with later writes.
     """
-    paths = put_back(request, context)
+    paths = restore_unchecked(request, context)
     if paths:
         require_same_claims(request, context.layout)
         _refuse_broken(request, context)
@@ -77,8 +75,8 @@ def restore(request: UndoRequest, context: Context) -> tuple[str, ...]:
     return paths
 
 
-def put_back(request: UndoRequest, context: Context) -> tuple[str, ...]:
-    """Restore files as `restore` does, without checking that the restored documents are valid."""
+def restore_unchecked(request: UndoRequest, context: Context) -> tuple[str, ...]:
+    """Restore files like `restore`, without checking that the restored documents are valid."""
     kept = request.write
     media = {file.path for file in kept.files if is_media(file.path)}
     now = {file.path: _text(context, file.path) for file in kept.files if file.path not in media}
@@ -103,9 +101,9 @@ def put_back(request: UndoRequest, context: Context) -> tuple[str, ...]:
 
 
 def require_same_claims(request: UndoRequest, layout: Layout) -> None:
-    """Raise ConflictError if a restored file would belong to another document, locale or status than before.
+    """Raise ConflictError if a restored file would belong to a different document, locale or status.
 
-    `layout` contains the rules after the undo.
+    `layout` contains the path rules after the undo.
     """
     changed = [
         file.path
@@ -119,7 +117,7 @@ def require_same_claims(request: UndoRequest, layout: Layout) -> None:
 
 
 def describe_claim(layout: Layout, path: str) -> str:
-    """Return a text that is the same for two layouts if the path belongs to the same document in both."""
+    """Return a text that identifies the document version to which a path belongs, for comparing layouts."""
     claim = layout.claim(path)
     return "" if claim is None else repr(claim.identity)
 
@@ -135,7 +133,7 @@ def _digest_before(restoration: UndoRequest, file: UndoableFile) -> str:
 def undone_documents(
     texts: Iterable[tuple[str, Text, Text]], snapshot: Snapshot, store: Store
 ) -> list[UndoneDocument]:
-    """Return the documents that an undo affects. Each item of `texts` is (path, old text, current text)."""
+    """Return the documents that an undo affects. `texts` contains (path, old text, current text)."""
     types: dict[tuple[str, str], Type] = {}
     then: dict[tuple[str, str], set[Place]] = {}
     paths: set[str] = set()

@@ -1,6 +1,4 @@
-"""Validates request bodies and parses them into changes.
-In drafts, only the types and upper limits of values are checked.
-"""
+"""Validation of request bodies, which are parsed into changes."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
@@ -30,9 +28,9 @@ from server.write.media_input import MediaInput
 from server.write.relation_input import (
     OPERATIONS,
     Links,
-    divide_by_locale,
     morph_targets,
     read_links,
+    split_by_locale,
     targets_in,
 )
 
@@ -80,10 +78,8 @@ class Validator:
     """Parser for request bodies. Relation targets that are hidden from the caller count as missing.
 
     - `locales`: the site's locales, beginning with the default.
-    - `may_find`: returns whether the caller can `find` documents of a content type.
-    - `may_read_drafts`: returns whether the caller is allowed to see a content type's drafts.
-    - `reads_version`: whether the caller is allowed to read the current version.
-    - `reads_private`: whether the caller is allowed to read private values.
+    - `may_find`, `may_read_drafts`: what the caller may do with a content type.
+    - `reads_version`, `reads_private`: whether the caller may read the current version and private values.
     """
 
     snapshot: Snapshot
@@ -150,7 +146,7 @@ class Validator:
         return attribute.derived and target is not None and target.localized
 
     def _in_each_locale(self, attribute: Attribute, tree: Tree, path: KeyPath) -> dict[str, Links]:
-        parts = divide_by_locale(attribute, tree, self.locales, self.locales[0])
+        parts = split_by_locale(attribute, tree, self.locales, self.locales[0])
         links = {locale: self._links(attribute, part, path) for locale, part in parts.items()}
         # In a one-to-one relation, the target that is added last is kept, so removals are applied first.
         ordered = sorted(links.items(), key=lambda item: bool(item[1].set or item[1].connect))
@@ -166,7 +162,7 @@ class Validator:
                 ):
                     continue
                 error = _unknown_key(key, dotted or None, f" at {dotted}" if dotted else "")
-                if near := Suggestions().nearest(key[:_MAX_NAME_CHARS], self._seen_names(type_)):
+                if near := Suggestions().nearest(key[:_MAX_NAME_CHARS], self._known_names(type_)):
                     error.details[SUGGESTION] = near
                 raise error
             if attribute.type == "relation":
@@ -174,7 +170,7 @@ class Validator:
             for component, item in self._components_in(attribute, tree):
                 self._refuse_keys(component, item, (*path, key))
 
-    def _seen_names(self, type_: Type) -> list[str]:
+    def _known_names(self, type_: Type) -> list[str]:
         """Return the names of attributes whose existence the caller may know."""
         return [
             name

@@ -1,4 +1,4 @@
-"""Writer, which turns a change to a document into new contents for all affected files."""
+"""Writer that turns a change to a document into new contents for all affected files."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,10 +16,10 @@ from server.index.uniqueness import REPEATED_MESSAGE, TAKEN_MESSAGE, find_repeat
 from server.schema.model import Type
 from server.write.body_values import default_of
 from server.write.context import Context, Values, values_of
-from server.write.draft_merge import DraftMerge, plan_merge, write_draft, write_published
+from server.write.draft_merge import AffectedVersions, plan_merge, write_draft, write_published
 from server.write.faults import Fault, error_of_body
-from server.write.new_file import free_path, write_new
-from server.write.owning_side import Relinker
+from server.write.new_file import unused_path, write_new
+from server.write.owning_side import RelationWriter
 from server.write.readable import ReadAccess
 from server.write.request import Address
 from server.write.shared_attributes import write_shared_values
@@ -29,8 +29,8 @@ from server.write.validate import Change, check
 _QUOTED = (str, int, float, Decimal)
 
 
-def single_id(snapshot: Snapshot, settings: Settings, type_: Type, locale: str) -> str | None:
-    """Return the id of a single type's document, or None. The given locale is searched first."""
+def single_type_document_id(snapshot: Snapshot, settings: Settings, type_: Type, locale: str) -> str | None:
+    """Return the id of a single type's document, or None if there is none. `locale` is searched first."""
     status = edited_status(type_)
     for each in (locale, *settings.locales.available):
         for document in snapshot.list(type_, each, status).slice(0, 1):
@@ -40,7 +40,7 @@ def single_id(snapshot: Snapshot, settings: Settings, type_: Type, locale: str) 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Writes one change to one document.
+    """Writer for one change to one document.
 
     - `hides_drafts`: whether the author can't see drafts. If so, a write does not publish them.
     - `access`: what the author is allowed to read, or None for everything.
@@ -64,7 +64,7 @@ class Writer:
         defaults = {a.name: default_of(a) for a in missing}
         values = self.values_after(address.type, document_id, defaults, change)
         self.require_valid(address, document_id, values, change, lambda _: True)
-        path = free_path(self.context, address, document_id, values)
+        path = unused_path(self.context, address, document_id, values)
         write_new(self.context, address, document_id, values, path)
         self._link_back(address, document_id, change, values)
         return document_id
@@ -90,9 +90,9 @@ class Writer:
         versions = (merge.base,) if address.draft else (merge.published, merge.draft)
         return [version for version in versions if version]
 
-    def _merge(self, address: Address) -> DraftMerge:
+    def _merge(self, address: Address) -> AffectedVersions:
         published, draft = self.context.versions(address.type, address.document_id or "", address.locale)
-        return plan_merge(published, draft, of_draft=address.draft, blind=self.hides_drafts)
+        return plan_merge(published, draft, of_draft=address.draft, hides_drafts=self.hides_drafts)
 
     def update(self, address: Address, change: Change) -> str:
         """Change a version of a document, adding the locale if necessary. Return the document's id.
@@ -149,7 +149,9 @@ class Writer:
         return document_id
 
     def _single_id(self, address: Address) -> str | None:
-        return single_id(self.context.snapshot, self.context.settings, address.type, address.locale)
+        return single_type_document_id(
+            self.context.snapshot, self.context.settings, address.type, address.locale
+        )
 
     def _guesses(self, type_: Type, change: Change) -> frozenset[str]:
         return self.access.guesses(type_, change.body) if self.access else frozenset()
@@ -187,10 +189,10 @@ class Writer:
         change: Change,
         is_checked: Callable[[str], bool],
     ) -> None:
-        """Check attribute values against the schema, including uniqueness.
+        """Raise ValidationError if attribute values violate the schema, including uniqueness.
 
-        `is_checked` selects the attributes to check, by name. Raises a ValidationError that also lists the
-        faults in the request body.
+        `is_checked` selects the attributes to check, by name. The error also lists the faults in the request
+        body.
         """
         faults = check(address.type, values, change.faults, is_checked, address.draft)
         if not address.draft:
@@ -253,24 +255,24 @@ class Writer:
 
     def _link_back(self, address: Address, document_id: str, change: Change, values: Values) -> None:
         # Updates other documents' files.
-        relinker = Relinker(self.context, address.locale, address.draft, self._sees_drafts)
+        relation_writer = RelationWriter(self.context, address.locale, address.draft, self._sees_drafts)
         for name, links in change.links.items():
             attribute = address.type.attributes[name]
             if attribute.derived:
                 for locale, part in change.by_locale.get(name, {address.locale: links}).items():
-                    relinker = relinker.next_step(locale)
-                    relinker.write_derived(address.type, document_id, attribute, part)
+                    relation_writer = relation_writer.next_step(locale)
+                    relation_writer.update_derived_relation(address.type, document_id, attribute, part)
             elif attribute.relation in ("oneToOne", "oneToMany") and attribute.inversed_by:
-                relinker = relinker.next_step(address.locale)
-                relinker.take(address.type, document_id, attribute, values[name])
+                relation_writer = relation_writer.next_step(address.locale)
+                relation_writer.take(address.type, document_id, attribute, values[name])
 
     def _publish_relations(self, address: Address, document_id: str, change: Change, values: Values) -> None:
-        relinker = Relinker(self.context, address.locale, False, self._sees_drafts)
+        relation_writer = RelationWriter(self.context, address.locale, False, self._sees_drafts)
         for attribute in address.type.attributes.values():
             if attribute.type != "relation" or attribute.name in change.links:
                 continue
-            relinker = relinker.next_step(address.locale)
+            relation_writer = relation_writer.next_step(address.locale)
             if attribute.derived:
-                relinker.publish_derived(address.type, document_id, attribute)
+                relation_writer.publish_derived_relation(address.type, document_id, attribute)
             elif attribute.relation == "oneToOne" and attribute.inversed_by:
-                relinker.take(address.type, document_id, attribute, values[attribute.name])
+                relation_writer.take(address.type, document_id, attribute, values[attribute.name])

@@ -86,10 +86,10 @@ def timestamps_of_merge(now: str, tree: Mapping[str, Tree]) -> Values:
     return updated_timestamp(now) if "updatedAt" in tree else {}
 
 
-def stamp_text(path: str, type_: Type, before: str, after: str, now: str) -> str:
+def update_timestamps(path: str, type_: Type, before: str, after: str, now: str) -> str:
     """Return the text `after` with updatedAt and publishedAt set to `now`.
 
-    If the client has changed one of these timestamps since `before`, its value is not replaced.
+    If the client has changed one of them since `before`, its value is not replaced.
     """
     try:
         tree, old = parse(path, after, type_.body), parse(path, before, type_.body)

@@ -62,7 +62,7 @@ class Editor:
         locale = params.get("locale", DEFAULT) if localized(type_) else DEFAULT
         document_id = rest[0] if rest else None
         if type_["kind"] == "singleType":
-            document_id = self.single_id(api_id)
+            document_id = self.single_type_document_id(api_id)
         self.clock += timedelta(minutes=1)
         if method == "DELETE":
             self.delete(api_id, document_id, locale)
@@ -103,7 +103,7 @@ class Editor:
                 return found
         raise LookupError(api_id)
 
-    def single_id(self, api_id: str) -> str | None:
+    def single_type_document_id(self, api_id: str) -> str | None:
         return next((key.document_id for key in self.papers if key.api_id == api_id), None)
 
     def new_id(self, type_: dict[str, Any]) -> str:

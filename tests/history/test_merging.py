@@ -535,7 +535,7 @@ def test_an_untracked_or_staged_file_blocks_the_merge(api: Api) -> None:
     assert api.read("content/tags/new.yaml") == "name: Mine\n"
 
 
-@pytest.mark.parametrize("moment", ["_files", "_write"])
+@pytest.mark.parametrize("moment", ["_collect_files", "_write"])
 def test_an_edit_by_hand_after_the_check_is_kept(
     api: Api, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:

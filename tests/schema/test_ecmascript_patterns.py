@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from server.schema.patterns import fault, for_unicode_flag, mismatch
+from server.schema.patterns import convert_for_unicode_flag, fault, pattern_error
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ from server.schema.patterns import fault, for_unicode_flag, mismatch
 )
 def test_a_pattern_matches_as_in_javascript(pattern: str, text: str, is_match: bool) -> None:
     assert not fault(pattern)
-    assert (mismatch(pattern, text) == "") is is_match
+    assert (pattern_error(pattern, text) == "") is is_match
 
 
 @pytest.mark.parametrize("pattern", ["(?P<a>x)", "(?i)a", "(?>a)", "(?#x)", "a*+", "a{2}+"])
@@ -114,10 +114,10 @@ TEXTS = (
 
 
 def test_other_programs_accept_what_matches() -> None:
-    """Test `for_unicode_flag` with JavaScript's own regular expressions, if Node.js is installed."""
-    made = {pattern: for_unicode_flag(pattern) for pattern in PATTERNS}
+    """Test `convert_for_unicode_flag` with JavaScript's own regular expressions, if Node.js is installed."""
+    made = {pattern: convert_for_unicode_flag(pattern) for pattern in PATTERNS}
     assert None not in made.values()
-    assert [pattern for pattern in OTHERS if for_unicode_flag(pattern) is not None] == []
+    assert [pattern for pattern in OTHERS if convert_for_unicode_flag(pattern) is not None] == []
     if not shutil.which("node"):
         pytest.skip("Node.js is not installed")
     script = (
@@ -129,5 +129,5 @@ def test_other_programs_accept_what_matches() -> None:
     for pattern, found in zip(made, json.loads(done.stdout), strict=True):
         for text, is_match in zip(TEXTS, found, strict=True):
             may_differ = max(text, default="") > "\uffff"
-            expected = not mismatch(pattern, text)
+            expected = not pattern_error(pattern, text)
             assert is_match == expected or (is_match and may_differ), (pattern, made[pattern], text)

@@ -20,7 +20,7 @@ from server.documents.document import PUBLISHED
 from server.jobs.job import Timing
 from server.jobs.runner import Runner
 from server.search import sync
-from server.search.catalog import Group
+from server.search.catalog import VersionGroup
 from server.search.find import Results, Scope, Search
 from server.search.question import read_question
 from server.search.status import DAMAGED_FILE, read_status
@@ -205,7 +205,7 @@ def test_an_index_damaged_under_a_running_server_is_built_anew(tmp_path: Path) -
 class BrokenScope(Scope):
     """A scope that raises an error, as a bug would."""
 
-    def permits(self, group: Group) -> bool:
+    def permits(self, group: VersionGroup) -> bool:
         raise TypeError("a mistake")
 
 

@@ -84,9 +84,9 @@ class _AtLeastMatcher(mcore.Matcher):  # type: ignore[misc]
 
 
 class Phrase(query.Query):  # type: ignore[misc]
-    """Query for a sequence of words. Each word is a list of alternative terms.
+    """Query for a sequence of words, each given as a list of alternative terms.
 
-    If `start` is given, the words must be in the attribute whose range of positions begins at `start`.
+    If `start` is set, the phrase must be in the attribute whose positions begin at `start`.
     """
 
     def __init__(self, words: Sequence[Sequence[Any]], start: int | None, budget: Budget) -> None:
@@ -113,7 +113,7 @@ class _PhraseMatcher(wrappers.WrappingMatcher):  # type: ignore[misc]
             self.child.next()
 
     def _matches_here(self) -> bool:
-        """Return whether the current document contains the phrase, in linear time."""
+        """Return True if the current document contains the phrase. Takes linear time."""
         known: dict[int, set[int]] = {}
         begins: set[int] = set()
         for i, word in enumerate(self.words):
@@ -167,7 +167,7 @@ HEADING_WEIGHT = 1.0  # additional weight of a word in a heading
 
 
 class QueryCompiler:
-    """Compiles queries for one state of the index."""
+    """Compiler of queries for one state of the index."""
 
     def __init__(self, reader: Any, numbers: dict[str, int], statistics: Statistics, budget: Budget) -> None:
         self.reader, self.numbers, self.statistics, self.budget = reader, numbers, statistics, budget

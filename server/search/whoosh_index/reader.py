@@ -41,9 +41,7 @@ class Hits:
 
 
 class _BestMatches:
-    """The `limit` best matches. Their order depends only on score and key, so pages of results do not
-    overlap.
-    """
+    """The `limit` best matches. Their order depends only on score and key, so result pages don't overlap."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -51,7 +49,7 @@ class _BestMatches:
         self._worst = -inf  # Matches with a lower score can't be among the best.
 
     def add(self, score: float, keys: Any, number: int) -> None:
-        """Add the match with the key `keys[number]`. The key is read only if necessary."""
+        """Add the match with the key `keys[number]`, which is read only if necessary."""
         if score < self._worst:
             return
         self._found.append((-round(score, SCORE_DECIMALS), keys[number]))
@@ -101,7 +99,7 @@ class IndexReader:
         documents: Mapping[str, int],
         budget: Budget,
     ) -> Hits:
-        """Search the index, and return the `limit` best versions in the requested groups.
+        """Search the index. Return the `limit` best versions in the requested groups.
 
         Matches are counted in all visible groups. `numbers` maps attributes to their numbers in the index,
         and `documents` maps languages to the number of visible versions. Raises LimitError.
@@ -115,17 +113,19 @@ class IndexReader:
             queries = [part for part in parts if part is not None]
             if queries:
                 whole = query.Or(queries) if len(queries) > 1 else queries[0]
-                hits = self._collect(whole, statistics, is_requested_group, limit, budget)
+                hits = self._run_query(whole, statistics, is_requested_group, limit, budget)
             if hits.counts:
                 break
-        return Hits(hits.best, hits.counts, self._unknown(compiler, question, languages, is_visible_group))
+        return Hits(
+            hits.best, hits.counts, self._unknown_words(compiler, question, languages, is_visible_group)
+        )
 
     def suggest(
         self, word: str, languages: Iterable[str], is_visible_group: Callable[[str], bool], budget: Budget
     ) -> str | None:
         """Return the best correction for a misspelled word, or None.
 
-        Only words that occur in visible groups are suggested.
+        It occurs in at least one visible group.
         """
         folded, reader = fold(word), self._searcher.reader()
         statistics = Statistics(self._searcher, is_visible_group, {}, budget)
@@ -150,7 +150,7 @@ class IndexReader:
                     return True
         return False
 
-    def _collect(
+    def _run_query(
         self,
         whole: Any,
         statistics: Statistics,
@@ -187,7 +187,7 @@ class IndexReader:
                 matcher.next()
         return Hits(best.hits(), counts)
 
-    def _unknown(
+    def _unknown_words(
         self,
         compiler: QueryCompiler,
         question: Question,

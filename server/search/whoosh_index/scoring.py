@@ -1,4 +1,4 @@
-"""Term statistics for scores, which don't reveal whether a hidden version contains a word."""
+"""Term statistics for scores. They don't reveal whether a hidden version contains a word."""
 
 import heapq
 from collections.abc import Callable, Iterable, Mapping

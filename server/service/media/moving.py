@@ -23,7 +23,7 @@ from server.service.write import UndoOffer, Writes
 from server.storage.media import media_key
 from server.storage.undo import Permit
 from server.write.context import Context
-from server.write.renaming.references import Link
+from server.write.renaming.references import RenamedFileLink
 from server.write.renaming.rename import RenameRequest, RenameResult, rename
 
 FORBIDDEN_MESSAGE = "Your role is not allowed to change all documents that use this file"
@@ -41,7 +41,7 @@ class MoveResult:
 
     file_json: bytes
     changed_files: int
-    unchanged_links: Sequence[Link]
+    unchanged_links: Sequence[RenamedFileLink]
     commit: str
     undo: UndoOffer | None
 

@@ -22,7 +22,7 @@ from server.paths import CONTENT, UPLOADS, state_folder
 from server.problems import Problem
 from server.schema.load import schema_paths
 from server.schema.model import Attribute, Type
-from server.schema.spelling import other_keys, unambiguous_suggestion, unknown_words
+from server.schema.spelling import unambiguous_suggestion, unknown_schema_keys, unknown_words
 from server.site.check.audit import Audit
 from server.site.check.unclaimed import missing_document_ids
 from server.storage.changeset import Changeset
@@ -63,7 +63,7 @@ def _file_fixes(root: Path, path: str) -> Iterator[KeyFix]:
         file = read_config_file(root, path)
     except SetupError:
         return
-    for at, known in unknown_keys(file) if path == FILE else other_keys(file.data):
+    for at, known in unknown_keys(file) if path == FILE else unknown_schema_keys(file.data):
         name, parent = str(at[-1]), file.get(*map(str, at[:-1]))
         free = [key for key in known if isinstance(parent, dict) and key not in parent]
         yield from _fix(file, at, name, unambiguous_suggestion(name, free))

@@ -16,7 +16,7 @@ from server.site.migrations.migration import migration_paths, read_migration
 from server.site.migrations.plan import ARGUMENTS
 from server.site.migrations.types import TypeRename, rename_type_in_settings, type_rename_of
 from server.write.context import Context
-from server.write.undo import MAX_NAMED_FILES, UndoRequest, put_back, require_same_claims
+from server.write.undo import MAX_NAMED_FILES, UndoRequest, require_same_claims, restore_unchecked
 
 INVALID_MESSAGE = "Nothing was undone, because schemas have been changed later"
 RECLAIMED_MESSAGE = "Nothing was undone, because these files would become other documents"
@@ -32,7 +32,9 @@ def restore_schemas(request: UndoRequest, context: Context) -> tuple[str, ...]:
     If a content type gets its old name again, permissions that roles got under the new name move with it.
     """
     before, renames = Draft(context).configuration(), list(_type_renames(request, context))
-    paths = put_back(UndoRequest(request.write, request.copy_of, lambda _: None, request.may_see), context)
+    paths = restore_unchecked(
+        UndoRequest(request.write, request.copy_of, lambda _: None, request.may_see), context
+    )
     if not paths:
         return ()
     draft = Draft(context)

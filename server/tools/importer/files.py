@@ -25,7 +25,7 @@ from server.tools.importer.record import digest_of
 from server.tools.importer.schemas import SiteModel
 from server.tools.importer.source import ImportNotes, ReportProgress, Source
 from server.write.context import Context, values_of
-from server.write.new_file import free_path
+from server.write.new_file import unused_path
 from server.write.request import Address
 
 _TITLE_NAMES = ("title", "name", "label", "headline")  # attributes that can provide a file name
@@ -91,7 +91,7 @@ class _DocumentMerge:
         else:
             address = Address(version.type, version.document_id, version.locale, version.draft)
             values = dict(version.values)
-            path = free_path(self.context, address, version.document_id, values, _title_of(values))
+            path = unused_path(self.context, address, version.document_id, values, _title_of(values))
         claim = self.context.layout.claim(path)
         text = self.new_texts[path] = self._text(version, path)
         has_values = self._has_values(path, text, version)

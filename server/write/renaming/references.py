@@ -1,4 +1,4 @@
-"""Finds references to documents and media files, and replaces them after a rename."""
+"""References to documents and media files: finds them, and replaces them after a rename."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -24,8 +24,7 @@ _PLAIN_PATH = re.compile(r"/?[A-Za-z][A-Za-z0-9_./-]*/?")
 class ReferenceEditor:
     """Editor that replaces all references to a renamed document or media file.
 
-    - `key`: the content type and the old id.
-    - `new`: the new documentId or upload path.
+    `key` consists of the content type and the old id. `new` is the new documentId or upload path.
     """
 
     schema: Schema
@@ -101,8 +100,8 @@ _DESTINATION = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    """A link in a Markdown file to a renamed media file."""
+class RenamedFileLink:
+    """A link in a Markdown file to a media file that has been renamed."""
 
     path: str
     line: int
@@ -110,10 +109,10 @@ class Link:
     new: str
 
 
-def links_to(context: Context, files: Mapping[str, str]) -> tuple[Link, ...]:
+def links_to_renamed_files(context: Context, files: Mapping[str, str]) -> tuple[RenamedFileLink, ...]:
     """Return the links in Markdown files to renamed media files. `files` maps old paths to new paths."""
     names = {splitext(old)[0].rpartition("/")[2] for old in files}
-    links: list[Link] = []
+    links: list[RenamedFileLink] = []
     for document in _with_bodies(context):
         body = unquote(document.get(document.type.body or "") or "")
         if any(name in body for name in names):
@@ -128,7 +127,7 @@ def _with_bodies(context: Context) -> Iterator[Document]:
                 yield document
 
 
-def _links_of(context: Context, path: str, files: Mapping[str, str]) -> Iterator[Link]:
+def _links_of(context: Context, path: str, files: Mapping[str, str]) -> Iterator[RenamedFileLink]:
     try:
         text = read_bytes(context.changeset.root, path)[0].decode()
     # The file has changed since the snapshot was created.
@@ -137,7 +136,9 @@ def _links_of(context: Context, path: str, files: Mapping[str, str]) -> Iterator
     for match in _DESTINATION.finditer(text):
         new = _renamed_link(match[1], path, files)
         if new:
-            yield Link(files.get(path, path), text.count("\n", 0, match.start(1)) + 1, match[1], new)
+            yield RenamedFileLink(
+                files.get(path, path), text.count("\n", 0, match.start(1)) + 1, match[1], new
+            )
 
 
 def _renamed_link(link: str, path: str, files: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""Renames documents and media files, and updates the references to them (docs/rename.md)."""
+"""Renaming of documents and media files, with the references to them (docs/rename.md)."""
 
 import os
 from collections.abc import Container, Iterable, Mapping
@@ -19,13 +19,19 @@ from server.schema.spelling import suggestion
 from server.storage.files import walk
 from server.storage.media import SIDECAR_SUFFIX, is_media_name, media_key, mime_type, upload_path
 from server.write.context import Context
-from server.write.renaming.references import Link, ReferenceEditor, documents_of, links_to
+from server.write.renaming.references import (
+    ReferenceEditor,
+    RenamedFileLink,
+    documents_of,
+    links_to_renamed_files,
+)
 from server.write.uploads.folders import existing_folder, folders_of
 
 
 @dataclass(frozen=True, slots=True)
 class RenameRequest:
-    """Request to rename a document or media file, by path or by an id such as `article/fog`.
+    """Request to rename a document or media file, given as a path or as an id such as `article/fog`.
+
     `new` can also be a folder (with a trailing slash), or an id without the content type.
     """
 
@@ -46,7 +52,7 @@ class RenameResult:
     files: Mapping[str, str]
     references: tuple[str, ...] = ()
     ids: tuple[str, str] | None = None
-    links: tuple[Link, ...] = ()
+    links: tuple[RenamedFileLink, ...] = ()
 
 
 def rename(request: RenameRequest, context: Context) -> RenameResult:
@@ -60,7 +66,7 @@ def rename(request: RenameRequest, context: Context) -> RenameResult:
         renamed = _rename_file(request, claim, context)
     else:
         renamed = _rename_id(request, context)
-    return replace(renamed, links=links_to(context, renamed.files))
+    return replace(renamed, links=links_to_renamed_files(context, renamed.files))
 
 
 # --- media files ---------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Finds renamed documents and media files in the git history."""
+"""Renames of documents and media files, found in the git history."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

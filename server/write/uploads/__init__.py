@@ -1,1 +1,1 @@
-"""Uploaded files: their descriptions, where they are stored, and how they are attached to documents."""
+"""Uploaded files: storing them, describing them, and attaching them to documents."""

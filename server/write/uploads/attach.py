@@ -1,4 +1,4 @@
-"""Attaches uploaded files to a document (`ref`, `refId` and `field` in the upload form)."""
+"""Attachment of uploaded files to a document (`ref`, `refId` and `field` in the upload form)."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Attachment:
 
 
 @dataclass(frozen=True, slots=True)
-class _Holder:
+class _AttachmentTarget:
     """The document and attribute to which files are attached. `with_files` adds the files to a value."""
 
     document: Document
@@ -40,7 +40,7 @@ class _Holder:
 def attach(context: Context, actor: Actor, attachment: Attachment, media_keys: list[str]) -> None:
     """Add uploaded files to a media attribute, in both the published version and the draft.
 
-    Raises ValidationError, or ForbiddenError if the actor is not allowed to update the document.
+    Raises ValidationError, and ForbiddenError if the actor is not allowed to update the document.
     """
     holder = _holder(context, actor, attachment, media_keys)
     type_, attribute = holder.document.type, holder.attribute
@@ -58,7 +58,7 @@ def attach(context: Context, actor: Actor, attachment: Attachment, media_keys: l
                 context.rewrite(version, changes)
 
 
-def _holder(context: Context, actor: Actor, attachment: Attachment, new: list[str]) -> _Holder:
+def _holder(context: Context, actor: Actor, attachment: Attachment, new: list[str]) -> _AttachmentTarget:
     # Without permission, the error must not reveal whether the document exists.
     types = [t for t in context.snapshot.schema.content_types if actor.may(t.singular, "update")]
     try:
@@ -72,7 +72,7 @@ def _holder(context: Context, actor: Actor, attachment: Attachment, new: list[st
 
 def _find_holder(
     context: Context, actor: Actor, types: Sequence[Type], attachment: Attachment, new: list[str]
-) -> _Holder:
+) -> _AttachmentTarget:
     type_ = context.snapshot.schema.types.get(attachment.ref)
     attribute = type_.attributes.get(attachment.field) if type_ else None
     if type_ is None or attribute is None or attribute.type != "media" or not attachment.ref_id:
@@ -85,7 +85,7 @@ def _find_holder(
     else:
         document = _document(context, type_, attachment.ref_id) if type_ in types else None
         holder = (
-            _Holder(document, attribute, lambda value: _add_files(attribute, value, new))
+            _AttachmentTarget(document, attribute, lambda value: _add_files(attribute, value, new))
             if document
             else None
         )
@@ -116,7 +116,7 @@ def _component_holder(
     attachment: Attachment,
     attribute: Attribute,
     new: list[str],
-) -> _Holder | None:
+) -> _AttachmentTarget | None:
     def is_match(component: Component) -> bool:
         return component.type.uid == attachment.ref and str(component.id) == attachment.ref_id
 
@@ -137,7 +137,7 @@ def _component_holder(
         attributes = document.type.attributes.values()
         for outer in (a for a in attributes if a.holds_components and (private or a.visible)):
             if any(map(is_match, _components(document.get(outer.name), private=private))):
-                return _Holder(document, outer, with_files)
+                return _AttachmentTarget(document, outer, with_files)
     return None
 
 

@@ -1,4 +1,4 @@
-"""Parses `fileInfo`, the file descriptions in an upload form."""
+"""Parser for `fileInfo`, the file descriptions in an upload form."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -82,7 +82,7 @@ NEW_FILE_READERS = {**INFO_READERS, "folder": _folder, "documentId": _document_i
 
 
 def read_previous(texts: Sequence[str]) -> dict[str, Any]:
-    """Parse the field `previous` of a form, which contains former values. Raises ValidationError."""
+    """Parse the form field `previous`, with the values before the client's edit. Raises ValidationError."""
     if not texts:
         return {}
     faults: list[Fault] = []
@@ -97,7 +97,7 @@ def read_previous(texts: Sequence[str]) -> dict[str, Any]:
 def read_info(texts: Sequence[str], count: int, *, new: bool = False) -> list[dict[str, Any]]:
     """Parse the `fileInfo` fields of an upload form into one description per file. Raises ValidationError.
 
-    Set `new` for new files, whose folder and documentId can be set, too.
+    If `new` is set, the descriptions can also contain the folder and documentId of new files.
     """
     known = NEW_FILE_READERS if new else INFO_READERS
     if not texts:

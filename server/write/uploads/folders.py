@@ -1,4 +1,4 @@
-"""Folders of media files, whose names must differ in more than case and accents."""
+"""Folders of media files. Their names must differ in more than case and accents."""
 
 from collections.abc import Iterable
 from posixpath import dirname
@@ -10,7 +10,7 @@ from server.storage.media import upload_path
 
 
 def folders_of(files: Iterable[Document]) -> dict[str, str]:
-    """Return the folders of media files, by their name in lower case and Unicode NFC."""
+    """Return the folders of media files, keyed by their name in lower case and Unicode NFC."""
     found: dict[str, str] = {}
     for path in {dirname(file.path) for file in files}:
         folder = upload_path(path) or ""
@@ -21,7 +21,7 @@ def folders_of(files: Iterable[Document]) -> dict[str, str]:
 
 
 def existing_folder(requested: str, folders: dict[str, str]) -> str:
-    """Return the folder as it is written on the disk. A new folder is added to `folders`.
+    """Return the existing folder that `requested` names. A new folder is added to `folders`.
 
     Raises ConflictError if the folder differs from an existing one only in case.
     """

@@ -41,7 +41,7 @@ CHANGED_MESSAGE = "The description of the file has changed; read it again"
 
 @dataclass(frozen=True, slots=True)
 class ReceivedFile:
-    """A received file, with its content in `source`. If `stored` is set, the content is also in a bucket."""
+    """An uploaded file, with its content in `source`. If `stored` is set, the content is also in a bucket."""
 
     source: Path
     name: str
@@ -61,9 +61,9 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """Request to change a media file's description and, if `file` is set, the file's content.
+    """Request to change a media file's description and, if `file` is set, its content.
 
-    `previous` contains values of the description on which the change is based.
+    `previous` contains the values of the description on which the change is based.
     """
 
     key: str
@@ -73,10 +73,7 @@ class FileChange:
 
 
 def find_file(snapshot: Snapshot, locale: str, key: str, error_message: str = "file.notFound") -> Document:
-    """Return the media file with this numeric id or documentId.
-
-    Raises NotFoundError with `error_message` if there is no such file.
-    """
+    """Return the media file with this numeric id or documentId, or raise NotFoundError."""
     type_, document_id = snapshot.schema.types[UPLOAD], to_nfc(key)
     if found := snapshot.get(type_, document_id, locale, PUBLISHED):
         return found
@@ -115,7 +112,7 @@ def _refuse_used_ids(request: Upload, context: Context) -> None:
 def change_file(request: FileChange, context: Context) -> str:
     """Change a media file's description and, if given, its content. Return the file's path.
 
-    Raises PreconditionError if the file's current values differ from the previous values in the request.
+    Raises PreconditionError if the current values differ from those in the request's `previous`.
     """
     locale = context.settings.locales.default
     file = find_file(context.snapshot, locale, request.key, NO_FILE_TO_CHANGE_MESSAGE)
