@@ -52,7 +52,7 @@ class Requests:
 
 
 def generator() -> str:
-    return "wrk" if shutil.which("wrk") else "built in (threads of Python: its own limit is low)"
+    return "wrk" if shutil.which("wrk") else "the built-in client (slower: Python threads)"
 
 
 def run(

@@ -17,7 +17,7 @@ _HEAD = ["area", "compared", "equal", "but for wording", "declared", "undeclared
 def print_outcomes(findings: Findings, floors: Mapping[str, float]) -> None:
     rows = [_row(area, findings.outcomes[area], floors.get(area)) for area in findings.areas()]
     rows.append(_row("all", sum(findings.outcomes.values(), Counter()), floors.get("all")))
-    note = "`share` is the percentage of the compared answers that are equal. `at least` is its minimum."
+    note = "`share` is the percentage of compared responses that are equal. The test fails below `at least`."
     if findings.unrecorded:
         note += f" {findings.unrecorded} more requests were not recorded."
     show("Outcomes", _HEAD, rows, note)

@@ -90,7 +90,7 @@ def _read(text: str) -> dict[str, Tree]:
     if is_null(tree):
         return {}
     if not isinstance(tree, dict):
-        raise SyntaxProblem("the file must be a mapping", None)
+        raise SyntaxProblem("the file must contain a mapping", 1, "write each setting as a key with a value")
     return tree
 
 

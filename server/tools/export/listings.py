@@ -129,7 +129,7 @@ def listings(state: State, access: Access) -> Iterator[ListRequest]:
                 raise SetupError(
                     FILE,
                     type_export.line,
-                    f"the request for export.types.{type_.singular} failed: {error.message}",
+                    f"the documents for export.types.{type_.singular} can't be listed: {error.message}",
                 ) from error
 
 

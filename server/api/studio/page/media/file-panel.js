@@ -69,7 +69,7 @@ function Actions({ file, close }) {
     ${open === "move" && html`<${MoveDialog} files=${[file]} close=${() => setOpen("")}
       done=${(/** @type {import("./move-dialog.js").Moved} */ { ids, text }) => ended(ids, text)} />`}
     ${open === "delete" && html`<${Question} title=${t`Delete ${file.name}?`} label=${t`Delete`} confirm=${remove}
-      text=${t`Documents that use it keep an empty place. This can't be undone on a branch.`}
+      text=${t`Fields that use it become empty. This can't be undone on a branch.`}
       close=${() => setOpen("")} />`}
   </div>`;
 }

@@ -96,7 +96,7 @@ function AskedDialog({ asked: { name, rows, end, fail }, close }) {
   }
   const count = rows.length === 1 ? rows[0].title : `${rows.length} files`;
   return html`<${Question} title=${t`Delete ${count}?`} label=${t`Delete`} close=${cancel}
-    text=${t`Documents that use them keep an empty place. This can't be undone on a branch.`} confirm=${() => {
+    text=${t`Fields that use them become empty. This can't be undone on a branch.`} confirm=${() => {
       close();
       removeAll(rows).then(end, fail);
     }} />`;
