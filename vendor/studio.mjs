@@ -44,8 +44,10 @@ function importsOf(name, known = new Set()) {
 const core = [FIRST, ...importsOf(FIRST)];
 const work = [...importsOf(WORK)].filter((name) => !core.includes(name));
 
-/** Removes the indentation, also in templates of htm and of texts, where it means nothing. */
-const withoutIndentation = (text) => text.replace(/\n +/g, "\n");
+/** Removes the indentation, also in templates of htm and of texts, and line breaks around tags: they mean nothing. */
+const withoutIndentation = (text) => {
+  return text.replace(/\n +/g, "\n").replace(/(?<=[^=]>)\n(?=[<$])|(?<=\})\n(?=<)/g, "");
+};
 
 /** Removes the line ends between the elements of a template, where they mean nothing either. */
 const withoutLineEnds = (text) => text.replace(/>\n(?=<|\$\{)/g, ">").replace(/\}\n(?=<)/g, "}");
@@ -92,10 +94,11 @@ for (const name of COPIED) {
   mkdirSync(dirname(join(target, name)), { recursive: true });
   copyFileSync(join(page, name), join(target, name));
 }
-const { shortId } = await import(`data:text/javascript,${encodeURIComponent(textOf("message-id.js"))}`);
+const { idsOf } = await import(`data:text/javascript,${encodeURIComponent(textOf("message-id.js"))}`);
 for (const name of MESSAGES) {
-  const messages = Object.entries(JSON.parse(textOf(name))).map(([text, message]) => [shortId(text), message]);
-  const shorter = Object.fromEntries(messages);
+  const messages = Object.entries(JSON.parse(textOf(name))).map(([text, message]) => [...idsOf(text), message]);
+  const isAlone = (short) => messages.filter((one) => one[1] === short).length === 1;
+  const shorter = Object.fromEntries(messages.map(([long, short, message]) => [isAlone(short) ? short : long, message]));
   if (Object.keys(shorter).length < messages.length) throw new Error(`${name}: two messages have the same id`);
   mkdirSync(dirname(join(target, name)), { recursive: true });
   writeFileSync(join(target, name), JSON.stringify(shorter));

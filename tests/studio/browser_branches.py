@@ -218,6 +218,36 @@ def test_a_branch_shows_what_it_changes(
     assert "/studio/paper/lamps?branch=next" in page.url
 
 
+def test_a_document_that_a_branch_publishes_is_one_change(
+    site: Studio, enter: Callable[..., Page], check_access: Callable[[Page], None]
+) -> None:
+    text, tides = "---\ntitle: Ice\n---\nCold.\n", CONTENT["content/papers/tides.md"]
+    (site.root / "content/papers/ice.draft.md").write_text(text)
+    git(site.root, "add", "-A")
+    git(site.root, "commit", "-qm", "Add a draft")
+    files = {
+        "content/papers/ice.draft.md": None,
+        "content/papers/ice.md": text.replace("Cold", "Colder"),
+        "content/papers/tides.md": None,
+        "content/papers/tides.draft.md": tides,
+    }
+    commit_on(site, "pub", files, "Nell")
+    page = enter("merger", "site/-/branches/pub")
+    page.get_by_text("2 changed documents, compared with the live site").wait_for()
+    rows = page.locator("details")
+    expect(rows.locator(".changed-action")).to_have_text(["Published", "Unpublished"])
+    rows.first.locator("summary").click()
+    expect(rows.first.get_by_role("group")).to_have_count(1)
+    expect(rows.first.locator("del, ins")).to_have_text(["Cold", "Colder"], use_inner_text=True)
+    rows.last.locator("summary").click()
+    rows.last.get_by_text("No visible field changed").wait_for()
+    check_access(page)
+    page.get_by_role("button", name="Discard").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_text("The changes to 2 documents on this branch will be lost").wait_for()
+    expect(dialog.get_by_role("listitem")).to_have_text(["Ice", "Tides"])
+
+
 def test_a_branch_shows_which_media_files_it_changes(
     site: Studio, enter: Callable[..., Page], check_access: Callable[[Page], None]
 ) -> None:

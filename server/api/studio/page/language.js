@@ -10,7 +10,7 @@
  */
 
 import { FILES } from "./base.js";
-import { shortId } from "./message-id.js";
+import { idsOf } from "./message-id.js";
 
 /** The languages by their codes, each with its own name. @type {Record<string, string>} */
 export const LANGUAGES = { en: "English", de: "Deutsch" };
@@ -49,7 +49,11 @@ export function t(strings, ...values) {
 }
 
 /** Return the translation of a message, if there is one. @param {string} id */
-const messageOf = (id) => messages?.[id] ?? messages?.[shortId(id)];
+function messageOf(id) {
+  if (!messages) return undefined;
+  const [long, short] = idsOf(id);
+  return messages[id] ?? messages[long] ?? messages[short];
+}
 
 /**
  * Return the text for a number: plural(3, {one: "{0} document", other: "{0} documents"}). {0} is the number, and {1} is

@@ -7,10 +7,10 @@ import { Link, SERVED, addressOf } from "../router.js";
 import { useHeading } from "../site/heading.js";
 import { Empty, Failure, Loading } from "../states.js";
 import { PAGE, useMessage } from "../store/messages.js";
-import { html, useState } from "../vendor/preact.js";
+import { html, useMemo, useState } from "../vendor/preact.js";
 import { LastChange, NoBranches, mayDiscard } from "./branches-page.js";
 import { ChangeList, formAddress } from "./change-list.js";
-import { useBranchChanges } from "./changes.js";
+import { combined, useBranchChanges } from "./changes.js";
 import { ConflictForm } from "./conflicts.js";
 import { Discard } from "./discard.js";
 import { FileList } from "./file-list.js";
@@ -75,7 +75,7 @@ function Content({ branch, served, mark }) {
     ${!conflicts && !items && (error
       ? html`<${Failure} error=${error} again=${retry} />`
       : html`<${Loading} />`)}
-    ${!conflicts && items && html`<${Changes} ...${{ items, isMerged, hasMore, more }} branch=${name} />`}`;
+    ${!conflicts && items && html`<${Changes} ...${{ items, isMerged, hasMore, more, branch }} />`}`;
 }
 
 /** @param {{faults: import("./merging.js").Fault[], branch: string}} props */
@@ -116,27 +116,38 @@ function Actions({ branch, served, merging, isMerged, compared }) {
 }
 
 /**
- * @param {{items: any[], isMerged: boolean, hasMore: boolean, more: () => void, branch: string}} props
+ * @param {{items: import("./changes.js").Entry[], isMerged: boolean, hasMore: boolean, more: () => void,
+ *   branch: Branch}} props
  */
-function Changes({ items, isMerged, hasMore, more, branch }) {
+function Changes({ items, isMerged, hasMore, more, branch: { name, documents } }) {
   const { compared } = items[0];
-  const { total } = compared;
+  const changes = useMemo(() => {
+    const all = combined(items.flatMap(({ change }) => change ?? []));
+    // The published version may be on the next page.
+    return hasMore && all[all.length - 1]?.status === "draft" ? all.slice(0, -1) : all;
+  }, [items]);
+  const known = useMemo(() => {
+    const all = [...new Set(items.map((item) => item.known))];
+    return {
+      documents: new Map(all.flatMap((one) => [...one.documents])),
+      files: new Map(all.flatMap((one) => [...one.files])),
+    };
+  }, [items]);
   if (isMerged) {
     return html`<${Empty} title=${t`Nothing to merge`}>${t`The live site already has everything on this branch.`}<//>`;
   }
-  const entries = items.filter(({ change }) => change);
-  const others = html`<${FileList} compared=${compared} /><${MediaList} ...${{ compared, branch }} />`;
-  if (!entries.length && (compared.mediaTotal || compared.filesTotal)) return others;
-  if (!entries.length) {
+  const others = html`<${FileList} compared=${compared} /><${MediaList} compared=${compared} branch=${name} />`;
+  if (!changes.length && (compared.mediaTotal || compared.filesTotal)) return others;
+  if (!changes.length) {
     return html`<${Empty} title=${t`No changed documents that you can see`}>
       ${t`The branch has other changes, for example to content types, settings or files.`}<//>`;
   }
   return html`
-    <p class="site-note">${plural(total, {
-      one: "{0} change, compared with the live site when the branch began",
-      other: "{0} changes, compared with the live site when the branch began",
+    <p class="site-note">${plural(documents ?? compared.total, {
+      one: "{0} changed document, compared with the live site when the branch began",
+      other: "{0} changed documents, compared with the live site when the branch began",
     })}</p>
-    <${ChangeList} entries=${entries} branch=${branch} />
+    <${ChangeList} ...${{ changes, known }} branch=${name} />
     ${hasMore && html`<p><button class="button" type="button" onClick=${more}>${t`Show more changes`}</button></p>`}
     ${others}`;
 }

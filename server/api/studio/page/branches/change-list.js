@@ -15,11 +15,17 @@ import { html, useMemo } from "../vendor/preact.js";
  * @typedef {import("../history/comparison.js").Known} Known
  */
 
-export const ACTIONS = { create: t`New`, update: t`Changed`, delete: t`Deleted` };
+export const ACTIONS = {
+  create: t`New`,
+  update: t`Changed`,
+  delete: t`Deleted`,
+  publish: t`Published`,
+  unpublish: t`Unpublished`,
+};
 
-/** @param {{entries: {change: Change, known: Known}[], branch: string}} props */
-export function ChangeList({ entries, branch }) {
-  return html`<ul class="branch-changes">${entries.map(({ change, known }) => html`<li key=${keyOf(change)}>
+/** @param {{changes: Change[], known: Known, branch: string}} props */
+export function ChangeList({ changes, known, branch }) {
+  return html`<ul class="branch-changes">${changes.map((change) => html`<li key=${keyOf(change)}>
     <${Changed} change=${change} known=${known} branch=${branch} />
   </li>`)}</ul>`;
 }
@@ -44,9 +50,12 @@ function Changed({ change, known, branch }) {
     <div class="branch-change-body">
       ${to && html`<p><${Link} class="branch-change-open" to=${to}>${t`Open on ${branch}`}
         <span class="unseen">: ${name}</span><//></p>`}
+      ${names.length > 0 && html`<div class="compare-names" aria-hidden="true"><span>${t`Before`}</span>
+        <span>${t`On ${branch}`}</span></div>`}
       ${names.map((one) => html`<${Field} key=${one} name=${one} type=${type} known=${known} branch=${branch}
         difference=${attributes[one]} />`)}
-      ${names.length === 0 && html`<p class="hint">${t`You can't see the changed fields.`}</p>`}
+      ${names.length === 0 && html`<p class="hint">${change.status
+        ? t`You can't see the changed fields.` : t`No visible field changed`}</p>`}
     </div>
   </details>`;
 }
@@ -66,13 +75,13 @@ export function formAddress(model, { type, documentId, locale }, branch) {
 /**
  * Return the content type, language and status of a document version.
  * @param {import("../model.js").Model} model
- * @param {{type: string, locale: string, status: "published" | "draft"}} version
+ * @param {{type: string, locale: string, status: "published" | "draft" | ""}} version
  * @param {import("../model.js").Type | undefined} type
  */
 export function kindOf(model, { type: name, locale, status }, type) {
   const language = type ? model.localeOf(type, locale) : "";
   return html`${type?.label ?? labelOf(name)}${language && `, ${language}`}
-    ${type?.drafts && html` <${StatusMark} status=${status} />`}`;
+    ${type?.drafts && status && html` <${StatusMark} status=${status} />`}`;
 }
 
 /**

@@ -11,8 +11,8 @@ import { readChanges } from "./requests.js";
  * @property {string} documentId
  * @property {string | null} title
  * @property {string} locale
- * @property {"published" | "draft"} status
- * @property {"create" | "update" | "delete"} action
+ * @property {"published" | "draft" | ""} status  It is "" if the document was published or unpublished.
+ * @property {"create" | "update" | "delete" | "publish" | "unpublish"} action
  * @property {Record<string, {from: any, to: any}>} attributes
  */
 
@@ -45,6 +45,44 @@ import { readChanges } from "./requests.js";
 /** @typedef {import("../file/changes.js").FileChange} FileChange */
 
 const PAGE_SIZE = 20;
+
+/**
+ * Return the changes with one row for a document that was published or unpublished. The API lists two changed versions
+ * in this case, the draft before the published one, and one of them is deleted.
+ * @param {Change[]} changes
+ */
+export function combined(changes) {
+  const rows = /** @type {Change[]} */ ([]);
+  for (const change of changes) {
+    const draft = rows[rows.length - 1];
+    const isPublished = draft?.action === "delete";
+    if (draft && documentOf(draft) === documentOf(change) && isPublished !== (change.action === "delete")) {
+      const attributes = isPublished ? joined(draft, change) : joined(change, draft);
+      rows[rows.length - 1] = { ...change, action: isPublished ? "publish" : "unpublish", status: "", attributes };
+    } else rows.push(change);
+  }
+  return rows;
+}
+
+/** @param {Change} change */
+const documentOf = ({ type, documentId, locale }) => keyOf(type, documentId, locale);
+
+/**
+ * Return the attributes that differ between a deleted version and the one that is kept.
+ * @param {Change} gone
+ * @param {Change} kept
+ */
+function joined(gone, kept) {
+  if (kept.action === "update") return kept.attributes;
+  const names = Object.keys({ ...gone.attributes, ...kept.attributes });
+  /** @type {Change["attributes"]} */
+  const attributes = {};
+  for (const name of names) {
+    const [from = null, to = null] = [gone.attributes[name]?.from, kept.attributes[name]?.to];
+    if (JSON.stringify(from) !== JSON.stringify(to)) attributes[name] = { from, to };
+  }
+  return attributes;
+}
 
 /**
  * Return the documents and files on a branch to which values refer. If they can't be read, for example because the

@@ -65,7 +65,9 @@ export function Discard({ name, close }) {
 
 /** @param {{changes: any[], meta: any}} props */
 function Lost({ changes, meta }) {
-  const { total } = meta.pagination;
+  // Several versions of a document can have changed.
+  const documents = [...new Map(changes.map((one) => [`${one.type} ${one.documentId}`, one])).values()];
+  const total = meta.pagination.total - changes.length + documents.length;
   if (meta.from === meta.to) {
     return html`<p>${t`All changes on this branch are already on the live site. Nothing is lost.`}</p>`;
   }
@@ -77,7 +79,7 @@ function Lost({ changes, meta }) {
     <p>${t`The changes to ${countOf(total)} on this branch will be lost, because they are not on the live site. The
       studio can't bring them back.`}</p>
     <ul class="dialog-list">
-      ${changes.map((one, i) => html`<li key=${i}>${one.title || one.documentId}</li>`)}
-      ${total > changes.length && html`<li>${t`and ${total - changes.length} more`}</li>`}
+      ${documents.map((one, i) => html`<li key=${i}>${one.title || one.documentId}</li>`)}
+      ${total > documents.length && html`<li>${t`and ${total - documents.length} more`}</li>`}
     </ul>`;
 }
