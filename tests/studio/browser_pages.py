@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from tests.studio.conftest import FIGURES, HERE, Page, Studio, expect
+from tests.servers import stop
+from tests.studio.conftest import FIGURES, HERE, Page, Studio, expect, signed_in_at
 
 # The content at each URL, and the name of its screenshot. An empty name means no screenshot.
 PAGES = {"": "home", "/article": "list", "/home": "", "/nothing": "", "/tag/there/is/no/such/page": ""}
@@ -134,6 +135,48 @@ def test_a_narrow_screen_has_the_types_behind_a_button(page: Page, studio: Studi
     tags.click()
     page.get_by_role("heading", level=1, name="Tags").wait_for()
     expect(tags).to_be_hidden()
+
+
+def test_what_is_chosen_stays_visible(
+    tmp_path: Path, new_page: Callable[..., Page], browser: Any, check_access: Callable[[Page], None]
+) -> None:
+    """In a low window, with a long word in a title, and in forced colors."""
+    studio = Studio(tmp_path)
+    (studio.root / "content/articles/long.md").write_text(f"---\ntitle: {'x' * 120}\nslug: x\n---\n")
+    studio.start()
+    try:
+        page = new_page(storage_state=signed_in_at(studio, browser), forced_colors="active")
+        page.set_viewport_size({"width": 1280, "height": 500})
+        page.goto(f"{studio.url}/site/-/settings")
+        is_shown(page)
+        menu = page.get_by_role("navigation", name="Content")
+        expect(menu.get_by_role("link", name="Settings")).to_be_in_viewport(ratio=0.9)
+        menu.get_by_role("link", name="Home").click()
+        page.wait_for_url(f"{studio.url}/home/home")
+        page.goto(f"{studio.url}/article/-/new?locale=fr")
+        page.get_by_text("Language: French (fr)").wait_for()
+        page.goto(f"{studio.url}/article")
+        is_shown(page)
+        expect(page.get_by_role("columnheader", name="Changed")).to_be_in_viewport(ratio=0.9)
+        color = "e => getComputedStyle(e).backgroundColor"
+        button = page.get_by_role("button", name="Filter", exact=True)
+        before = button.evaluate(color)
+        button.click()
+        assert button.evaluate(color) != before
+        links = [menu.get_by_role("link", name=name) for name in ("Articles", "Authors")]
+        assert links[0].evaluate(color) != links[1].evaluate(color)
+        marks = [page.locator(f".status.is-{name}").first for name in ("published", "draft")]
+        filled = [mark.evaluate("e => getComputedStyle(e, '::before').backgroundColor") for mark in marks]
+        assert filled[0] != filled[1]
+        check_access(page)
+        for path, opener in (("tokens", "New token"), ("types?type=article", "Add attribute")):
+            page.goto(f"{studio.url}/site/-/{path}")
+            page.get_by_role("button", name=opener).click()
+            send = page.get_by_role("dialog").locator(".primary")
+            expect(send).to_be_in_viewport(ratio=0.9)
+        expect(page.get_by_text("Changes of the last hour")).to_be_hidden()
+    finally:
+        stop(studio.process)
 
 
 def test_the_modules_fit_their_types(packages: Path) -> None:

@@ -58,6 +58,7 @@ MAIN_SCRIPT = '<script type="module" '
 SHEET = "page.css"
 _INLINE_SCRIPT = re.compile(rb"<script id=[^>]+>([^<]+)</script>")
 _SHEETS = re.compile(rb'^@import "\./([^"]+\.css)";\n', re.MULTILINE)
+_SHEET_COMMENT_OR_INDENT = re.compile(rb"/\*.*?\*/|^ +", re.MULTILINE | re.DOTALL)
 _COMMENT = re.compile(rb"^[ \t]*/\*\*(?:(?!\*/).)*\*/[ \t]*$", re.MULTILINE | re.DOTALL)
 USED_KEY_MESSAGE = (
     "This key has already been used, or is more than an hour old. For a new key, stop the server with Ctrl-C "
@@ -178,7 +179,8 @@ def compressed(name: str) -> bytes:
 @cache
 def _files() -> Mapping[str, bytes]:
     files = {p.relative_to(PAGE).as_posix(): p.read_bytes() for p in sorted(PAGE.rglob("*")) if p.is_file()}
-    files |= {SHEET: _SHEETS.sub(lambda found: files[found[1].decode()], files[SHEET])}
+    sheet = _SHEETS.sub(lambda found: files[found[1].decode()], files[SHEET])
+    files |= {SHEET: _SHEET_COMMENT_OR_INDENT.sub(b"", sheet)}
     return {name: _without_comments(data) if name.endswith(".js") else data for name, data in files.items()}
 
 

@@ -23,24 +23,24 @@ export function Dialog({ label, close, children, class: name = "" }) {
 
 /**
  * A dialog that asks for confirmation of an action.
- * @param {{title: string, text: string, label: string, confirm: () => void, close: () => void}} props
+ * @param {{title: string, text: string, label: string, confirm: () => void, close: () => void, danger?: boolean}} props
  */
-export function Question({ title, text, label, confirm, close }) {
+export function Question({ title, text, label, confirm, close, danger }) {
   return html`<${Dialog} label=${title} close=${close}>
     <h2 class="dialog-title">${title}</h2>
     <p>${text}</p>
-    <${Buttons} close=${close} label=${label} confirm=${confirm} />
+    <${Buttons} close=${close} label=${label} ...${{ confirm, danger }} />
   <//>`;
 }
 
 /**
  * The buttons of a dialog: to cancel, and to confirm. Without `confirm`, the second one submits the form.
- * @param {{close: () => void, label: string, confirm?: () => void, disabled?: boolean}} props
+ * @param {{close: () => void, label: string, confirm?: () => void, disabled?: boolean, danger?: boolean}} props
  */
-export function Buttons({ close, label, confirm, disabled }) {
+export function Buttons({ close, label, confirm, disabled, danger }) {
   return html`<div class="dialog-actions">
     <button class="button" type="button" onClick=${close}>${t`Cancel`}</button>
-    <button class="button primary" type=${confirm ? "button" : "submit"} disabled=${disabled} onClick=${confirm}>
-      ${label}</button>
+    <button class=${`button ${danger ? "danger" : "primary"}`} type=${confirm ? "button" : "submit"}
+      disabled=${disabled} onClick=${confirm}>${label}</button>
   </div>`;
 }

@@ -19,7 +19,8 @@ import { counted, timestamp } from "./text.js";
 import { UndoBar } from "./undo/undo.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
 
-export function Shell() {
+/** @param {{hasSignedIn: boolean}} props  Whether the page follows the form for signing in. */
+export function Shell({ hasSignedIn }) {
   const { model } = useStudio();
   const place = usePlace();
   const [open, setOpen] = useState(false);
@@ -32,7 +33,7 @@ export function Shell() {
 
   useEffect(() => setOpen(false), [path]);
   useEffect(loadAhead, []); // The frame is painted by then.
-  useTitle(main, page, `${path} ${loaded}`, model.siteName);
+  useTitle(main, page, `${path} ${loaded}`, model.siteName, hasSignedIn);
   return html`<div class=${`shell ${model.version.branch ? "is-branch" : ""}`}>
     <a class="skip" href="#main" onClick=${(/** @type {Event} */ e) => skipTo(e, main.current)}>
       ${t`Skip to content`}</a>
@@ -65,11 +66,14 @@ export function Shell() {
 /** @param {{open: boolean, current?: string, page: string, close: () => void, find: () => void}} props */
 function Side({ open, current, page, close, find }) {
   const { model, overview, signOut } = useStudio();
+  const side = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => side.current?.querySelector(".side-link[aria-current]")?.scrollIntoView({ block: "nearest" }),
+    [current, page]);
   const many = model.listed.filter((type) => !type.single);
   const one = model.listed.filter((type) => type.single);
   /** @param {KeyboardEvent} event */
   const leave = (event) => event.key === "Escape" && close();
-  return html`<div class=${`side ${open ? "is-open" : ""}`} id="side" onKeyDown=${leave}>
+  return html`<div class=${`side ${open ? "is-open" : ""}`} id="side" ref=${side} onKeyDown=${leave}>
     <${Link} class="side-name" to=${addressTo("home")} aria-current=${current ? undefined : "page"}>
       ${model.siteName}
     <//>
@@ -112,7 +116,9 @@ function Types({ types, label, current, overview }) {
   return html`<h2 class="side-label">${label}</h2>
     <ul class="side-list">
       ${types.map((type) => html`<li key=${type.name}>
-        <${Link} class="side-link" to=${addressTo("list", { type: type.name })}
+        <${Link} class="side-link" to=${type.single && overview?.counts[type.name]
+          ? addressTo("document", { type: type.name, id: type.name })
+          : addressTo("list", { type: type.name })}
           aria-current=${current === type.name ? "page" : undefined}>
           <span class="side-text">${type.plural}</span>
           ${!type.single && html`<span class="side-count" title=${countedIn(model.localeOf(type))}>
@@ -156,9 +162,10 @@ function usePage(path, stays) {
  * @param {number} page
  * @param {string} shown  A text that changes whenever the page's heading may change.
  * @param {string} siteName
+ * @param {boolean} takesFocus  Whether the heading of the first page gets the focus too.
  */
-function useTitle(main, page, shown, siteName) {
-  const before = useRef(page);
+function useTitle(main, page, shown, siteName, takesFocus) {
+  const before = useRef(takesFocus ? 0 : page);
   useLayoutEffect(() => {
     const heading = /** @type {HTMLElement | null} */ (main.current?.querySelector("h1"));
     document.title = `${heading?.textContent ?? t`Studio`} · ${siteName}`;

@@ -60,7 +60,7 @@ export function TokensPage() {
       </li>`)}
     </ul>`}
     ${creating && html`<${NewToken} close=${() => setCreating(false)} changed=${reload} />`}
-    ${revoking && html`<${Question} title=${t`Revoke ${revoking}?`} label=${t`Revoke`} confirm=${revoke}
+    ${revoking && html`<${Question} danger title=${t`Revoke ${revoking}?`} label=${t`Revoke`} confirm=${revoke}
       text=${t`Whatever uses this token is rejected from now on. This can't be undone.`}
         close=${() => setRevoking("")} />`}
   </div>`;

@@ -3,7 +3,7 @@
 import { addressTo } from "../addresses.js";
 import { ApiError } from "../api.js";
 import { useStudio } from "../context.js";
-import { Dialog } from "../dialog.js";
+import { Buttons, Dialog } from "../dialog.js";
 import { t } from "../language.js";
 import { SERVED, navigate } from "../router.js";
 import { Loading } from "../states.js";
@@ -55,11 +55,7 @@ export function Discard({ name, close }) {
         ? html`<p>${t`The branch can't be compared with the live site. Everything on it will be lost.`}</p>`
         : !error && html`<${Loading} />`}
     <p class="field-error" role="alert">${message.text || (!isReady && error ? `${error.message}.` : "")}</p>
-    <div class="dialog-actions">
-      <button class="button" type="button" onClick=${close}>${t`Cancel`}</button>
-      <button class="button danger" type="button" disabled=${busy || !isReady} onClick=${discard}>
-        ${t`Discard branch`}</button>
-    </div>
+    <${Buttons} danger ...${{ close }} label=${t`Discard branch`} disabled=${busy || !isReady} confirm=${discard} />
   <//>`;
 }
 

@@ -19,7 +19,9 @@ export function isShared(type, attribute) {
  * @param {{subject: import("./form.js").Subject, state: import("../form/editing.js").State}} props
  */
 export function Locales({ subject: { model, type, id, locale }, state }) {
-  if (!type.localized || !id || model.locales.length < 2) return null;
+  if (!type.localized || model.locales.length < 2) return null;
+  if (!id) return html`<p class="locales"><span class="locale" aria-current="page"><span
+    class="unseen">${t`Language`}: </span>${model.localeOf(type, locale)}</span></p>`;
   const known = new Set([...state.others, ...(state.version ? [locale] : [])]);
   return html`<nav class="locales" aria-label=${t`Locales`}>
     ${model.locales.map(({ code, name }) => {

@@ -60,8 +60,8 @@ export function MediaDetails({ id, file, close, saved, mayDescribe = true, about
     <//>`;
   }
   return html`<${Dialog} label=${t`Details of ${file.__title}`} close=${close}>
-    ${described && file.__preview && html`<${Focal} shown=${shownOf(described)} point=${info.focalPoint}
-      set=${(/** @type {Point | null} */ point) => set("focalPoint", point)} />`}
+    ${described && file.__preview && html`<${Focal} picture=${described} shown=${shownOf(described)}
+      point=${info.focalPoint} set=${(/** @type {Point | null} */ point) => set("focalPoint", point)} />`}
     ${described?.width && file.__preview && html`<${Crops} picture=${described} shown=${shownOf(described)}
       point=${info.focalPoint} />`}
     ${described && TEXTS.map(([name, label]) => html`<div class="field" key=${name}>
@@ -86,10 +86,12 @@ const shownOf = (file) => {
 
 /**
  * A picture with its focal point. A click sets the point; the arrow keys move it, with Shift by larger steps.
- * @param {{shown: ReturnType<typeof pictureIn>, point: Point | null | undefined,
+ * @param {{picture: Record<string, any>, shown: ReturnType<typeof pictureIn>, point: Point | null | undefined,
  *   set: (point: Point | null) => void}} props
  */
-function Focal({ shown, point, set }) {
+function Focal({ picture: { width, height }, shown, point, set }) {
+  const ratio = width && height ? width / height : 0;
+  const style = ratio ? { width: `min(100%, ${45 * ratio}vh, ${width}px)`, aspectRatio: ratio } : {};
   const picture = useRef(/** @type {HTMLElement | null} */ (null));
   const { x, y } = point ?? MIDDLE;
   const click = (/** @type {MouseEvent} */ event) => {
@@ -108,8 +110,8 @@ function Focal({ shown, point, set }) {
     set({ x: percent(Number(x) + step[0] * far), y: percent(Number(y) + step[1] * far) });
   };
   return html`<div class="focal" onClick=${click}>
-      <div class="focal-picture" ref=${picture}>
-        <img ...${shown} alt="" draggable="false" onError=${showSmaller} />
+      <div class="focal-picture" ref=${picture} style=${style}>
+        <img ...${shown} style=${ratio ? { width: "100%" } : {}} alt="" draggable="false" onError=${showSmaller} />
         <button class=${`focal-point ${point ? "" : "is-unset"}`} type="button" onKeyDown=${press}
           aria-label=${t`Focal point, ${x} % from the left, ${y} % from the top. The arrow keys move it.`}
           style=${{ left: `${x}%`, top: `${y}%` }}></button>
