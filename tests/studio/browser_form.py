@@ -220,6 +220,8 @@ def test_what_breaks_a_rule_is_told_at_its_field(form: Page, site: Studio) -> No
     form.keyboard.press("Control+s")
     told(form, "2 fields are invalid")
     expect(title).to_be_focused()
+    form.get_by_role("status").get_by_role("button", name="Count").click()
+    expect(count).to_be_focused()
     expect(title).to_have_attribute("aria-invalid", "true")
     error = form.locator(f"#{title.get_attribute('aria-describedby').split()[-1]}")
     expect(error).to_have_text("Must be at most 20 characters")

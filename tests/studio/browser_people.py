@@ -158,7 +158,7 @@ def test_a_user_gets_a_role_is_blocked_and_signed_out(
     dialog.get_by_role("button", name=re.compile("^Sign out everywhere")).click()
     dialog.get_by_text("No sessions are open").wait_for()
     theirs.reload()
-    theirs.get_by_label("Password").wait_for()
+    theirs.get_by_label("Password", exact=True).wait_for()
     dialog.get_by_label("Role").select_option("clerk")
     dialog.get_by_role("button", name="Change role").click()
     dialog.get_by_text("a-temp now has the role clerk.").wait_for()

@@ -163,7 +163,7 @@ def slow_down(page: Page) -> None:
 def sign_in(page: Page, name: str) -> None:
     """Sign in with the password on a page that shows the sign-in form."""
     page.get_by_label("E-mail address or user name").fill(name)
-    page.get_by_label("Password").fill("slack water")
+    page.get_by_label("Password", exact=True).fill("slack water")
     page.keyboard.press("Enter")
 
 

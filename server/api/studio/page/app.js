@@ -22,6 +22,7 @@ import { html, useCallback, useLayoutEffect, useMemo, useRef, useState } from ".
 export function App() {
   const [state, set] = useState(/** @type {State} */ ({}));
   const latest = useRef(state.model);
+  const hasSignedIn = useRef(false);
   latest.current = state.model;
   const load = useCallback(async (/** @type {string} */ notice = "") => {
     try {
@@ -62,16 +63,22 @@ export function App() {
   if (!model) return html`<${Loading} />`;
   if (model.caller.kind === "public" && placeAt(currentPlace().parts)?.name === "invitation")
     return html`<main><${PAGES.invitation} /></main>`;
-  if (model.caller.kind === "public")
+  if (model.caller.kind === "public") {
+    hasSignedIn.current = true;
     return html`<${SignIn} model=${model} done=${() => load()} />`;
-  return html`<${Inside} model=${model} signOut=${leave} reload=${load} />`;
+  }
+  return html`<${Inside} model=${model} signOut=${leave} reload=${load} hasSignedIn=${hasSignedIn.current} />`;
 }
 
-/** @param {{model: Model, signOut: () => void, reload: () => Promise<boolean>}} props */
-function Inside({ model, signOut, reload }) {
+/**
+ * @param {{model: Model, signOut: () => void, reload: () => Promise<boolean>, hasSignedIn: boolean}} props
+ */
+function Inside({ model, signOut, reload, hasSignedIn }) {
   const overview = useOverview(model);
   const studio = useMemo(() => ({ model, signOut, reload, overview }), [model, signOut, reload, overview]);
-  return html`<${StudioContext.Provider} value=${studio}><${Shell} /></${StudioContext.Provider}>`;
+  return html`<${StudioContext.Provider} value=${studio}>
+    <${Shell} hasSignedIn=${hasSignedIn} />
+  </${StudioContext.Provider}>`;
 }
 
 /** Let the browser delete a cookie that is no longer valid. */

@@ -55,7 +55,7 @@ function stepsTo(element, root) {
 function placeFor(steps) {
   for (const { around, index } of steps) {
     if (!around.isConnected) continue;
-    if (around.matches("main, .page")) return around.querySelector("h1");
+    if (around.matches("main, .page") || around.querySelector("main")) return around.querySelector("h1");
     const beside = around.children[Math.min(index, around.children.length - 1)];
     const found = (beside && focusableIn(beside)) ?? focusableIn(around);
     if (found) return found;

@@ -30,6 +30,7 @@ export function SignIn({ model, done }) {
 function PasswordForm({ done }) {
   const message = useMessage(SIGN_IN);
   const [busy, setBusy] = useState(false);
+  const [isShown, show] = useState(false);
   const first = useRef(/** @type {HTMLInputElement | null} */ (null));
   useEffect(() => first.current?.focus(), []);
 
@@ -54,7 +55,12 @@ function PasswordForm({ done }) {
     </label>
     <label class="field">
       <span class="field-label">${t`Password`}</span>
-      <input class="input" name="password" type="password" autocomplete="current-password" required />
+      <input class="input" name="password" type=${isShown ? "text" : "password"} autocapitalize="none"
+        spellcheck=${false} autocomplete="current-password" required />
+    </label>
+    <label class="choice">
+      <input type="checkbox" checked=${isShown} onChange=${() => show(!isShown)} />
+      ${t`Show password`}
     </label>
     <p class="field-error" role="alert">${message.isError ? message.text : ""}</p>
     <button class="button primary" disabled=${busy}>${t`Sign in`}</button>

@@ -1,12 +1,15 @@
 /** The bar of a form, with the form's state and buttons. Actions that the user's role does not permit are not shown. */
 
 import { plural, t } from "../language.js";
+import { focusField } from "../form/focus.js";
 import { FORM, useMessage } from "../store/messages.js";
-import { ago, timestamp } from "../text.js";
+import { ago, labelOf, timestamp } from "../text.js";
 import { html } from "../vendor/preact.js";
 import { More } from "./more.js";
 import { openPanel } from "./panel-address.js";
 import { StatusMark } from "./status.js";
+
+const MOST_FAULTS = 8; // named in the bar
 
 /**
  * @param {{subject: import("./form.js").Subject, editing: any, status?: any,
@@ -27,6 +30,7 @@ export function Actions({ subject, editing, status, rights, changed, send }) {
         ${t`Your role can't edit this document`}</span>`}
       <span class=${`actions-told ${message.isError ? "is-wrong" : ""}`} role="status">
         ${message.text || (changed.length ? countOf(changed.length) : "")}
+        ${message.isError && html`<${Faults} paths=${Object.keys(state.errors)} />`}
       </span>
     </div>
     <div class="actions-buttons">
@@ -40,6 +44,13 @@ export function Actions({ subject, editing, status, rights, changed, send }) {
       <//>`}
     </div>
   </div>`;
+}
+
+/** The invalid fields, each as a link to it. @param {{paths: string[]}} props */
+function Faults({ paths }) {
+  return paths.slice(0, MOST_FAULTS).map((path, index) => html`${index ? ", " : ": "}<button class="text-button"
+    key=${path} type="button" onClick=${() => focusField(path.split("."))}>${path.split(".").map(labelOf).join(" › ")}
+  </button>`);
 }
 
 /**
