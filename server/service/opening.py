@@ -1,5 +1,6 @@
 """Opening a site for a server, a command or a test."""
 
+import logging
 from collections.abc import Callable
 from contextlib import suppress
 from enum import Enum, auto
@@ -21,6 +22,8 @@ from server.site.loading import Progress
 from server.site.parts import Arbiter, SiteConnections
 from server.site.site import Site
 from server.storage.helper_processes import end_with_parent
+
+log = logging.getLogger("bifolio")
 
 # The server starts after this time, even if the files have not been compared with the event log yet.
 RECORD_TIMEOUT_S = 10.0
@@ -73,7 +76,10 @@ class OpenSite:
         return Notices(self.site.state.settings.accounts)
 
     def _report(self, report: ReportOf, change: Change, seconds: float) -> None:
-        report(self.site, change, seconds)
+        try:
+            report(self.site, change, seconds)
+        except Exception:  # The change has been made, so the request that made it must not fail.
+            log.exception("a change could not be reported")
 
     def record_events(self) -> None:
         self.site.observe(self.recorder, self.recorder.committed)

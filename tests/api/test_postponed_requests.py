@@ -49,7 +49,7 @@ class App:
     def may_query_accounts(self, environ: Environ) -> bool:
         return False
 
-    def waits_long(self, environ: Environ) -> bool:
+    def may_wait_long(self, environ: Environ) -> bool:
         return False
 
 

@@ -127,8 +127,13 @@ class JsonLog:
         self._problems(problems, "problem")
 
     def print_change(self, change: Change, seconds: float) -> None:
-        parts = ("read", "removed", "written", "deleted")
-        told = {part: list(paths) for part in parts if (paths := getattr(change, part))}
+        paths = {
+            "read": change.changed,
+            "removed": change.removed,
+            "written": change.written,
+            "deleted": change.deleted,
+        }
+        told = {name: list(listed) for name, listed in paths.items() if listed}
         if (told or change.reloaded) and not self.quiet:
             ms = round(seconds * 1000, 1)
             write_line("info", "change", {**told, "reloaded": change.reloaded, "ms": ms})
