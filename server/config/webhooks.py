@@ -278,6 +278,12 @@ def resolve_environment(webhook: Webhook, environment: Mapping[str, str]) -> Web
     )
 
 
+def without_variable(error: SetupError) -> SetupError:
+    """Return an error of `resolve_environment` without the variable's name, for callers of the API."""
+    what = "an environment variable that a webhook uses is not set or has an invalid value"
+    return SetupError(error.path, error.line, what, error.fix)
+
+
 def check_environment(webhooks: Iterable[Webhook], environment: Mapping[str, str]) -> None:
     for webhook in webhooks:
         if webhook.enabled:

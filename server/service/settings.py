@@ -20,7 +20,7 @@ from server.config.settings_file import (
     json_value,
     mask_settings_text,
 )
-from server.config.webhooks import check_environment
+from server.config.webhooks import check_environment, without_variable
 from server.errors import (
     ConflictError,
     ForbiddenError,
@@ -379,9 +379,12 @@ def settings_errors(new: SettingsFile, schema: Schema) -> list[SetupError]:
     try:
         wrong += survey_file(parse_config_file(FILE, new.text.removeprefix("\ufeff"), optional=True))[1]
         wrong += check_populates(new.settings, schema)
-        check_environment(new.settings.webhooks, os.environ)
     except SetupError as error:
         wrong.append(error)
+    try:
+        check_environment(new.settings.webhooks, os.environ)
+    except SetupError as error:
+        wrong.append(without_variable(error))
     return wrong
 
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from server.auth.permissions import WEBHOOK, has_site_permission, require_of_site
 from server.config.model import FILE, Settings
 from server.config.settings_file import WEBHOOKS, change_settings_text, mask_settings_text
-from server.config.webhooks import WEBHOOK_KEYS, Webhook, check_url, origin_of
+from server.config.webhooks import WEBHOOK_KEYS, Webhook, check_url
 from server.errors import (
     BusyError,
     ConflictError,
@@ -147,7 +147,19 @@ def _values(data: object, *, fixed: Sequence[str]) -> Iterator[tuple[str, Any]]:
         is_valid, must = _FORMS[key]
         if value is not None and not is_valid(value):
             raise invalid([(key, f"{key} must be {must}")])
+        if key == "url":
+            _refuse_variable(value, "url")
+        for name, header in value.items() if key == "headers" and value else ():
+            _refuse_variable(header, "headers", name)
         yield key, f"{value}s" if key == "debounce" and isinstance(value, int) and value else value
+
+
+def _refuse_variable(value: str | None, *path: str) -> None:
+    if value and value.startswith("env:"):
+        # The variables of the server can contain secrets that callers of the API may not know. A value that
+        # the webhook already has is refused too: otherwise, a caller could guess the variable's name.
+        message = f"environment variables can't be used over the API; write env:NAME into {FILE} instead"
+        raise invalid([(".".join(path), message)])
 
 
 def _is_text(value: object) -> bool:
@@ -278,7 +290,7 @@ def _with_values(
     for key, value in change.values.items():
         if key == "headers":
             value = _new_headers(webhook, value)
-        elif key == "url" and value != webhook.url:
+        elif key == "url":
             _require_address(webhook, value, settings, change)
         elif key == "types":
             _require_types(value or (), change.types)
@@ -306,32 +318,31 @@ def _is_same(webhook: Webhook, key: str, value: Any) -> bool:
 def _new_headers(webhook: Webhook, sent: Mapping[str, str | None] | None) -> dict[str, str]:
     """Return a webhook's headers after a change. The values of headers that are not in `sent` are kept."""
     sent = dict.fromkeys(webhook.headers) if sent is None else sent
-    for name, value in sent.items():
-        if value and value != webhook.headers.get(name):
-            _refuse_variable(value, "headers", name)
     return {name: value for name, value in {**webhook.headers, **sent}.items() if value is not None}
 
 
 def _require_address(webhook: Webhook, url: str, settings: Settings, change: WebhookChange) -> None:
     """Raise ValidationError if a webhook must not be sent to a new URL."""
-    _refuse_variable(url, "url")
+    if url == webhook.url:
+        return
     if wrong := check_url(url):
         raise invalid([("url", f"url {wrong}")])
-    host, is_same_origin = urlsplit(url).hostname or "", origin_of(url) == origin_of(webhook.url)
+    host = urlsplit(url).hostname or ""
     if host not in settings.webhooks_allow and _is_private(host):
         raise invalid(
             [("url", f"{host} is not a public address; to allow it, add it to webhooks_allow in {FILE}")]
         )
-    # Otherwise, the caller could read the hidden values of headers with a receiver of their own.
+    # Otherwise, the caller could read the hidden values of headers with a receiver of their own. Receivers of
+    # different people can have the same host.
     sent = change.values.get("headers", {})
-    kept = [] if sent is None or is_same_origin else [name for name in webhook.headers if name not in sent]
+    kept = [] if sent is None else [name for name in webhook.headers if name not in sent]
     if kept:
         names = ", ".join(kept)
         raise invalid(
             [
                 (
                     "headers",
-                    f"The URL has a different host, so the values of these headers are not kept: {names}; "
+                    f"The URL changes, so the values of these headers are not kept: {names}; "
                     "set them again, or remove them with null",
                 )
             ]
@@ -343,13 +354,6 @@ def _is_private(host: str) -> bool:
         return not is_public(ip_address(host))
     except ValueError:
         return host == "localhost"  # Other names are resolved when a request is sent.
-
-
-def _refuse_variable(value: str, *path: str) -> None:
-    if value.startswith("env:"):
-        # The variables of the server can contain secrets that callers of the API may not know.
-        message = f"environment variables can't be used over the API; write env:NAME into {FILE} instead"
-        raise invalid([(".".join(path), message)])
 
 
 def _require_types(names: Sequence[str], known: Sequence[str]) -> None:

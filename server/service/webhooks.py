@@ -9,7 +9,7 @@ from pathlib import Path
 
 from server.auth.draft_visibility import has_draft_permission
 from server.auth.permissions import WEBHOOK, Actor, may_find, require_of_site
-from server.config.webhooks import Webhook, resolve_environment, shown_url
+from server.config.webhooks import Webhook, resolve_environment, shown_url, without_variable
 from server.database.engine import Connection
 from server.errors import BusyError, ConflictError, ForbiddenError, NotFoundError, SetupError
 from server.events.database import EventDatabase
@@ -120,8 +120,11 @@ class Webhooks:
     def test(self, name: str) -> Outcome:
         """Send a sample request, and wait for the response. Raises ForbiddenError or ConflictError."""
         self._require("read", "send")
+        webhook = self._find(name)
+        if problem := _environment_problem(webhook):
+            raise ConflictError(problem)
         try:
-            return send_sample(self._root, self._settings, self._find(name))
+            return send_sample(self._root, self._settings, webhook)
         except SetupError as error:
             raise ConflictError(str(error)) from error
 
@@ -195,12 +198,21 @@ class Webhooks:
         until = None
         try:
             until = overlap_until(self._root, webhook, time.time())
-            if webhook.enabled:
-                resolve_environment(webhook, os.environ)
         except SetupError as error:
             problem = str(error)
+        if webhook.enabled and not problem:
+            problem = _environment_problem(webhook)
         shown = status if self._sees_sent else None
         return ListedWebhook(webhook, shown, status.disabled, until, problem)
+
+
+def _environment_problem(webhook: Webhook) -> str:
+    """Return why the webhook's environment variables can't be used, without their names, or ""."""
+    try:
+        resolve_environment(webhook, os.environ)
+    except SetupError as error:
+        return str(without_variable(error))
+    return ""
 
 
 def _with_exchange(

@@ -38,6 +38,7 @@ HIDDEN = ("hunter2", "squeamish")
 CONTENT = ("note.find", "note.readDraft", "upload.find", "history.read")
 FILES = {**collection("note", {"title": STRING}, drafts=True), "site.yaml": SITE}
 URL = "https://hooks.example.org/in"
+NO_VARIABLES = "environment variables can't be used over the API; write env:NAME into site.yaml instead"
 
 
 @pytest.fixture
@@ -158,7 +159,8 @@ def test_a_webhook_is_written_into_any_style_of_file(tmp_path: Path) -> None:
 
 
 def test_a_dry_run_writes_nothing_and_hides_secrets(api: Api) -> None:
-    data = {"url": "https://build.example.org/mine", "headers": {"Authorization": "Bearer mine"}}
+    headers = {"Authorization": "Bearer mine", "X-From": None, "X-To": "town"}
+    data = {"url": "https://build.example.org/mine", "headers": headers}
     answer = send(api, "PUT", "/webhooks/build?dryRun=true", data)
     assert answer.data["files"] == [
         {
@@ -169,7 +171,7 @@ def test_a_dry_run_writes_nothing_and_hides_secrets(api: Api) -> None:
                 "-    url: https://build.example.org/…",
                 "-    headers: {Authorization: (hidden), X-From: (hidden)}",
                 "+    url: https://build.example.org/mine",
-                "+    headers: {Authorization: Bearer mine, X-From: (hidden)}",
+                "+    headers: {Authorization: Bearer mine, X-To: town}",
             ],
         }
     ]
@@ -284,23 +286,45 @@ def test_a_webhook_over_the_api_sends_no_secrets_of_the_server(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BILLING_KEY", "hunter2")
-    for data in ({"url": "env:BILLING_KEY"}, {"headers": {"X": "env:BILLING_KEY"}}):
-        answer = send(api, "PUT", "/webhooks/build", data)
-        assert (answer.status, "environment variables can't be used" in answer.error["message"]) == (
-            400,
-            True,
-        )
     write(api.root, {"site.yaml": SITE.replace("Bearer squeamish", "env:BILLING_KEY")})
     api.site.refresh()
-    assert send(api, "PUT", "/webhooks/build", {"url": "https://build.example.org/other"}).status == 200
+    # The response does not tell whether the webhook already uses a variable.
+    for name in ("BILLING_KEY", "ANOTHER_KEY"):
+        for key in ("Authorization", "X"):
+            sent = {"headers": {key: f"env:{name}", "X-From": "a"}}
+            for data in (sent, {"url": "https://evil.org/", **sent}):
+                for query in ("", "?dryRun=true"):
+                    answer = send(api, "PUT", f"/webhooks/build{query}", data)
+                    assert (answer.status, answer.error["message"]) == (400, NO_VARIABLES), data
+    for url in ("env:CACHE_HOOK", "env:BILLING_KEY"):
+        answer = send(api, "PUT", "/webhooks/cache?dryRun=true", {"url": url})
+        assert (answer.status, answer.error["message"]) == (400, NO_VARIABLES), url
+    assert send(api, "PUT", "/webhooks/build", {"events": ["media.*"]}).status == 200
     assert api.site.state.settings.webhooks[0].headers["Authorization"] == "env:BILLING_KEY"
-    for url in ("https://evil.org/", "http://build.example.org/", "https://build.example.org:444/"):
+    for url in (
+        "https://evil.org/",
+        "http://build.example.org/",
+        "https://build.example.org:444/",
+        "https://build.example.org/mine",
+    ):
         for headers in ({}, {"headers": {}}, {"headers": {"X-From": "a"}}):
             answer = send(api, "PUT", "/webhooks/build", {"url": url, **headers})
             assert (answer.status, answer.error["details"]["errors"][0]["path"]) == (400, ["headers"])
     new = {"Authorization": "Bearer mine", "X-From": None}
     assert send(api, "PUT", "/webhooks/build", {"url": "https://new.org/", "headers": new}).status == 200
     assert api.site.state.settings.webhooks[0].headers == {"Authorization": "Bearer mine"}
+
+
+def test_the_name_of_a_variable_is_not_shown(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CACHE_HOOK", raising=False)
+    for value in (None, "ftp://hunter2"):
+        if value:
+            monkeypatch.setenv("CACHE_HOOK", value)
+        for query in ("", "?dryRun=true"):
+            answer = send(api, "PUT", f"/webhooks/cache{query}", {"enabled": True})
+            assert answer.status == 400
+            assert "an environment variable that a webhook uses is not set" in answer.error["message"]
+            assert not any(hidden in answer.text for hidden in ("CACHE_HOOK", "hunter2"))
 
 
 @pytest.mark.parametrize("host", ["10.0.0.1", "169.254.169.254", "[::1]", "localhost", "[::ffff:7f00:1]"])
@@ -350,7 +374,7 @@ def test_what_a_created_webhook_reports_is_sent_and_signed(api: Api, receiver: R
     api.post("/api/notes", {"title": "One"})
     runner.start()
     try:
-        [received] = receiver.until(1)
+        received = receiver.until(1)[0]
     finally:
         runner.stop()
     assert (received.data["event"], received.headers["x-key"]) == ("entry.create", "a")
