@@ -20,8 +20,9 @@ UID_PATTERN = re.compile("^[A-Za-z0-9-_.~]*$")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The options to check. If `is_draft` is set, only maximums are, so incomplete drafts can be saved.
+    """The options to check.
 
+    If `is_draft` is set, only maximums are checked, so incomplete drafts can be saved.
     `default_max_length` is the `maxLength` of `string` attributes without that option (None for no limit).
     """
 

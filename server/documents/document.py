@@ -191,7 +191,7 @@ def find_runs(documents: Sequence[Document | None]) -> list[Run]:
 
 
 def packed_rows_of(documents: Sequence[Document]) -> PackedRows | None:
-    """Return the packed rows that contain exactly these documents in this order, or None."""
+    """Return the packed rows that contain exactly these documents in this order, or None if none do."""
     [(packed, first, last), *others] = find_runs(documents)
     return packed if packed and not others and (first, last) == (0, len(packed)) else None
 

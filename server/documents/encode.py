@@ -120,7 +120,11 @@ def _component_changed(old: Component, new: Component, tree: dict[str, Tree]) ->
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """A value that is invalid for its attribute, and how to report it."""
+    """A value that is invalid for its attribute.
+
+    `fix` says how to correct it, and `rule` is the name of the check. If `warning` is set, the document is
+    served nevertheless.
+    """
 
     path: KeyPath
     message: str
@@ -134,6 +138,7 @@ class Reading:
     """Parameters and results of reading one document's values.
 
     - `seed`: the string from which component ids are derived.
+    - `mismatches`: collects the invalid values.
     - `masks_hashes`: whether to mask password hashes in attributes that are not passwords.
     - `keeps_targets`: whether to keep the readable targets in a list if another target is unreadable.
     """

@@ -23,7 +23,7 @@ _Fault = tuple[str, str, str]
 
 
 def find_invalid_options(root: Path, types: Iterable[Type]) -> Iterator[Problem]:
-    """Yield a warning for each option in a schema file that can't be right.
+    """Yield a warning for each attribute option in the schema files that can't work as intended.
 
     These are not errors, because earlier releases served sites with such schemas.
     """

@@ -39,9 +39,9 @@ class PackedTexts:
         return self._data[self._starts[first] : self._starts[last]]
 
     def starts(self, start: int, end: int, offset: int) -> list[int]:
-        """Return the positions of the strings from index `start` to `end` (exclusive).
+        """Return where each string from index `start` to `end` (exclusive) begins, in bytes.
 
-        The first is `offset`.
+        Positions are shifted so that the first one is `offset`.
         """
         offset -= self._starts[start]
         return [start + offset for start in self._starts[start:end]]
@@ -174,8 +174,8 @@ def dump(values: Iterable[Any]) -> list[bytes]:
 def dump_plain(values: Iterable[Any]) -> list[bytes]:
     """Pickle each value separately. The values must not contain components.
 
-    A record of the whole site takes a quarter less time than with `dump`, which calls `persistent_id` for
-    each object in a value.
+    For a whole site, this takes a quarter less time than `dump`, which calls `persistent_id` for each object
+    in a value.
     """
     return _dump(values, pickle.Pickler)
 

@@ -112,9 +112,9 @@ class Layout:
         return next((pattern for pattern, _ in self._claims(path)), None)
 
     def sibling(self, path: str, *, draft: bool, locale: str | None = None) -> str | None:
-        """Return the path of the draft or published version of the document at `path`, or None.
+        """Return the path of the draft or published version of the document at `path`.
 
-        `locale` selects another locale.
+        Return None if `path` can't contain a document. `locale` selects another locale.
         """
         claim = self.claim(path)
         if claim is None:

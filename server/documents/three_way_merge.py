@@ -141,9 +141,9 @@ def merge_order(base: Iterable[Key], ours: Iterable[Key], theirs: Iterable[Key])
 
 
 def _insert_missing(merged: list[Key], keys: Sequence[Key], passed: set[Key]) -> None:
-    """Insert the keys that are missing from `merged`, each after the key that precedes it in `keys`.
+    """Insert the keys that are missing from `merged`. Each follows the key that precedes it in `keys`.
 
-    If keys in `passed` already follow that key, insert the new keys after them.
+    If that key is already followed by keys in `passed`, the new key is inserted after them.
     """
     places: dict[Key | None, list[Key]] = {}  # keys to insert, by predecessor
     present, before, waiting = set(merged), None, list[Key]()

@@ -14,7 +14,10 @@ MAX_VERSIONS = 500  # the limit; older content is attributed to the oldest of th
 
 @dataclass(slots=True)
 class Blame:
-    """The document version that last changed an attribute. For multi-line text, also that of each line."""
+    """Origin of an attribute's value: `version` is the document version that last changed it.
+
+    For multi-line text, `lines` contains each line and the version that last changed the line.
+    """
 
     version: Version
     lines: list[tuple[str, Version]] = field(default_factory=list)
@@ -23,8 +26,8 @@ class Blame:
 def blame(versions: Iterable[tuple[Version, Values | None]], budget: Budget) -> dict[str, Blame]:
     """Return the version that last changed each attribute, by attribute name.
 
-    `versions` yields each version with its visible values, oldest first, or with None if the file is deleted
-    or unreadable. Raises LimitError.
+    `versions` yields each version with its visible values, oldest first. The values are None if the file is
+    deleted or unreadable. Raises LimitError.
     """
     origins: dict[str, Blame] = {}
     previous: Values = {}

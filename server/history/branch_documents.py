@@ -29,8 +29,8 @@ class _ChangedFiles:
 class BranchDocumentCounter:
     """Thread-safe counter of the documents that branches have changed.
 
-    It compares only the names and blob ids of files, without reading them. The count can therefore be greater
-    than the number of documents from `changed_documents`, which omits changes of the format.
+    It compares only the names and blob ids of files, without reading them. The count therefore includes
+    documents whose values have not changed, which `changed_documents` omits.
     """
 
     def __init__(self, past: PastStates) -> None:

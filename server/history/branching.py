@@ -49,7 +49,7 @@ from server.storage.git.branches import (
     wait_for_branch_lock,
 )
 from server.storage.git.checkout import folders_above
-from server.storage.git.checkout_watch import BranchMove, CheckoutWatch
+from server.storage.git.checkout_watch import BranchMove, BranchMover
 from server.storage.git.commit import Person
 from server.storage.git.log import Commit
 from server.storage.git.refs import branch_commit, checked_out_branch, find_commit, head_commit, parse_time
@@ -195,7 +195,10 @@ Key = tuple[str, str, str, str]  # uid of the content type, documentId, locale, 
 
 @dataclass(frozen=True, slots=True)
 class DocumentChange:
-    """A document version that differs between two states of the site, and its changed attributes."""
+    """A document version that differs between two states of the site, and its changed attributes.
+
+    `action` is "create", "update" or "delete". `title` is None if the actor may not see the title.
+    """
 
     type: Type
     document_id: str
@@ -230,7 +233,8 @@ def changed_documents(
 class MediaChange:
     """A media file, or its description, that differs between two states of the site.
 
-    `attributes` is set only for a description, which contains attributes such as `alternativeText`.
+    `action` is "create", "update" or "delete". `attributes` is set only for a description, which contains
+    attributes such as `alternativeText`.
     """
 
     path: str
@@ -447,7 +451,7 @@ class BranchWriter:
         """
         with self._lock_of(name):
             for _ in range(MAX_ATTEMPTS):
-                watch, head = CheckoutWatch(self.branches.root), self._head(name)
+                mover, head = BranchMover(self.branches.root), self._head(name)
                 wait_for_branch_lock(self.branches.root, name)
                 writes, result = self._prepare(head, prepare, request, current_settings)
                 if not writes:
@@ -456,11 +460,11 @@ class BranchWriter:
                 files = {write.path: write.source or write.data for write in writes}
                 commit = make_commit(self.branches.root, (head,), files, signed)
                 move = BranchMove(name, commit, head, files)
-                if not watch.move(move, "write"):
+                if not mover.move(move, "write"):
                     continue
-                # This comes first, because `confirm` waits.
+                # This comes first, because `confirm_or_revert` waits.
                 state = self.past.state_for_request(commit, current_settings)
-                if watch.confirm_or_revert(move):
+                if mover.confirm_or_revert(move):
                     return state, result, commit
         raise BusyError("The branch changed repeatedly while this write was being prepared; try again")
 

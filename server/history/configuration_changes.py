@@ -23,7 +23,10 @@ Changed = Mapping[str, tuple[GitFile | None, GitFile | None]]
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationChange:
-    """A changed configuration file. `lines` is a unified diff, or None if the diff can't be shown."""
+    """A changed configuration file.
+
+    `action` is "create", "update" or "delete". `lines` is a unified diff, or None if it can't be shown.
+    """
 
     path: str
     action: str

@@ -216,7 +216,7 @@ def _unread(type_: Type, tree: Mapping[str, Tree], reading: Reading) -> tuple[st
 def values_of(
     store: Store, versions: Sequence[Version], budget: Budget, viewers: Sequence[Viewer] = ()
 ) -> Iterator[tuple[Values | None, Values | None]]:
-    """Yield each version's values before and after its change, or None if the file is missing or unreadable.
+    """Yield each version's values before and after its change. Either is None if there is no readable file.
 
     `viewers` contains one viewer for each version (see `read_content`). Raises LimitError.
     """

@@ -98,7 +98,7 @@ def _reveals(type_: Type, earlier: Type, key: str, if_in_doubt: bool) -> bool:
 
 
 def _attribute_of(type_: Type, key: str) -> Attribute | None:
-    """Return the attribute that stores its value under `key` in a file, or None."""
+    """Return the attribute whose value is stored under `key` in a file, or None if there is none."""
     name = type_.body if key == _TEXT else type_.other_keys
     if key in type_.attributes and key != name:
         name = key

@@ -89,7 +89,7 @@ class FormerAddresses:
         return (self._merges.get(one.id, one) for one in commits)
 
     def _read(self, versions: Iterable[FormerVersion], reader: "_Reader") -> None:
-        """Cache the addresses of exactly these versions."""
+        """Cache the addresses of these versions, and remove all others from the cache."""
         known, self._addresses = self._addresses, {}
         unread: list[tuple[FormerVersion, PathClaim, str]] = []
         for version in versions:
@@ -151,9 +151,9 @@ class _Reader:
         return self.state.settings
 
     def claim(self, version: FormerVersion) -> tuple[PathClaim, str] | None:
-        """Return what the version's path determines, and its URL pattern.
+        """Return what the version's path determines (see `PathClaim`), and the URL pattern.
 
-        Return None if the version was hidden or has no URL pattern.
+        Return None if the version is a draft, was not public, or has no URL pattern.
         """
         path = version.path
         if path not in self._claims:

@@ -257,7 +257,7 @@ class PastStates:
         return bool(past.unscaled_images) and past.image_cache_mark != self.pictures.mark()
 
     def _with_new_formats(self, past: PastState) -> PastState:
-        """Return the state with image variants that were created since. The caller must hold the lock."""
+        """Return the state, with image variants that were created after it. The caller must hold the lock."""
         mark, blobs, entries = self.pictures.mark(), past.known.blobs, dict(past.known.entries)
         lacking = set(past.unscaled_images)
         for path in past.unscaled_images:
@@ -375,9 +375,9 @@ class PastStates:
         return configuration
 
     def _reusable_state(self, schema: Schema, blobs: Blobs, current: PastState) -> PastState | None:
-        """Return the recent state with the same schema and most files in common, or None.
+        """Return the best recent state from which to build a new state, or None if no schema is the same.
 
-        The new state is built from it.
+        The best state has the same schema, and the most files in common with the new state.
         """
         recent = self._all_known()[-_MAX_CANDIDATES:]
         candidates = [past for past in (current, *recent) if past.configuration.schema is schema]

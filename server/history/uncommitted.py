@@ -27,8 +27,8 @@ _MAX_MEMORY_BYTES = 16_384  # Larger files are not loaded into memory.
 class ChangedFile:
     """A file that differs from the last commit, and the document in it.
 
-    `type` is None if the file belongs to no content type. `earlier_type` is that of a renamed file's old
-    path.
+    `type` is None if the file belongs to no content type. For a renamed file, `earlier_type` is the content
+    type at the old path.
     """
 
     change: FileChange

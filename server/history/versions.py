@@ -56,7 +56,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
-    """What a commit changed, which determines who is allowed to see the commit.
+    """Kinds of content that a commit changed, which determine who is allowed to see the commit.
 
     - `claims`: one example for each content type and draft status of the changed documents.
     - `media`: whether it changed media files.
@@ -70,15 +70,17 @@ class Subjects:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """All commits up to a given commit, newest first, and all paths that each document has had."""
+    """All commits up to the commit `head`, newest first, and the document paths in them.
+
+    - `claims`: what each path determines about its document, by path.
+    - `paths`: all paths that a document has had, by content type (uid) and documentId.
+    """
 
     head: str
     schema: Schema
     commits: tuple[Commit, ...]
-    claims: dict[str, PathClaim]  # by path
-    paths: dict[
-        tuple[str, str], set[str]
-    ]  # by the content type's uid, and the documentId that is derived from the path
+    claims: dict[str, PathClaim]
+    paths: dict[tuple[str, str], set[str]]  # The documentId is the one that the path determines.
     _subjects: dict[str, Subjects] = field(default_factory=dict)  # cache, by commit
 
     def subjects(self, commit: Commit) -> Subjects:
@@ -142,10 +144,10 @@ class Versions:
         commit: str = "",
         change_filter: ChangeFilter = _unfiltered,
     ) -> list[Version]:
-        """Return a document's versions up to `commit`, newest first. "" includes uncommitted changes.
+        """Return a document's versions up to `commit`, newest first.
 
-        `change_filter` returns each change as the caller may see it. If it hides a rename, the history before
-        the rename is omitted.
+        If `commit` is "", return all versions, including uncommitted changes. `change_filter` returns each
+        change as the caller may see it. If it hides a rename, the history before the rename is omitted.
         """
         timeline = self.timeline(state, commit)
         current = set(self._current_paths(state, type_, document_id))

@@ -40,7 +40,7 @@ class Viewer:
         return attribute.visible and (not leads_to or may_find(self.actor, leads_to))
 
     def may_see_key(self, type_: Type, path: str) -> bool:
-        """Return True unless a schema hides the key, such as `box.code`.
+        """Return True unless a schema hides the key at `path`, which can be in a component (`box.code`).
 
         Keys without an attribute are visible.
         """

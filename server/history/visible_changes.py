@@ -21,8 +21,9 @@ def find_visible_changes(
 ) -> list[bool]:
     """Return for each version whether its viewer is allowed to know that something changed.
 
-    Examines at most MAX_EXAMINED updates, and only of content types that can hide something from the viewer.
-    The result for all other updates of these types is `default`. Raises LimitError.
+    Versions need to be examined only if they are updates and their content type can hide something from the
+    viewer. At most MAX_EXAMINED of these are examined, and the result for the others is `default`. Raises
+    LimitError.
     """
     misses: dict[tuple[int, ...], bool] = {}
     doubtful = []

@@ -28,7 +28,10 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class EmptyAttribute:
-    """Condition that a relation, media or component attribute is empty or, if `null` is False, not empty."""
+    """Condition that a relation, media or component attribute is empty or, if `null` is False, not empty.
+
+    `path` is the attribute's dotted path, for error messages.
+    """
 
     attribute: Attribute
     column_index: int

@@ -35,7 +35,7 @@ def untrusted_query_string(params: Mapping[str, Any]) -> str:
 
 
 def _parameter_lengths(value: Any, key_chars: int, depth: int) -> Iterator[int]:
-    """Yield the minimum length of each parameter in characters. Only values that are strings count."""
+    """Yield the minimum length of each parameter in characters. Values other than strings count as empty."""
     if depth > MAX_DEPTH + 1:
         raise ValidationError(f"The query is nested more than {MAX_DEPTH} levels deep, which is the limit")
     if isinstance(value, Mapping) and value:

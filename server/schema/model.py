@@ -310,8 +310,7 @@ class Schema:
 
     @cached_property
     def reference_attributes(self) -> Mapping[str, tuple[tuple[int, Attribute], ...]]:
-        """The attributes that refer to documents or media files, directly or in components, by the type's
-        uid.
+        """Attributes that refer to documents or media files, directly or in components, by type uid.
 
         Each comes with its index in a row.
         """
@@ -333,9 +332,7 @@ class Schema:
 
     @cached_property
     def prose_attributes(self) -> Mapping[str, tuple[str, ...]]:
-        """The names of the attributes that contain Markdown or `blocks`, directly or in components, by
-        type uid.
-        """
+        """Names of attributes that contain Markdown or `blocks`, directly or in components, by type uid."""
 
         def is_prose(attribute: Attribute) -> bool:
             return attribute.type in ("richtext", "blocks")

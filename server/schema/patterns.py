@@ -140,9 +140,10 @@ _BEYOND = r"[^\u0000-\uffff]"
 
 
 def convert_for_unicode_flag(pattern: str) -> str | None:
-    """Convert a regular expression to one that is valid with JavaScript's `u` flag, or return None.
+    """Convert a regular expression to one that is valid with JavaScript's `u` flag.
 
-    The result matches everything that the original matches, and possibly more.
+    The result matches everything that the original matches, and possibly more. Return None if the expression
+    can't be converted.
     """
     parts, is_in_class, before = list[str](), False, ""
     for found in _TOKEN.finditer(pattern):

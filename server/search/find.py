@@ -160,7 +160,8 @@ class Scope:
 class Results:
     """A page of results with scores, the number of matches by group, and a spelling suggestion.
 
-    `status` is the status of the index, or None if there is no index.
+    `indexed` is False if all documents were scanned instead of using the index. `status` is the status of the
+    index, or None if there is no index.
     """
 
     documents: list[tuple[float, Document]]
@@ -349,7 +350,8 @@ def total(results: Results, scope: Scope) -> int:
 def facets(results: Results, scope: Scope) -> tuple[Counter[str], Counter[str]]:
     """Count the matches by content type (uid) and by locale.
 
-    Each of the counts ignores the filter for its own property.
+    The counts by content type ignore the filter for content types, and the counts by locale ignore the one
+    for locales.
     """
     types: Counter[str] = Counter()
     locales: Counter[str] = Counter()

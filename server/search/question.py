@@ -53,7 +53,7 @@ class Question:
 
 
 def required_matches(words: int) -> int:
-    """Return how many of this number of words a result must contain, such as 2 of 3, or 4 of 5."""
+    """Return how many of `words` search words a result must contain, such as 2 of 3, or 4 of 5."""
     return words - words // 3
 
 

@@ -108,7 +108,8 @@ TITLE_WEIGHT = 6.0
 class Text:
     """A searchable value, and the attribute that contains it.
 
-    `kind` is the type of the value itself, which can be inside a component.
+    `kind` is the attribute type of the value. It differs from the type of `attribute` if the value is inside
+    a component.
     """
 
     attribute: str

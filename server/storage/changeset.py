@@ -101,14 +101,12 @@ class Changeset:
         return self._signature(path)
 
     def rely_on(self, path: str) -> None:
-        """Make the write fail if this file, which it does not change, is modified before it."""
+        """Make the write fail if this file is modified before it. The changeset must not change the file."""
         self._signature(path)
         self._relied_on.add(path)
 
     def relied_on(self) -> list[Write]:
-        """Return a `Write` for each file passed to `rely_on`, which only checks that the file is
-        unmodified.
-        """
+        """Return a `Write` for each file passed to `rely_on`. It only checks that the file is unmodified."""
         return [
             Write(path, None, self._signatures[path], read=self._read.get(path)) for path in self._relied_on
         ]
@@ -138,7 +136,7 @@ class Changeset:
         self._relied_on |= other._relied_on
 
     def repeat(self, writes: Iterable[Write]) -> None:
-        """Add the writes of an earlier changeset, which still expect the same file signatures."""
+        """Add the writes of an earlier changeset, with the file signatures that they expect."""
         for write in writes:
             self._signatures[write.path] = write.before
             if write.read is not None:

@@ -1,6 +1,6 @@
-"""Atomic replacement of files that other programs may be editing. A replacement that would lose an edit is
+"""Atomic replacement of files that other programs may be editing.
 
-rolled back.
+A replacement that would lose an edit is rolled back.
 """
 
 import errno
@@ -25,12 +25,16 @@ _MAX_OPEN_FILES = 64
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """A new file in the journal folder, which is about to replace the file at `target`."""
+    """A new file in the journal folder, which is about to replace the file at `target`.
+
+    - `journal_path`: the path of the new file before the replacement, and of the old file after it.
+    - `before`, `after`: the marks of the old and the new file. None if there is no such file.
+    """
 
     write: Write
     target: Path
-    journal_path: Path  # the new file before the swap, and the old file after it
-    before: FileMark | None  # mark of the file at `target` before the swap, if any
+    journal_path: Path
+    before: FileMark | None
     after: FileMark | None
 
     def check(self) -> None:
@@ -63,11 +67,15 @@ class StagedFile:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """A file that has been replaced. `old_file` is open only if it may be needed for a rollback."""
+    """A file that has been replaced.
+
+    - `old_file`: the old file, or None if it is not kept open for a rollback.
+    - `has_original`: whether the file at `step.journal_path` is the old file itself, not a link or copy.
+    """
 
     step: StagedFile
-    old_file: Reader | None  # the old file, if it is kept open for a rollback
-    has_original: bool  # The file at `journal_path` is the old file itself, not a link or copy.
+    old_file: Reader | None
+    has_original: bool
 
     @property
     def has_concurrent_edit(self) -> bool:

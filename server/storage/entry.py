@@ -15,18 +15,20 @@ from server.storage.images.variants import Placeholder
 class Entry:
     """Result of reading one file: its document, if the file is valid, and all problems found.
 
-    `derived` contains createdAt and updatedAt if the file does not set them. `beside` is the signature of a
-    media file's description file.
+    - `path`: the file's path. For media in a bucket, it is the path of the description file.
+    - `derived`: createdAt and updatedAt, if the file does not set them.
+    - `beside`: the signature of a media file's description file.
+    - `document_id`: the `documentId` in a file with an error, if it could be read.
     """
 
-    path: str  # for media in a bucket, the path of the description file
+    path: str
     signature: Signature | None
     document: Document | None = None
     problems: tuple[Problem, ...] = ()
     digest: bytes = b""
-    derived: tuple[str, str] | None = None  # createdAt and updatedAt, if the file does not set them
-    beside: Signature | None = None  # signature of a media file's description file
-    document_id: str = ""  # the `documentId` in a file with an error, if it could be read
+    derived: tuple[str, str] | None = None
+    beside: Signature | None = None
+    document_id: str = ""
 
     @property
     def broken(self) -> bool:

@@ -42,7 +42,7 @@ def exchange(journal_file: Path, target: Path, folder: int) -> bool:
 
 
 def put_new(staged_file: Path, target: Path, folder: int) -> None:
-    """Move `staged_file` to `target`, which must not exist, otherwise FileExistsError is raised.
+    """Move `staged_file` to `target`. Raises FileExistsError if `target` exists.
 
     `folder` is the descriptor of the open folder that contains `target`.
     """

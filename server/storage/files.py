@@ -36,15 +36,15 @@ def storage_error(what: str, error: OSError, root: Path) -> StorageError:
 class FileListing:
     """Result of listing a site's files: their signatures by path, problems, and unreadable folders.
 
-    `links` maps each symbolic link to its target. If `is_summary` is set, only the combined hash of all
-    signatures, `hashes`, is computed.
+    `links` maps each symbolic link to its target. If `is_summary` is set, `files` stays empty, and only the
+    combined hash of all signatures (`hashes`) is computed.
     """
 
     files: dict[str, Signature] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     unreadable_folders: list[str] = field(default_factory=list)
-    links: dict[str, str] = field(default_factory=dict)  # each symbolic link and its target
-    is_summary: bool = False  # Only `hashes` is computed, not `files`.
+    links: dict[str, str] = field(default_factory=dict)
+    is_summary: bool = False
     hashes: int = 0
 
     def add(self, path: str, signature: Signature) -> None:

@@ -34,7 +34,8 @@ os.register_at_fork(after_in_child=_forget_inherited)
 def start_helper(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
     """Start a helper process. The caller must pass it to `forget_helper` after it has ended.
 
-    `options` are passed to `subprocess.Popen`. Raises OSError, also if this process is exiting.
+    `options` are passed to `subprocess.Popen`. Raises OSError if the helper can't be started, or if
+    this process is exiting.
     """
     with _helpers.lock:
         require_running()

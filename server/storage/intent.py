@@ -1,5 +1,6 @@
-"""Record of intent: a list of the file changes in a write, used to finish the write or roll it back after a
-crash.
+"""Record of intent: a list of the file changes in a write.
+
+After a crash, it is used to finish the write or roll it back.
 """
 
 import hashlib
@@ -13,17 +14,20 @@ from server.storage.files import FileMark, Signature
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The change of one file in a record of intent. `before` and `after` are the file's marks.
+    """The change of one file in a record of intent.
 
-    `target` is its path in the site, and `journal_name` is its name in the journal folder.
+    - `target`: the file's path, relative to the site.
+    - `journal_name`: in the journal folder, the name of the new file before the swap, and of the old file
+      after it.
+    - `before`, `after`: the marks of the old and the new file. None if there is no such file.
+    - `before_digest`, `after_digest`: hexadecimal digests of their content, or "" if unknown.
     """
 
-    target: str  # relative to the site
-    # Name in the journal folder: of the new file before the swap, and of the old file after it.
+    target: str
     journal_name: str
-    before: FileMark | None  # None if there was no file
+    before: FileMark | None
     after: FileMark | None
-    before_digest: str = ""  # hexadecimal, or "" if unknown
+    before_digest: str = ""
     after_digest: str = ""
 
     def reversed(self) -> "Step":

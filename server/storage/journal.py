@@ -160,7 +160,7 @@ class Journal:
 
     @contextmanager
     def _errors_naming(self, *target: Path) -> Iterator[None]:
-        """Context manager: make an OSError name the target file, or the journal's folder if that is why."""
+        """Context manager that makes an OSError name the target file, or the folder if access is denied."""
         try:
             with errors_naming(*target):
                 yield

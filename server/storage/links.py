@@ -1,5 +1,6 @@
-"""Rules for symbolic links: the target must be in the same top-level folder as the link. Otherwise, links
-could expose keys, accounts or settings.
+"""Rules for symbolic links: the target must be in the same top-level folder as the link.
+
+Otherwise, links could expose keys, accounts or settings.
 """
 
 import errno
@@ -102,9 +103,7 @@ def inner_path(real: str, top: str) -> str | None:
 
 
 def _is_allowed(descriptor: int, full: str, top: str, path: str) -> bool:
-    """Return True if the open file is the one at `path`, or one to which a link at `path` is allowed to
-    point.
-    """
+    """Return True if an open file is the one at `path`, or if a link at `path` is allowed to point to it."""
     real = _real_path(descriptor, full)
     if real == full:
         return True
@@ -134,7 +133,7 @@ def _resolve(descriptor: int, path: str) -> str | None:
 def open_file(root: Path, path: str) -> int:
     """Open a file in the site for reading, and return its descriptor. `root` must not contain symbolic links.
 
-    Raises OSError, also for symbolic links that are not allowed.
+    Raises OSError if the file can't be opened, or if the path contains a symbolic link that is not allowed.
     """
     top = str(root)
     full = f"{top.rstrip('/')}/{path}"
@@ -154,7 +153,8 @@ def open_file(root: Path, path: str) -> int:
 def open_ordinary(root: Path, path: str) -> BufferedReader:
     """Open a regular file in the site for reading.
 
-    Raises OSError, also for folders, devices, and symbolic links that are not allowed.
+    Raises OSError if the file can't be opened or is not a regular file, or if the path contains a symbolic
+    link that is not allowed.
     """
     descriptor = open_file(root, path)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -167,7 +167,7 @@ def open_ordinary(root: Path, path: str) -> BufferedReader:
 def open_folder(folder: Path) -> Iterator[int]:
     """Context manager that opens a folder, and yields its descriptor.
 
-    Raises OSError, also if the path contains a symbolic link.
+    Raises OSError if the folder can't be opened, or if its path contains a symbolic link.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:

@@ -1,5 +1,6 @@
-"""Media files in content/uploads/, read as documents of the type `plugin::upload.file`. Description files
-such as `photo.jpg.yaml` override values from the media file.
+"""Media files in content/uploads/, read as documents of the type `plugin::upload.file`.
+
+Description files such as `photo.jpg.yaml` override values from the media file.
 """
 
 import mimetypes
@@ -199,7 +200,7 @@ def stored_media(
 
 
 def stored_object(media: Mapping[str, Document], key: str) -> StoredObject | None:
-    """Return the bucket object of a media file or resized variant, or None.
+    """Return the bucket object of a media file or resized variant, or None if it is not in a bucket.
 
     `key` is the file's name in URLs.
     """

@@ -1,5 +1,6 @@
-"""Parse cache: documents and problems by file, stored in .bifolio/cache/ to speed up the next start. Damaged
-and outdated entries are ignored.
+"""Parse cache: documents and problems by file, stored in .bifolio/cache/ to speed up the next start.
+
+Damaged and outdated entries are ignored.
 """
 
 import os
@@ -41,13 +42,14 @@ Stamp = tuple[bytes, bytes, dict[str, Form]]
 class ReuseRule:
     """Rule that decides which cached entries are still valid under the current schema.
 
-    - `added`: the values of new attributes, by content type and column.
-    - `type_uid_for`: returns the content type of the file at a path. None if the schema has not changed.
+    - `added`: the values of new attributes, by the content type's uid and the position in a row.
+    - `is_same_schema`: whether schema and settings are unchanged, so that all entries are still valid.
+    - `type_uid_for`: returns the uid of the content type to which a path belongs now. None if all paths
+      belong to the same content types as before.
     """
 
-    added: Mapping[str, Mapping[int, Any]]  # values of new attributes, by uid and position in the row
+    added: Mapping[str, Mapping[int, Any]]
     is_same_schema: bool = True
-    # Function that returns the uid of a path's content type. Not set if all paths belong to the same types.
     type_uid_for: Callable[[str], str | None] | None = None
 
     def admits(self, entry: Entry, uid: str) -> bool:
@@ -75,7 +77,7 @@ class CachedEntry:
 
 
 def pack(entries: Iterable[CachedEntry]) -> bytes:
-    """Serialize entries as one block, which contains first their metadata, then their documents' values."""
+    """Serialize entries as one block: first their metadata, then the values of their documents."""
     without: list[Any] = []
     groups: dict[str, list[tuple[CachedEntry, Document]]] = defaultdict(list)
     for one in entries:
@@ -114,7 +116,10 @@ def _other_path(cached_entry: CachedEntry, document: Document) -> str:
 
 
 def pack_in_blocks(entries: Iterable[CachedEntry]) -> Iterator[bytes]:
-    """Serialize entries in blocks of BLOCK_ENTRIES. Entries read from the same block stay together."""
+    """Serialize entries in blocks of up to BLOCK_ENTRIES.
+
+    Entries that were read from the same block form one block again.
+    """
     for packed, group in groupby(entries, key=lambda one: one.entry.document and one.entry.document.packed):
         if packed:
             yield pack(group)

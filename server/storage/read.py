@@ -30,8 +30,8 @@ def parse(
 ) -> dict[str, Tree]:
     """Parse the text of a document file, and return its values by key. Raises SyntaxProblem.
 
-    `body` is the name of the attribute stored below the front matter. The positions of the values, and
-    duplicate keys, are added to `positions` and `repeats`.
+    `body` is the name of the attribute stored below the front matter. If given, `positions` receives the
+    position of each value, and `repeats` receives the duplicate keys.
     """
     text = text.removeprefix(BOM)
     repeats = [] if repeats is None else repeats
@@ -70,7 +70,8 @@ def read_data(
 ) -> Tree:
     """Parse JSON, TOML or YAML, depending on the file's extension. Raises SyntaxProblem.
 
-    For TOML and YAML, the positions of the values and duplicate keys are added to `positions` and `repeats`.
+    If given, `positions` receives the position of each value, and `repeats` receives the duplicate keys (only
+    for TOML and YAML).
     """
     if path.endswith(".json"):
         return read_json(text)

@@ -1,5 +1,6 @@
-"""Crash recovery: finishes or rolls back interrupted writes, and keeps other programs' edits. Requires the
-site's write lock.
+"""Crash recovery: finishes or rolls back interrupted writes, and keeps other programs' edits.
+
+The caller must hold the site's write lock.
 """
 
 import os

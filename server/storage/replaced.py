@@ -1,6 +1,4 @@
-"""Recently replaced files, kept in .bifolio/replaced/ for a few seconds in case an editor still writes to
-them.
-"""
+"""Recently replaced files, kept in .bifolio/replaced/ in case an editor still writes to them."""
 
 import filecmp
 import logging
@@ -152,7 +150,7 @@ def _has_same_bytes(file: Path, other: Path) -> bool:
 
 
 def _is_known(reader: Reader | None, file: Path, step: Step) -> bool:
-    """Return True if the file is missing, or if `step` contains its content as the old or the new one."""
+    """Return True if a file is missing, or if its content is the old or the new content in `step`."""
     current = reader.mark if reader else link_mark(file)
     if current is None:
         return True

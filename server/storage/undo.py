@@ -30,14 +30,17 @@ NO_FILE_DIGEST = ""
 
 @dataclass(frozen=True, slots=True)
 class UndoableFile:
-    """A file that a write changed: its old text (`before`), and the digest of its new content (`after`).
+    """A file that a write changed.
 
-    The old content of a media file is in a file of the undo folder, whose name is `copy`. `claim` describes
-    the document to which the path belonged, or is None if an older version of Bifolio stored the write.
+    - `before`: the old text. None if the file did not exist, or if its old content is in a copy.
+    - `after`: the digest of the new content.
+    - `copy`: for a media file, the name of the copy of its old content in the undo folder.
+    - `claim`: describes the document to which the path belonged. None if the write was stored by an older
+      version of Bifolio.
     """
 
     path: str
-    before: str | None  # None if the file did not exist, or if there is a copy
+    before: str | None
     after: str
     copy: str = ""
     claim: str | None = None
@@ -221,13 +224,14 @@ def _delete(folder: Path, record: Path) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
-def _make_room(folder: Path, size: int, new: Collection[str]) -> None:
-    """Delete stored writes that are too old, and the oldest ones if there are too many.
+def _make_room(folder: Path, size: int, new_copies: Collection[str]) -> None:
+    """Delete writes older than RETENTION_S. While the folder exceeds a limit, also delete the oldest write.
 
-    `size` is the size of the write that is about to be stored, and `new` contains the names of its files.
+    The limits are MAX_WRITES, MAX_BYTES and MAX_COPIED_BYTES. They include the write that is about to be
+    stored: its size in bytes is `size`, and `new_copies` are the names of its copied media files.
     """
-    records, copied = [], {name: (folder / name).stat().st_size for name in new}
-    known = set(new)
+    records, copied = [], {name: (folder / name).stat().st_size for name in new_copies}
+    known = set(new_copies)
     for path in folder.iterdir():
         if path.suffix == COPY_SUFFIX:
             continue

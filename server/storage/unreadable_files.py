@@ -33,9 +33,9 @@ def find_own_id(data: bytes) -> str:
 
 
 def last_good_entry(before: Entry | None, after: Entry | None) -> Entry | None:
-    """Return the entry to serve after a file has been read again: `after`, possibly with the old document.
+    """Return the entry to serve after a file has been read again.
 
-    The document from `before` is kept if the file is now invalid, or if the values are the same.
+    This is `after`, but with the document from `before` if the file is now invalid or no value has changed.
     """
     if before is None or before.document is None or after is None:
         return after

@@ -1,5 +1,6 @@
-"""Lock that lets only one thread or process write to a site at a time. The lock file contains a write
-counter, which lets processes notice each other's writes.
+"""Lock that lets only one thread or process write to a site at a time.
+
+The lock file contains a write counter, which lets processes notice each other's writes.
 """
 
 import os

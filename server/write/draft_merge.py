@@ -1,4 +1,5 @@
 """Changes to a document's draft or published version.
+
 Publishing a change also publishes the draft if the author is allowed to read drafts.
 """
 

@@ -35,7 +35,7 @@ class MediaInput:
     numbers: dict[str, Document] = field(default_factory=dict)
 
     def read(self, value: Any, path: KeyPath, current: tuple[str, ...], *, multiple: bool) -> tuple[str, ...]:
-        """Return the upload paths of a media attribute that has the value `current` and is set to `value`.
+        """Apply `value` to a media attribute that has the value `current`. Return the new upload paths.
 
         Raises ValidationError for unknown keys.
         """

@@ -10,7 +10,11 @@ from server.schema.model import Attribute, Schema, Type
 
 @dataclass(frozen=True, slots=True)
 class ReadAccess:
-    """What the author of a write may read: private values, and all versions that the write changes."""
+    """What the author of a write is allowed to read.
+
+    - `private_values`: whether the author may read private values.
+    - `all_versions`: whether the author may read all versions that the write changes.
+    """
 
     actor: Actor
     schema: Schema

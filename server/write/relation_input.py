@@ -47,6 +47,7 @@ class Links:
 
     def apply(self, current: tuple[Target, ...], *, to_many: bool) -> tuple[Target, ...]:
         """Return the relation's targets after applying this change to the `current` targets.
+
         Raises ValidationError if the change is strict and places a target next to a missing target.
         """
         if self.set is not None:
@@ -76,9 +77,10 @@ class Links:
     def apply_to_same_document(
         self, document_id: str, target: Target, current: tuple[Target, ...], to_many: bool
     ) -> tuple[Target, ...]:
-        """Apply this change to a relation of a document to itself whose stored side is another attribute.
+        """Apply this change to a relation between a document and itself, which another attribute stores.
 
-        Return the stored targets. Only `target`, the document itself, can be added or removed.
+        `current` are the targets in that attribute. Return its new targets. Only `target`, the document
+        itself, can be added or removed.
         """
         if self.set is not None:
             is_linked = document_id in self.set
@@ -94,7 +96,10 @@ class Links:
 
 
 class _TargetList:
-    """Doubly linked list of distinct targets, which can be moved in constant time. Both ends are None."""
+    """Doubly linked list of distinct targets, which can be moved in constant time.
+
+    None stands for the place before the first and after the last target.
+    """
 
     def __init__(self, targets: Iterable[Target]) -> None:
         ring = [None, *dict.fromkeys(targets)]

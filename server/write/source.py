@@ -65,7 +65,10 @@ def mask_of(number: int) -> Plain:
 def mask_text(
     schema: Schema, type_: Type, path: str, text: str, known_passwords: Sequence[str] = ()
 ) -> MaskedText:
-    """Return a file's text with its passwords masked. Passwords in `known_passwords` keep their masks.
+    """Return a file's text with its passwords masked.
+
+    If `known_passwords` is given, each of them gets the mask with its number in that list, and all others
+    get the mask for new passwords.
 
     Raises ConflictError if the text can't be parsed and might contain a password.
     """

@@ -103,6 +103,7 @@ class Validator:
         self, type_: Type, data: Mapping[str, Tree], current: Mapping[str, Any] | None = None
     ) -> Change:
         """Parse a request body into a change. `current` is None for a new document version.
+
         Raises ValidationError for unknown keys and targets.
         """
         _refuse_own_keys(type_, data)

@@ -96,6 +96,7 @@ class Writer:
 
     def update(self, address: Address, change: Change) -> str:
         """Change a version of a document, adding the locale if necessary. Return the document's id.
+
         Raises NotFoundError if the document does not exist in any locale.
         """
         document_id = address.document_id or ""

@@ -92,15 +92,16 @@ def add_hidden_conflicts(merged: MergeResult, versions: ThreeVersions, access: R
 
 @dataclass(slots=True)
 class ConflictCollector:
-    """Collector of the conflicts that `resolution` does not resolve.
+    """Collector of the conflicts in a merge.
 
-    `known` and `known_files` contain all conflicts, including resolved ones.
+    - `documents`, `files`: the conflicts that `resolution` does not resolve.
+    - `known`, `known_files`: all conflicts. Those in documents are (document name, attribute).
     """
 
     resolution: Resolution
     documents: dict[Key, tuple[str, ThreeVersions, tuple[Conflict, ...]]] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
-    known: set[tuple[str, str]] = field(default_factory=set)  # (document, attribute) in conflict
+    known: set[tuple[str, str]] = field(default_factory=set)
     known_files: set[str] = field(default_factory=set)
 
     def side_of_file(self, path: str) -> str:

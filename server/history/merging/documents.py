@@ -28,9 +28,7 @@ Key = tuple[str, str, str, str]  # uid of the content type, documentId, locale, 
 
 @dataclass(frozen=True, slots=True)
 class ThreeVersions:
-    """The versions of one document on the three sides of a merge, each None if the document is missing
-    there.
-    """
+    """One document on the three sides of a merge. A side without the document is None."""
 
     base: SideVersion | None
     ours: SideVersion | None

@@ -179,6 +179,9 @@ class _Replay:
     - `document_paths`: the paths of the documents to migrate, or None for all documents.
     - `missing_migrations`: the texts of the migrations that are missing on this side.
     - `new_paths`: the new paths of the side's own migrations.
+
+    The other fields contain the results: `documents` counts the documents that each migration has changed,
+    and `losses` contains the values that migrations would lose.
     """
 
     past: PastStates

@@ -31,7 +31,7 @@ from server.storage.changeset import Changeset
 from server.storage.git.branch_commit import CommitMetadata, make_commit
 from server.storage.git.branches import move_branch
 from server.storage.git.checkout import write_files
-from server.storage.git.checkout_watch import BranchMove, CheckoutWatch
+from server.storage.git.checkout_watch import BranchMove, BranchMover
 from server.storage.git.commit import NewCommit, Person
 from server.storage.git.index import LockedIndex, locked_index, remove_own_lock, wait_for_index
 from server.storage.git.refs import head_commit
@@ -49,7 +49,7 @@ from server.write.context import Context
 class CommitToServe:
     """A commit that is about to be served.
 
-    `require_fit` raises an error if the served state no longer allows this.
+    `require_fit` raises an error if the served state has changed so that the commit no longer fits.
     """
 
     merge: PreparedMerge
@@ -145,7 +145,8 @@ class MergedMigration:
 class BranchMergeResult:
     """Result of a merge.
 
-    `result` is "merge", "fast-forward" or "nothing". `commit` is a commit id, or "pending".
+    `result` is "merge", "fast-forward" or "nothing". `commit` is a commit id, or "pending" if git could not
+    move the branch yet.
     """
 
     target_branch: str
@@ -166,7 +167,10 @@ class _BranchMovedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _ValidatedMerge:
-    """A merge that has been planned and validated. No branch points to its commit yet."""
+    """A merge that has been planned and validated. No branch points to its commit yet.
+
+    `changed` contains the new and changed documents. `documents` is their number, plus that of deleted ones.
+    """
 
     plan: Plan
     commit: str
@@ -187,7 +191,7 @@ class _ValidatedMerge:
 
 @dataclass(frozen=True, slots=True)
 class _FilesToWrite:
-    """The files to write for a merge, and its commit."""
+    """The files to write for a merge (`changeset`), and its commit (`joined`)."""
 
     ready: _ValidatedMerge
     changeset: Changeset
@@ -272,7 +276,7 @@ class Merger:
     def _into_other(
         self, request: MergeRequest, into: str, theirs: str, current_settings: Settings
     ) -> BranchMergeResult:
-        watch, branch = CheckoutWatch(self.root), self.branches.get(into)
+        mover, branch = BranchMover(self.root), self.branches.get(into)
         self.branches.require_not_checked_out(branch)
         sides = sides_of(self.past.log, branch.commit, theirs)
         if sides.is_merged:
@@ -280,7 +284,7 @@ class Merger:
         files = CommittedFiles(self.root, self.past.at(sides.ours).known.blobs)
         ready = self._plan_and_validate(request, sides, Changeset(self.root, files), current_settings)
         move = BranchMove(into, ready.commit, sides.ours, ready.plan.outcomes)
-        if not (watch.move(move, "merge") and watch.confirm_or_revert(move)):
+        if not (mover.move(move, "merge") and mover.confirm_or_revert(move)):
             raise _BranchMovedError()
         return ready.completed(into, ready.commit)
 

@@ -43,8 +43,8 @@ class Texts:
 class MergedFile:
     """The merged file, and the attributes and keys in conflict.
 
-    `text` contains ours for all values in conflict, `theirs` and `base` contain those sides, and `common`
-    omits the conflicting values.
+    The four texts differ only in the values in conflict: `text` contains the values from ours, `theirs` and
+    `base` contain those from theirs and base, and `common` contains none.
     """
 
     text: str

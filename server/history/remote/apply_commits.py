@@ -49,15 +49,16 @@ _LOCK_FILE, _TURN_FILE = "takeover.lock", "takeover.turn"  # in .bifolio/
 
 @dataclass(frozen=True, slots=True)
 class AppliedCommit:
-    """The result of applying a remote commit. `method` is the `how` of the `Target`.
+    """The result of applying a remote commit.
 
-    `backup_ref` refers to the previous commit if the new history does not contain it, otherwise "".
+    - `method`: how `commit` follows from the previous commit, such as FORWARD or MERGE.
+    - `backup_ref`: a ref to the previous commit if the new history does not contain it, otherwise "".
     """
 
     commit: str
     method: str
     file_count: int = 0
-    backup_ref: str = ""  # a ref to the previous commit, if the new history lacks that commit
+    backup_ref: str = ""
 
 
 class _SiteChangedError(Exception):
@@ -133,7 +134,7 @@ class Takeover:
         included_edits: Mapping[str, bytes],
     ) -> AppliedCommit:
         branch = served_branch(self.root, branch)
-        self._require_committed()
+        self._commit_queued_writes()
         head = head_commit(self.root)
         if not head:
             raise RemoteMergeError("The site has no commits; check the branch out first")
@@ -154,8 +155,8 @@ class Takeover:
         set_last_commit(self.root, branch, remote_commit)
         return AppliedCommit(target.commit, target.how, files, kept)
 
-    def _require_committed(self) -> None:
-        """Commit all queued writes. Raises RemoteMergeError if a merge is not committed yet."""
+    def _commit_queued_writes(self) -> None:
+        """Try to commit all queued writes. Raises RemoteMergeError if a merge remains uncommitted."""
         self.site.recover()
         committer = self.site.committer
         if committer.queue.has_staged_writes:
@@ -171,7 +172,8 @@ class Takeover:
     ) -> tuple[int, str]:
         """Write a commit's files to disk, move the branch to the commit, and update `other_refs`.
 
-        Returns the number of changed files, and the commit id or "pending".
+        Returns the number of changed files and the commit id, or "pending" instead of the id if git could not
+        move the branch yet.
         """
         repository, _ = self.site.committer.find_repository()
         files, changeset = self._changed_files(head, target.commit), Changeset(self.root)
@@ -278,7 +280,8 @@ class Takeover:
 def served_branch(root: Path, expected: str) -> str:
     """Return the name of the checked-out branch.
 
-    Raises RemoteMergeError if no branch is checked out, or if it is not `expected`.
+    Raises RemoteMergeError if no branch is checked out, or if `expected` is not "" and a different branch is
+    checked out.
     """
     branch = checked_out_branch(root)
     if not branch:

@@ -162,8 +162,8 @@ class Arbiter:
     def _prepare(self, push_base: PushBase, group: "list[WriteAttempt[Any, Any]]") -> "list[ChainedWrite]":
         """Prepare a chain of writes to push together, each with its own commit.
 
-        The chain ends before the first write that can't be prepared, which has to wait. Only if it is the
-        first write of the group, it fails.
+        If a write can't be prepared, the chain ends before it, and the write waits for the next push. If the
+        chain is still empty, the write fails instead.
         """
         links: list[ChainedWrite] = []
         chain = WriteChain(self.root, self.site.current().snapshot)

@@ -38,7 +38,7 @@ class WakeupPipe:
                 call()
 
     def wait_for_wakeup(self, timeout_s: float | None = 0.0) -> bool:
-        """Wait for a wake-up, forever if `timeout_s` is None. Return True if one arrived."""
+        """Wait for up to `timeout_s` seconds (None for no limit). Return True if a wake-up arrived."""
         # Unlike select(), poll() accepts descriptors above 1,023, which occur with many clients.
         poller = select.poll()
         poller.register(self._pipe, select.POLLIN)

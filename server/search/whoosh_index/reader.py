@@ -125,7 +125,7 @@ class IndexReader:
     ) -> str | None:
         """Return the best correction for a misspelled word, or None.
 
-        It occurs in at least one visible group.
+        Only words that occur in a visible group are suggested.
         """
         folded, reader = fold(word), self._searcher.reader()
         statistics = Statistics(self._searcher, is_visible_group, {}, budget)

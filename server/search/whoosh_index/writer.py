@@ -114,7 +114,7 @@ def _lexicon(reader: Any, field: str) -> set[str]:
 
 
 def postings(entry: IndexEntry) -> tuple[list[Any], list[Any], set[str]]:
-    """Return the postings of a version, the postings of its headings, and its folded words."""
+    """Return a version's postings, the postings of its headings, and its words (see `fold`)."""
     positions: dict[str, list[int]] = {}
     counts: dict[str, float] = {}
     heads: Counter[str] = Counter()

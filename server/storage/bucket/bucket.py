@@ -126,9 +126,9 @@ class Bucket:
         self._away_until = 0.0  # on the clock of time.monotonic()
 
     def put(self, object_: StoredObject, source: Path, attributes: Mapping[str, str]) -> bool:
-        """Upload a file unless the object already exists. Return True if it was uploaded.
+        """Upload a file, unless it was uploaded recently. Return True if it has been uploaded now.
 
-        Existing objects older than MIN_RESEND_AGE are uploaded again, to protect them from garbage
+        Files uploaded more than MIN_RESEND_AGE ago are uploaded again, to protect them from garbage
         collection.
         """
         with self._requesting():

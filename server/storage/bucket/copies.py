@@ -1,5 +1,6 @@
-"""Local cache of bucket objects in .bifolio/media/, with a size limit. The least recently used objects are
-evicted first.
+"""Local cache of bucket objects in .bifolio/media/, with a size limit.
+
+The least recently used objects are evicted first.
 """
 
 import os

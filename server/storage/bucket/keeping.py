@@ -62,15 +62,17 @@ class Target(Protocol):
 class MediaUploader:
     """Uploader for media files and their resized variants.
 
-    Uploaded files are also added to the local cache `copies`, if there is one. `formats` is the folder with
-    the resized variants.
+    - `target`: where to upload the files.
+    - `formats`: the folder in which the variants are created.
+    - `copies`: a local cache, to which uploaded files are added. `max_cache_bytes` is its maximum size.
+    - `placeholders`: whether to add placeholders to description files.
     """
 
     target: Target
-    formats: Path  # the folder in which variants are created
+    formats: Path
     copies: LocalObjectCache | None = None
-    max_cache_bytes: int = 0  # maximum size of the cache in bytes
-    placeholders: bool = False  # whether to add placeholders to description files
+    max_cache_bytes: int = 0
+    placeholders: bool = False
 
     def upload(self, source: Path, extension: str) -> StoredFile:
         """Upload a file and its resized variants. Return the data for the media file's description file.

@@ -1,7 +1,8 @@
 """Transformed images in a site's bucket, which all machines of the site share (docs/images.md).
 
-Deleting them only costs the time to make them again. The least recently used are deleted first. A use more
-than an hour after an object's last modification uploads it again, which updates its modification time.
+Deleting them only costs the time to make them again. The least recently used are deleted first. The
+modification time shows when an image was last used, because images that are used more than an hour later are
+uploaded again.
 """
 
 import logging
@@ -211,8 +212,8 @@ class SharedImages:
     def _evict(self, bucket: "Bucket", max_bytes: int) -> None:
         """If the objects exceed `max_bytes` in total, delete those that were not used for the longest time.
 
-        Recently used objects are deleted only above twice that size, because clients may still be following
-        redirects to them.
+        Recently used objects are deleted only while the total exceeds twice `max_bytes`, because clients may
+        still be following redirects to them.
         """
         try:
             listed = [one for one in bucket.list_objects(PREFIX.rstrip("/")) if _KEY.fullmatch(one.key)]

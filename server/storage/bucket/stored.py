@@ -44,7 +44,7 @@ class StoredFormat:
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A media file in a bucket. The other fields are set only for images.
+    """A media file in a bucket. The fields other than `object` are set only for images.
 
     Width and height are in pixels. `placeholder` is a BlurHash and the image's main color.
     """

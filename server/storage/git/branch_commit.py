@@ -1,5 +1,6 @@
-"""Commits to branches that are not checked out. The working tree and the index stay unchanged, and hooks do
-not run.
+"""Commits to branches that are not checked out.
+
+The working tree and the index stay unchanged, and hooks do not run.
 """
 
 import os

@@ -107,7 +107,7 @@ def is_identical_on_disk(repository: Repository, path: str, file: GitFile | None
 def blocking_files(repository: Repository, files: Tree) -> set[str]:
     """Return existing files that prevent the creation of `files`, such as a file `a` for the path `a/b`.
 
-    Omits files that are themselves in `files` to be deleted.
+    Omits files that `files` deletes (with the value None).
     """
     blocking = set[str]()
     for path in (path for path, file in files.items() if file and file.mode != _SUBMODULE_MODE):

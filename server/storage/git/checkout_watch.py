@@ -42,8 +42,12 @@ class BranchMove:
     paths: Collection[str]
 
 
-class CheckoutWatch:
-    """Check that no working tree checks out a branch while the branch moves. Create it before the move."""
+class BranchMover:
+    """Mover for a branch that a git command may be checking out at the same moment.
+
+    Call `move`, then `confirm_or_revert`. Create the mover before the move, because the constructor records
+    the current index of each working tree.
+    """
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -63,9 +67,9 @@ class CheckoutWatch:
         return moved
 
     def confirm_or_revert(self, move: BranchMove) -> bool:
-        """Return True if no checkout of the old commit took place during the move. Otherwise, undo it.
+        """Undo the move if a working tree checked out the old commit meanwhile. Return True if none did.
 
-        The move is not undone if another commit has followed, but the result is still False. Raises
+        If another commit has followed, the move can't be undone, but the result is still False. Raises
         GitBusyError and GitError.
         """
         try:

@@ -1,5 +1,6 @@
-"""Safe execution of git commands in repositories that are not trusted. Only `git_as_owner` runs the
-repository's hooks, filters and signing program.
+"""Safe execution of git commands in repositories that are not trusted.
+
+Only `git_as_owner` runs the repository's hooks, filters and signing program.
 """
 
 import logging

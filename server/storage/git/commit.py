@@ -1,5 +1,6 @@
-"""Functions that commit exactly the given file contents, even if the files on disk have changed since. Other
-changes remain uncommitted.
+"""Functions that commit exactly the given file contents, even if the files on disk have changed since.
+
+Other changes remain uncommitted.
 """
 
 import os
@@ -98,11 +99,17 @@ class NewCommit:
 
 @dataclass(frozen=True, slots=True)
 class PreparedCommit:
-    """A new commit that no branch points to yet. `commit` is "" if there was nothing to commit."""
+    """A new commit that no branch points to yet.
 
-    commit: str = ""  # "" if there was nothing to commit
-    changed_files: Tree | None = None  # None if the changed files may differ from the input
-    created_at: int | None = None  # in seconds since 1970
+    - `commit`: the commit's id, or "" if there was nothing to commit.
+    - `changed_files`: the files that the commit changes. None if they are unknown, for example because
+      git hooks were run.
+    - `created_at`: in seconds since 1970.
+    """
+
+    commit: str = ""
+    changed_files: Tree | None = None
+    created_at: int | None = None
 
 
 # --- the contents ------------------------------------------------------------------------------------
@@ -111,8 +118,8 @@ class PreparedCommit:
 def store_changed_files(repository: Repository, new: NewCommit, head: str) -> Tree:
     """Store the new contents in git, and return the files to change in a commit on top of `head`.
 
-    Omits unchanged files, files that other people have committed since, and (except in merges) ignored files
-    and files in nested repositories. Raises CommitError.
+    Omits unchanged files, and files that other people have committed since. Except in merges, also omits
+    ignored files and files in nested repositories. Raises CommitError.
     """
     root, paths = repository.root, list(new.files)
     committed = repository.tree(head, paths)
@@ -226,7 +233,8 @@ def rebase(
 ) -> str:
     """Recreate the prepared commit `commit` on top of `head`, without running hooks again.
 
-    Return the new commit's id, or "" if `head` already contains the changes.
+    Return the new commit's id, or "" if `head` already contains the changes. `by_git` is set if the commit
+    was prepared by `prepare_by_git`.
     """
     if not by_git:
         return prepare_commit(repository, new, head, files)

@@ -63,8 +63,8 @@ def write_objects_as_owner(
 ) -> bytes:
     """Run a git command that writes objects, with the owner's hooks and filters. Raises CommitError.
 
-    If the disk is nearly full, the command writes to a temporary folder, as in `write_objects`. Otherwise,
-    that would only cost time: a commit of 300 files would take 70% longer.
+    The command writes to a temporary folder, as in `write_objects`, only if the disk is nearly full. Always
+    doing so would be slow: a commit of 300 files would take 70% longer.
     """
     try:
         place = location(root)

@@ -149,7 +149,7 @@ def wait_for_other_lock(folder: Path, seconds: float) -> None:
 
 
 def index_entries_written_by_git(repository: Repository, paths: list[str]) -> dict[str, GitFile]:
-    """Return the index entries of those files that are unchanged since git itself wrote them.
+    """Return the index entries of the files that git itself wrote, if they have not been changed since.
 
     Raises CommitError.
     """

@@ -51,8 +51,9 @@ class Commit:
 
 
 class CommitLog:
-    """Cache of commits and their ancestors, stored in a file in `folder` or, if `folder` is None, in
-    memory.
+    """Cache of commits and their ancestors, stored in a file in `folder`.
+
+    If `folder` is None, the cache is kept in memory.
     """
 
     def __init__(self, root: Path, folder: Path | None) -> None:

@@ -30,13 +30,14 @@ class ConflictRegion:
 class MergedText:
     """A merged text in four variants, which differ only in the places with conflicts.
 
-    Each conflict contains the lines of ours, base or theirs, or no lines at all (`common`).
+    In these places, `ours`, `base` and `theirs` contain the lines of that version. `common` contains no lines
+    there.
     """
 
     ours: str
     base: str
     theirs: str
-    common: str  # the merged text without the lines in conflict
+    common: str
 
 
 def merge_text_with_conflicts(base: str, ours: str, theirs: str) -> MergedText | None:

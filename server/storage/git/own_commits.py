@@ -27,7 +27,8 @@ class OwnVersion:
 class OwnCommits:
     """Store of records in `folder`. Each record contains the versions of one commit.
 
-    A record is deleted when the last write that needs it, which its file name contains, is committed.
+    The file name of a record contains the name of the last queued write that needs it. The record can be
+    deleted when this write is committed.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -33,7 +33,8 @@ _HOOKS = (
 class Location:
     """Location of the repository that contains a site. `prefix` is the site's path in it.
 
-    `folder` contains HEAD and the index. `common` contains the refs, and differs in a linked working tree.
+    `folder` contains HEAD and the index. `common` contains the refs. The two differ only in a linked working
+    tree.
     """
 
     folder: Path  # contains HEAD and the index

@@ -24,12 +24,12 @@ _VERSION = 4
 class CommitTimes:
     """Times of the first and last commit that changed each file, in seconds since 1970.
 
-    `changed` contains the files that differ from `commit`.
+    `times` includes the history up to `commit`. `changed` contains the files that differ from `commit`.
     """
 
     commit: str = ""
     times: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    changed: frozenset[str] = frozenset()  # files that differ from `commit`
+    changed: frozenset[str] = frozenset()
 
     def timestamps(self, path: str, mtime: float) -> tuple[str, str]:
         """Return (createdAt, updatedAt) for a file. `mtime` is used if the times are unknown."""
@@ -92,7 +92,10 @@ def log_unknown_changes(root: Path, error: GitError) -> None:
 def with_commit_times(
     times: Mapping[str, tuple[int, int]], commits: Iterable[Commit]
 ) -> dict[str, tuple[int, int]]:
-    """Return `times` (first and last commit time by path), updated with newer commits, newest first."""
+    """Return a copy of `times` (first and last commit time by path), updated with newer commits.
+
+    `commits` are sorted from newest to oldest.
+    """
     later = dict(times)
     for commit in reversed(list(commits)):
         at = commit.committed

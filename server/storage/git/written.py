@@ -26,20 +26,21 @@ class KnownVersions:
     """The versions of a file that Bifolio knows from before and after a write.
 
     - `commit`: the commit that was checked out at the time of the write, or "" if unknown.
-    - `digests`, `later`: digests of the versions before and after the write.
-    - `own`: versions that were committed after the write was queued.
+    - `digests`: digests of versions before the write.
+    - `later`: digests of versions that Bifolio wrote after it.
+    - `own`: versions whose writes have left the queue since this write was queued.
     - `write`: the write's name in the queue.
     """
 
-    commit: str  # the commit checked out at the time of the write, or "" if unknown
-    digests: Collection[str] = ()  # digests of earlier versions
-    later: Collection[str] = ()  # digests of versions that Bifolio wrote afterwards
-    own: Collection[OwnVersion] = ()  # versions whose writes have left the queue since the write
-    write: str = ""  # the write's name in the queue
+    commit: str
+    digests: Collection[str] = ()
+    later: Collection[str] = ()
+    own: Collection[OwnVersion] = ()
+    write: str = ""
 
 
 class OthersCommits(Enum):
-    """What other people have committed to a file since a write."""
+    """Result of `committed_by_others`: what other people have committed to a file since a write."""
 
     NOTHING_NEWER = "nothing, or only versions that Bifolio has written before or after the write"
     THE_WRITE = "the version that was written"
@@ -51,7 +52,8 @@ def committed_by_others(
 ) -> OthersCommits:
     """Return what other people have committed to a file since Bifolio wrote `content` to it.
 
-    `head` is the checked-out commit. Raises CommitError and GitError.
+    `basis` contains the versions that are not from other people. `head` is the checked-out commit. Raises
+    CommitError and GitError.
     """
     root = repository.root
     if not basis.commit or basis.commit == head or is_on_disk(root / path, content):
@@ -127,7 +129,7 @@ def store_blob(root: Path, path: str, content: bytes | Path) -> str:
 def is_on_disk(file: Path, content: bytes | Path | None) -> bool:
     """Return True if a file has the given content.
 
-    A Path stands for that file's content, None for no file.
+    If `content` is a Path, compare the two files. If it is None, return True if `file` does not exist.
     """
     try:
         if content is None:

@@ -1,3 +1,1 @@
-"""Image support: reads dimensions from file headers, and resizes or transforms images in separate
-processes.
-"""
+"""Image support: reads dimensions from file headers, and transforms images in separate processes."""

@@ -118,9 +118,9 @@ class ImageCache:
         return Picture(cached[1], cached[2]) if cached and cached[0] == signature_ else None
 
     def needs_variants(self, file: Document, *, placeholders: bool = False) -> bool:
-        """Return True if resized variants of an image must still be created, or added to its document `file`.
+        """Return True if an image's resized variants must still be created, or added to its document `file`.
 
-        If `placeholders` is set, also return True if its placeholder and main color are missing.
+        If `placeholders` is set, also return True if the placeholder and the main color are missing.
         """
         upload_path = _upload_path(file)
         image_size, key = self._cached(upload_path)

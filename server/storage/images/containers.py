@@ -86,7 +86,7 @@ def avif_size(file: IO[bytes]) -> tuple[int, int]:
 def _boxes_of_file(file: IO[bytes]) -> Iterator[tuple[bytes, int]]:
     """Yield each box's type and the length of its content.
 
-    Meanwhile, the file is positioned at the content.
+    At each step, the file's position is the start of the content.
     """
     while len(head := file.read(8)) == 8:
         length, start = _big(head[:4]), file.tell()

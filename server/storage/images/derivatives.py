@@ -101,8 +101,8 @@ class DerivativeRequest:
 class Derivatives:
     """Cache of transformed images for the site at `root`. Safe for use by several threads and processes.
 
-    All processes together transform at most `concurrency` images at the same time, and fewer while
-    `is_answering` returns True because the server is busy with other requests (see TransformationQueue).
+    All processes together transform at most `concurrency` images at the same time. While `is_answering`
+    returns True, the server is busy with other requests, and fewer images are transformed.
     """
 
     def __init__(

@@ -8,8 +8,8 @@ class UnresizableError(Exception):
 class UntransformableError(Exception):
     """The transformation of an image always fails.
 
-    The message says why, as the end of a sentence about the image. `source_digest` is the SHA-256 hash of the
-    image, or "" if it is unknown.
+    The message is the reason without a subject, such as "can't be encoded as avif". `source_digest` is the
+    SHA-256 hash of the image, or "" if it is unknown.
     """
 
     def __init__(self, reason: str, source_digest: str = "") -> None:
@@ -18,9 +18,9 @@ class UntransformableError(Exception):
 
 
 class SizeLimitError(ValueError):
-    """An image, or the result of a transformation, would have too many pixels, according to the file header.
+    """An image or its transformation would have too many pixels, or the part to cut out is outside the image.
 
-    The message says which limit it exceeds, as the end of a sentence.
+    The message says which limit is exceeded, such as "it has more than 100,000 pixels".
     """
 
 

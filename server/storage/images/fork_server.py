@@ -176,7 +176,7 @@ def _transform(job: Mapping[str, Any], image: IO[bytes], result: IO[bytes]) -> T
 
 
 def _reason(error: Exception) -> str:
-    """Return why an image can't be transformed, as the end of a sentence about the image."""
+    """Return why an image can't be transformed, such as "is damaged" (without a subject)."""
     if isinstance(error, MemoryError):
         return "takes too much memory to decode"
     if isinstance(error, OSError) and error.errno == errno.EFBIG:

@@ -71,7 +71,7 @@ def _lay_out(image: ImageSize, transformation: Transformation) -> Layout:
 
 
 def _requested_sides(image: ImageSize, transformation: Transformation) -> tuple[int | None, int | None]:
-    """Return the requested width and height, each None if it follows from the other and the aspect ratio."""
+    """Return the width and height that the request determines. A side that it leaves open is None."""
     width, height = transformation.pixel_width, transformation.pixel_height
     if transformation.ratio:
         if width is None and height is None:  # as large as possible

@@ -61,7 +61,7 @@ def _size(file: IO[bytes], extension: str) -> ImageSize:
 
 
 class _Head:
-    """File wrapper that raises ValueError if a header exceeds a limit."""
+    """File wrapper that raises ValueError if an image's header takes too many bytes, reads or CPU time."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file, self._left, self._reads_left = file, _MAX_HEAD_BYTES, MAX_READS

@@ -21,7 +21,7 @@ _ANIMATED_EXTENSIONS = frozenset({".gif", ".webp", ".png", ".avif"})  # of origi
 def result_size(image: ImageSize, transformation: Transformation, settings: TransformSettings) -> ImageSize:
     """Return the dimensions of a transformed image.
 
-    Raises SizeLimitError if they exceed the settings' limits.
+    Raises SizeLimitError if the image or the result is too large, or if the rectangle is outside the image.
     """
     if image.width * image.height > settings.max_pixels:
         raise SizeLimitError(f"it has more than {settings.max_pixels:,} pixels (media.transform.max_pixels)")

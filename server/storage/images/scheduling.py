@@ -30,9 +30,9 @@ _NOT_READY = "The image is not ready yet; try again"
 class TransformationQueue:
     """Queue of transformations for one site. Safe for use by several threads and processes.
 
-    All processes together run at most `concurrency` transformations at the same time. While `is_answering`
-    returns True, because the server is busy with other requests, only one transformation runs for each
-    client, and the last slot stays free for images that have waited for LAST_SLOT_WAIT_S. `create_folder`
+    All processes together run at most `concurrency` transformations at the same time. `is_answering` returns
+    True while the server is busy with other requests. Meanwhile, only one transformation runs for each
+    client, and the last slot is reserved for images that have waited for LAST_SLOT_WAIT_S. `create_folder`
     creates the folder for lock files if necessary, and returns it.
     """
 
@@ -92,8 +92,8 @@ class TransformationQueue:
 
     @contextmanager
     def slot(self, key: str, client: str = "") -> Iterator[None]:
-        """Context manager that limits concurrent transformations, and transforms a given image only once
-        at a time.
+        """Context manager that waits until a transformation may start: there is a free slot, and no other
+        process or thread is making the result `key`.
 
         `client` is the network of the requesting client, or "" if requests are not limited by client. Raises
         BusyError and OSError.

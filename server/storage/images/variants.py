@@ -1,5 +1,6 @@
-"""Resized variants (formats) of images, stored in .bifolio/formats/ by image hash. Images are resized one at
-a time, in a separate process.
+"""Resized variants (formats) of images, stored in .bifolio/formats/ by image hash.
+
+Images are resized one at a time, in a separate process.
 """
 
 import hashlib

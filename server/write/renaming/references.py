@@ -101,7 +101,10 @@ _DESTINATION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class RenamedFileLink:
-    """A link in a Markdown file to a media file that has been renamed."""
+    """A link in the Markdown file `path` to a media file that has been renamed.
+
+    `old` is the link, and `new` is the link that it should be replaced with.
+    """
 
     path: str
     line: int

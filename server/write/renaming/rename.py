@@ -30,9 +30,10 @@ from server.write.uploads.folders import existing_folder, folders_of
 
 @dataclass(frozen=True, slots=True)
 class RenameRequest:
-    """Request to rename a document or media file, given as a path or as an id such as `article/fog`.
+    """Request to rename a document or media file.
 
-    `new` can also be a folder (with a trailing slash), or an id without the content type.
+    `old` is a path, or an id such as `article/fog`. `new` is a path, an id with or without the content type,
+    or a folder (with a trailing slash).
     """
 
     old: str
@@ -57,6 +58,7 @@ class RenameResult:
 
 def rename(request: RenameRequest, context: Context) -> RenameResult:
     """Rename a media file, or all files of a document, and update the references.
+
     Raises NotFoundError, ValidationError or ConflictError.
     """
     claim = context.layout.claim(request.old)

@@ -40,7 +40,8 @@ class _AttachmentTarget:
 def attach(context: Context, actor: Actor, attachment: Attachment, media_keys: list[str]) -> None:
     """Add uploaded files to a media attribute, in both the published version and the draft.
 
-    Raises ValidationError, and ForbiddenError if the actor is not allowed to update the document.
+    Raises ValidationError if the document or its media attribute does not exist, and ForbiddenError if the
+    actor is not allowed to update the document.
     """
     holder = _holder(context, actor, attachment, media_keys)
     type_, attribute = holder.document.type, holder.attribute

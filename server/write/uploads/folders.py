@@ -1,4 +1,4 @@
-"""Folders of media files. Their names must differ in more than case and accents."""
+"""Folders of media files. Their names must differ in more than case and Unicode normalization."""
 
 from collections.abc import Iterable
 from posixpath import dirname
@@ -21,7 +21,7 @@ def folders_of(files: Iterable[Document]) -> dict[str, str]:
 
 
 def existing_folder(requested: str, folders: dict[str, str]) -> str:
-    """Return the existing folder that `requested` names. A new folder is added to `folders`.
+    """Return the folder with the name `requested`. If it is new, add it to `folders`.
 
     Raises ConflictError if the folder differs from an existing one only in case.
     """
