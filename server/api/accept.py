@@ -14,10 +14,10 @@ _QUALITY = re.compile(r"[01](?:\.\d{0,3})?")
 # The cache saves 20 µs of a read by a client that names Markdown among other types.
 @lru_cache(maxsize=512)
 def prefers_markdown(accept: str) -> bool:
-    """Return whether an Accept header names Markdown, and does not prefer JSON.
+    """Return whether an Accept header asks for Markdown rather than JSON.
 
-    A wildcard never stands for Markdown. If both types have the same quality, Markdown is preferred only if
-    JSON is not named.
+    The header must name Markdown; a wildcard is not enough. If both types have the same quality, Markdown is
+    preferred only if the header does not name JSON.
     """
     accept = accept[:MAX_ACCEPT_CHARS].lower()
     if MARKDOWN not in accept:

@@ -61,7 +61,7 @@ class StateCache(Generic[K, V]):
 
 
 class CachedResponse(NamedTuple):
-    """Cached response. `users` is the version of the user index that it depends on, or None."""
+    """Cached response. `users` is the version of the user index if the response depends on it, else None."""
 
     answer: Representation
     users: int | None

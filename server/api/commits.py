@@ -29,7 +29,10 @@ _ID = re.compile(r"([0-9a-f]{7,64})(?: *; *changed)?", re.IGNORECASE | re.ASCII)
 
 
 class CommitWaiter:
-    """Makes requests wait until the site serves the commit in their Bifolio-After header. Thread-safe."""
+    """Service that delays requests until the site serves the commit in their Bifolio-After header.
+
+    Thread-safe.
+    """
 
     def __init__(self, site: Site, wake: Callable[[], None]) -> None:
         self.site, self._ask = site, wake
@@ -117,7 +120,8 @@ FILE_STATUSES = ("200", "206", "304")
 class RequestedCommit:
     """The past commit that a request reads from.
 
-    - `is_permanent`: whether the URL will always refer to this commit
+    - `is_permanent`: whether the URL contains the full commit id, and the response does not depend on
+      current settings
     - `has_all_images`: whether all resized versions of the commit's images have been made
     """
 

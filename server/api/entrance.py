@@ -194,7 +194,7 @@ class Entrance:
         return self.cache.bytes + self.past_cache.bytes
 
     def max_body_bytes(self, environ: Environ) -> int:
-        """Return the maximum body size of a request. It is smaller if the caller lacks permission.
+        """Return the maximum size of a request's body. It is small if the caller may not make the request.
 
         Raises UnauthorizedError or ForbiddenError.
         """
@@ -210,7 +210,7 @@ class Entrance:
         return SMALL_BODY_BYTES
 
     def source_state(self, environ: Environ, branch: str, *, to_write: bool = False) -> State:
-        """Return the state of a branch, from which files are read or to which they are written.
+        """Return the state of a branch, for a request that reads or writes the source of files.
 
         Returns the served state if `branch` is "", or if the branch does not exist yet and `to_write` is set.
         The caller needs the same permissions as for requests to `/source` with `at` or `branch`.
@@ -310,7 +310,7 @@ class Entrance:
         return self.site.current()
 
     def _requested_state(self, environ: Environ, state: State) -> State:
-        """Return the state of the commit in the `at` parameter, or the served state if it is missing."""
+        """Return the state of the commit in the `at` parameter. Without `at`, return the served state."""
         if COMMIT in environ:  # `at` was resolved before the request moved to this thread.
             return self.past.state_for_request(environ[COMMIT].id, state.settings)
         area, params = area_of(environ["PATH_INFO"]), parse_query(environ["QUERY_STRING"])
@@ -360,7 +360,7 @@ class Entrance:
         return commit
 
     def _limit_state_build(self, commit: str, budget: Budget) -> None:
-        """Wait for a turn if the commit's state is not cached, because building it is costly."""
+        """If the commit's state is not cached, wait until no other costly request is running."""
         if not self.past.is_kept(commit):
             budget.take_turn()
 

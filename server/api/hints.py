@@ -60,7 +60,7 @@ class OnceLog:
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """Hints for the server's operator. The number of hints is limited, so clients can't fill the log."""
+    """Hints for the server's operator. Each kind has a maximum number, so clients can't fill the log."""
 
     settings: OnceLog = field(default_factory=lambda: OnceLog(1))
     permissions: OnceLog = field(default_factory=lambda: OnceLog(128))

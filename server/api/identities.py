@@ -145,7 +145,10 @@ class Identities:
         return self.directory().sessions
 
     def commit_author(self, actor: Actor) -> tuple[str, str]:
-        """Return the name and email of an actor's commits, or "" for each that `git.committer` provides."""
+        """Return the author's name and email address for an actor's commits.
+
+        Each can be "", which stands for the value in the setting `git.committer`.
+        """
         if actor is OWNER:
             return "", ""
         user = self.users.get_cached(actor.user_id) if actor.user_id is not None else None
@@ -169,7 +172,7 @@ class Identities:
         """Return the actor that an Authorization header identifies, or the public if there is no token.
 
         - `allow_ended`: whether to accept tokens of sessions that a password change has ended
-        - `waits`: whether the call may block; otherwise, it raises NeedsThreadPool
+        - `waits`: whether the call may wait for a database. If not, it raises NeedsThreadPool instead
 
         Raises UnauthorizedError if the token is invalid.
         """

@@ -1,6 +1,6 @@
-"""Reads as a role, with the header `Bifolio-Role`: they show what a role would see (docs/access.md).
+"""Reads with the header `Bifolio-Role`, which show what a role would see (docs/access.md).
 
-The role is added to the request's credentials, so that whoever identifies the caller narrows it.
+The role is added to the Authorization header. `Identities.identify` then limits the caller's permissions.
 """
 
 from urllib.parse import unquote
@@ -15,7 +15,10 @@ READ_ONLY_MESSAGE = "Requests with the header Bifolio-Role can only read"
 
 
 def narrow_to_role(environ: Environ) -> None:
-    """Give the request only the permissions of the role in its header. Raises ForbiddenError for writes."""
+    """Limit the request's permissions to those of the role in its header.
+
+    Raises ForbiddenError for writes, and ValidationError if the header is empty.
+    """
     if environ["REQUEST_METHOD"] not in READ_METHODS:
         raise ForbiddenError(READ_ONLY_MESSAGE)
     # The header is removed, because the request can be handled again on another thread.
@@ -30,6 +33,6 @@ def is_narrowed(environ: Environ) -> bool:
 
 
 def without_storage(representation: Representation) -> Representation:
-    """Return the response with `no-store`, because the caller's other responses differ."""
+    """Return the response with `no-store`, because without Bifolio-Role, the caller gets a different one."""
     headers = without(representation.headers, "Cache-Control")
     return representation._replace(headers=(*headers, ("Cache-Control", NO_STORE)))

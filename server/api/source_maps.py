@@ -56,7 +56,12 @@ _NO_PREVIEW = Preview("")
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """The origin of a string: a document and a path in it. `names` is the path without list indices."""
+    """The origin of a string: a document and a path in it.
+
+    - `unmarked`: the attribute paths whose strings stay without marks
+    - `model`, `kind`: the uid of the type that contains the string, and its kind ("" for a component)
+    - `names`: the path without list indices
+    """
 
     document_id: str
     locale: str
@@ -91,7 +96,7 @@ def mark(body: bytes, type_: Type, state: State, budget: Budget) -> bytes:
 
 
 class _Marker:
-    """Adds marks in place to the strings of a parsed response."""
+    """Marker of the strings in a parsed response, which it changes in place."""
 
     def __init__(self, state: State, budget: Budget) -> None:
         self.schema: Schema = state.schema

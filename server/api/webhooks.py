@@ -84,10 +84,10 @@ def _entry(state: State, event: Event, drafts_too: bool) -> orjson.Fragment | Ma
     return ids
 
 
-def everything(schema: Schema, type_: Type, above: tuple[str, ...] = ()) -> Selection:
+def everything(schema: Schema, type_: Type, enclosing: tuple[str, ...] = ()) -> Selection:
     """Return a selection that populates all media, components and relations, except relations to users.
 
-    `above` lists the enclosing types, so that recursive components are not expanded forever.
+    `enclosing` contains the uids of the enclosing types. A component is not populated again inside itself.
     """
     nodes = []
     for name in type_.populatable:
@@ -96,7 +96,7 @@ def everything(schema: Schema, type_: Type, above: tuple[str, ...] = ()) -> Sele
             nodes.append(Node(name, None, -1, {type_.uid: ALL_FIELDS}))
             continue
         targets = [target for target in targets_of(schema, attribute) if target.uid not in ACCOUNT_UIDS]
-        inner = (*above, type_.uid)
+        inner = (*enclosing, type_.uid)
         shown = {
             t.uid: everything(schema, t, inner)
             if t.kind == "component" and t.uid not in inner

@@ -28,9 +28,9 @@ NameOf = Callable[[str], str | None]  # the name of an event's actor, such as "u
 class Activity:
     """The caller's drafts and other people's changes, newest first.
 
-    - `drafts`: the documents whose draft the caller was the last to change
-    - `others`: the documents that somebody else was the last to change, at most MAX_LISTED
-    - `other_count`: the number of such documents, including those beyond MAX_LISTED
+    - `drafts`: documents with a draft that were last changed by the caller, at most MAX_LISTED
+    - `others`: documents that were last changed by somebody else, at most MAX_LISTED
+    - `other_count`: the number of documents that were last changed by somebody else
     - `log`, `last`: the id of the event log, and the number of its last event
     """
 
@@ -62,7 +62,7 @@ def find_activity(database: EventDatabase, caller: Caller, since: int | None, na
 
 
 def _last_events(events: Iterable[Event], caller: Caller) -> Mapping[Key, Event]:
-    """Return each document's last event that the caller may see, newest first."""
+    """Return the last visible event of each document, newest first."""
     latest: dict[Key, Event] = {}
     for event in events:
         seen = visible_part(event, caller.actor, caller.state.schema)

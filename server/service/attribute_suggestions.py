@@ -13,9 +13,9 @@ _CREATORS = frozenset({"createdBy", "updatedBy"})
 
 
 def suggest_attribute(error: KeyNameError, actor: Actor, schema: Schema) -> None:
-    """Add the attribute that a query probably means to the error about an unknown key.
+    """Add a suggestion to the error about an unknown key: the attribute that the query probably means.
 
-    The suggestion is in `error.details`. The message stays as Strapi words it.
+    The suggestion is added to `error.details`. The error's message stays the same as in Strapi.
     """
     type_, key = schema.types.get(error.inside), str(error.details["key"])[:_MAX_NAME_CHARS]
     if type_ is None or key in type_.columns or key in _CREATORS or not _may_see_type(type_, actor, schema):

@@ -36,7 +36,7 @@ class BatchReader:
 
     - `ids`: the document id of each parsed operation, or None for a deletion.
     - `single_ids`: the new document ids of single types that have no document yet, by uid.
-    - `remaining_chars`: how many more characters may replace references to earlier operations.
+    - `remaining_chars`: how many more characters may be inserted for references to earlier operations.
     """
 
     caller: Caller

@@ -1,6 +1,6 @@
 """Problems in the files that a branch changed, and problems that these changes cause in other files.
 
-A check costs steps of the request's budget, in proportion to the text and the links that it reads.
+A check uses up the request's budget in proportion to the text and the links that it reads.
 """
 
 from collections.abc import Collection, Iterator
@@ -41,7 +41,7 @@ _Identity = tuple[str, str, str]  # path, rule and message
 
 @dataclass(frozen=True, slots=True)
 class _CheckOutcome:
-    """The problems that a check has found, and the identities of those that existed before the changes."""
+    """The problems found at a commit, and the identities of those that existed at an earlier commit."""
 
     problems: tuple[DocumentProblem, ...]
     already_there: frozenset[_Identity]
@@ -49,7 +49,10 @@ class _CheckOutcome:
 
 @dataclass(frozen=True, slots=True)
 class BranchProblems:
-    """The problems on a branch at the commit `head`, each with whether it is new since the commit `since`."""
+    """The problems on a branch at the commit `head`.
+
+    Each is paired with a flag: whether the problem is new since the commit `since`.
+    """
 
     since: str
     head: str
@@ -160,7 +163,7 @@ def _check_commit(
 
 
 def _make_audit(root: Path, past: PastState, paths: frozenset[str], budget: Budget) -> Audit:
-    """Return an audit for which only the files at `paths` were read from a commit. Raises LimitError."""
+    """Read the files at `paths` from a commit, and return an audit of only these files. Raises LimitError."""
     blobs = past.known.blobs
     texts: dict[str, str] = {}
     read = [path for path in sorted(paths & past.known.entries.keys()) if not is_upload(path)]

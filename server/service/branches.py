@@ -80,7 +80,7 @@ class SiteBranches:
         return self._branches.all()
 
     def count_documents(self, caller: Caller, branches: Sequence[Branch]) -> list[int | None]:
-        """Return for each branch how many documents have changed that the caller may find.
+        """Return, for each branch, the number of changed documents that the caller may find.
 
         The count is None for a branch that can't be compared with the served branch. Raises BusyError.
         """
@@ -122,7 +122,7 @@ class SiteBranches:
         self._branches.delete(name, if_match)
 
     def changes(self, caller: Caller, name: str) -> BranchChanges:
-        """Return what changed on a branch, without what the caller may not read. Raises NotFoundError."""
+        """Return the changes on a branch that the caller may read. Raises NotFoundError."""
         self.permit(caller, "find")
         caller.budget.take_turn()
         past, head = self._past, self._branches.commit(name)

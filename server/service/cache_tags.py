@@ -47,7 +47,7 @@ def tags_of_file(snapshot: Snapshot, key: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Collector:
-    """Collects the cache tags of a document and its populated relations."""
+    """Collector of the cache tags of documents and their populated relations."""
 
     view: View
     tags: set[str] = field(default_factory=set)

@@ -12,7 +12,11 @@ from server.storage.git.log import Commit, FileChange
 
 @dataclass(frozen=True, slots=True)
 class ChangeFilter:
-    """A filter that keeps only the file changes that an actor may see. `head` is the latest commit."""
+    """A filter that keeps only the file changes that an actor may see.
+
+    - `current_layout`, `former_layouts`: the rules for file paths, now and at past commits
+    - `head`: the latest commit
+    """
 
     actor: Actor
     current_layout: Layout

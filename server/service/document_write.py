@@ -89,7 +89,10 @@ class DocumentWrite:
     query: Query | None
 
     def addressed_keys(self, written_id: str) -> list[Key]:
-        """Return a list with the document's key. `written_id` is the id that the write returned, or ""."""
+        """Return a list that contains only the document's key.
+
+        The key's id is `written_id`, or the id in the operation if `written_id` is "".
+        """
         return [(self.request.address.type.uid, written_id or self.operation.document_id or "")]
 
     def render(self, state: State, document_id: str) -> Rendering:

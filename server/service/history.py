@@ -230,9 +230,9 @@ class Histories:
         return visible_message(commit, timeline, changes, hidden.get(commit.id, ()))
 
     def hidden_updates(self, caller: Caller, commits: Iterable[Commit | None]) -> HiddenUpdates:
-        """Return by commit id the paths of updated documents in which the caller sees no change.
+        """Return, for each commit id, the paths of updated documents in which the caller sees no change.
 
-        If there are too many to examine, the rest count as hidden. Raises LimitError.
+        If there are too many updates to examine, the rest count as hidden. Raises LimitError.
         """
         if caller.actor.everything:
             return {}
@@ -448,7 +448,8 @@ def _committed_documents(
 def _may_see_drafts(caller: Caller, type_: Type) -> bool:
     """Return whether the caller may see a content type's drafts in the history.
 
-    If not, raises ForbiddenError for a type whose drafts the history can't tell from published versions.
+    If the history can't tell the type's drafts from published versions, raises ForbiddenError instead of
+    returning False.
     """
     drafts = may_read_drafts(caller.actor, type_)
     if type_.draft_key and not drafts:

@@ -94,8 +94,10 @@ def parse_paths(value: object) -> frozenset[str]:
 class FoundProblems:
     """Problems that the caller may see.
 
+    - `check`: the check that found the problems.
+    - `is_current`: whether the site has not changed since the check.
     - `in_scope`: all problems in the selected content type, document and files.
-    - `matching`: those of them with the selected severity and `fixable`.
+    - `matching`: the problems in `in_scope` with the selected severity and `fixable`.
     """
 
     check: CheckResult
@@ -161,7 +163,7 @@ class Problems:
 def _choose_fixes(
     audit: Audit, requested: Sequence[ValueChange], viewer: "ProblemViewer"
 ) -> tuple[dict[ValueChange, Fix], list[tuple[ValueChange, str]]]:
-    """Return the possible and permitted fixes, and the other requested changes with the reasons."""
+    """Return the requested fixes that are possible and permitted, and the others with the reasons."""
     paths = {change.path for change in requested}
     possible = {ValueChange.from_fix(fix): fix for fix in possible_fixes(audit, paths) if fix.is_certain}
     chosen: dict[ValueChange, Fix] = {}

@@ -185,7 +185,7 @@ class Reader(NamedTuple):
         return View(snapshot, settings, query.drafts, query.publication, self.budget)
 
     def user_tables(self) -> UserTables:
-        """Return the users that relations can refer to, or NO_USERS."""
+        """Return the users that relations can refer to, or NO_USERS if there are none."""
         schema, settings = self.state.schema, self.state.settings
         if self.users is None or not schema.has_user_relations:
             return NO_USERS

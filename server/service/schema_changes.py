@@ -45,9 +45,11 @@ class ChangeRequest:
 
 @dataclass(frozen=True, slots=True)
 class SchemaPlan:
-    """The plan for a change. `version` identifies the text of every file before and after it.
+    """The plan for a change.
 
-    `files` contains the changes to the first files, schemas before documents. `total_files` counts all.
+    - `version`: identifies the text of every file before and after the change.
+    - `files`: the changes to at most MAX_DIFFS files, schemas before documents.
+    - `total_files`: the number of all files that would change.
     """
 
     plan: Plan
@@ -73,7 +75,7 @@ def change_request(caller: Caller, data: object) -> ChangeRequest:
 def _require_readable(request: ChangeRequest, context: Context, path: str) -> None:
     """Raise ForbiddenError if the caller may not read the document in the file at `path`.
 
-    This is required because a plan and its errors contain values of the documents that it reads or changes.
+    This is required because a plan and its errors can contain values of these documents.
     """
     layout = context.layout
     claim, actor = layout.claim(path), request.actor
@@ -100,7 +102,7 @@ def plan_change(writes: Writes, caller: Caller, request: ChangeRequest) -> Schem
 
 
 def _note_uncommitted(root: Path, plan: Plan, writes: Iterable[Write]) -> Plan:
-    """Add notes to the plan: how many documents of deleted types have content that git does not have."""
+    """Add notes about deleted types: how many of their documents' files have content that is not in git."""
     is_large = sum(len(write.read or b"") for write in writes) > MAX_WRITE_BYTES
     fate = "nothing can restore it" if is_large else "only an undo can restore it, for an hour"
     steps = []

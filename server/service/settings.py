@@ -322,7 +322,10 @@ def preview_change(writes: Writes, caller: Caller, change: SettingsChange) -> Se
 
 
 def settings_diff(text: str, before: str, after: str) -> FileChange:
-    """Return the change of site.yaml from a text. `before` and `after` are the texts without secrets."""
+    """Return the change of site.yaml. `before` and `after` are the file's texts without secrets.
+
+    `text` is the current text, or "" if the file is created.
+    """
     lines = diff_lines(split_lines(before), split_lines(after), 0)
     shown = [part for line in lines for part in line.split("\n")]
     return FileChange(FILE, "update" if text else "create", shown)

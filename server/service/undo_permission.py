@@ -52,7 +52,7 @@ def require_write_permits(caller: Caller, permits: Sequence[Permit]) -> None:
 
 
 def require_undo(caller: Caller, documents: Sequence[UndoneDocument]) -> None:
-    """Raise ForbiddenError if the undo would create or delete a document, but the caller may not.
+    """Raise ForbiddenError if the undo would create or delete a document, but the caller may not do that.
 
     `require_write_permits` checks all other permissions.
     """
@@ -76,7 +76,7 @@ def _undo_writes(document: UndoneDocument) -> Iterator[tuple[Verb, frozenset[Pla
 
 
 def may_undo(caller: Caller, permits: Sequence[Permit], documents: Sequence[UndoneDocument]) -> bool:
-    """Return whether the caller may undo a write, with which `permits` were recorded."""
+    """Return whether the caller may undo a write. `permits` are the permissions that the write required."""
     try:
         require_write_permits(caller, permits)
         require_undo(caller, documents)

@@ -88,7 +88,7 @@ class UserManagement:
         return self.directory.logins.list_for_user(user.id)
 
     def assignable_roles(self) -> Mapping[str, bool]:
-        """Return for each role that users can have whether the caller may give it to them."""
+        """Return the roles that users can have, each with whether the caller may assign it."""
         return {
             role: may_assign(self.caller.actor, self.settings, role)
             for role in self.settings.roles
@@ -240,8 +240,8 @@ def require_assignable(actor: Actor, settings: Settings, role: str) -> None:
 def require_takeover(actor: Actor, settings: Settings, role: str) -> None:
     """Raise ForbiddenError unless the actor has all permissions of a role.
 
-    With a new password, invitation or email address, the actor could sign in as the user. Unlike for other
-    changes, this also applies to the role DEFAULT_ROLE.
+    This check is for changes that would let the actor sign in as a user with the role, such as a new password
+    or email address. Unlike `require_assignable`, it makes no exception for DEFAULT_ROLE.
     """
     if not has_all(actor, settings.roles.get(role, frozenset())):
         raise ForbiddenError(TOO_MUCH_MESSAGE, actor=actor.name)

@@ -79,7 +79,7 @@ class WebhookChange:
 
     @property
     def sent(self) -> frozenset[str]:
-        """The values that the caller has sent, and that are not hidden from the caller."""
+        """The URL and header values that the caller has sent, and that need not be masked."""
         headers = self.values.get("headers") or {}
         return frozenset(filter(None, (self.values.get("url"), *headers.values())))
 
@@ -205,7 +205,10 @@ def _types(caller: Caller) -> Sequence[str]:
 
 
 def version_for(writes: Writes, settings: Settings) -> str:
-    """Return the version of site.yaml if its webhooks are those in the settings, otherwise ""."""
+    """Return the version of site.yaml, or "" if the file can't be read.
+
+    Also return "" if the file is valid and contains other webhooks than the settings.
+    """
     try:
         file = read_settings_file(writes)
     except (ConflictError, StorageError):
@@ -226,7 +229,7 @@ def make_change(
 ) -> tuple[Caller, str, str]:
     """Change site.yaml. Return the caller with the new state, the version of the file, and the commit.
 
-    Raises PreconditionError, ValidationError, NotFoundError, ConflictError or any error of `Writes.make`.
+    Raises PreconditionError, ValidationError, NotFoundError, ConflictError or any error of `Writes.save`.
     """
     outcome = writes.save(caller, _prepare, change, message=message)
     # In a large site, a write does not read the configuration again by itself.
@@ -364,7 +367,7 @@ def _require_types(names: Sequence[str], known: Sequence[str]) -> None:
 
 
 def _described(error: SetupError, new: SettingsFile, i: int) -> tuple[str, str]:
-    """Return the key of the changed webhook that an error is about, or "", and the error."""
+    """Return the key of the changed webhook that caused an error ("" if unknown), and the error's message."""
     for path, place in new.file.positions.items():
         is_here = place.line == error.line and error.column in (place.column, place.value_column)
         if path[:2] == (WEBHOOKS, i) and len(path) > 2 and is_here:

@@ -46,7 +46,8 @@ STATE_OF = {stored: state for state, all_stored in STATES.items() for stored in 
 class ListedWebhook:
     """A webhook without its secrets.
 
-    - `status`: None if the caller may not see deliveries
+    - `status`: the status of deliveries, or None if the caller may not see it
+    - `disabled_at`: when a 410 response disabled the webhook, or None
     - `previous_until`: until when requests are also signed with the previous secret, or None
     - `problem`: why the webhook can't send requests, or ""
     """
@@ -72,7 +73,7 @@ def may_read_sent(actor: Actor, schema: Schema) -> bool:
 
 
 def rotation_lock(root: Path) -> AbstractContextManager[bool]:
-    """Context manager: acquire the lock under which secrets are generated, and return whether it is held."""
+    """Context manager: try to acquire the lock for generating secrets, and yield whether this succeeded."""
     return FileLock(state_folder(root) / "rotation-lock").held(ROTATION_TIMEOUT_S)
 
 
@@ -99,7 +100,7 @@ class Webhooks:
     ) -> tuple[list[Delivery], bool]:
         """Return a page of deliveries, newest first, and whether there are more.
 
-        `before` selects those with a lower number. `state` is one of `STATES`, or "" for all. Raises
+        `before` selects deliveries with a lower number. `state` is one of `STATES`, or "" for all. Raises
         ForbiddenError, NotFoundError or StorageError.
         """
         self._require_sent()

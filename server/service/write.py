@@ -126,7 +126,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[Made]):
-    """What `Writes.save` returns. `result` is that of `prepare`; the other fields are as in `Result`."""
+    """The outcome of `Writes.save`. `result` is what `prepare` returned; other fields are as in `Result`."""
 
     state: State
     result: Made

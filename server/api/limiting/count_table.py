@@ -19,7 +19,7 @@ _SLOTS = SETS * WAYS
 
 @dataclass(frozen=True, slots=True)
 class UnsentCount:
-    """The number of a client's requests that have not yet been reported to the store."""
+    """The number of a client's requests that have not yet been sent to the shared store."""
 
     id: bytes
     count: int
@@ -67,9 +67,9 @@ class CountTable:
             return [UnsentCount(self._id(slot), self._unsent[slot]) for _, slot in waiting[:max_clients]]
 
     def record_total(self, sent: UnsentCount, total: int, remaining_s: float) -> None:
-        """Record the total that the store returned for a client. It includes the count in `sent`.
+        """Record the number of a client's requests on all machines, which the store returned.
 
-        The client's window ends in `remaining_s` seconds.
+        This total includes the count in `sent`. The client's window ends in `remaining_s` seconds.
         """
         with self._lock:
             slot = self._find(sent.id, self._places(sent.id))

@@ -53,7 +53,7 @@ def check_store(settings: Settings) -> None:
 
 
 class CountSharingJob(Job):
-    """Background job that adds up request counts with other machines, through the store."""
+    """Background job that exchanges request counts with the store, which adds them up for all machines."""
 
     name = "share-limits"
 
@@ -97,7 +97,7 @@ class CountSharingJob(Job):
 
 
 def exchange_counts(table: CountTable, store: Store, min_count: int, window_s: int) -> None:
-    """Send the unsent counts of at least `min_count` to the store, and save its totals in `table`."""
+    """Send each unsent count of at least `min_count` to the store. Save the returned totals in `table`."""
     unsent = table.unsent(min_count, BATCH_CLIENTS)
     totals = store.add(unsent, window_s) if unsent else {}
     for one in unsent:

@@ -62,8 +62,8 @@ def _run_with_retry(tool: Tool, call: Call) -> Result:
 def _encode_result(result: Result, call: Call) -> Json:
     """Encode a result for the client's protocol version.
 
-    An error has no structured content. Otherwise, clients would check it against the tool's output schema,
-    which does not cover errors, and show the agent their own message instead.
+    Errors are sent only as text. Clients would check structured content against the tool's output schema,
+    which does not cover errors, and show the agent a message of their own.
     """
     image = [_image(result.image)] if result.image else []
     if not result.is_error and not call.json_as_text:
@@ -76,7 +76,7 @@ def _encode_result(result: Result, call: Call) -> Json:
 
 
 def _limited_size(result: Result, call: Call) -> int:
-    """Return the size that `mcp.max_bytes` limits. The JSON counts once, although it is sent twice."""
+    """Return the size in bytes that `mcp.max_bytes` limits. JSON counts only once, even if sent twice."""
     content = encode(result.content)
     text = f"{result.summary}\n{content.decode()}" if call.json_as_text else result.summary
     image = len(result.image.data) if result.image else 0
@@ -84,7 +84,10 @@ def _limited_size(result: Result, call: Call) -> int:
 
 
 def _shortened(result: Result) -> Result:
-    """Return a write's result without long values. If it were an error, the agent would repeat the write."""
+    """Return the result of a write without its long values.
+
+    An error is not returned instead, because it would make the agent repeat the write.
+    """
     content = {
         **result.content,
         "note": f"{result.content.get('note', '')[:_MAX_NOTE_CHARS]} {_LEFT_OUT}".strip(),

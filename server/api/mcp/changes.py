@@ -42,7 +42,10 @@ class EventCursor:
         self.pause_s = MIN_POLL_INTERVAL_S
 
     def read(self) -> NewEvents | None:
-        """Return the events since the last call (none at first), or None if permissions have changed."""
+        """Return the events since the last call, or None if the caller's permissions have changed.
+
+        The first call returns no events.
+        """
         began = time.monotonic()
         try:
             self._app.site.refresh()  # This also adds changes to the log, if no server is running.

@@ -21,7 +21,7 @@ _TEMPLATE_ARGUMENTS: Mapping[str, Sequence[str]] = {
 
 
 def complete(request: Request) -> Json:
-    """Suggest values for an argument that begin with what the user has typed. Raises RpcError."""
+    """Suggest values of an argument that begin with the text that the user has typed. Raises RpcError."""
     argument = _object(request.params, "argument")
     name, typed = argument.get("name"), argument.get("value")
     names = _argument_names(_object(request.params, "ref"))
@@ -79,7 +79,7 @@ def _types(request: Request, typed: str, chosen: Json) -> _Suggestions:
 
 
 def _document_ids(request: Request, typed: str, chosen: Json) -> _Suggestions:
-    """Suggest document ids of the content type in `chosen`, the values of the other arguments."""
+    """Suggest document ids. `chosen` contains the values of other arguments, such as the content type."""
     name = chosen.get("type")
     type_ = request.rest.type_named(name) if isinstance(name, str) else None
     if type_ is None or type_.kind == "singleType":

@@ -23,7 +23,7 @@ def explain(call: Call, error: Json) -> str:
 
 
 def _message(error: Json) -> str:
-    """Return an error's message. For invalid values, name the operation and the attributes."""
+    """Return an error's message, with the failed operation's number and the invalid attributes, if any."""
     details = error["details"]
     errors = details.get("errors") or []
     message = "; ".join(f"{'.'.join(one['path'])}: {one['message']}" for one in errors[:_MAX_ERRORS])
@@ -34,7 +34,7 @@ def _message(error: Json) -> str:
 
 
 def _known_names(call: Call, error: Json) -> str:
-    """List the operators or attributes that can stand in place of an unknown key, or return ""."""
+    """Return a hint with the valid operators or attributes, or "" if the error is not about a key."""
     details = error["details"]
     key, path = details.get("key"), details.get("path")
     if not isinstance(key, str) or "source" not in details:
@@ -50,7 +50,10 @@ def _known_names(call: Call, error: Json) -> str:
 
 
 def _attribute_names(call: Call, operation_number: int | None, *, of_body: bool) -> list[str]:
-    """Return the attributes of the call's content type that the caller may write or, in queries, use."""
+    """Return the attributes that the caller may use in queries or, if `of_body` is set, in request bodies.
+
+    The content type is that of the operation with this number or, if the number is None, of the call.
+    """
     one = (
         call
         if operation_number is None

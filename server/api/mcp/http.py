@@ -70,7 +70,7 @@ def handle_post(
 
 
 class ForeignOriginError(RpcError):
-    """The request comes from a page of another website."""
+    """Error for a request from a page of another website."""
 
 
 def check_origin(environ: Mapping[str, Any], settings: Settings) -> None:
@@ -105,7 +105,7 @@ def check_version_header(message: Message, environ: Mapping[str, Any]) -> None:
 
 
 def check_headers(message: Message, version: Version, environ: Mapping[str, Any]) -> None:
-    """Raise RpcError unless the headers contain the message's version, method and name, too."""
+    """Raise RpcError unless the headers repeat the version, method and name in the message."""
     wanted = {VERSION_HEADER: version.name, METHOD_HEADER: message.method}
     if message.method in NAMED_BY:
         wanted[NAME_HEADER] = str(message.params.get(NAMED_BY[message.method], ""))
@@ -124,7 +124,7 @@ def _mismatch(name: str, sent: str, value: str, message: Message) -> RpcError:
 
 
 def _decode_header(value: str) -> str | None:
-    """Decode a header value, or return None if it is invalid."""
+    """Decode a header value, which can contain base64. Return None if the base64 is invalid."""
     start, end = _ENCODED
     if not (value.startswith(start) and value.endswith(end)):
         return value

@@ -83,7 +83,7 @@ def list_prompts(request: Request) -> Json:
 
 
 def get_prompt(request: Request) -> Json:
-    """Return the text of a prompt with its arguments. Raises RpcError."""
+    """Return a prompt's text, in which the arguments' values are inserted. Raises RpcError."""
     prompt = prompt_named(request.params.get("name"))
     arguments = _arguments(prompt, request.params.get("arguments", {}))
     max_bytes = request.settings.mcp.max_bytes

@@ -28,7 +28,7 @@ class Version:
 
     - `is_stateless`: whether every request names the version in `_meta`. In other versions, `initialize`
       negotiates it once.
-    - `has_structured_content`: whether results of tools contain JSON; otherwise it is in their text.
+    - `has_structured_content`: whether results of tools have a field for JSON. If not, it is in their text.
     - `unknown_method_status`: the HTTP status of the response to a request whose method does not exist.
     - `resource_not_found`: the code of the error for a resource that does not exist.
     """

@@ -55,7 +55,7 @@ def with_cache_hints(result: Json, version: Version) -> Json:
 
 
 def with_private_cache_hints(result: Json, version: Version) -> Json:
-    """Add hints not to cache a result that depends on the caller (only in stateless versions)."""
+    """In stateless versions, add hints not to cache a result, because it depends on the caller."""
     return {**result, "ttlMs": 0, "cacheScope": "private"} if version.is_stateless else result
 
 

@@ -78,9 +78,10 @@ def list_templates(request: Request) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class _PageStart:
-    """The start of a page of resources: the number of a content type, and of a resource in this type.
+    """Position in the list of resources at which a page starts.
 
-    A content type's first resource is its schema. Its documents follow.
+    - `type_number`: the index of a content type
+    - `start`: the index of one of this type's resources, which are its schema and then its documents
     """
 
     type_number: int = 0
@@ -119,7 +120,7 @@ def list_resources(request: Request) -> Json:
 
 
 def _resources_of_type(request: Request, described: Json, start: int, limit: int) -> tuple[list[Json], int]:
-    """Return resources of a content type, at most `limit` from `start`, and how many there are in all."""
+    """Return up to `limit` resources of a content type, from index `start`, and the number of all of them."""
     type_ = request.rest.type_named(described["uid"])
     if type_ is None:  # It has been removed in the meantime.
         return [], 0
@@ -186,7 +187,7 @@ def read_resource(request: Request) -> Json:
 def _document_text(request: Request, document: DocumentUri) -> tuple[str, str]:
     """Return the media type and text of a document's file.
 
-    If the caller may not read files, return the document as Markdown, as the REST API does.
+    If the caller may not read files, return the document as the REST API renders it in Markdown.
     """
     path = content_path(document.type, document.document_id)
     send, query = request.rest.send, document.version

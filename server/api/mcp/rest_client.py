@@ -40,9 +40,11 @@ _DEFAULTS: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A response of the REST API. Names of headers are in lower case; `body` is parsed JSON or bytes.
+    """A response of the REST API.
 
-    - `is_too_large`: whether the body is b"" because it has more bytes than the caller accepts.
+    - `headers`: the headers, with names in lower case.
+    - `body`: parsed JSON, or bytes if the body is not JSON.
+    - `is_too_large`: whether the body was too large for the caller. If so, `body` is b"".
     """
 
     status: int
@@ -90,11 +92,14 @@ class RestClient:
         headers: Mapping[str, str] | None = None,
         max_bytes: int | None = None,
     ) -> Reply:
-        """Send a request. `path` is not percent-encoded; `query` can be nested; `body` is JSON or an Upload.
+        """Send a request.
 
-        A response with more than `max_bytes` bytes is not read.
+        - `path`: the path, not percent-encoded.
+        - `query`: the query parameters, which can be nested.
+        - `body`: a value that is sent as JSON, or an Upload.
+        - `max_bytes`: the maximum size of the response's body. A larger body is not returned.
 
-        Raises ClientGone if the client of the served request has disconnected.
+        Raises ClientGone if the MCP client has disconnected.
         """
         try:
             query_text = untrusted_query_string(query) if query else ""
@@ -136,19 +141,22 @@ class RestClient:
 
     @property
     def origin(self) -> str:
-        """The URL of the server: `public_url`, or as the client addressed it. "" if there is no server."""
+        """The server's URL: the setting `public_url` or, by default, the URL that the client used.
+
+        "" if there is no server.
+        """
         host, public_url = self._environ.get("HTTP_HOST", ""), self._app.site.state.settings.public_url
         return (public_url or f"{self._environ['wsgi.url_scheme']}://{host}") if host else ""
 
     def document_versions_at(
         self, paths: Sequence[str], branch: str, *, for_writing: bool = False
     ) -> list[DocumentVersion | None]:
-        """Return the document versions that the files at `paths` contain or would contain.
+        """Return, for each path, the document version whose file has, or would have, this path.
 
-        A version is None if no document can have this path. `branch` is "" for the served content. The result
+        None stands for a path that no document can have. `branch` is "" for the served content. The result
         can contain documents that the caller may not see.
 
-        Raises UnauthorizedError or ForbiddenError if the caller may not read files, or not on this branch.
+        Raises UnauthorizedError or ForbiddenError if the caller may not read files on this branch.
         """
         environ = {**self._environ, "REQUEST_METHOD": "PUT" if for_writing else "GET"}
         state = self._app.source_state(environ, branch, to_write=for_writing)
@@ -166,7 +174,10 @@ class RestClient:
 
 
 def _version_of(claim: PathClaim | None, document_id: str | None) -> DocumentVersion | None:
-    """Return the version in a file, or None. `document_id` is the id that the file contains, if any."""
+    """Return the version to which a path belongs, or None if `claim` is None.
+
+    `document_id` is the id in the file, or None if there is no file.
+    """
     if claim is None:
         return None
     status = "draft" if claim.draft else "published"

@@ -99,9 +99,9 @@ class _Connection:
         self._start_notifications()
 
     def _read_changed_files(self, id_: RequestId) -> None:
-        """Read files that other processes have changed. Raises RpcError if they can't be read.
+        """Read files that other processes have changed.
 
-        That happens, for example, while a deployment renames the site's folder.
+        Raises RpcError if they can't be read, for example while a deployment renames the site's folder.
         """
         try:
             self._app.site.refresh()

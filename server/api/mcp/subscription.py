@@ -48,7 +48,7 @@ class WatchedResource:
 
     @property
     def key(self) -> Hashable:
-        """What identifies the resource, however its URI is spelled."""
+        """The identity of the resource, which is the same for all spellings of its URI."""
         return self.uid, self.document_id, self.locale, self.is_schema, self.is_draft
 
     def is_changed_by(self, event: Event) -> bool:
@@ -145,8 +145,8 @@ def _frame(message: Json) -> bytes:
 def read_subscription(id_: RequestId, wanted: Any, rest: RestClient, settings: Settings) -> Subscription:
     """Parse the `notifications` parameter of `subscriptions/listen`. Raises RpcError.
 
-    These are ignored: kinds of notifications that the server does not send, and URIs of resources that can't
-    exist, are spelled in another way, or have a type that the caller can't see.
+    Kinds of notifications that the server does not send are ignored. A URI is ignored if its resource can't
+    exist, has a content type that the caller can't see, or is already in the list in another spelling.
     """
     if not isinstance(wanted, dict):
         raise RpcError(INVALID_PARAMS, '"notifications" must be an object')
@@ -165,7 +165,7 @@ def read_subscription(id_: RequestId, wanted: Any, rest: RestClient, settings: S
 
 
 def parse_watched(uri: object, rest: RestClient, settings: Settings) -> WatchedResource | None:
-    """Return the resource to watch, or None if there can't be such a resource. Raises RpcError."""
+    """Return the resource with this URI, or None if there can't be such a resource. Raises RpcError."""
     found = read_uri(uri, rest)
     if found is None:
         return None

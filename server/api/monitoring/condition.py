@@ -27,17 +27,25 @@ BEHIND_STATUS = "behind"
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """The status of each part of a server, and how much work is pending."""
+    """The status of each part of a server, and how much work is pending.
+
+    - `accounts`, `events`: a status such as READY_STATUS
+    - `media`: the bucket's status, or READY_STATUS if the site has no bucket
+    - `commits`: the number of writes that are waiting to be committed
+    - `last_event`: the number of the last event in the event log
+    - `deliveries`: the number of waiting deliveries for each webhook
+    - `remote`: None if the site does not follow a git remote
+    - `push`: None if the site does not push to a git remote
+    """
 
     accounts: str
-    commits: int  # writes that are waiting to be committed
+    commits: int
     events: str
     last_event: int
-    # number of waiting deliveries for each webhook
     deliveries: Mapping[str, int]
-    media: str  # READY_STATUS if the site has no bucket
-    remote: RemoteStatus | None  # None if the site follows no git remote
-    push: Backlog | None  # None if the site does not push
+    media: str
+    remote: RemoteStatus | None
+    push: Backlog | None
 
     @property
     def lag_s(self) -> float:

@@ -46,7 +46,11 @@ _SIZE = _TIMES + len(ROUTES) * (_BUCKETS + 1)
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """A route's request durations: a histogram with the bounds BUCKET_BOUNDS_S, and their sum."""
+    """A route's request durations.
+
+    - `counts`: a histogram of the durations, with the bounds BUCKET_BOUNDS_S
+    - `seconds`: the sum of the durations
+    """
 
     route: str
     counts: tuple[int, ...]
@@ -84,7 +88,7 @@ class RequestCounts:
                 self._numbers[times + _BUCKETS] += int(seconds * 1e6)
 
     def has_recent_requests(self) -> bool:
-        """Return whether any worker has just answered a request other than for a media file."""
+        """Return whether any worker has just answered a request that was not for a media file."""
         earliest = time.monotonic_ns() - ANSWERING_NS
         return any(self._numbers[place + _LAST_NS] > earliest for place in self._taken_slots())
 
@@ -170,7 +174,7 @@ class Observer:
 
 @dataclass(frozen=True, slots=True)
 class MonitoredParts:
-    """The parts of a server that are monitored. `notices` must be started in each process."""
+    """The parts of a server that are monitored. Each process must start `notices`."""
 
     recorder: Recorder
     counts: RequestCounts = field(default_factory=RequestCounts)

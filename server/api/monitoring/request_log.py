@@ -103,9 +103,9 @@ class JsonHandler(logging.Handler):
 
 @dataclass(frozen=True, slots=True)
 class JsonLog:
-    """Writes messages from `bifolio serve` as JSON.
+    """Log that writes messages from `bifolio serve` as JSON.
 
-    With `quiet`, omits changes, warnings and fixed problems.
+    If `quiet` is set, it omits changes, warnings and fixed problems.
     """
 
     quiet: bool = False

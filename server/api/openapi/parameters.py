@@ -321,7 +321,7 @@ def _sample(attribute: Attribute) -> Any:
 
 
 def _input(type_: Type, value_of: Callable[[Attribute], Any]) -> Any:
-    """Return a request body with values from `value_of`, or None if a required value is bad."""
+    """Return a request body with values from `value_of`, or None if a required value is not valid."""
     found: dict[str, Any] = {}
     for attribute in type_.attributes.values():
         known = value_of if attribute.visible else _sample

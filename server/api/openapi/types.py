@@ -141,7 +141,7 @@ class TypeSchemas:
     # --- bodies --------------------------------------------------------------------------------
 
     def input_schema(self, type_: Type, *, whole: bool) -> JsonSchema:
-        """Return the schema of a request body, in which required attributes must be present if `whole`."""
+        """Return the schema of a request body. If `whole` is set, required attributes must be present."""
         properties = {a.name: self._input_schema(a) for a in type_.attributes.values() if self._writable(a)}
         needed = [a.name for a in type_.attributes.values() if a.name in properties and _is_required(a)]
         found: JsonSchema = {"type": "object", "properties": properties, "additionalProperties": False}

@@ -204,7 +204,7 @@ def parse_content_path(path: str, schema: Schema) -> tuple[Type, str] | None:
 
 
 def parse_markdown_path(path: str, schema: Schema) -> tuple[Type, str] | None:
-    """Return (type, "") for `/api/NAME.md`, a list or single type as Markdown, or None for other paths."""
+    """Return the content type and "" for a path such as `/api/articles.md`, or None for other paths."""
     if not path.startswith("/api/") or not path.endswith(ENDING):
         return None
     type_ = schema.endpoints.get(path.removeprefix("/api/").removesuffix(ENDING))

@@ -39,7 +39,12 @@ class Tag:
 
 @dataclass(frozen=True, slots=True)
 class TypeView:
-    """A content type as one caller sees it in the OpenAPI document. `name` is the name of its JSON Schema."""
+    """A content type as one caller sees it in the OpenAPI document.
+
+    - `name`: the name of the content type's JSON Schema
+    - `examples`: example documents, as `example_documents` returns them
+    - `drafts_only`: whether the caller may use the operation being described only on drafts
+    """
 
     type: Type
     name: str
@@ -97,6 +102,7 @@ class Operation:
     - `branch`, `dry_run`: whether the operation supports the `branch` or `dryRun` query parameter
     - `branch_only`: whether tokens that may write only to branches can use the operation, although it has
       no `branch` parameter
+    - `commits`: whether a write becomes a git commit
     - `slash`: whether the path can end with a slash
     - `always_fails`: whether the operation only returns an error with advice, and is not listed in `Allow`
     - `kind`: the kind of content type that the operation applies to, or "" for both kinds

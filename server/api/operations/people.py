@@ -93,7 +93,7 @@ def _optional(**properties: Any) -> JsonSchema:
 
 
 def _user_schema(names: tuple[str, ...] = SETTABLE_FIELDS, *, whole: bool = False) -> JsonSchema:
-    """Return the schema of a user in a request body, in which required fields must be present if `whole`."""
+    """Return the schema of a user in a request body. If `whole` is set, required fields must be present."""
     texts = {"username": MIN_NAME_CHARS, "email": 1, "password": MIN_PASSWORD_CHARS}
     properties: JsonSchema = {name: text_of(name, least) for name, least in texts.items() if name in names}
     properties |= {name: FLAG for name in ("confirmed", "blocked") if name in names}

@@ -70,7 +70,8 @@ def _json_rpc_error(error: ApiError) -> Response:
 def _require_credentials(environ: Mapping[str, Any]) -> None:
     """Raise UnauthorizedError if the Authorization header contains no token or an invalid one.
 
-    Otherwise, an agent would learn that only from its first read, or would be the public without knowing it.
+    Otherwise, an agent would not notice the mistake until its first read. Without a token, it would get the
+    permissions of the public and might never notice.
     """
     header = environ.get("HTTP_AUTHORIZATION")
     if header is not None and not header.partition(" ")[2].strip():

@@ -78,7 +78,7 @@ def login_attempt(request: Request, user: User | None, identifier: str) -> Attem
 
 
 def count_attempt(attempts: "AttemptLimiter", attempt: Attempt) -> "CountedKeys":
-    """Count a login attempt. Raises RateLimitError after too many attempts."""
+    """Count a login attempt, and return the counted keys. Raises RateLimitError after too many attempts."""
     taken = attempts.count_attempt(attempt)
     if taken is None:
         raise RateLimitError(max(1, ceil(attempts.wait_s(attempt))))

@@ -137,7 +137,8 @@ def _send(media_file: MediaFile) -> Response:
 def _is_range_ignored(request: Request, size: int) -> bool:
     """Return whether to send the whole file although a range is requested (RFC 9110, section 14.2).
 
-    This holds for units other than bytes, several ranges, and the last bytes of a file that has fewer.
+    This is the case for units other than bytes, for several ranges, and for a request for the last N bytes of
+    a file that has fewer than N.
     """
     wanted = request.range
     if wanted is None:

@@ -32,7 +32,7 @@ class Exchange(Protocol):
 
 
 class Receiver:
-    """Receiver of a process's request bodies. `folder` creates the folder for large bodies."""
+    """Receiver of a process's request bodies. `folder` is called to create the folder for large bodies."""
 
     def __init__(self, folder: Callable[[], Path]) -> None:
         self.folder = folder
@@ -112,7 +112,7 @@ class Body:
 async def _receive(exchange: Exchange, body: Body, max_bytes: int) -> ApiError | None:
     """Receive a body, stopping once it exceeds `max_bytes` bytes.
 
-    Return the error if the body can't be stored or takes too long.
+    Return an error if the body can't be stored or takes too long, otherwise None.
     """
     try:
         async with asyncio.timeout(BODY_TIMEOUT_S):

@@ -110,7 +110,10 @@ class Generations:
                     return 0
 
     def _fork_if_due(self) -> float | None:
-        """Fork the next generation if it is due. Otherwise, return the seconds until it is."""
+        """Fork the next generation if it is due.
+
+        Return the seconds until it is due, or None if there is no need to wait for that.
+        """
         if not self._is_requested or self._next is not None or self._is_taken_over:
             return None
         left = self._due - time.monotonic()
@@ -202,7 +205,7 @@ class Generations:
             self._current = None
 
     def _reap(self) -> int | None:
-        """Reap exited processes. If the first generation failed to start, return its exit status."""
+        """Reap exited processes. Return None or, if the first generation failed to start, its exit status."""
         for process in self._processes():
             pid, status = os.waitpid(process.pid, os.WNOHANG)
             if not pid:

@@ -115,7 +115,7 @@ class _Response(NamedTuple):
 
 
 class _PoolReasons(NamedTuple):
-    """Why a request can't be answered on the event loop."""
+    """The reasons why a request can't be answered on the event loop."""
 
     # Not the exception itself, because its traceback would keep in memory everything that was rendered.
     is_costly: bool
@@ -126,7 +126,7 @@ class _PoolReasons(NamedTuple):
 class HttpServer:
     """HTTP server for a WSGI app. Multiple processes can share the listening socket.
 
-    `folder` creates the folder for large bodies.
+    `folder` is called to create the folder for large bodies.
     """
 
     def __init__(

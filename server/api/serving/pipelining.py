@@ -27,7 +27,7 @@ class PipelineTurns:
         self._is_scheduled = False
 
     def add(self, connection: Pipelined) -> None:
-        """Schedule the connection's next request. Don't add the connection again until then."""
+        """Schedule a call of `advance`. Don't add the connection again before this call."""
         self._clients.setdefault(network_of(connection.address), deque()).append(connection)
         self._schedule()
 

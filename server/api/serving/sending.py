@@ -33,7 +33,7 @@ _BUSY = BusyError("Too many large responses are being sent; try again")
 
 
 class LargeBodies:
-    """Large response bodies that a process is sending. `folder` creates the folder for files."""
+    """Large response bodies that a process is sending. `folder` is called to create the folder for files."""
 
     def __init__(self, folder: Callable[[], Path]) -> None:
         self._folder = folder
@@ -71,7 +71,10 @@ class LargeBodies:
             self._release_later(size)
 
     def _make_room(self, client: str, size: int) -> bool:
-        """Free space by disconnecting clients that use more than `client`. Return whether this succeeded."""
+        """Make room for `size` bytes in files, by disconnecting clients that use more than `client` would.
+
+        Return whether there is enough room now.
+        """
         while True:
             totals = {one: sum(sizes.values()) for one, sizes in self._in_files.items()}
             if sum(totals.values()) + size <= MAX_FILE_BYTES:

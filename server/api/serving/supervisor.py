@@ -33,7 +33,10 @@ IGNORED_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE)
 
 @dataclass(slots=True)
 class _Slot:
-    """Slot for a worker. `started_or_due_at` is its start or, if `pid` is 0, when to start a new one."""
+    """Slot for a worker.
+
+    `started_or_due_at` is the time at which the worker started or, if `pid` is 0, at which to start one.
+    """
 
     number: int
     pid: int = 0

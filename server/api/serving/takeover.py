@@ -29,7 +29,10 @@ _CREDENTIALS = struct.Struct("3i")
 
 
 class TakenOverSocket:
-    """A running server's listening socket. The running server handles requests until `answer` is called."""
+    """A listening socket that a running server has handed over.
+
+    The running server handles requests until `answer` tells it that the new server is ready.
+    """
 
     def __init__(self, listener: socket.socket, other: socket.socket) -> None:
         self.listener, self._other = listener, other

@@ -115,7 +115,7 @@ def bind(handles: Handlers, site: Site, identities: Identities) -> None:
         return session
 
     def current_session() -> str:
-        """Return the value of the request's cookie if it belongs to a valid session, otherwise ""."""
+        """Return the value of the request's cookie, or "" if it does not belong to a valid session."""
         value = read_cookie(request.environ)
         try:
             identities.identify(f"{COOKIE_SCHEME} {value}", state_of(request).settings)

@@ -70,7 +70,7 @@ class ParameterRedirect:
 class BucketUrl:
     """The URL of a transformed image in the bucket.
 
-    `varies_by_accept`: whether it depends on the media types that the client accepts.
+    `varies_by_accept`: whether the URL depends on the media types that the client accepts.
     """
 
     url: str
@@ -79,12 +79,13 @@ class BucketUrl:
 
 @dataclass(frozen=True, slots=True)
 class ClientRequest:
-    """What the transformation of an image needs to know about the client.
+    """The properties of a client that requests a transformed image.
 
     - `accepted_types`: the media types that the client accepts.
     - `count_transformation`: called before an image is transformed. Raises RateLimitError if the client has
-      requested too many.
-    - `count_bucket_search`: the same, called before an image is searched for in the bucket.
+      requested too many transformations.
+    - `count_bucket_search`: called before an image is searched for in the bucket. Raises RateLimitError if
+      the client has caused too many searches.
     - `allows_redirect`: whether the client may be redirected to the bucket.
     - `network`: the network of the client's address, or "".
     """
@@ -226,9 +227,9 @@ class Images:
     def _find_or_make(
         self, requests: list[DerivativeRequest], client: ClientRequest
     ) -> tuple[Derivative, DerivativeRequest]:
-        """Return the first of the requested results that is cached, with its request.
+        """Return the best image that is cached, with its request. `requests` are sorted, best first.
 
-        If none is cached, the last one is made now. The better ones, which come before it, are made later.
+        If no image is cached, the last request is carried out now. Better images are made in the background.
         """
         derivative = None
         for request in requests:
@@ -304,9 +305,9 @@ def _check_size(
 def _candidate_formats(
     requested: str, extension: str, settings: TransformSettings, accepted_types: Collection[str]
 ) -> Sequence[tuple[str, tuple[str, ...]]]:
-    """Return the formats to try, best first. If none is cached, the image is made in the last one.
+    """Return the formats to try, best first. If no image is cached, it is made in the last format.
 
-    Each comes with alternatives, of which the image gets one if that makes the file smaller.
+    Each format is paired with alternatives, which are used if they make the file smaller.
     """
     own = OWN_FORMATS[extension]
     if requested != AUTO:

@@ -18,7 +18,7 @@ from server.storage.images.results import OWN_FORMATS, animation_limit, result_s
 class CustomFormats:
     """The transformations in the `media.formats` setting, added to media files during rendering.
 
-    `key` identifies the settings, in the keys of cached fragments.
+    `key` represents the settings in the keys of cached fragments.
     """
 
     settings: MediaSettings

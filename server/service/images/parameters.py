@@ -39,8 +39,8 @@ def nearest_width(
 def with_width(parameters: Mapping[str, Any], width: int, media: MediaSettings) -> Mapping[str, str]:
     """Return the parameters with another width, and without the signature.
 
-    Limits such as `min-w` are left out if they rule out this width. Raises ValidationError if a preset's
-    limits do.
+    Limits such as `min-w` are left out if they rule out this width. Raises ValidationError if the limits of a
+    preset rule it out.
     """
     kept = {n: value for n, value in parameters.items() if n != SIGNATURE and isinstance(value, str)}
     names = [name for name in ("width", "w", "max-w") if name in kept] or ["width"]

@@ -40,7 +40,7 @@ def _blocks(nodes: Any, prefix: str, out: list[str], depth: int) -> None:
 
 
 def _append_block(node: Mapping[str, Any], prefix: str, out: list[str], depth: int) -> None:
-    """Append the lines of one block, each with `prefix`."""
+    """Append the lines of a block to `out`. Each line begins with `prefix`."""
     kind = node.get("type")
     if kind == "list":
         _list(node, prefix, out, depth)

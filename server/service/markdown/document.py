@@ -118,7 +118,7 @@ def _scalar(attribute: Attribute, value: Any) -> Any:
 
 
 def _front_matter_item(attribute: Attribute, value: Any, links: Links) -> Any:
-    """Return one target of a relation, media file or component, as a value of the front matter."""
+    """Return a related document, media file or component as a value in the front matter."""
     if not isinstance(value, Mapping) or value.keys() == {"count"}:
         return value  # populate[x][count]=true
     uid = value.get("__component") or value.get("__type") or attribute.component or attribute.target

@@ -73,7 +73,7 @@ def _links(reader: Reader, params: Params) -> Links:
 
 
 def _with_links(reader: Reader, query: Query, params: Params) -> Query:
-    """Add everything that the document refers to, unless the parameters say what to populate or return."""
+    """Populate everything that a document refers to, unless the request has `populate` or `fields`."""
     if "populate" in params or "fields" in params:
         return query
     nodes = link_nodes(reader.state.schema, reader.type)
@@ -82,21 +82,24 @@ def _with_links(reader: Reader, query: Query, params: Params) -> Query:
     )
 
 
-def link_nodes(schema: Schema, type_: Type, above: tuple[str, ...] = ()) -> tuple[Node, ...]:
-    """Return the nodes that populate components, and the titles of relations and media files.
+def link_nodes(schema: Schema, type_: Type, enclosing: tuple[str, ...] = ()) -> tuple[Node, ...]:
+    """Return the nodes that populate a type's components, relations and media files.
 
-    `above` lists the enclosing components, so that recursive components are not expanded forever.
+    Components are populated with all their attributes, and related documents and media files only with the
+    fields that links need.
+
+    `enclosing` contains the enclosing components' uids. A component is not populated again inside itself.
     """
     nodes = []
     for name in type_.populatable:
         attribute = type_.attributes.get(name)
         targets = targets_of(schema, attribute) if attribute else [type_]
         selections = {
-            t.uid: Selection(populate=link_nodes(schema, t, (*above, t.uid)))
+            t.uid: Selection(populate=link_nodes(schema, t, (*enclosing, t.uid)))
             if t.kind == "component"
             else Selection(fields=link_fields(t))
             for t in targets
-            if t.uid not in above
+            if t.uid not in enclosing
         }
         if selections:
             nodes.append(Node(name, attribute, type_.position[name] if attribute else -1, selections))

@@ -29,7 +29,7 @@ def escape(text: str) -> str:
 
 
 def escape_start(line: str) -> str:
-    """Escape the start of a line, whose text is already escaped, if it begins a line of the document."""
+    """Escape the start of an escaped line, so that the line does not become a list, heading or quote."""
     return _LINE_START.sub(r"\1\\", line)
 
 

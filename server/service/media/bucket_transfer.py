@@ -230,7 +230,7 @@ def _verify_upload(bucket: "Bucket", stored: StoredFile) -> None:
 
 
 def _record_in_bucket(batch: _UploadedBatch, context: Context) -> int:
-    """Record in the files' descriptions that they are in the bucket. Return how many were changed."""
+    """Record in the descriptions of files that the files are in the bucket. Return the number of files."""
     count = 0
     for sent_file in batch.files:
         if (

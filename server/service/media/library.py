@@ -47,10 +47,10 @@ def list_folders(caller: Caller) -> dict[str, Any]:
 
 
 def list_uses(caller: Caller, key: str) -> dict[str, Any]:
-    """Return the documents that use a media file, without those that the caller may not see.
+    """Return the documents that use a media file and that the caller may see.
 
-    In the result, `hidden` tells whether there are others, or is None if the caller may not delete files.
-    Raises NotFoundError.
+    In the result, `hidden` is whether other documents use the file, too. It is None if the caller may not
+    delete files. Raises NotFoundError.
     """
     file = find_file(caller.state, key)
     media = media_key(file.path) or ""

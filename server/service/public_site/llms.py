@@ -96,7 +96,10 @@ def _section_lines(site: _Public, type_: Type, size: int) -> list[str]:
 def _listed_documents(
     site: _Public, type_: Type, max_documents: int
 ) -> tuple[Iterator[Mapping[str, Any]], int]:
-    """Return documents in the default locale, as the API renders them, and how many there are in all."""
+    """Return up to `max_documents` documents in the default locale, and the number of all documents.
+
+    The documents are parsed JSON, as the API returns them.
+    """
     reader = Reader(site.state, type_, site.links.actor, budget=site.budget)
     query = reader.query({"fields": entry_attributes(type_)}, many=True)
     view = reader.view(query)

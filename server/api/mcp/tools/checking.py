@@ -71,7 +71,7 @@ def _paths_without_problems(call: Call, found: Sequence[Json]) -> list[str]:
 
 
 def _wait_for_check(call: Call, path: str, query: Json) -> Reply:
-    """Return the response, once a site that has just been opened has been checked."""
+    """Request problems. Repeat the request while the first check of the site is still running."""
     deadline = time.monotonic() + FIRST_CHECK_TIMEOUT_S
     while True:
         reply = call.rest.send("GET", path, query)  # waits 3 s for a check
@@ -95,14 +95,17 @@ _Key = tuple[str, str, str]
 def problems_before(call: Call, destination: Destination) -> frozenset[_Key] | None:
     """Return the problems of the served site before a write, or None if they are unknown.
 
-    They are also None for a write to a branch, where they are not needed.
+    For a write to a branch, return None, because `new_problems` does not need them.
     """
     found = None if destination.branch else _served_problems(call)
     return None if found is None else frozenset(map(_key_of, found))
 
 
 def new_problems(call: Call, destination: Destination, before: frozenset[_Key] | None) -> list[Json] | None:
-    """Return at most 20 problems that a write caused, or None if they are unknown."""
+    """Return at most 20 problems that a write caused, or None if they are unknown.
+
+    `before` is what `problems_before` returned before the write.
+    """
     if not destination.branch:
         after = None if before is None else _served_problems(call)
         if before is None or after is None:

@@ -1,4 +1,4 @@
-"""Where an agent's writes go: to a branch of its own, to the served branch, or nowhere."""
+"""The destination of an agent's writes: a branch of its own, the served branch, or none."""
 
 import re
 import shlex
@@ -37,12 +37,13 @@ _ON_SERVED = (
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where writes go. `branch` is "" for the served branch, or if the caller can't have a branch.
+    """The destination of an agent's writes.
 
+    - `branch`: the branch, or "" for the served branch. It is also "" if the caller can't have a branch.
     - `exists`: whether the branch exists. If not, the first write creates it.
     - `commit`: the branch's last commit before the write, or "" if unknown.
     - `no_branch_reason`: why the caller can't have a branch, or "".
-    - `lacks_permission`: whether that is because of a missing permission.
+    - `lacks_permission`: whether the caller can't have a branch because it lacks a permission.
     """
 
     mode: WriteMode
@@ -70,7 +71,7 @@ class Destination:
 
 
 def default_destination(call: Call) -> Destination:
-    """Return where a write goes if the call names no branch. Does not create the branch."""
+    """Return the destination of a write if the call names no branch. Does not create the branch."""
     mode, caller = call.settings.mcp.write, _caller(call)
     if mode is WriteMode.DIRECT and caller.get("branchOnly"):
         mode = WriteMode.BRANCH
@@ -108,12 +109,13 @@ def _branches(call: Call) -> Mapping[str, Json]:
 
 
 def _own_branch(first_name: str, branches: Mapping[str, Json]) -> Destination:
-    """Return the caller's last branch, or a new one if that has been checked out or merged.
+    """Return the branch to which a caller's writes go by default.
 
-    A merged branch without commits of its own, at the served commit, is used again. `first_name` is the name
-    of the caller's first branch; the next ones have a number at the end.
+    This is the caller's last branch or, if that has been checked out or merged, a new one. A branch at the
+    served commit contains nothing to merge, so it does not count as merged.
 
-    Git can't create a branch if its name is a folder of other branches: agent/a beside agent/a/b.
+    `first_name` is the name of the caller's first branch. Later branches have a number at the end. Names that
+    git can't create are skipped, such as agent/a if there is a branch agent/a/b.
     """
     served = next((one["commit"] for one in branches.values() if one["served"]), "")
     last = max((_number_of(each, first_name) for each in branches if _is_own(each, first_name)), default=0)
@@ -164,10 +166,10 @@ def branch_name(pattern: str, caller: Mapping[str, Any]) -> str:
 
 
 def write_destination(call: Call) -> Destination:
-    """Return where the write of this call goes, to the branch that it names or the default.
+    """Return the destination of this call's write: the branch that the call names, or else the default.
 
-    With mcp.write: branch, a caller can name only its own branches. Otherwise, a misled agent could change a
-    branch that a person has just reviewed.
+    If `mcp.write` is `branch`, a caller can name only its own branches. Otherwise, a misled agent could
+    change a branch that a person has just reviewed.
 
     Raises ForbiddenError or NotAllowedBySettingError if the caller can't write there, and RestRequestError if
     a request fails.
@@ -199,9 +201,9 @@ def branch_for_write(
 ) -> Iterator[None]:
     """Context manager for a write: create its branch if it does not exist yet.
 
-    If the write raises an error, the new branch is deleted again. `dry_run` sends the write as a dry run
-    first, so most rejected writes create no branch at all. It is not called without the permission
-    source.read, which dry runs need.
+    If the write raises an error, the new branch is deleted again. `dry_run` is called first and sends the
+    write as a dry run, so that most rejected writes create no branch at all. It is not called if the caller
+    lacks the permission `source.read`, which dry runs require.
 
     Raises RestRequestError if a request fails.
     """
@@ -242,7 +244,7 @@ def read_query(destination: Destination) -> Json:
 def write_body(reply: Reply, destination: Destination) -> Any:
     """Return the body of a successful write. Raises RestRequestError or PreconditionError.
 
-    The PreconditionError names the branch, because a read without `at` returns what is served.
+    The PreconditionError names the branch, because the agent may have read the served version instead.
     """
     if reply.status == PreconditionError.status and destination.branch:
         error = reply.body["error"]
@@ -251,9 +253,9 @@ def write_body(reply: Reply, destination: Destination) -> Any:
 
 
 def describe_write(call: Call, destination: Destination, commit: str) -> Json:
-    """Return where a write went, and the command with which a person reviews and merges it.
+    """Return the destination of a write, and how a person can review and merge it.
 
-    The command names the commit and not the branch, which may get more commits after the review.
+    The merge command names the commit, because the branch may get more commits after the review.
     """
     found: Json = {"commit": commit} if commit else {}
     if not destination.branch:

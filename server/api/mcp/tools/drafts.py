@@ -13,8 +13,8 @@ _UNPUBLISHED = ("draft", "modified")
 def documents_whose_draft_is_published(call: Call, destination: Destination) -> list[str]:
     """Return the documents, such as article/fog, whose existing draft an `update` would publish.
 
-    Documents with the action `publish` are left out, because that is its purpose, and so are those whose
-    draft the caller may not read, because an `update` does not publish it.
+    Documents with the action `publish` are left out, because publishing is its purpose. Documents whose draft
+    the caller may not read are also left out, because an `update` does not publish such a draft.
     """
     at = {"at": destination.branch} if destination.branch and destination.exists else {}
     found: list[str] = []

@@ -71,7 +71,7 @@ def _shown(file: Json, call: Call) -> Json:
 
 
 def _image(file: Mapping[str, Any], call: Call) -> Image:
-    """Return an image with edges of at most 800 pixels. Raises ValidationError or LimitError."""
+    """Return a file's image, reduced to at most 800 pixels per edge. Raises ValidationError or LimitError."""
     if not str(file["mime"]).startswith("image/"):
         raise ValidationError(f'{file["name"]} is not an image ({file["mime"]}); omit "image"')
     at, is_found = call.values("at"), False
@@ -101,9 +101,10 @@ _DESCRIPTION_BYTES = 4000  # room for the JSON of the file
 
 
 def _image_urls(file: Mapping[str, Any]) -> Iterator[tuple[str, Json]]:
-    """Yield URLs and query parameters from which to read an image: resized versions, then stored files.
+    """Yield the URLs and query parameters to try for an image: resized versions, then stored files.
 
-    Within each group, large ones come first. Stored files are for sites that don't transform images by URL.
+    In both groups, larger images come first. Stored files are tried because some sites don't resize images by
+    URL.
     """
     for edge in _EDGES:
         yield file["url"], {"max-w": str(edge), "max-h": str(edge), "format": _FORMAT}

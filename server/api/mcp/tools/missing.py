@@ -1,4 +1,4 @@
-"""Messages for documents and media files that do not exist: what exists instead, as the caller may see it."""
+"""Errors for documents and media files that do not exist, with suggestions that the caller may see."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ _MAX_NAME_CHARS = 100
 
 
 def missing_document_error(call: Call, type_: Type, at: Json, details: Json | None = None) -> NotFoundError:
-    """Return a NotFoundError for a document, which names its locales or a similar id.
+    """Return a NotFoundError for a document. It suggests the document's other locales or a similar id.
 
     `call` has the arguments `documentId`, `locale` and `status`. `at` contains the query parameters that
     select the branch.
@@ -57,7 +57,7 @@ def similar_id(call: Call, type_: Type, document_id: str, at: Json) -> str:
 
 
 def missing_file_error(call: Call, at: Json) -> NotFoundError:
-    """Return a NotFoundError for a media file, which names a similar file. `at` selects the branch."""
+    """Return a NotFoundError that suggests a media file with a similar id. `at` selects the branch."""
     document_id = call.text("documentId")
     query = {"fields": ["documentId"], "pagination": {"pageSize": _MAX_IDS}, **at}
     query["filters"] = {"documentId": {"$startsWithi": document_id[:1]}}
@@ -69,7 +69,7 @@ def missing_file_error(call: Call, at: Json) -> NotFoundError:
 
 
 def _branch_hint(call: Call) -> str:
-    """Return a hint that the caller has a branch, if the call did not name one, or else ""."""
+    """Return a hint to read the caller's own branch, or "" if it has none or the call names a branch."""
     own = default_destination(call)
     is_of_branch = own.branch and own.exists and not call.text("at") and not call.text("branch")
     return f'. To read your own branch, use at: "{own.branch}"' if is_of_branch else ""

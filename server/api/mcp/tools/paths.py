@@ -35,7 +35,7 @@ def source_query(version: DocumentVersion) -> Json:
 
 
 def missing_path_error(call: Call, version: DocumentVersion, branch: str) -> NotFoundError:
-    """Return a NotFoundError for a file, which names a similar path that the caller may read."""
+    """Return a NotFoundError for a file. It suggests a similar path that the caller may read."""
     at = {"at": branch} if branch else {}
     near = next(filter(None, _similar_paths(call, version, at)), "")
     hint = f'did you mean "{near}"?' if near else "find lists the documents"
@@ -43,7 +43,10 @@ def missing_path_error(call: Call, version: DocumentVersion, branch: str) -> Not
 
 
 def _similar_paths(call: Call, version: DocumentVersion, at: Json) -> Iterator[str]:
-    """Yield the paths of the document's other versions, then of a similar document, or "" for none."""
+    """Yield the paths of the document's other versions, then of a similar document's versions.
+
+    "" stands for a version that does not exist or that the caller may not read.
+    """
     other = "draft" if version.status == "published" else "published"
     queries: tuple[Json, ...] = (source_query(version), {"locale": version.locale, "status": other}, {})
     for query in queries[1:]:

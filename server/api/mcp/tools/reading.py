@@ -89,7 +89,7 @@ def _summary(described: Json, permissions: Json, counts: Json) -> Json:
 
 
 def _paginate(items: list[Json], call: Call) -> Json:
-    """Return a page of `items` that takes up at most two thirds of the result."""
+    """Return a page of `items`, which may use at most two thirds of the maximum size of a result."""
     page = int(call.arguments.get("page") or 1)
     size = int(call.arguments.get("pageSize") or PAGE_TYPES)
     offset = (page - 1) * size
@@ -136,7 +136,7 @@ def _properties(schemas: Json, name: str) -> Json:
 
 
 def _by_locale(type_: Type, visible: Collection[str]) -> Json:
-    """Return the names of the attributes with a value per locale, and of those shared by all locales."""
+    """Return which attributes have a separate value in each locale, and which share one value."""
     attributes = [each for each in type_.attributes.values() if each.name in visible]
     return {
         "localized": [each.name for each in attributes if each.localized],
@@ -161,7 +161,7 @@ def _json_body(operation: Json) -> Json:
 
 
 def _example_data(operations: Json) -> Any:
-    """Return example data for a write from a document that the public can read, or None."""
+    """Return the example data in the OpenAPI definition of a write, or None if it has no example."""
     bodies = (_json_body(operations.get(method, {})) for method in ("post", "put"))
     return next((body["example"]["data"] for body in bodies if "example" in body), None)
 
@@ -169,8 +169,8 @@ def _example_data(operations: Json) -> Any:
 def _with_dependencies(names: list[str], all_schemas: Json, types: set[str]) -> Json:
     """Return the named schemas, and all schemas that they refer to directly or indirectly.
 
-    `types` contains the names of other content types' schemas, each of which is replaced by a schema for any
-    object.
+    `types` contains the names of other content types' schemas. Each of these is replaced by a schema that
+    allows any object.
     """
     found: Json = {}
     waiting = list(names)
@@ -186,7 +186,7 @@ def _with_dependencies(names: list[str], all_schemas: Json, types: set[str]) -> 
 
 
 def _with_local_references(value: Any, referenced: list[str]) -> Any:
-    """Return a schema that refers to `$defs`, and add the names of these to `referenced`."""
+    """Return a schema with references to `$defs`, and add the referenced names to `referenced`."""
     if isinstance(value, list):
         return [_with_local_references(item, referenced) for item in value]
     if not isinstance(value, dict):

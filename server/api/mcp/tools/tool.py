@@ -49,7 +49,7 @@ class Call:
 
     @property
     def max_bytes(self) -> int:
-        """Return the maximum size of the lists and texts in a result that a tool shortens, as JSON."""
+        """Return the maximum size, in bytes of JSON, of the lists and texts in a result."""
         most = self.settings.mcp.max_bytes - ENVELOPE_BYTES
         return most // 2 if self.json_as_text else most
 
@@ -64,7 +64,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a tool returns: JSON, one line that sums it up, and possibly an image."""
+    """The result of a tool: JSON, a summary in one line, and possibly an image."""
 
     summary: str
     content: Json
@@ -76,7 +76,8 @@ class Result:
 class Tool:
     """A tool, as `tools/list` describes it, and the function that runs it.
 
-    - `output`: the properties of the result, each required unless its name is in `optional`.
+    - `input`, `required`: the arguments, and the names of those that each call must contain.
+    - `output`, `optional`: the properties of the result, and the names of those that it may lack.
     """
 
     name: str
@@ -165,8 +166,8 @@ def error_about_type(call: Call, type_: Type, error: ApiError) -> ApiError:
 def reject_locale(call: Call, type_: Type) -> None:
     """Raise ValidationError if the site or the content type does not have the locale that the call names.
 
-    The REST API ignores the locale or finds nothing, as Strapi does. An agent would take the only text for a
-    translation, or conclude that there are no documents.
+    The REST API ignores such a locale or finds nothing, as Strapi does. An agent could then mistake the text
+    for a translation, or conclude that there are no documents.
     """
     locale, available = call.text("locale"), call.settings.locales.available
     if type_.localized and locale not in ("", "*", "all", *available):
@@ -182,9 +183,9 @@ def reject_locale(call: Call, type_: Type) -> None:
 
 
 def fitting_count(items: Sequence[Any], max_bytes: int) -> int:
-    """Return how many of the items, from the first, fit into `max_bytes` bytes of JSON.
+    """Return how many leading items fit into `max_bytes` bytes of JSON.
 
-    Raises LimitError if even the first is too large.
+    Raises LimitError if even the first item is too large.
     """
     size = 0
     for number, item in enumerate(items):
@@ -197,7 +198,7 @@ def fitting_count(items: Sequence[Any], max_bytes: int) -> int:
 
 
 def with_short_context(files: Sequence[Json]) -> list[Json]:
-    """Cut unchanged lines in the diffs of files, because a paragraph is often one long line."""
+    """Shorten the unchanged lines in the diffs of files, because a line is often a long paragraph."""
     return [{**file, "lines": [_short_context(line) for line in file["lines"]]} for file in files]
 
 
@@ -209,7 +210,8 @@ def _short_context(line: str) -> str:
 def cut_lists(content: Json, call: Call) -> Json:
     """Shorten the lists `files`, `problems`, `documents` and `media` until the result fits.
 
-    The attribute `note` says so. A write that succeeded must not fail because its result is too large.
+    The attribute `note` names the shortened lists. A large result must not turn a successful write into an
+    error.
     """
     for name in ("files", "problems", "documents", "media"):
         items = content.get(name) or ()
@@ -232,9 +234,9 @@ def too_large(size: int) -> LimitError:
 
 
 def fitting_page_size(offset: int, max_size: int) -> int:
-    """Return a page size of at most `max_size` by which `offset` can be divided.
+    """Return the largest page size up to `max_size` with which some page starts at `offset`.
 
-    The first page gets a power of two, which can be halved again and again if later items are larger.
+    For the first page, return a power of two. It can be halved repeatedly if later items are larger.
     """
     if offset == 0:
         return 1 << (max_size.bit_length() - 1)
@@ -266,7 +268,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def required_id(call: Call, type_: Type) -> str:
-    """Return the argument `documentId`, or "" for a single type. Raises NotFoundError if required."""
+    """Return the argument `documentId`, or "" for a single type. Raises NotFoundError if it is missing."""
     if type_.kind == "singleType":
         return ""
     if not call.text("documentId"):

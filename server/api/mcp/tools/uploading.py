@@ -74,7 +74,7 @@ def upload(call: Call) -> Result:
 
 
 def _name_arguments(reply: Reply) -> Reply:
-    """Return a reply whose error names the tool's arguments instead of the REST API's form field."""
+    """Remove `fileInfo`, which is a field of the REST API only, from an error's paths and messages."""
     if reply.status != HTTPStatus.BAD_REQUEST:
         return reply
     error = reply.body["error"]
@@ -146,7 +146,7 @@ def _check_name(name: str) -> None:
 
 
 def _with_matching_extension(file: _File) -> _File:
-    """Return the file with the extension of its actual content, as the REST API would store it."""
+    """Change the file's extension if it does not match the content, as the REST API would."""
     suffix = PurePosixPath(file.name).suffix
     ending = suffix if ENDING.fullmatch(suffix) else ""
     right = actual_extension(file.content, ending or extension_of(file.media_type.partition(";")[0].strip()))

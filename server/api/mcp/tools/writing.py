@@ -135,7 +135,7 @@ def _explain_not_found(call: Call, destination: Destination) -> Iterator[None]:
 
 
 def _reject_draft(call: Call, type_: Type) -> None:
-    """Raise ValidationError if a write is only to a draft, but the content type has no drafts."""
+    """Raise ValidationError if the call asks to write a draft, but the content type has no drafts."""
     if type_.draft_publish or call.text("status") != "draft":
         return
     when = "at once" if call.settings.mcp.write is WriteMode.DIRECT else "when the branch is merged"
