@@ -22,7 +22,7 @@ class AttemptLimits:
 
     - `pair`: for one account name and network address together.
     - `account`, `address`: for one account, and for one network address.
-    - `devices`: for all known devices of an account, in addition to `account`.
+    - `devices`: for one account, for additional attempts from devices that are known for the account.
     """
 
     pair: int

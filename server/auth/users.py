@@ -105,7 +105,7 @@ class Users:
 
     @contextmanager
     def locked(self) -> Iterator[dict[str, int]]:
-        """Context manager: keep users from being created and changed. Yields the number of users by role."""
+        """Context manager that prevents changes to users. Yields the number of users by role."""
         with self.engine.writing(lock_statement=_LOCK) as connection:
             yield _count_by_role(connection)
 

@@ -114,8 +114,8 @@ def _with_value(tree: Mapping[str, Tree], path: Path, value: Any, *, prune: bool
 def mask_settings_text(text: str, sent: Collection[str] | None = None) -> str:
     """Return the text of site.yaml without the values of settings that can contain secrets.
 
-    If `sent` is given, webhooks are shown, except for the parts that can contain secrets: the URL after its
-    host, the values of headers, and the secret. Of these, the values in `sent` are shown too.
+    By default, the list of webhooks is hidden too. If `sent` is given, only secrets, header values, and the
+    part of each URL after its host are hidden. URLs and header values in `sent` are shown.
     """
     root = yaml_nodes(text)
     if root is None:

@@ -143,7 +143,10 @@ def read_commit_delay(file: ConfigFile, default: timedelta | None, *key_path: st
 def read_retention(
     file: ConfigFile, default: tuple[timedelta | None, int | None], *key_path: str
 ) -> tuple[timedelta | None, int | None]:
-    """Read how long to keep events: a maximum age or a maximum number. The other of the two is None."""
+    """Read how long to keep events. Return (maximum age, None) or (None, maximum number).
+
+    If the setting is missing, return `default`.
+    """
     written = file.get(*key_path)
     if is_null(written):
         return default

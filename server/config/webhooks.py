@@ -107,20 +107,22 @@ def _webhook(file: ConfigFile) -> Webhook:
     webhook = Webhook(
         name=name,
         url=_check_value(file, check_url, values.text(file, "", "url"), "url"),
-        events=_items(file, "events", _check_event),
+        events=_read_items(file, "events", _check_event),
         types=values.text_or_texts(file, (), "types"),
         locales=values.text_or_texts(file, (), "locales"),
-        status=_items(file, "status", _check_status),
+        status=_read_items(file, "status", _check_status),
         debounce=_debounce(file),
         headers=dict(_headers(file)),
-        secrets=_items(file, "secret", _check_secret),
+        secrets=_read_items(file, "secret", _check_secret),
         enabled=values.flag(file, True, "enabled"),
     )
     lines = {key: place.line for key in WEBHOOK_KEYS if (place := file.position(key))}
     return replace(webhook, lines=lines)
 
 
-def _items(file: ConfigFile, key: str, check: Callable[[ConfigFile, str, str, int], None]) -> tuple[str, ...]:
+def _read_items(
+    file: ConfigFile, key: str, check: Callable[[ConfigFile, str, str, int], None]
+) -> tuple[str, ...]:
     """Read a string, or a list of strings. `check` raises SetupError for an invalid item."""
     items = values.text_or_texts(file, (), key)
     for i, item in enumerate(items):

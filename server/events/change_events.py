@@ -109,8 +109,9 @@ def _media_events(key: Key, before: Versions, after: Versions) -> Iterator[Event
 class _Difference:
     """The visible attributes that differ between two versions.
 
-    `changed` is None if the names of the attributes are unknown. `hidden` is set if only private attributes
-    differ. `Event` describes `links`.
+    - `changed`: the names of these attributes, or None if they are unknown.
+    - `hidden`: whether only private attributes differ.
+    - `links`: changed attributes in which only relations differ, with the uids of the target types.
     """
 
     changed: tuple[str, ...] | None

@@ -122,8 +122,8 @@ class EventDatabase:
     ) -> list[Event]:
         """Return up to `limit` events with numbers above `since`, in order.
 
-        `with_paths` fills the field `paths`. `with_public` includes events of `PUBLIC_KINDS`. Raises
-        StorageError.
+        `with_paths` fills the field `paths`. `with_public` includes events that are only for callers without
+        permission to read drafts (`PUBLIC_KINDS`). Raises StorageError.
         """
         columns = f"{_COLUMNS}, seq" + (", paths" if with_paths else _NO_PATHS)
         kinds = () if with_public else tuple(PUBLIC_KINDS)
@@ -199,7 +199,7 @@ def _log_replacement() -> None:
 
 
 class Transaction:
-    """Write transaction on the event log, for events and the file versions that resulted from them."""
+    """Write transaction on the event log, which stores events and the resulting versions of files."""
 
     def __init__(self, connection: Connection, clone: str) -> None:
         self.connection, self.clone = connection, clone
@@ -314,9 +314,10 @@ class Transaction:
         self.connection.execute(statement, (commit, write))
 
     def forget(self, before: str, max_count: int | None) -> None:
-        """Delete events that are older than the time `before`, and all but the newest `max_count` events.
+        """Delete old events.
 
-        The last event is never deleted by age. "" or None means no limit.
+        - `before`: delete events that are older than this time, except the newest event; "" for no limit
+        - `max_count`: keep at most this number of events, the newest ones; None for no limit
         """
         last = _bounds(self.connection).last
         newest = self.connection.execute("SELECT max(number) FROM commits").fetchone()[0] or 0

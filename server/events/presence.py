@@ -180,8 +180,8 @@ _MAX_PATH_PARTS = 20  # in a field path
 def may_use_presence(actor: Actor, type_: Type) -> bool:
     """Return whether an actor is allowed to take part in presence for a content type.
 
-    This requires the `find` permission, and permission to read drafts or to change documents. Actors who take
-    part see who is viewing documents of the type, and other people see them.
+    Actors who take part see who is viewing which documents of the type, and are visible to each other. This
+    requires the `find` permission, and permission to read drafts or to change documents.
     """
     if actor.name == PUBLIC_ACTOR or not may_find(actor, type_.uid):
         return False

@@ -10,8 +10,9 @@ from server.site.site import Site
 
 
 class RecordEvents(Job):
-    """Job that logs changes which the recorder missed: at startup, after failures, and when another machine
-    asks for it.
+    """Job that logs the changes that the recorder has missed.
+
+    It runs at startup, after a failure, and when another machine has logged events.
     """
 
     name = "record"

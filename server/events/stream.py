@@ -60,7 +60,7 @@ class Frames(Protocol):
 
 
 class EventFrames:
-    """The frames of `GET /events`."""
+    """Encoder that implements `Frames` for the event streams of `GET /events`."""
 
     def opening(self, log_id: str, position: int, newest: int, *, restarted: bool) -> bytes:
         first = notice("welcome", {"last": newest}, id_of(log_id, position))

@@ -113,8 +113,8 @@ class Brackets:
     def render(self, parts: Iterable[Part]) -> str:
         """Return the list's text with its items replaced by `parts`. At least one item must remain.
 
-        Each part is the index of an old item, or -1 for a new one, with its text, or None to remove the item.
-        Comments above removed items are kept.
+        Each part is a pair: the index of the old item (-1 for a new item), and the item's new text (None to
+        remove the item). Comments above removed items are kept.
         """
         placed: list[_Item] = []
         left = ""  # comments above removed items

@@ -31,7 +31,7 @@ def find_dangling(
     - `parse`: returns a file's parsed tree and the positions of its values.
     - `target_keys`: limits the check to these targets.
     """
-    targets = _Targets(snapshot)
+    targets = _TargetLookup(snapshot)
     for document in _all(snapshot) if documents is None else documents:
         missing = [
             (attribute, path, target)
@@ -141,10 +141,10 @@ def exists(snapshot: Snapshot, key: Key) -> bool:
 def with_missing_targets(
     snapshot: Snapshot, attribute: Attribute, stored: tuple[Any, ...], sent: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """Return the targets to store for a relation or media attribute.
+    """Return the targets to store when a client sends a relation or media attribute.
 
-    `stored` are the old targets, and `sent` are those from the client, who can't see missing targets. If the
-    client has changed nothing else, the missing targets are stored again.
+    Clients can't see stored targets that do not exist. If `sent` contains exactly those that exist, nothing
+    was changed, and `stored` is returned. Otherwise, `sent` is returned.
     """
     existing = tuple(target for target in stored if exists(snapshot, key_of(attribute, target)))
     return stored if sent == existing else sent
@@ -157,8 +157,8 @@ def pointing(snapshot: Snapshot, keys: Collection[Key]) -> Iterator[Document]:
             yield document
 
 
-class _Targets:
-    """Looks up documents by id or title, to suggest fixes for missing targets."""
+class _TargetLookup:
+    """Lookup of documents by id or title, used to suggest fixes for missing targets."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot

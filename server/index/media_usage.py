@@ -26,9 +26,9 @@ _MARK = "uploads/"
 
 
 class MediaUsage:
-    """Index of one snapshot's media usage, which is built at the first use.
+    """Index of one snapshot's media usage. It is built when it is first needed.
 
-    Each write updates an index that exists, so that its cost does not depend on the number of documents.
+    After that, each write derives the next snapshot's index from it, which is fast even in a large site.
     """
 
     __slots__ = ("_uses",)

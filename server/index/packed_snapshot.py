@@ -34,7 +34,10 @@ def pack_snapshot(snapshot: Snapshot) -> PackedSnapshot:
 
 
 def unpack_snapshot(packed: PackedSnapshot) -> tuple[Snapshot, Snapshot]:
-    """Return the content snapshot, and the same snapshot joined with users, if any were packed."""
+    """Return the content snapshot, and the same snapshot joined with the packed users.
+
+    If no users were packed, both are the same.
+    """
     content = build(packed.schema, unpack_documents(packed.content, packed.schema))
     if packed.users_version is None:
         return content, content

@@ -65,7 +65,8 @@ def find_taken_values(
     is_checked: Callable[[str], bool] = lambda name: True,
 ) -> Iterator[tuple[KeyPath, list[Document]]]:
     """Yield the path of each value that is taken, and the other published documents that contain the value.
-    `is_checked` is called with the name of the top-level attribute.
+
+    `is_checked` returns whether to check the top-level attribute with a given name.
     """
     for path, value in unique_values(type_, values):
         if is_checked(str(path[0])):
@@ -76,8 +77,9 @@ def find_taken_values(
 
 
 def find_duplicates(table: HasUniqueValues) -> Iterator[tuple[str, Any, tuple[Document, ...]]]:
-    """Yield the path, value and document versions of each value that must be unique but occurs more than
-    once.
+    """Find values that must be unique but occur in several documents.
+
+    Yield the attribute's path, the value, and the versions that contain the value.
     """
     for (path, value, _), documents in table.unique.items():
         if len(documents) > 1 and len({document.document_id for document in documents}) > 1:

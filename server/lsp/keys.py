@@ -31,7 +31,7 @@ _TOML_TABLE = re.compile(r"[ \t]*(\[\[?)[ \t]*+((?:[^\]\n]*[^\]\n \t])?)[ \t]*+(
 class Region:
     """The part of a file that contains keys, from index `start` to index `end`.
 
-    `body` is the index at which the Markdown body starts. In other files, it is the end of the text.
+    `body` is the index at which the Markdown body starts. In a file without one, it is the end of the text.
     """
 
     style: str
@@ -297,7 +297,7 @@ def _scalar_span(text: str, index: int, end: int) -> tuple[Span, str]:
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """Where the cursor is among a file's keys.
+    """The place of the cursor among a file's keys and values.
 
     `role` is "key", "value", "body" (Markdown) or "item" (after a dash). `span` is the text that a completion
     replaces, and `prefix` is the part of that text before the cursor. `style` is "yaml", "flow" (YAML or TOML

@@ -151,7 +151,10 @@ def _links_to(view: View, key: Key) -> Iterator[Json]:
 
 
 def link_search_words(view: View, paths: Iterable[str]) -> set[str]:
-    """Return search words. Every link to one of the files contains at least one of them."""
+    """Return words with which to search for links to the files at `paths`.
+
+    Every link to one of these files contains at least one of the words.
+    """
     names = set()
     for path in paths:
         names.add(path.rpartition("/")[2].partition(".")[0])

@@ -84,7 +84,7 @@ def _value_ends(path: str, text: str, nodes: list[Node]) -> list[int]:
 
 
 def _trim_end(text: str, start: int, end: int) -> int:
-    """Return the end of a text without trailing spaces, quotation marks, commas and dashes."""
+    """Return `end`, or a lower index that excludes trailing spaces, quotation marks, commas and dashes."""
     while end > start and text[end - 1] in " \t\r\n-,\"'":
         end -= 1
     return end

@@ -14,9 +14,10 @@ from server.storage.intent import Write
 class Change:
     """A change to a site's files.
 
-    `changed` and `removed` list files that other programs changed or deleted; `written` and `deleted` list
-    files that this server changed or deleted. `reloaded` is set if settings or schemas changed, or if all
-    files were read again.
+    - `changed`, `removed`: paths of the files that other programs changed or deleted
+    - `written`, `deleted`: paths of the files that this server changed or deleted
+    - `problems`, `fixed`: new problems, and problems that no longer exist
+    - `reloaded`: set if settings or schemas changed, or if all files were read again
     """
 
     changed: tuple[str, ...] = ()
@@ -55,7 +56,7 @@ def summarize_change(before: Contents, record: Record) -> Change:
 
     The summary lists no files if the record contains the entire site.
     """
-    old_problems, new_problems = list(before.folders), list(record.folders)
+    old_problems, new_problems = list(before.folder_problems), list(record.folder_problems)
     if record.configuration:
         old_problems.extend(before.configuration.problems)
         new_problems.extend(record.configuration.problems)

@@ -212,7 +212,10 @@ class ChangeLog:
         return start
 
     def _read(self, start: int, end: int) -> bytes | None:
-        """Return the bytes from `start` to `end` or the end of the segment. Return None if overwritten."""
+        """Return the bytes from `start` to `end`, or to the end of the segment if that comes first.
+
+        Return None if they have been overwritten.
+        """
         active = self._numbers[_ACTIVE]
         newer, older = self._numbers[_BASES + active], self._numbers[_BASES + 1 - active]
         segment, base, stop = (active, newer, end) if start >= newer else (1 - active, older, min(end, newer))

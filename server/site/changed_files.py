@@ -36,13 +36,13 @@ def list_if_needed(contents: Contents, hints: Collection[str] | None) -> FileLis
     if not (
         hints is None
         or len(hints) > MAX_STAT_PATHS
-        or needs_full_walk(contents.root, _content_paths(hints), contents.folders)
+        or needs_full_walk(contents.root, _content_paths(hints), contents.folder_problems)
     ):
         return None
     root, roots = contents.root, contents.store.layout.roots
-    if contents.clean_check and contents.clean_check[0] == contents.applied:
+    if contents.clean_check and contents.clean_check[0] == contents.apply_counter:
         summary = walk(root, roots, is_summary=True)
-        if (contents.applied, summary.digest()) == contents.clean_check:
+        if (contents.apply_counter, summary.digest()) == contents.clean_check:
             return summary
     return walk(root, roots)
 
@@ -50,7 +50,7 @@ def list_if_needed(contents: Contents, hints: Collection[str] | None) -> FileLis
 def find_changed_files(
     contents: Contents, hints: Collection[str], listing: FileListing | None
 ) -> tuple[set[str], tuple[Problem, ...], Mapping[str, str]]:
-    """Return the paths of changed files, the problems with folders and links, and the target of each link.
+    """Return three results: changed files, problems with folders and links, and link targets by path.
 
     If `listing` is None, only the paths in `hints` are checked. Media files in `hints` always count as
     changed.
@@ -67,14 +67,14 @@ def find_changed_files(
             if hint not in contents.entries and not _is_new(contents, hint):
                 paths |= {path for path in list(contents.entries) if path.startswith(hint + "/")}
         differing = {path for path in with_aliases(paths, contents.links) if _differs(contents, path)}
-        return media | differing, contents.folders, contents.links
+        return media | differing, contents.folder_problems, contents.links
     return media | _differing(contents, listing), tuple(listing.problems), listing.links
 
 
 def _differing(contents: Contents, listing: FileListing) -> set[str]:
     # A full comparison takes as long as listing the folders, and makes a forked process copy the memory of
     # all entries. Skip it if nothing has changed since an earlier comparison found no difference.
-    state = (contents.applied, listing.digest())
+    state = (contents.apply_counter, listing.digest())
     unread = tuple(f"{folder}/" for folder in listing.unreadable_folders)
     if state == contents.clean_check:
         settling = {path for path in list(contents.unsettled) if not path.startswith(unread)}
@@ -83,7 +83,7 @@ def _differing(contents: Contents, listing: FileListing) -> set[str]:
         }
     if listing.is_summary:  # Files or entries have changed since the last full comparison.
         listing = walk(contents.root, contents.store.layout.roots)
-        state = (contents.applied, listing.digest())
+        state = (contents.apply_counter, listing.digest())
         unread = tuple(f"{folder}/" for folder in listing.unreadable_folders)
     entries = dict(contents.entries)
     if unread:

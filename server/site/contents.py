@@ -23,15 +23,16 @@ class Contents:
     """The data that a process has read from the files of the site at `root`.
 
     - `broken`: entries of files with an error, by path
-    - `folders`: problems with folders and symbolic links
+    - `folder_problems`: problems with folders and symbolic links
     - `links`: target of each symbolic link, by path
     - `unsettled`: files that might change again without getting a new signature
     - `uncommitted`: files that differ from the last commit
-    - `number`: number of the last applied record
-    - `writes`: value of the site's write counter after that record
-    - `applied`: a counter, incremented before and after each record is applied
-    - `clean_check`: the values of `applied` and of a digest of all signatures when a full check last found no
-      changes
+    - `last_record`: number of the last applied record
+    - `write_counter`: value of the site's write counter after that record
+    - `apply_counter`: incremented when a record starts to be applied, and again when it has been applied, so
+      that a check of the files at the same time does not count as clean
+    - `clean_check`: `apply_counter` and a digest of all signatures at the last check of all files that found
+      no changes
     """
 
     root: Path
@@ -41,13 +42,13 @@ class Contents:
     store: Store
     entries: dict[str, Entry] = field(default_factory=dict)
     broken: dict[str, Entry] = field(default_factory=dict)
-    folders: tuple[Problem, ...] = ()
+    folder_problems: tuple[Problem, ...] = ()
     links: Mapping[str, str] = field(default_factory=dict)
     unsettled: set[str] = field(default_factory=set)
     uncommitted: set[str] = field(default_factory=set)
-    writes: int = 0
-    number: int = 0
-    applied: int = 0
+    write_counter: int = 0
+    last_record: int = 0
+    apply_counter: int = 0
     clean_check: tuple[int, int] | None = None
 
     @classmethod
@@ -74,7 +75,7 @@ class Contents:
 
     def apply(self, record: Record) -> None:
         """Apply a record. Unchanged documents keep their Document objects."""
-        seen, self.applied = self._digest_after(record), self.applied + 1
+        seen, self.apply_counter = self._digest_after(record), self.apply_counter + 1
         if record.is_complete:
             self.unsettled, self.git, self.uncommitted = set(), GitState(), set()
         if record.configuration:
@@ -91,14 +92,14 @@ class Contents:
                 self._put(path, entry)
         self._compare_with_commit(record)
         self.unsettled |= record.unsettled
-        self.folders, self.links = record.folders, record.links
-        self.writes, self.number = record.writes, record.number
-        self.applied += 1
-        self.clean_check = None if seen is None else (self.applied, seen)
+        self.folder_problems, self.links = record.folder_problems, record.links
+        self.write_counter, self.last_record = record.write_counter, record.number
+        self.apply_counter += 1
+        self.clean_check = None if seen is None else (self.apply_counter, seen)
 
     def _digest_after(self, record: Record) -> int | None:
         # Update the digest, so that not all files have to be compared again after each record.
-        if record.is_complete or not self.clean_check or self.clean_check[0] != self.applied:
+        if record.is_complete or not self.clean_check or self.clean_check[0] != self.apply_counter:
             return None
         return self.clean_check[1] + sum(
             _hashes(entry) - _hashes(self.entries.get(path)) for path, entry in record.entries.items()
@@ -154,12 +155,12 @@ class Contents:
             self.entries,
             self.configuration,
             git_change(GitState(), self.git),
-            self.folders,
+            self.folder_problems,
             self.links,
             frozenset(self.unsettled),
-            self.writes,
+            self.write_counter,
             is_complete=True,
-            number=self.number,
+            number=self.last_record,
         )
 
     def record_since(self, before: "Contents") -> Record:
@@ -177,9 +178,9 @@ class Contents:
         return Record(
             {**gone, **changed},
             git=git_change(before.git, self.git),
-            folders=self.folders,
+            folder_problems=self.folder_problems,
             unsettled=frozenset(self.unsettled),
-            writes=self.writes,
+            write_counter=self.write_counter,
         )
 
     @property

@@ -135,7 +135,7 @@ def load_contents(
             on_cached(before)
         listing = walked()
     contents = Contents.of(root, image_cache, configuration, git)
-    contents.folders, contents.links = tuple(listing.problems), listing.links
+    contents.folder_problems, contents.links = tuple(listing.problems), listing.links
     readers = partial(_read_in_processes, nice=nice) if can_fork else _read_in_new_processes
     begin = partial(readers, contents.store, cores) if cores > 1 else None
     contents.entries = _read_all(contents.store, listing, cache, kept, progress, begin, packed_entries)

@@ -30,7 +30,7 @@ def find_cross_file_problems(parsed: Parsed, snapshot: Snapshot) -> Iterator[Pro
 
 def problems_in_files(contents: Contents) -> Iterator[Problem]:
     yield from contents.configuration.problems
-    yield from contents.folders
+    yield from contents.folder_problems
     for entry in list(contents.entries.values()):
         yield from entry.problems
 
@@ -60,12 +60,15 @@ def find_duplicate_files(snapshot: Snapshot) -> Iterable[Problem]:
 
 
 def make_handover_note(contents: Contents) -> bytes:
-    """Serialize this worker's roles and known problems for the workers that will replace it."""
+    """Serialize the roles and problems that this worker knows, for the workers that will replace it."""
     return pickle.dumps((contents.configuration.settings.roles, tuple(problems_in_files(contents))))
 
 
 def compare_handover_note(note: bytes, contents: Contents) -> tuple[Change, bool]:
-    """Return the change since an old worker wrote its handover note, and whether the roles are the same."""
+    """Return the change since an old worker wrote `note`, and whether the roles in the settings are the same.
+
+    If the note is damaged, return a change without problems, and False.
+    """
     try:
         roles, problems = pickle.loads(note)
     except (pickle.UnpicklingError, EOFError, ValueError, TypeError, LookupError, AttributeError):

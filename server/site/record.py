@@ -20,19 +20,20 @@ class Record:
 
     - `is_complete`: set if the record contains the entire site, so that files missing from it do not exist
     - `unsettled`: files that might change again without their signatures changing
-    - `folders`: problems with folders and symbolic links
+    - `folder_problems`: problems with folders and symbolic links
     - `links`: target of each symbolic link, by path
-    - `writes`: value of the site's write counter after these changes
+    - `write_counter`: value of the site's write counter after these changes
+    - `number`: the record's number; later records have higher numbers
     - `packed`: serialized entries from other processes; `entries` takes precedence over them
     """
 
     entries: Mapping[str, Entry | None] = field(default_factory=dict)
     configuration: Configuration | None = None
     git: GitChange | None = None
-    folders: tuple[Problem, ...] = ()
+    folder_problems: tuple[Problem, ...] = ()
     links: Mapping[str, str] = field(default_factory=dict)
     unsettled: frozenset[str] = frozenset()
-    writes: int = 0
+    write_counter: int = 0
     is_complete: bool = False
     number: int = 0
     packed: bytes | bytearray = b""

@@ -87,7 +87,7 @@ class Replica:
             return self.state, contents.configuration, contents.git.committed, dict(contents.entries)
 
     def share(self, log: ChangeLog) -> None:
-        log.newest_record = self.contents.number
+        log.newest_record = self.contents.last_record
         self._log, self._position = log, log.end
 
     @property
@@ -102,7 +102,7 @@ class Replica:
         """
         change, same_roles = compare_handover_note(log.handover_note, self.contents)
         event = self.observe(self.contents, Record(), OTHER_PROGRAM) if self.observe else None
-        self.contents.number = log.newest_record + 1
+        self.contents.last_record = log.newest_record + 1
         log.append_full_record(encode(self.contents.full_record()), lag=same_roles)
         self.share(log)
         self._publish_event(event)
@@ -167,7 +167,7 @@ class Replica:
                 built = build(contents.configuration.schema, contents.documents)
                 self._show(replace(built, number=self.state.snapshot.number + 1))
                 self._torn = False
-            contents.number = max(contents.number, log.newest_record)
+            contents.last_record = max(contents.last_record, log.newest_record)
             self._position = log.end
 
     def append(self, record: Record, origin: Origin = OTHER_PROGRAM) -> list[Document]:
@@ -177,7 +177,7 @@ class Replica:
         applied all earlier records.
         """
         newest = self._log.newest_record if self._log else 0  # Count records that can't be read, too.
-        record = replace(record, number=max(newest, self.contents.number) + 1)
+        record = replace(record, number=max(newest, self.contents.last_record) + 1)
         event = self.observe(self.contents, record, origin) if self.observe else None
         with self._lock:
             position = self._append(self._log, record) if self._log else self._position

@@ -69,7 +69,7 @@ def seems_changed(contents: Contents, hints: Collection[str] | None) -> bool:
     if git_moved(contents.root, contents.git):
         return True
     paths, folders, links = find_changed_files(contents, hints or (), list_if_needed(contents, hints))
-    return bool(paths) or (folders, links) != (contents.folders, contents.links)
+    return bool(paths) or (folders, links) != (contents.folder_problems, contents.links)
 
 
 class SchemaPending(Exception):
@@ -89,16 +89,16 @@ class ReloadedSite:
 
 def read_new_configuration(contents: Contents) -> Configuration | None:
     """Return the new configuration if it requires all files to be read again, otherwise None."""
-    configuration, _, _ = _configuration(contents)
+    configuration, _, _ = _new_configuration(contents)
     same = configuration is None or configuration.parse_key == contents.configuration.parse_key
     return None if same else configuration
 
 
 def require_current_schema(contents: Contents, paths: Iterable[str]) -> None:
-    """Raise SchemaPending if a schema that has not been read yet would lose values in the files at `paths`.
+    """Raise SchemaPending if the files at `paths` can't be written before a changed schema has been read.
 
-    That is the case if it has no equal attribute for each attribute of a file's content type, or if a file
-    would be another document. A new attribute loses nothing.
+    That is the case if the schema changes or removes an attribute of a file's content type, or if a file
+    would belong to another document. Added attributes do no harm.
     """
     if len(contents.entries) < MAX_LOCKED_FILES:  # Such a site reads a new schema while it is written.
         return
@@ -107,7 +107,7 @@ def require_current_schema(contents: Contents, paths: Iterable[str]) -> None:
         return
     before, after = (Layout(each.schema, each.settings) for each in (old, new))
     types, new_types = old.schema.types, new.schema.types
-    changed = {uid for uid, type_ in types.items() if not _has_all(new_types.get(uid), type_)}
+    changed = {uid for uid, type_ in types.items() if not _keeps_all_attributes(new_types.get(uid), type_)}
     has_changed_component = any(types[uid].kind == "component" for uid in changed)
     for path in paths:
         claim, new_claim = before.claim(path), after.claim(path)
@@ -116,7 +116,7 @@ def require_current_schema(contents: Contents, paths: Iterable[str]) -> None:
             raise SchemaPending()
 
 
-def _has_all(new: Type | None, old: Type) -> bool:
+def _keeps_all_attributes(new: Type | None, old: Type) -> bool:
     """Return whether a new schema has an equal attribute for each attribute of the old one."""
     if new is None:
         return False
@@ -143,23 +143,26 @@ def reload_files_if_needed(contents: Contents) -> ReloadedSite | None:
 
 
 def rescan_all(
-    contents: Contents, hints: Collection[str] | None, writes: int, reloaded: ReloadedSite | None = None
+    contents: Contents,
+    hints: Collection[str] | None,
+    write_counter: int,
+    reloaded: ReloadedSite | None = None,
 ) -> Record | None:
     """Return a record of the changed files, or None if nothing has changed.
 
     If possible, only the files at `hints` are checked. A new schema takes effect only if `reloaded` contains
     the files read with it. Raises SchemaPending if other files have changed together with schemas.
     """
-    configuration, young, settled = _configuration(contents)
+    configuration, young, settled = _new_configuration(contents)
     contents.unsettled -= settled
     is_deferred = bool(configuration and configuration.parse_key != contents.configuration.parse_key)
     if configuration and is_deferred:
         if reloaded and reloaded.contents.configuration.is_equivalent(configuration):
-            return _replace_all(reloaded, writes, young)
+            return _replace_all(reloaded, write_counter, young)
         configuration, young = None, set()
     git = read_git_state(contents.root, contents.git)
     # For example, `bifolio migrate` writes schemas together with documents.
-    if is_deferred and (git_change(contents.git, git) or writes != contents.writes):
+    if is_deferred and (git_change(contents.git, git) or write_counter != contents.write_counter):
         raise SchemaPending()
     if configuration:
         git = with_checked_paths(contents.root, git, configuration.signatures)
@@ -168,19 +171,21 @@ def rescan_all(
     paths, folders, links = find_changed_files(contents, hints or (), found)
     paths |= _find_retimed(contents, git)
     record = _read(contents, git, paths)
-    record = replace(record, configuration=configuration, folders=folders, links=links, writes=writes)
+    record = replace(
+        record, configuration=configuration, folder_problems=folders, links=links, write_counter=write_counter
+    )
     record = replace(record, unsettled=record.unsettled | young)
     same = not (record.entries or record.git or configuration)
-    known = (contents.folders, contents.links, contents.writes)
-    return None if same and (folders, links, writes) == known else record
+    known = (contents.folder_problems, contents.links, contents.write_counter)
+    return None if same and (folders, links, write_counter) == known else record
 
 
-def _replace_all(reloaded: ReloadedSite, writes: int, young: set[str]) -> Record:
+def _replace_all(reloaded: ReloadedSite, write_counter: int, young: set[str]) -> Record:
     read, packed = reloaded.contents, reloaded.packed
     git = read_git_state(read.root, read.git)
     paths, folders, links = find_changed_files(read, (), walk(read.root, read.store.layout.roots))
     since = _read(read, git, paths | _find_retimed(read, git))
-    read.apply(replace(since, folders=folders, links=links, writes=writes))
+    read.apply(replace(since, folder_problems=folders, links=links, write_counter=write_counter))
     packed += frame(pack(CachedEntry(entry, 0) for entry in since.entries.values() if entry))
     whole = read.full_record()
     gone = {path: None for path, entry in since.entries.items() if entry is None}
@@ -190,7 +195,12 @@ def _replace_all(reloaded: ReloadedSite, writes: int, young: set[str]) -> Record
 def rescan_paths(contents: Contents, paths: Iterable[str]) -> Record:
     """Read the given files again, even if they seem unchanged, and return a record of the differences."""
     record = _read(contents, contents.git, paths)
-    return replace(record, folders=contents.folders, links=contents.links, writes=contents.writes)
+    return replace(
+        record,
+        folder_problems=contents.folder_problems,
+        links=contents.links,
+        write_counter=contents.write_counter,
+    )
 
 
 def rescan_written(
@@ -208,7 +218,7 @@ def rescan_written(
         log.warning("%s: can't read the changes of a commit: %s", contents.root, error)
         record = None
     if record:
-        return replace(record, writes=write_counter)
+        return replace(record, write_counter=write_counter)
     if merge or (small and any(map(is_configuration, paths))):
         try:
             found = rescan_all(
@@ -216,14 +226,20 @@ def rescan_written(
             )
         except SchemaPending:
             if merge:  # The merge becomes visible after the schema has been read, so that it is complete.
-                return Record(folders=contents.folders, links=contents.links, writes=contents.writes)
+                return Record(
+                    folder_problems=contents.folder_problems,
+                    links=contents.links,
+                    write_counter=contents.write_counter,
+                )
             found = None
         if found is not None:
             return found
     paths = with_aliases(paths, contents.links)
     owners = _owners(contents, paths)
     record = _read(contents, with_written(contents.git, paths), owners, ask_git=False)
-    return replace(record, folders=contents.folders, links=contents.links, writes=write_counter)
+    return replace(
+        record, folder_problems=contents.folder_problems, links=contents.links, write_counter=write_counter
+    )
 
 
 def _record_of_merge(
@@ -254,7 +270,7 @@ def _record_of_merge(
     names = {path for path in (*files, *(write.path for write in writes_made)) if not is_skipped(path)}
     paths = with_aliases(names, contents.links)
     record = _read(contents, git, _owners(contents, paths), ask_git=False)
-    return replace(record, folders=contents.folders, links=contents.links)
+    return replace(record, folder_problems=contents.folder_problems, links=contents.links)
 
 
 def rescan_committed(contents: Contents, git: GitState, paths: Collection[str]) -> Record:
@@ -267,7 +283,12 @@ def rescan_committed(contents: Contents, git: GitState, paths: Collection[str]) 
     moved = paths_with_new_times(contents.git.committed, git.committed, paths)
     read = _with_drafts(contents, owners) if moved else ()
     record = _read(contents, git, read, ask_git=False)
-    return replace(record, folders=contents.folders, links=contents.links, writes=contents.writes)
+    return replace(
+        record,
+        folder_problems=contents.folder_problems,
+        links=contents.links,
+        write_counter=contents.write_counter,
+    )
 
 
 def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
@@ -283,11 +304,11 @@ def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
     }
 
 
-def _configuration(contents: Contents) -> tuple[Configuration | None, set[str], set[str]]:
-    """Return the new configuration, or None if it is unchanged.
+def _new_configuration(contents: Contents) -> tuple[Configuration | None, set[str], set[str]]:
+    """Return the new configuration (None if it is unchanged), and two sets of configuration files.
 
-    Also return the recently changed configuration files, which must be read again later, and the other
-    configuration files. If a file is invalid, the last valid configuration stays in use.
+    The files in the first set have changed so recently that they must be read again later. The second set
+    contains all other configuration files. If a file is invalid, the last valid configuration stays in use.
     """
     before, at = contents.configuration, time.time_ns()
     mark = configuration_signatures(contents.root)
@@ -375,7 +396,10 @@ def _read(contents: Contents, git: GitState, paths: Iterable[str], *, ask_git: b
 def _wait_for_writers(
     root: Path, paths: Iterable[str], expected: Mapping[str, Signature | None] | None = None
 ) -> None:
-    """Wait briefly for other programs to fill empty files, and to write missing files that are `expected`."""
+    """Wait briefly while other programs might be writing the files at `paths`.
+
+    Files that are empty are awaited, and files that are missing although they have a signature in `expected`.
+    """
     waiting = {path: bool(expected and expected.get(path)) for path in paths}
     for _ in range(20):
         waiting = {

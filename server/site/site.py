@@ -133,7 +133,7 @@ class Site:
     @property
     def applied(self) -> int:
         """A counter that increases whenever a record is applied, even if no document changes."""
-        return self._contents.applied
+        return self._contents.apply_counter
 
     @property
     def git(self) -> GitState:
@@ -148,7 +148,7 @@ class Site:
 
     @property
     def folder_problems(self) -> tuple[Problem, ...]:
-        return self._contents.folders
+        return self._contents.folder_problems
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -181,10 +181,10 @@ class Site:
                 on_cached=show,
                 replaced_documents=replaced,
             )
-            contents.writes = writes
+            contents.write_counter = writes
             append(contents.record_since(self._contents))
             if contents.clean_check:
-                self._contents.clean_check = (self._contents.applied, contents.clean_check[1])
+                self._contents.clean_check = (self._contents.apply_counter, contents.clean_check[1])
         release_free_memory()
         self._loaded, self.replaced = True, {document.path: document for document in replaced}
         if replaced:
@@ -225,7 +225,7 @@ class Site:
                 self._wait_for_schema(deadline)
 
     def _wait_for_schema(self, deadline: float) -> None:
-        """Refresh a small site, or wait briefly for new workers. Raises BusyError after the deadline."""
+        """Read a changed schema, or wait a moment for workers that have read it. Raises BusyError."""
         if len(self._contents.entries) < MAX_LOCAL_FILES or not self._replica.is_shared:
             self.refresh()
         elif self._replica.is_replaced or time.monotonic() > deadline:
@@ -252,7 +252,7 @@ class Site:
         except (ApiError, CommitError) as error:  # The write is repeated later, before its commit.
             log.warning("%s: a write that git reverted has not been repeated yet: %s", self.root, error)
         writes = self._journal.lock.counter
-        record = rescan_all(contents, None if writes != contents.writes else hints, writes, reloaded)
+        record = rescan_all(contents, None if writes != contents.write_counter else hints, writes, reloaded)
         if stop_if_git_runs and git_marks(contents.git) != before:
             return None
         # If the folder was deleted during the rescan, the record is wrong.
@@ -267,7 +267,7 @@ class Site:
             return False
         self.catch_up()
         contents = self._contents
-        return self._journal.lock.counter != contents.writes or seems_changed(contents, hints)
+        return self._journal.lock.counter != contents.write_counter or seems_changed(contents, hints)
 
     def write(
         self, authorship: Authorship, prepare: Prepare[Request, Result], request: Request
@@ -401,7 +401,7 @@ class Site:
     def _apply_other_servers(self) -> None:
         # Other servers for this site have their own change logs, so the write counter is compared.
         if (
-            self._contents.writes != self._journal.lock.counter
+            self._contents.write_counter != self._journal.lock.counter
             and self._rescan(None, stop_if_git_runs=True) is None
         ):
             raise GitBusyError()
@@ -435,7 +435,8 @@ class Site:
             self._journal.commit(writes, git_guard(contents.git))
             record = self._rescan_written(writes)
             # If another server has also written, keep the old number, so that a rescan finds that write.
-            self._append(record if contents.writes == number else replace(record, writes=contents.writes))
+            known = contents.write_counter
+            self._append(record if known == number else replace(record, write_counter=known))
             self.committer.log_reverted(writes)
 
     def _rescan_written(self, writes: list[Write], joined: PreparedMerge | None = None) -> Record:
@@ -509,7 +510,7 @@ class Site:
         if self._is_predecessor_running is None:
             return False
         is_running = self._is_predecessor_running()
-        if self._journal.lock.counter != self._contents.writes:
+        if self._journal.lock.counter != self._contents.write_counter:
             return True
         if not is_running:
             self._is_predecessor_running = None

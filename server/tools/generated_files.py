@@ -87,7 +87,7 @@ def require_no_link(top: Path, path: str) -> None:
 def _opened_parent(top: Path, path: str) -> Iterator[int]:
     """Context manager that creates and opens a file's folder, without following links below `top`.
 
-    An OSError inside the context is converted to a SetupError.
+    Yields the folder's file descriptor. An OSError inside the context is converted to a SetupError.
     """
     folder = None
     try:
@@ -141,7 +141,7 @@ def _write_if_changed(top: Path, path: str, content: bytes) -> bool:
 def update_file(top: Path, path: str, content: bytes, command: str, *, check: bool) -> str:
     """Write a generated file. If `check` is set, only check that it is up to date. Return a message.
 
-    Raises SetupError. `command` is the command that generates the file.
+    Raises SetupError if the check fails or the file can't be written. `command` generates the file.
     """
     if check:
         require_current(top / path, content, command)
@@ -154,7 +154,8 @@ def update_folder(
 ) -> tuple[int, int]:
     """Write generated files and delete outdated files. Return the numbers of written and deleted files.
 
-    If `check` is set, only check that no file would change. Raises SetupError.
+    If `check` is set, only check that no file would change. Raises SetupError if that fails, or if a file
+    can't be written. `command` generates the files.
     """
     if check:
         for path, content in files.items():

@@ -125,9 +125,9 @@ def _objects(root: Path) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _changed_blobs(root: Path) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the new blob id and the path of each file that a commit changed.
+    """Yield the new blob id and the path of each file that any commit changed.
 
-    For a merge, yield only files that differ from all parents.
+    For a merge commit, yield only files that differ from all parents.
     """
     changes = (
         "--raw",

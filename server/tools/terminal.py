@@ -154,7 +154,7 @@ def printable(text: str) -> str:
 
 
 def find_commit(root: Path, name: str) -> str:
-    """Return the id of the commit in the option `--at`. Raises SetupError."""
+    """Return the id of the commit that `name`, the value of `--at`, refers to. Raises SetupError."""
     try:
         return resolve_commit_name(root, CommitLog(root, cache_folder(root)), name)
     except ApiError as error:

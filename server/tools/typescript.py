@@ -237,7 +237,7 @@ def write_typescript(schema: Schema, settings: Settings) -> str:
 
 
 def named_formats_of(settings: Settings) -> tuple[str, ...]:
-    """Return the names in `media.formats` that images in responses can have."""
+    """Return the names of the formats in `media.formats` that responses can contain."""
     return tuple(settings.media.formats) if settings.media.transform.enabled else ()
 
 

@@ -212,7 +212,7 @@ def _work(site: Site, log: ChangeLog, pipe: Connection) -> None:
     threading.Thread(target=_sample, args=(site, samples), daemon=True).start()
     answers: dict[str, Callable[..., Any]] = {
         "show": lambda: show(site.current()),
-        "number": lambda: site._replica.contents.number,
+        "number": lambda: site._replica.contents.last_record,
         "samples": lambda: list(samples),
         "warnings": lambda: list(warnings),
         "write": lambda name, data: _write(site, name, data),
@@ -235,7 +235,7 @@ def _sample(site: Site, samples: list[Sample]) -> None:
         replica = site._replica
         with replica._lock:
             replica.current()
-            number, state = replica.contents.number, replica.state
+            number, state = replica.contents.last_record, replica.state
         if state is not last:
             samples.append(Sample(number, show(state)))
             last = state

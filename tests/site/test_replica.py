@@ -90,7 +90,7 @@ CHANGES = [
 
 def rescan(site: Site) -> Record | None:
     contents = site._contents
-    return rescan_all(contents, None, contents.writes, reload_files_if_needed(contents))
+    return rescan_all(contents, None, contents.write_counter, reload_files_if_needed(contents))
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -108,7 +108,11 @@ def test_a_record_leads_another_process_to_the_same(change: object, root: Path) 
     assert one.problems == other.problems
     ours, theirs = one._contents, other._contents
     assert ours.configuration.signatures == theirs.configuration.signatures
-    assert (ours.git, ours.folders, ours.writes) == (theirs.git, theirs.folders, theirs.writes)
+    assert (ours.git, ours.folder_problems, ours.write_counter) == (
+        theirs.git,
+        theirs.folder_problems,
+        theirs.write_counter,
+    )
     assert {p: (e.signature, e.problems, e.beside) for p, e in ours.entries.items()} == {
         p: (e.signature, e.problems, e.beside) for p, e in theirs.entries.items()
     }
@@ -149,7 +153,7 @@ def test_a_large_change_leaves_no_rows_unpacked(root: Path, monkeypatch: pytest.
     one, other = loaded(root), loaded(root)
     for name in ("a", "b"):
         (root / f"content/notes/{name}.md").write_text("---\ntitle: Changed\n---\n")
-    found = rescan_all(one._contents, None, one._contents.writes)
+    found = rescan_all(one._contents, None, one._contents.write_counter)
     assert found is not None
     removed_and_added = other._replica.append(decode(encode(found), other.state.schema))
     assert len(removed_and_added) == 4

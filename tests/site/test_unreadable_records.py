@@ -69,7 +69,7 @@ def append_cut_off(writer: Site) -> None:
 
 def append_foreign(writer: Site) -> None:
     """Record the changed files as strings of a class that the other workers refuse to unpickle."""
-    record = rescan_all(writer._contents, None, writer._contents.writes)
+    record = rescan_all(writer._contents, None, writer._contents.write_counter)
     assert record is not None
 
     def foreign(entry: Entry | None) -> Entry | None:

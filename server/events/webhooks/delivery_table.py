@@ -102,9 +102,7 @@ def has_open(connection: Connection, name: str, document: str) -> bool:
 def next_due(
     connection: Connection, name: str, now: float, limit: int, in_progress: Iterable[int]
 ) -> list[Delivery]:
-    """Return up to `limit` of a webhook's deliveries that are due, except those with a number in
-    `in_progress`.
-    """
+    """Return up to `limit` of a webhook's due deliveries, except those whose numbers are in `in_progress`."""
     statement = (
         f"{_SELECT} WHERE webhook = ? AND {TIMED} AND due <= ? AND number NOT IN ({_sql_list(in_progress)})"
         " ORDER BY due, number LIMIT ?"
@@ -113,7 +111,10 @@ def next_due(
 
 
 def first_due(connection: Connection, name: str, in_progress: Iterable[int]) -> float | None:
-    """Return when the next of a webhook's deliveries is due, or None. Skips the numbers in `in_progress`."""
+    """Return when a webhook's next delivery is due, or None if none is waiting.
+
+    Deliveries whose numbers are in `in_progress` are skipped.
+    """
     statement = (
         f"SELECT due FROM deliveries WHERE webhook = ? AND {TIMED}"
         f" AND number NOT IN ({_sql_list(in_progress)}) ORDER BY due LIMIT 1"
@@ -148,7 +149,7 @@ def note(connection: Connection, delivery: Delivery, status: int, error: str) ->
 
 
 def keep_exchange(connection: Connection, delivery: Delivery, response: str, seconds: float) -> None:
-    """Store the beginning of the request's body and the response, in place of those of an earlier attempt."""
+    """Store the beginning of the request's body, and the response. Replaces those of an earlier attempt."""
     statement = (
         "INSERT INTO exchanges (delivery, body, size, response, seconds)"
         " SELECT number, substr(body, 1, ?), length(body), ?, ? FROM deliveries"
@@ -184,7 +185,10 @@ def give_up_all(connection: Connection, name: str, reason: str) -> None:
 
 
 def oldest_excess(connection: Connection, name: str, limit: int) -> list[Delivery]:
-    """Return the oldest of a webhook's open deliveries that exceed `limit`, oldest first."""
+    """Return the open deliveries that must be dropped so that `limit` remain: the oldest ones, in order.
+
+    Return [] if the webhook has no more than `limit` open deliveries.
+    """
     count = webhook_status(connection, name).waiting - limit
     if count <= 0:
         return []
@@ -199,7 +203,10 @@ def correct_due_times(connection: Connection, now: float) -> None:
 
 
 def forget(connection: Connection, now: float) -> None:
-    """Delete completed deliveries that are older than RETENTION_S or exceed MAX_DONE_DELIVERIES."""
+    """Delete completed deliveries that are older than RETENTION_S seconds.
+
+    Of the others, keep only the newest MAX_DONE_DELIVERIES for each webhook.
+    """
     connection.execute(f"DELETE FROM deliveries WHERE {DONE} AND made < ?", (now - RETENTION_S,))
     newest = (
         f"SELECT number FROM deliveries WHERE webhook = ? AND {DONE} ORDER BY number DESC LIMIT 1 OFFSET ?"
@@ -217,7 +224,8 @@ def page_of(
 ) -> list[Delivery]:
     """Return up to `limit` of a webhook's deliveries, newest first.
 
-    `before` selects those with a lower number. Unless `states` is empty, it selects those in these states.
+    If `before` is given, return only deliveries with a lower number. If `states` is not empty, return only
+    deliveries in one of these states.
     """
     conditions, values = ["webhook = ?"], list[str | int]([name])
     if before is not None:
@@ -230,7 +238,7 @@ def page_of(
 
 
 def newest(connection: Connection, names: Sequence[str], limit: int) -> list[Delivery]:
-    """Return the newest deliveries to these webhooks, at most `limit`, oldest first."""
+    """Return the `limit` newest deliveries to the given webhooks, in order from the oldest to the newest."""
     marks = ",".join("?" * len(names))
     statement = f"{_SELECT} WHERE webhook IN ({marks}) ORDER BY number DESC LIMIT ?"
     return [delivery_of(row) for row in connection.execute(statement, (*names, limit))][::-1]

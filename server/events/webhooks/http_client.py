@@ -203,8 +203,8 @@ def send(
 ) -> Outcome:
     """Send a POST request without following redirects.
 
-    Network errors are returned, not raised. Check the URL with `config.webhooks.check_url` first. `mask`
-    removes secrets from the texts of the outcome.
+    Network errors are returned, not raised. Check the URL with `config.webhooks.check_url` first. `allowed`
+    contains the hosts whose private addresses may be used. `mask` removes secrets from a text.
     """
     began = time.monotonic()
     try:
@@ -377,10 +377,10 @@ _MIN_SEGMENT_CHARS = 16  # of a URL's path
 
 
 def _secrets_in(webhook: Webhook, secrets: Iterable[str]) -> list[str]:
-    """Return what a receiver could repeat and others must not see, the longest values first.
+    """Return secrets that a receiver could repeat in its response, the longest first.
 
-    Header values count as a whole and by word, as in `Bearer SECRET`. Of the URL, the values in the query and
-    the long segments of the path count.
+    These are the signing secrets, the values of the webhook's headers and their words (as in
+    `Bearer SECRET`), the values in the URL's query, and long segments of the URL's path.
     """
     parts = urlsplit(webhook.url)
     values = {*secrets, *webhook.headers.values(), *(value for _, value in parse_qsl(parts.query))}

@@ -32,8 +32,8 @@ def update_webhooks(
 ) -> None:
     """Store the webhooks that are enabled in the settings, and delete all others from the database.
 
-    New webhooks start after the event number that `last` returns. A webhook that was disabled by a 410
-    response is enabled again if its settings have changed.
+    A new webhook receives only events after the number that `last_event` returns. A webhook that was disabled
+    by a 410 response is enabled again if its settings have changed.
     """
     known = dict(connection.execute("SELECT name, settings FROM webhooks").fetchall())
     current = {webhook.name: _digest(webhook) for webhook in webhooks if webhook.enabled}

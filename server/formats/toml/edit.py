@@ -24,7 +24,7 @@ from server.formats.tree import Tree
 def edit_toml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = False) -> str:
     """Return TOML text with the top-level keys in `changes` updated. The values REMOVE and None remove a key.
 
-    If `expand` is set, changed keys are rewritten completely. Raises NoNull if a value contains a null.
+    If `expand` is set, changed keys are rewritten completely. Raises NullError if a value is null.
     """
     editor = _TomlEditor(text)
     for key, value in changes.items():

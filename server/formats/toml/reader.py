@@ -178,7 +178,7 @@ def toml_key(key: str) -> str:
 
 
 def toml_value(value: Any, *, multiline: bool = False, quote: str = "") -> str:
-    """Return a value as TOML, with mappings as inline tables. Raises NoNull.
+    """Return a value as TOML, with mappings as inline tables. Raises NullError.
 
     If `multiline` is set, strings can span multiple lines. `quote` is the previous value's quotation mark,
     which is reused if possible.

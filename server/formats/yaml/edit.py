@@ -137,7 +137,10 @@ class _YamlEditor:
         self.forced: set[str] = set()
 
     def expand(self, root: Node, tree: dict[str, Tree], changes: dict[str, Any]) -> dict[str, Any]:
-        """Add changes that rewrite all keys with anchors or aliases, or all keys if there is a << merge."""
+        """Return `changes`, extended so that no anchors or aliases remain.
+
+        All keys whose values contain them are rewritten. If there is a << merge, all keys are.
+        """
         merges = root.find("<<") >= 0
         shared = {k.value for k, v in zip(root.keys, root.items, strict=True) if _has_anchor_or_alias(v)}
         self.forced = shared | {"<<"} if merges else shared

@@ -130,8 +130,7 @@ def _find_problems(
     after: tuple[Snapshot, list[Document]],
     changed_keys: set[Key],
 ) -> Problems:
-    """Return the new and the resolved problems that a change causes between documents.
-
+    """Return the new problems and the resolved problems that involve several documents.
     Each snapshot is paired with the document versions that exist only in that snapshot. `changed_keys`
     contains the keys of added and deleted documents.
     """

@@ -19,7 +19,10 @@ class LiteralPart:
     name: str = ""
 
     def start_positions(self, path: str, end_positions: int) -> int:
-        """Return the positions (a bit set) from which this part can reach one of `end_positions`."""
+        """Return the positions at which this part can start if it must end at one of `end_positions`.
+
+        Positions are bit sets: bit i stands for the position before the last i characters of the path.
+        """
         found = 0
         for text in self.texts:
             found |= _occurrences(path, text) & (end_positions << len(text))
@@ -45,7 +48,10 @@ class PlaceholderPart:
     name: str = ""
 
     def start_positions(self, path: str, end_positions: int) -> int:
-        """Return the positions (a bit set) from which this part can reach one of `end_positions`."""
+        """Return the positions at which this part can start if it must end at one of `end_positions`.
+
+        Positions are bit sets: bit i stands for the position before the last i characters of the path.
+        """
         fitting = (2 << len(path)) - 2
         for other in self.excluded_char.finditer(path):
             fitting ^= 1 << (len(path) - other.start())

@@ -167,9 +167,9 @@ def find_fixes(audit: Audit, problems: Iterable[Problem]) -> list[Fix]:
 
 
 def possible_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[Fix]:
-    """Return the fixes and suggestions for the files at `paths`.
+    """Return the fixes and suggestions for the files at `paths`, or for all files if `paths` is None.
 
-    If `paths` is None, all files are included, but fixes for duplicate keys are omitted.
+    Without `paths`, fixes for duplicate keys are omitted.
     """
     fixes = [
         Fix(audit.documents[path], ("documentId",), "", written, "missing-id")
@@ -302,7 +302,7 @@ def _is_known(audit: Audit, type_: Type, document_id: str) -> bool:
 def _document_id_of_path(audit: Audit, document: Document, type_: Type, text: str) -> str | None:
     """Return the id of the document that the path `text` identifies.
 
-    Return None if it could be more than one document, or none.
+    Return None if no document matches, or more than one.
     """
     found = set()
     for path in _spellings(document, text.strip()):

@@ -178,7 +178,7 @@ class Page:
 
 
 class _PositionFinder:
-    """Finder for the positions of links and headings, all from one value, in the file that contains it."""
+    """Finder for the positions of links and headings in a file. All of them must be in the same value."""
 
     def __init__(self, text: str, start: int, fallback: tuple[int, int]) -> None:
         self._text, self._start, self._fallback = text, start, fallback

@@ -101,7 +101,10 @@ class PageAddresses:
         return self._urls[document]
 
     def address_after_rename(self, document: Document, new_path: str) -> str | None:
-        """Return the page address that a document would have if its file had the path `new_path`, or None."""
+        """Return the page address that a document would have if its file were renamed to `new_path`.
+
+        Return None if it would have no page.
+        """
         before, after = self._layout.claim(document.path), self._layout.claim(new_path)
         pattern = pattern_of(document.type, document.locale, self._settings)
         if before is None or after is None or pattern is None:
@@ -129,8 +132,7 @@ class PageAddresses:
         return origin_of(url) if url else ""
 
     def document_at(self, target: str, origin: str = "") -> Document | None:
-        """Return the document whose page has the address `target`, preferring the published version.
-
+        """Return the document whose page has the address `target`, or None. Prefer the published version.
         If `origin` is given, the page must have this origin. The page of a document named `index` can also be
         found at the address of its folder.
         """

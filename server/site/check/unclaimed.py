@@ -129,9 +129,9 @@ def find_missing_ids(audit: Audit) -> Iterator[Problem]:
 
 
 def missing_document_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
-    """Return the files that lack the documentId that another version of their document sets, by path.
+    """Find files without a documentId, although another version of their document sets one.
 
-    Each value contains the documentId and the file that sets it.
+    Map the path of each such file to the documentId and the path of the file that sets it.
     """
     named: dict[tuple[str, str], list[Document]] = defaultdict(list)
     for path, document in audit.documents.items():

@@ -18,8 +18,9 @@ def record_of_commit(
 ) -> Record | None:
     """Move the branch to a commit, and return a record of the files' new timestamps.
 
-    `move_head` moves the branch and releases git's index lock. The caller must hold the write lock and the
-    index lock.
+    Return None if nothing has changed, or if other git commands have run and the next refresh must check all
+    files. `move_head` moves the branch and releases git's index lock. The caller must hold the write lock and
+    the index lock.
     """
     before = contents.git
     is_current = before.head is not None and not head_moved(contents.root, before)
@@ -42,7 +43,7 @@ def _rescan(contents: Contents) -> Record | None:
     if is_git_busy(before[0]):
         return None
     with suppress(SchemaPending):
-        record = rescan_all(contents, (), contents.writes)
+        record = rescan_all(contents, (), contents.write_counter)
         if git_marks(contents.git) == before:
             return record
     return None

@@ -70,7 +70,7 @@ GC_INTERVAL_S = 600.0  # interval between calls of `git gc --auto`
 
 
 class Committer:
-    """Commits the writes in a site's commit queue.
+    """Object that commits the writes in a site's commit queue.
 
     - `locked`: context manager that holds the write lock
     - `append`: appends a record to the change log
@@ -330,7 +330,10 @@ class Committer:
                 return
 
     def find_repository(self) -> tuple[Repository, bool]:
-        """Return the repository, and whether to create commits with `git commit`. Raises CommitError."""
+        """Return the repository, and whether commits must be made with `git commit`, which runs hooks.
+
+        Raises CommitError.
+        """
         cached, until = self._repository_cache
         if cached is None or time.monotonic() > until:
             repository = repository_of(self.root)
@@ -498,8 +501,7 @@ class Committer:
             yield
 
     def find_reverted(self) -> list[Write]:
-        """Return writes that repeat the uncommitted writes overwritten by a git command.
-
+        """Find uncommitted writes that a git command has overwritten, and return writes that repeat them.
         The caller must hold the write lock. Raises CommitError and GitError.
         """
         if not self.queue.waiting:

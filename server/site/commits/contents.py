@@ -11,12 +11,12 @@ MAX_DIGESTED_BYTES = 8 * 1024 * 1024  # larger files, such as videos, are not re
 
 
 def new_contents(root: Path, writes: Iterable[Write]) -> dict[str, bytes | Path | None]:
-    """Return the new content of each written file by path: bytes, a file to copy, or None for a deletion."""
+    """Map the path of each written file to its new content: bytes, a file to copy, or None for a deletion."""
     return {_path(root, one): one.data if one.source is None else one.source for one in writes}
 
 
 def replaced_digests(root: Path, writes: Iterable[Write]) -> dict[str, str]:
-    """Return the digest of each file before the write by path, or MISSING for a new file."""
+    """Map the path of each written file to the digest of its previous content (MISSING for a new file)."""
     digests = {_path(root, write): _replaced_digest(root, write) for write in writes}
     return {path: digest for path, digest in digests.items() if digest is not None}
 

@@ -47,10 +47,10 @@ class Group:
     def known_versions(
         self, pending: Iterable[PendingWrite], own_versions: Mapping[str, Collection[OwnVersion]]
     ) -> dict[str, KnownVersions]:
-        """Return, by path, the known versions of the group's files.
+        """Return the versions of the group's files that this server knows, by path.
 
-        These are the versions that the group replaced or wrote, and the versions in later writes.
-        `own_versions` are versions from writes that have left the queue.
+        These are the versions that the group replaced or wrote, those in later writes, and `own_versions`,
+        which come from writes that have left the queue.
         """
         digests = defaultdict[str, set[str | None]](set)
         for write in self.writes:

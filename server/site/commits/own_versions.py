@@ -26,11 +26,12 @@ def record_own_versions(
     files: Tree = MappingProxyType({}),
     hook_paths: Collection[str] = (),
 ) -> None:
-    """Record the group's versions of files, for later writes that are not based on the group's commit.
+    """Record the group's versions of files that later writes also change, without knowing the group's commit.
+    - `files`: the versions in the commit
+    - `hook_paths`: files that a hook changed. They are always recorded, so that the group's own commit is
+      recognized if this process is killed.
 
-    `files` contains the versions in the commit. Files at `hook_paths` were changed by a hook. They are always
-    recorded, so that the group recognizes its own commit if this process is killed. Raises CommitError and
-    OSError.
+    Raises CommitError and OSError.
     """
     root, last = repository.root, group.last_by_path
     later = list(group.later_writes(queue.pending(), files))

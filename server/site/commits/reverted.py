@@ -87,9 +87,10 @@ def reverted_writes(repository: Repository, overwritten: Mapping[str, Overwritte
 def _restore_missing_files(
     root: Path, reverted: Collection[Write], overwritten: Mapping[str, OverwrittenWrite]
 ) -> list[Write]:
-    """Return writes that restore new files of the reverted writes, which `git stash -u` has removed.
+    """Return writes that restore the missing files of reverted writes.
 
-    Otherwise, only the deletions of a rename would be repeated.
+    `git stash -u` removes the new files of a write. Without them, only half of a rename would be repeated:
+    the deletion.
     """
     names = {overwritten[write.path].basis.write for write in reverted}
     paths = {write.path for write in reverted}

@@ -128,10 +128,10 @@ def _release(draft: Draft, schema: Schema, type_: Type, name: str) -> None:
 def replace_references(
     draft: Draft, schema: Schema, type_: Type, new_names: NewNames, *, ignored_keys: Collection[str] = ()
 ) -> list[tuple[str, KeyPath]]:
-    """Update the references to an attribute in site.yaml, and return some of those in schemas.
+    """Update the references to an attribute in site.yaml. References in schemas are not updated.
 
-    References in schemas are not updated: those under `ignored_keys` are returned. Refuse the migration if
-    schemas contain other references, or if a reference in site.yaml can't be updated.
+    Refuse the migration if a reference in site.yaml can't be updated, or if a schema refers to the attribute
+    under a key that is not in `ignored_keys`. Return the path and key path of the ignored references.
     """
     excepted, name = [], new_names.old
     for path, edits in references_in_schemas(schema, type_, name, f"{name}-new").items():

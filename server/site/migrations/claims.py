@@ -14,9 +14,10 @@ _RENAME = "rename this file first"
 
 
 def require_same_documents(draft: Draft, before: Configuration) -> None:
-    """Raise ValidationError if a file that the migration does not write would be another document.
+    """Raise ValidationError if a file would belong to another document after the migration.
 
-    `before` is the configuration before the migration.
+    Files that the migration itself writes are not checked. `before` is the configuration before the
+    migration.
     """
     after = draft.configuration()
     draft.refusals += find_reclaimed(draft, before, after, draft.original_texts, may_adopt=draft.may_adopt)
@@ -31,9 +32,9 @@ def find_reclaimed(
     *,
     may_adopt: bool = False,
 ) -> Iterator[Finding]:
-    """Yield each file that would be claimed differently, with the reason and what to do.
+    """Yield a finding for each file that would belong to another document, locale, status or content type.
 
-    Files in `written` are skipped. If `may_adopt` is set, files that belong to no document can become one.
+    Files in `written` are skipped. If `may_adopt` is set, a file that belongs to no document may become one.
     """
     then, now = (Layout(each.schema, each.settings) for each in (before, after))
     if then.rules == now.rules:

@@ -195,9 +195,7 @@ class Draft:
     # --- configuration -------------------------------------------------------------------------
 
     def configuration(self) -> Configuration:
-        """Return the configuration with the changes of this draft. Raises ValidationError if it
-        is invalid.
-        """
+        """Return the configuration after the draft's changes. Raises ValidationError if it is invalid."""
         files = (p for p in sorted(self.paths) if p.startswith(_CONFIGURATION) and self.exists(p))
         try:
             return _configure(tuple((path, self.text(path)) for path in files))
@@ -222,7 +220,7 @@ class Draft:
     def document_files(self, layout: Layout, uids: Iterable[str]) -> Iterator[tuple[str, PathClaim]]:
         """Yield the path and the claim of each document file of the given content types.
 
-        The claim names the document, the locale and the status that the path stands for.
+        The claim says which document, locale and status the path belongs to.
         """
         wanted = frozenset(uids)
         for path in list(self.paths):
@@ -294,11 +292,11 @@ def _configure(files: tuple[tuple[str, str], ...]) -> Configuration:
     with TemporaryDirectory(prefix="bifolio-") as folder:
         root = Path(folder).resolve()
         for path, text in files:
-            _copy(root, path, text)
+            _write_file(root, path, text)
         return configure(root)
 
 
-def _copy(root: Path, path: str, text: str) -> None:
+def _write_file(root: Path, path: str, text: str) -> None:
     """Write a configuration file to a temporary folder.
 
     Raises SetupError if `path` or `text` is invalid, and StorageError if the file can't be written.

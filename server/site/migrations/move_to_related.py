@@ -32,7 +32,10 @@ class _File:
 
 @dataclass(slots=True)
 class _Move:
-    """Move of an attribute between two types, along a relation stored in documents of the type `owner`."""
+    """Move of the attribute `name` from the type `source` to the type `target`.
+
+    `relation` connects the two types, and documents of the type `owner` (one of the two) store it.
+    """
 
     source: Type
     target: Type
@@ -44,8 +47,9 @@ class _Move:
 
     @property
     def paths_from_source(self) -> tuple[tuple[str, ...], ...]:
-        """Path from the source type to the moved attribute, in a tuple of one item; () if there is no such
-        path.
+        """The path of names that leads from the source type to the moved attribute, through the relation.
+
+        The result is a tuple that contains this path, or () if the source type has no such relation.
         """
         if self.owner is self.source:
             return ((self.relation.name, self.name),)
@@ -131,10 +135,10 @@ def _edit_schemas(draft: Draft, before: Configuration, move: _Move) -> None:
 def _find_values(draft: Draft, before: Configuration, move: _Move, *, is_new: bool) -> None:
     """Find the new value for each file of the target type. Refuse the migration if values conflict."""
     layout = Layout(before.schema, before.settings)
-    sources = list(_files(draft, layout, move.source))
-    targets = list(_files(draft, layout, move.target))
+    sources = list(_parsed_files(draft, layout, move.source))
+    targets = list(_parsed_files(draft, layout, move.target))
     used = set[str]()
-    for source, target in _pairs(move, sources, targets):
+    for source, target in _file_pairs(move, sources, targets):
         value = source.tree.get(move.name)
         used.add(source.path)
         if is_null(value) or move.name not in source.tree:
@@ -161,7 +165,7 @@ def _find_values(draft: Draft, before: Configuration, move: _Move, *, is_new: bo
             )
 
 
-def _files(draft: Draft, layout: Layout, type_: Type) -> Iterator[_File]:
+def _parsed_files(draft: Draft, layout: Layout, type_: Type) -> Iterator[_File]:
     """Yield all valid files of a content type. Refuse the migration if a file can't be parsed."""
     for path, claim in draft.document_files(layout, (type_.uid,)):
         try:
@@ -175,7 +179,7 @@ def _files(draft: Draft, layout: Layout, type_: Type) -> Iterator[_File]:
         yield _File(path, document_id, claim.locale, is_draft, tree)
 
 
-def _pairs(move: _Move, sources: list[_File], targets: list[_File]) -> Iterator[tuple[_File, _File]]:
+def _file_pairs(move: _Move, sources: list[_File], targets: list[_File]) -> Iterator[tuple[_File, _File]]:
     """Yield pairs of a source file and a target file that gets its value.
 
     A draft gets the value of the source's draft or, if there is none, the published value.
@@ -183,7 +187,7 @@ def _pairs(move: _Move, sources: list[_File], targets: list[_File]) -> Iterator[
     by_id: dict[str, list[_File]] = {}
     for file in sources:
         by_id.setdefault(file.document_id, []).append(file)
-    related = _related(move, sources, targets)
+    related = _related_source_ids(move, sources, targets)
     for target in targets:
         for document_id in sorted(related.get(target.document_id, ())):
             files = [
@@ -197,7 +201,7 @@ def _pairs(move: _Move, sources: list[_File], targets: list[_File]) -> Iterator[
                     yield file, target
 
 
-def _related(move: _Move, sources: list[_File], targets: list[_File]) -> dict[str, set[str]]:
+def _related_source_ids(move: _Move, sources: list[_File], targets: list[_File]) -> dict[str, set[str]]:
     """Return the ids of the related source documents, by the id of the target document."""
     found: dict[str, set[str]] = {}
     for file in sources if move.owner is move.source else targets:

@@ -124,7 +124,8 @@ class ApplyMigrations:
 class Step:
     """One migration, and the paths of the documents and other files that it changes.
 
-    - `losses`: the first values that are lost, one line for each; `loss_count` is the number of all
+    - `losses`: descriptions of the first values that are lost
+    - `loss_count`: the number of all values that are lost
     - `warnings`: problems that the site has afterwards
     """
 
@@ -170,7 +171,7 @@ def plan_new_migration(request: NewMigration, context: Context, permit: PermitFi
 
 
 def step_of(draft: Draft, migration: Migration, before: Configuration) -> Step:
-    """Return the step that a complete draft stands for. `before` is the configuration before it."""
+    """Convert a finished draft to a step. `before` is the configuration before the migration."""
     return Step(
         migration,
         documents=tuple(sorted(draft.documents)),

@@ -42,7 +42,7 @@ class NewNames:
 
 @dataclass(frozen=True, slots=True)
 class QueryNames:
-    """Replaces attribute names in query parameters."""
+    """Editor that replaces attribute names in query parameters."""
 
     schema: Schema
     new: NewNames

@@ -30,7 +30,7 @@ def rename_references(draft: Draft, schema: Schema, type_: Type, old: str, new: 
 
 def references_in_schemas(schema: Schema, type_: Type, old: str, new: str) -> dict[str, Edits]:
     """Return the edits, by file path, that rename an attribute wherever schemas refer to it."""
-    found = {type_.path: _in_own_schema(type_, old, new)}
+    found = {type_.path: _own_schema_edits(type_, old, new)}
     for other in schema.types.values():
         if other.path:
             edits = found.setdefault(other.path, Edits())
@@ -47,7 +47,7 @@ def _attributes(type_: Type) -> Iterator[tuple[str, Any]]:
             yield name, data
 
 
-def _in_own_schema(type_: Type, old: str, new: str) -> Edits:
+def _own_schema_edits(type_: Type, old: str, new: str) -> Edits:
     edits = Edits()
     for name, data in _attributes(type_):
         if data.get("targetField") == old:
@@ -93,8 +93,8 @@ def references_in_settings(draft: Draft, schema: Schema, type_: Type, new: NewNa
     for section, read in (
         (("api", "populate"), names.populate),
         (("export", "types"), names.parameters),
-        (("preview",), lambda t, value: _in_preview(names, t, value, type_)),
-        (("urls",), lambda t, value: _in_urls(new, t, value)),
+        (("preview",), lambda t, value: _preview_edits(names, t, value, type_)),
+        (("urls",), lambda t, value: _url_edits(new, t, value)),
     ):
         for singular, value in entries(tree, *section):
             if found := schema.subjects.get(singular):
@@ -106,10 +106,10 @@ def references_in_settings(draft: Draft, schema: Schema, type_: Type, new: NewNa
             else:
                 _set(edits, ("export", "queries", name), request, made)
     for name, feed in entries(tree, "feeds"):
-        edits.add(_in_feed(names, schema, feed), ("feeds", name))
+        edits.add(_feed_edits(names, schema, feed), ("feeds", name))
     if type_.kind != "component":
         weights = dict(entries(tree, "search", "weights"))
-        edits.add(_in_weights(weights, schema, type_, new), ("search", "weights"))
+        edits.add(_weight_edits(weights, schema, type_, new), ("search", "weights"))
     return edits
 
 
@@ -126,7 +126,7 @@ def _set_placeholder(edits: Edits, key_path: KeyPath, text: str, new: NewNames) 
             _set(edits, key_path, text, made)
 
 
-def _in_urls(new: NewNames, linked_type: Type, value: Tree) -> Edits:
+def _url_edits(new: NewNames, linked_type: Type, value: Tree) -> Edits:
     edits = Edits()
     patterns = [((key,), text) for key, text in value.items()] if isinstance(value, dict) else [((), value)]
     for at_pattern, text in patterns:
@@ -135,7 +135,7 @@ def _in_urls(new: NewNames, linked_type: Type, value: Tree) -> Edits:
     return edits
 
 
-def _in_preview(names: QueryNames, previewed_type: Type, value: Tree, type_: Type) -> Edits:
+def _preview_edits(names: QueryNames, previewed_type: Type, value: Tree, type_: Type) -> Edits:
     edits = Edits()
     url, at_url = (value, ()) if isinstance(value, str) else (value_at(value, "url"), ("url",))
     if previewed_type is type_ and isinstance(url, str):
@@ -146,12 +146,12 @@ def _in_preview(names: QueryNames, previewed_type: Type, value: Tree, type_: Typ
     return edits
 
 
-def _in_feed(names: QueryNames, schema: Schema, feed: Tree) -> Edits:
-    """Return the edits to one feed, which must be the same for all its content types."""
+def _feed_edits(names: QueryNames, schema: Schema, feed: Tree) -> Edits:
+    """Return the edits to one feed. They are refused if only some of its content types need them."""
     named = value_at(feed, "type")
     subjects = [named] if isinstance(named, str) else named if isinstance(named, list) else []
     types = [schema.subjects[str(name)] for name in subjects if str(name) in schema.subjects]
-    found = [_in_feed_of(names, type_, feed) for type_ in types]
+    found = [_feed_edits_for_type(names, type_, feed) for type_ in types]
     edits = next((each for each in found if each), Edits())
     if all(each == edits for each in found):
         return edits
@@ -159,7 +159,7 @@ def _in_feed(names: QueryNames, schema: Schema, feed: Tree) -> Edits:
     return Edits(refused=dict.fromkeys((*edits.renames, *edits.values, *edits.refused), what))
 
 
-def _in_feed_of(names: QueryNames, type_: Type, feed: Tree) -> Edits:
+def _feed_edits_for_type(names: QueryNames, type_: Type, feed: Tree) -> Edits:
     edits = names.parameters(type_, feed)
     for key, path in entries(feed, "item"):
         if isinstance(path, str) and not is_null(path) and path != NO_FIELD:
@@ -170,8 +170,8 @@ def _in_feed_of(names: QueryNames, type_: Type, feed: Tree) -> Edits:
     return edits
 
 
-def _in_weights(weights: dict[str, Tree], schema: Schema, type_: Type, new: NewNames) -> Edits:
-    """Return the edits to `search.weights`, whose keys are `attribute` or `type.attribute`.
+def _weight_edits(weights: dict[str, Tree], schema: Schema, type_: Type, new: NewNames) -> Edits:
+    """Return the edits to `search.weights`, whose keys have the form `attribute` or `type.attribute`.
 
     The weight of a component also applies to all its attributes.
     """

@@ -70,8 +70,8 @@ def _read(data: object) -> SchemaChange:
 def plan_schema_changes(changes: Sequence[SchemaChange], context: Context, permit: PermitFile) -> Plan:
     """Prepare changes, each on top of the ones before it. Values may be lost; the plan lists them.
 
-    `permit` is called with the path of each document that the changes read, before they have moved it.
-    Raises ValidationError if a change is impossible. Its details contain the number of the change.
+    `permit` is called with the original path of each document that the changes read. Raises ValidationError
+    if a change is impossible. The error's details contain the index of the change.
     """
     steps: list[Step] = []
     for number, change in enumerate(changes):

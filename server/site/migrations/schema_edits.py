@@ -61,8 +61,9 @@ class SchemaEdit:
     """A kind of change to a schema.
 
     - `plan`: puts the change into a draft.
-    - `arguments`: the arguments that are names.
-    - `objects`, `flags`: names of the arguments that are JSON objects, or true or false.
+    - `arguments`: the arguments whose values are names.
+    - `objects`: the names of the arguments whose values are JSON objects.
+    - `flags`: the names of the arguments whose values are true or false.
     """
 
     plan: Callable[[Draft, Values], None]
@@ -153,7 +154,10 @@ def _change_options(draft: Draft, given: Values) -> None:
 
 
 def _read_localized(type_: Type, name: str, value: Any) -> bool:
-    """Return whether an attribute shall be localized. Raises ValidationError if this can't be chosen."""
+    """Read from `pluginOptions` whether an attribute becomes localized.
+
+    Raises ValidationError if the value is malformed, or if the attribute does not allow this choice.
+    """
     localized = value["i18n"].get("localized") if isinstance(value, dict) and [*value] == ["i18n"] else None
     if not isinstance(localized, bool):
         raise ValidationError('pluginOptions must look like {"i18n": {"localized": true}}')
@@ -268,7 +272,10 @@ def _note_shared_values(draft: Draft, type_: Type) -> None:
 
 
 def require_free_name(name: str) -> None:
-    """Raise ValidationError if a content type with this name would take permissions away from roles."""
+    """Raise ValidationError if permissions already use this name for something else, such as `branch`.
+
+    If a content type got the name, roles with such a permission would lose it.
+    """
     if name.casefold() in SITE_SUBJECTS:
         raise ValidationError(
             f'Permissions for "{name}", which some roles may have, would no longer work; choose another name'

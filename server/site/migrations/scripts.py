@@ -67,7 +67,7 @@ def split(draft: Draft, migration: Migration, *, is_new: bool) -> None:
         new = NewNames(type_.uid, name, tuple((each,) for each in attributes))
         replace_references(draft, before.schema, type_, new)
         draft.require_possible()
-        raws = attributes if type_.attributes[name].visible else _private(draft, type_, name, attributes)
+        raws = attributes if type_.attributes[name].visible else _add_private(draft, type_, name, attributes)
         raw = type_.raw["attributes"][name]
         inherited = {each: _with_inherited_options(definition, raw) for each, definition in raws.items()}
         _edit_attributes(draft, type_, {name: None, **inherited})
@@ -91,8 +91,11 @@ def split(draft: Draft, migration: Migration, *, is_new: bool) -> None:
     draft.edit_documents(before, after, type_.uid, editor, (name,))
 
 
-def _private(draft: Draft, type_: Type, name: str, attributes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the attribute definitions, with `private: true` added where `private` is not set."""
+def _add_private(draft: Draft, type_: Type, name: str, attributes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Add `private: true` to attribute definitions that do not set `private`.
+
+    `name` is the private attribute that they replace. The draft notes each of them.
+    """
     found = dict(attributes)
     for new, raw in attributes.items():
         if isinstance(raw, dict) and "private" not in raw:
@@ -142,8 +145,9 @@ def _values(tree: Mapping[str, Any]) -> Document:
 
 
 def _with_inherited_options(raw: Any, old: Mapping[str, Any]) -> Any:
-    """Return `raw` with the options `private` and `localized` of the definition `old`, unless `raw` sets
-    them.
+    """Add the options `private` and `localized` of the attribute `old` to `raw`, if `raw` does not set them.
+
+    `old` and `raw` are attribute definitions from schemas.
     """
     if not isinstance(raw, dict):
         return raw

@@ -227,7 +227,7 @@ def rename_type_in_settings(draft: Draft, names: TypeRename) -> None:
 
 
 def remove_from_settings(draft: Draft, type_: Type) -> None:
-    """Remove what site.yaml says about a content type, except in lists: these are checked afterwards."""
+    """Remove a content type from site.yaml, except from lists of types. These are checked afterwards."""
     tree, edits, own = settings_tree(draft), Edits(), type_.singular
     for role, _ in entries(tree, "roles"):
         if value_at(tree, "roles", role, own) is not None:

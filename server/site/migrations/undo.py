@@ -27,9 +27,11 @@ SAVED_MESSAGE = "Nothing was undone, because these documents were saved with the
 def restore_schemas(request: UndoRequest, context: Context) -> tuple[str, ...]:
     """Restore the files that a schema change wrote. Return their paths, or () if there is nothing to do.
 
-    The caller must be allowed to change content types; this includes their documents. Raises ConflictError
-    if the files have been changed since, or if other documents would lose values or become other documents.
-    If a content type gets its old name again, permissions that roles got under the new name move with it.
+    The caller must check that the actor is allowed to change content types. If a content type gets its old
+    name back, the permissions that roles have for the new name are renamed too.
+
+    Raises ConflictError if the files have changed since, if a document would lose values, or if a file would
+    belong to another document.
     """
     before, renames = Draft(context).configuration(), list(_type_renames(request, context))
     paths = restore_unchecked(
@@ -78,7 +80,7 @@ def _type_rename(path: str, text: str) -> TypeRename | None:
 
 
 def _refuse(request: UndoRequest, message: str, reasons: Mapping[str, str]) -> None:
-    """Raise ConflictError if there are `reasons`, which are by path, against the undo."""
+    """Raise ConflictError if there is any reason against the undo. `reasons` maps paths to reasons."""
     if not reasons:
         return
     shown = [path for path in reasons if request.may_see(path)]

@@ -40,7 +40,7 @@ def _into_component(
     before = draft.configuration()
     after = before
     if is_new:
-        _require_wrappable(draft, before.schema, type_, names, holder)
+        _update_references(draft, before.schema, type_, names, holder)
         raws = {name: _inner_raw(type_.raw["attributes"][name]) for name in names}
         private = _needs_private_holder(before.schema, type_, raws, uid, holder)
         if private:
@@ -74,10 +74,10 @@ def _into_component(
     draft.edit_documents(before, after, type_.uid, editor, names)
 
 
-def _require_wrappable(draft: Draft, schema: Schema, type_: Type, names: Sequence[str], holder: str) -> None:
-    """Check that the attributes can be moved into a component, and update references to them in site.yaml.
+def _update_references(draft: Draft, schema: Schema, type_: Type, names: Sequence[str], holder: str) -> None:
+    """Update the references in site.yaml to attributes that move into the component in `holder`.
 
-    Raises ValidationError if an attribute can't be moved.
+    Raises ValidationError if an attribute can't be in a component.
     """
     for name in names:
         require_attribute(type_, name)

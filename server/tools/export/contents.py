@@ -40,7 +40,7 @@ FILES = "/api/upload/files"
 
 @dataclass(frozen=True)
 class SiteExport:
-    """All responses that an export contains. Their visibility depends on the actor in `access`.
+    """All responses that an export contains, as the actor in `access` would receive them.
 
     The properties raise SetupError if site.yaml contains an invalid request.
     """
@@ -174,7 +174,7 @@ def create_resized_images(site: Site, progress: Callable[[int, int], None]) -> i
 
 
 def with_base_url(state: State, base: str) -> State:
-    """Return the state with `base` before the URLs of all media files."""
+    """Return a state in which `base` is put in front of the URLs of all media files."""
     files = list(state.snapshot.media.values())
     moved = [_with_base(file, base) for file in files]
     return replace(state, snapshot=apply(state.snapshot, files, moved))
@@ -195,7 +195,7 @@ def possible_upload_paths(body: bytes) -> Iterator[str]:
 
 
 def upload_sources(site: Site, paths: Iterable[str]) -> Mapping[str, Source]:
-    """Map upload paths to the files or bucket objects with their content, including resized images."""
+    """Map the paths of uploads and their resized images to the files or bucket objects that contain them."""
     media = site.state.snapshot.media
     found: dict[str, Source] = {}
     for path in paths:

@@ -37,7 +37,11 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class ExportedFile:
-    """An exported file. `sha256` is the hash of its content, or "" if the export was interrupted."""
+    """An exported file.
+
+    - `request`: the request whose response the file contains.
+    - `sha256`: the hash of the file's content, or "" if the export was interrupted.
+    """
 
     request: str = ""
     size: int = 0

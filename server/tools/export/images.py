@@ -40,9 +40,10 @@ class CustomFormatImage:
 
 
 def with_image_paths(state: State) -> tuple[State, Mapping[str, CustomFormatImage]]:
-    """Replace the URLs of custom formats with file paths.
+    """Give each image in a custom format the URL of a file that the export will create.
 
-    Return the new state, and the image for each path, which is relative to the uploads folder.
+    Return the new state, and a map from the paths of these files to their images. The paths are relative to
+    the uploads folder.
     """
     formats = custom_formats(state.settings.media)
     if formats is None:

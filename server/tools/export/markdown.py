@@ -19,8 +19,7 @@ from server.tools.export.response import Response
 class MarkdownFiles:
     """The Markdown files for the documents of a list.
 
-    They contain all attributes, regardless of `export.types`, so that links between them lead to exported
-    files.
+    They contain all attributes, even those that `export.types` leaves out of the JSON responses.
     """
 
     state: State
@@ -45,7 +44,7 @@ class MarkdownFiles:
         return type_.singular if type_.kind == "singleType" else type_.plural
 
     def _requests(self) -> Iterator[tuple[str, Mapping[str, Any], str | None]]:
-        """Yield the path of each file, and the parameters and document id of its request."""
+        """Yield (path, parameters, document id) for the request of each file. The id is None for lists."""
         listing, top = self.listing, f"{self.listing.folder}/{self._name}"
         params = {name: listing.params[name] for name in ("locale", "status") if name in listing.params}
         if listing.type.kind == "singleType":

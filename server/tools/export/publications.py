@@ -49,7 +49,8 @@ def publication_files(site: PublicSite) -> Iterator[Response]:
 class RedirectFiles:
     """Redirect files for static hosts.
 
-    `unsupported_count` is the number of redirects that a format can't represent.
+    - `unsupported_count`: the number of redirects that a format can't represent.
+    - `invalid_alias_count`: the number of aliases from which no redirect could be created.
     """
 
     files: tuple[Response, ...] = ()

@@ -40,7 +40,7 @@ class ExportOptions:
 
     - `everything`: whether to export all that a read-only token can read, instead of what `role` can read.
     - `commit`: the commit to export, or "" for the current state.
-    - `images`: whether custom formats of images become files.
+    - `images`: whether to export the images in custom formats.
     """
 
     role: str = "public"
@@ -60,7 +60,7 @@ class ExportResult:
     - `failed_image_count`: the number of custom formats that could not be rendered.
     - `unreadable_types`: the types that the role is not allowed to read.
     - `unsupported_redirect_count`: the number of redirects that a format can't represent.
-    - `invalid_alias_count`: the number of problems with aliases.
+    - `invalid_alias_count`: the number of aliases from which no redirect could be created.
     """
 
     documents: Mapping[str, int]

@@ -128,7 +128,10 @@ class _DocumentMerge:
         return new_text(path, type_.body, trees, type_.front_matter)
 
     def _change_file(self, version: TargetVersion, document: Document, old: str) -> str:
-        """Return the new text of an existing file. Attributes that the source lacks keep their values."""
+        """Return the new text of a file with the text `old`.
+
+        Attributes that the source lacks keep their values.
+        """
         values = values_of(document)
         provided = {name: value for name, value in version.values.items() if name in version.provided}
         changes = self.context.changed_keys(document, {**values, **provided})

@@ -41,7 +41,7 @@ DESCRIPTIONS = "descriptions of files"
 
 
 def file_name(data: Mapping[str, Any]) -> str:
-    """Return a media file's path, relative to uploads/."""
+    """Return a media file's name in uploads/. `data` is the file's row in the source."""
     return f"{data['hash']}{data.get('ext') or ''}"
 
 

@@ -90,7 +90,10 @@ class TreeFolders:
 
     @cached_property
     def _list_folders(self) -> frozenset[tuple[str, str]]:
-        """Folders for lists of pages (such as `blog`) in locale folders, as pairs of parent and name."""
+        """Folders in locale folders that contain lists of pages, such as `blog`.
+
+        Each is a pair of the folder that contains the locale folders, and the name of the list's folder.
+        """
         names: dict[tuple[str, str], set[str]] = defaultdict(set)
         for path in self.paths:
             parent = self._parent_of(path)

@@ -28,7 +28,11 @@ _SPECIAL = str.maketrans({char: f"\\{char}" for char in "\\*?["})
 
 @dataclass(frozen=True, slots=True)
 class InstallResult:
-    """The result of an installation or removal: whether .gitattributes and the config have changed."""
+    """The result of installing or removing the driver.
+
+    - `attributes`, `config`: whether .gitattributes and the repository's config have changed.
+    - `patterns`: the patterns in .gitattributes for the files that the driver merges.
+    """
 
     attributes: bool
     config: bool

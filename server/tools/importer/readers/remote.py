@@ -153,7 +153,7 @@ class Remote:
     # --- schemas -------------------------------------------------------------------------------
 
     def _schemas(self) -> list[Json]:
-        """Return the schemas of content types and components in the form that an archive has."""
+        """Return the schemas of content types and components, in the same form as in an archive."""
         found = []
         for entry in self._client.get_json(f"{_BUILDER}/content-types")["data"]:
             schema = entry["schema"]
@@ -166,7 +166,7 @@ class Remote:
                     "info": {key: value for key, value in info.items() if value != ""},
                     "options": {"draftAndPublish": bool(schema.get("draftAndPublish"))},
                     "pluginOptions": schema.get("pluginOptions") or {},
-                    "attributes": _attributes(schema["attributes"]),
+                    "attributes": _convert_attributes(schema["attributes"]),
                 }
             )
         for entry in self._client.get_json(f"{_BUILDER}/components")["data"]:
@@ -178,7 +178,7 @@ class Remote:
                     "collectionName": schema["collectionName"],
                     "info": {key: value for key, value in info.items() if value},
                     "options": {},
-                    "attributes": _attributes(schema["attributes"]),
+                    "attributes": _convert_attributes(schema["attributes"]),
                 }
             )
         return found
@@ -250,7 +250,7 @@ class Remote:
         return read_upload(data, origin, notes, size=round(float(data.get("size") or 0) * 1000))
 
 
-def _attributes(attributes: Mapping[str, Json]) -> dict[str, Json]:
+def _convert_attributes(attributes: Mapping[str, Json]) -> dict[str, Json]:
     """Convert attributes to the form used in schema.json files."""
     found = {}
     for name, attribute in attributes.items():
