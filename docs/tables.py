@@ -141,8 +141,13 @@ def _actions() -> str:
 
 
 def _errors() -> str:
-    rows = ([str(e.status), f"`{e.name}`", e.__doc__ or ""] for e in sorted(_kinds(ApiError), key=_by_status))
+    kinds = sorted(_kinds(ApiError), key=_by_status)
+    rows = ([str(kind.status), f"`{kind.name}`", _first_paragraph(kind)] for kind in kinds)
     return _table(["status", "name", "when"], rows)
+
+
+def _first_paragraph(kind: type[ApiError]) -> str:
+    return " ".join((kind.__doc__ or "").partition("\n\n")[0].split())
 
 
 def _kinds(kind: type[ApiError]) -> list[type[ApiError]]:
