@@ -222,7 +222,7 @@ def test_the_keyboard_leaves_an_editor_and_a_failed_save_leads_into_it(form: Pag
     expect(form.locator("#field-list")).to_be_focused()
     form.keyboard.press("Shift+Tab")
     expect(data).to_be_focused()
-    form.get_by_text("Data", exact=True).click()
+    form.locator("label", has_text=re.compile("^Data$")).click()
     expect(data).to_be_focused()
     form.keyboard.type("1")
     expect(data).to_contain_text("1")
