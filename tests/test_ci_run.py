@@ -103,7 +103,7 @@ def test_an_interrupted_run_prints_the_output_of_running_phases_and_ends_them(tm
     with begin(tmp_path, "", "test") as process:
         until((tmp_path / "waiting").exists)
         process.send_signal(signal.SIGTERM)
-        output, _ = process.communicate()
-    assert process.returncode == 130
+        output, errors = process.communicate()
+    assert process.returncode == 130, errors
     assert "== make test: interrupted\nmaking test\n" in output
     assert not (tmp_path / "went-on").exists()
