@@ -52,7 +52,8 @@ _OWN_HEADERS = re.compile(
     r"webhook-.*|x-strapi-event|content-.*|host|connection|transfer-encoding|accept-encoding|te|upgrade"
     r"|expect|keep-alive|trailer|user-agent"
 )
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+NAME_PATTERN = r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}"
+_NAME = re.compile(NAME_PATTERN)
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _VARIABLE = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)")
 # Prefixes of the variables that hold secrets of Bifolio, PostgreSQL and the bucket. Webhooks can't use them.

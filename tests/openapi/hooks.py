@@ -34,6 +34,8 @@ ABOUT_OTHERS = re.compile(
     r"|permissions are not valid"  # They must be ones that exist, and only for tokens of the type custom.
     # A change to a content type that the site's content or schemas don't allow.
     r'|"message":"(?!changes\[)(?:[^"\\]|\\.)*","details":{"change":'
+    # The values of a webhook, which depend on the site's settings and content types.
+    r'|"path":\["(url|events|types|locales|debounce|headers)"'
     r"|(field|locale)\W+ must be (null|one)"  # presence: what the site contains
     r"|must be (less|greater) than or equal to"  # a number that is written as text
     # Parameters of images, which are described as texts: their values depend on each other and on settings.

@@ -23,7 +23,7 @@ from server.api.operations.json_schema import (
 from server.api.operations.operation import Area, Docs, Operation, Tag
 from server.api.operations.permission import may
 from server.auth.permissions import WEBHOOK
-from server.config.webhooks import STATUSES, WEBHOOK_KEYS
+from server.config.webhooks import NAME_PATTERN, STATUSES, WEBHOOK_KEYS
 from server.service.webhooks import STATES
 
 OF_WEBHOOKS = Tag("Webhooks", "Webhooks in `site.yaml`, and what was sent to them.")
@@ -110,7 +110,7 @@ _CREATED = object_of(
 )
 _LIST_OR_NULL = or_null(list_of(TEXT))
 _VALUES: dict[str, JsonSchema] = {
-    "url": TEXT,
+    "url": {**TEXT, "pattern": "^https?://[^/?#]"},
     **{key: {**_LIST_OR_NULL, "description": WEBHOOK_KEYS[key]} for key in ("events", "types", "locales")},
     "status": or_null(list_of({"enum": list(STATUSES)})),
     "debounce": {"type": ["string", "integer", "null"], "description": "Such as `10s`, or in seconds."},
@@ -125,7 +125,9 @@ _OR_DIFF = "; with `dryRun=true`, the change in `site.yaml`."
 
 
 def _body(*required: str) -> JsonSchema:
-    data = {"type": "object", "properties": {"name": TEXT, **_VALUES}, "minProperties": 1}
+    name = {**TEXT, "pattern": f"^{NAME_PATTERN}$"}
+    properties = {"name": name, **_VALUES}
+    data = {"type": "object", "properties": properties, "minProperties": 1, "additionalProperties": False}
     return object_of({"data": {**data, **({"required": list(required)} if required else {})}})
 
 
