@@ -115,8 +115,10 @@ def mask_settings_text(text: str, sent: Collection[str] | None = None) -> str:
     """Return the text of site.yaml without the values of settings that can contain secrets.
 
     By default, the list of webhooks is hidden too. If `sent` is given, only secrets, header values, and the
-    part of each URL after its host are hidden. URLs and header values in `sent` are shown.
+    part of each URL after its host are hidden. URLs and header values in `sent` are shown. Raises
+    SyntaxProblem.
     """
+    read_yaml(text.removeprefix(BOM))
     root = yaml_nodes(text)
     if root is None:
         return text

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from server.config.settings_file import mask_settings_text
 from server.documents.password_masks import without_hashes
 from server.errors import ConflictError, NotFoundError, ValidationError
 from server.formats.tree import SyntaxProblem
@@ -18,6 +19,7 @@ from server.history.exposure import reveals_more
 from server.history.past import PastStates
 from server.history.uncommitted import ChangedFile, changed_files, commit_changes
 from server.history.viewer import Viewer
+from server.paths import SETTINGS
 from server.query.ast import Page
 from server.schema.model import UPLOAD
 from server.service.history import require_history
@@ -134,8 +136,9 @@ def _is_document(changed_file: ChangedFile) -> bool:
 
 
 def _diff_lines(site: Site, changed_file: ChangedFile, head: str, state: State) -> list[str] | None:
-    """Return a diff with masked passwords, or None if it can't be shown."""
+    """Return a diff with masked passwords and secret settings, or None if it can't be shown."""
     version = changed_file.version(head)
+    is_settings = SETTINGS in (version.before, version.path, changed_file.change.path)
     name = f"{version.parent}:./{version.before}"
     data = (
         next(read_named(site.root, [name], MAX_COMPARED_CHARS), None)
@@ -146,6 +149,10 @@ def _diff_lines(site: Site, changed_file: ChangedFile, head: str, state: State) 
         now = read_bytes(site.root, version.path)[0] if version.path else b""
         if data is None or len(now) > MAX_COMPARED_CHARS:
             return None
+        if is_settings:
+            # Without context, unchanged comments are not shown. As in dry runs, they can contain secrets.
+            old, new = (mask_settings_text(decode(side)).splitlines() for side in (data, now))
+            return diff_lines(old, new, 0)
         before = _mask_passwords(changed_file, decode(data), state)
         after = _mask_passwords(changed_file, decode(now), state, before.passwords)
     except (OSError, SyntaxProblem, ConflictError):

@@ -120,6 +120,27 @@ def test_no_hash_of_a_password_is_in_a_difference(api: Api) -> None:
     assert api.get(f"/history/uncommitted/diff?path={path}").data["lines"] is None
 
 
+def test_a_difference_of_the_settings_contains_no_secrets(api: Api) -> None:
+    api.tokens["agent"] = api.accounts.create_token("agent", "full-access", branch_only=True)
+    secrets = (
+        "# swordfish\nname: Notes\naccounts: postgresql://u:hunter2@db/x\nmail: {user: hunter2}\n"
+        "webhooks:\n  - name: build\n    url: https://b.org/hunter2 # hunter2\n    secret: [env:HUNTER2]\n"
+        "    headers: {X-Key: hunter2}\n"
+    )
+    path = "/history/uncommitted/diff?path=site.yaml"
+    write(api.root, {"site.yaml": secrets})
+    commit_all(api.root)
+    write(api.root, {"site.yaml": secrets.replace("hunter2", "hunter3").replace("Notes", "Pier")})
+    for who in ("full", "agent"):
+        answer = api.get(path, who)
+        assert answer.data["lines"] == ["@@ -2 +2 @@", "-name: Notes", "+name: Pier"]
+        assert not any(secret in answer.text.lower() for secret in ("hunter", "swordfish"))
+    (api.root / "site.yaml").rename(api.root / "old.yaml")
+    assert "hunter" not in api.get("/history/uncommitted/diff?path=old.yaml").text.lower()
+    write(api.root, {"site.yaml": "webhooks: [\n"})
+    assert api.get(path).data["lines"] is None
+
+
 def test_what_a_file_was_before_it_was_renamed_is_for_who_may_see_that(api: Api) -> None:
     (api.root / "content/private/plan.md").rename(api.root / "content/notes/plan.md")
     api.site.refresh()
