@@ -1,11 +1,13 @@
 """The roles in site.yaml, as the API returns them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from server.config.model import Settings
+from server.documents.values import derive_id
+from server.schema.model import ROLE
 
-_NUMBERS: Mapping[str, int] = {"authenticated": 1, "public": 2}
+_NUMBERS: Mapping[str, int] = {"authenticated": 1, "public": 2}  # Clients rely on these ids.
 _DESCRIPTIONS: Mapping[str, str] = {
     "authenticated": "Default role given to authenticated user.",
     "public": "Default role given to unauthenticated user.",
@@ -31,29 +33,40 @@ def document_id_of(role: str) -> str:
 
 
 def roles_of(settings: Settings) -> list[Role]:
-    """Return the site's roles, sorted by id."""
-    # The roles in _NUMBERS always have the ids 1 and 2, because clients rely on them.
-    others = [name for name in settings.roles if name not in _NUMBERS]
-    numbers = {**_NUMBERS, **{name: i for i, name in enumerate(others, start=3)}}
-    return sorted(
-        (
-            Role(numbers[n], n, n.replace("-", " ").capitalize(), _DESCRIPTIONS.get(n, ""))
-            for n in settings.roles
-        ),
-        key=lambda role: role.id,
-    )
+    """Return the site's roles: first those in _NUMBERS, then the others in the order of site.yaml."""
+    names = [*_NUMBERS, *(name for name in settings.roles if name not in _NUMBERS)]
+    return [_role(name) for name in names if name in settings.roles]
 
 
-def resolve_role(settings: Settings, reference: object) -> Role | None:
-    """Return the role that a request body refers to, or None if there is no such role.
+def _role(name: str) -> Role:
+    # An id depends only on the name. Otherwise, it would refer to another role after one is deleted.
+    number = _NUMBERS.get(name) or derive_id(ROLE, document_id_of(name))
+    return Role(number, name, name.replace("-", " ").capitalize(), _DESCRIPTIONS.get(name, ""))
 
-    `reference` is an id, a name, a documentId, or an object such as `{"connect": [{"id": 1}]}`.
+
+def resolve_role(settings: Settings, reference: object, *, strict: bool = False) -> Role | None:
+    """Return the role that a request refers to, or None if there is no such role.
+
+    `reference` is a name, a documentId, an id, or an object such as `{"connect": [{"id": 1}]}`. A name takes
+    precedence. If `strict` is set, return None if the reference fits several roles, or is partly wrong.
     """
     if isinstance(reference, dict):
         reference = next((reference[name] for name in ("connect", "set") if name in reference), reference)
     if isinstance(reference, list):
         reference = reference[-1] if reference else None
+    references = [reference]
     if isinstance(reference, dict):
-        reference = next((reference[name] for name in ("id", "documentId") if name in reference), None)
-    wanted = str(reference) if isinstance(reference, str | int) else None
-    return next((r for r in roles_of(settings) if wanted in (str(r.id), r.type, r.document_id)), None)
+        references = [reference[name] for name in ("id", "documentId") if name in reference]
+    roles = roles_of(settings)
+    found = [list(_matching(roles, one)) for one in references]
+    if strict and (not all(found) or len({role for matching in found for role in matching}) > 1):
+        return None
+    return next((matching[0] for matching in found if matching), None)
+
+
+def _matching(roles: Sequence[Role], reference: object) -> Iterator[Role]:
+    if isinstance(reference, str):
+        yield from (role for role in roles if role.type == reference)
+        yield from (role for role in roles if role.document_id == reference)
+    if isinstance(reference, str | int) and not isinstance(reference, bool):
+        yield from (role for role in roles if str(role.id) == str(reference))

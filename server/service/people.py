@@ -218,7 +218,7 @@ def _read_user(body: object, settings: Settings, *, creating: bool) -> dict[str,
             errors.append(field_error(name, "must be true or false", body[name]))
     values = {name: body[name] for name in SETTABLE_FIELDS if name in body and name != "role"}
     if "role" in body or creating:
-        role = resolve_role(settings, body.get("role"))
+        role = resolve_role(settings, body.get("role"), strict=True)
         errors += _role_errors(body.get("role", UNSAID), role, creating=creating)
         if role is not None:
             values["role"] = role.type

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from server.auth.permissions import SETTINGS, Actor, forbidden, has, has_all, require_of_site
-from server.auth.roles import roles_of
+from server.auth.roles import document_id_of, roles_of
 from server.config.bounds import violated_bound
 from server.config.model import ACTIONS, DEFAULTS, FILE, KEYS, Settings, known_actions, value_of
 from server.config.reader import is_invalid, survey_file
@@ -279,6 +279,8 @@ def role_change(caller: Caller, settings: Settings, if_match: str, role: str, da
         )
     if role not in settings.roles and (not NEW_ROLE.fullmatch(role) or role.lower() in _NO_ROLES):
         raise ValidationError("A role's name must be letters, digits, - and _, beginning with a letter")
+    if role not in settings.roles:
+        _require_distinct_name(settings, role)
     if not has_all(caller.actor, settings.roles.get(role, frozenset())):
         raise ForbiddenError(
             f"You can't change the role {role}, because it has permissions that you don't have",
@@ -293,6 +295,16 @@ def role_change(caller: Caller, settings: Settings, if_match: str, role: str, da
             raise invalid([(f"permissions.{subject}", f'unknown content type "{subject[:100]}"')])
         values[("roles", role, subject)] = list(dict.fromkeys(actions)) or REMOVE
     return SettingsChange(caller.actor, if_match, values, prune=False)
+
+
+def _require_distinct_name(settings: Settings, new: str) -> None:
+    """Raise ConflictError if a new role and another could be mistaken for each other in references."""
+    for role in settings.roles:
+        if document_id_of(role) == new or document_id_of(new) == role:
+            raise ConflictError(
+                f"The name {new} can't be told from the role {role}, because the documentId of a role is role-"
+                " and its name; choose another name"
+            )
 
 
 def remove_role_change(

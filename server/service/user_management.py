@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from server.auth.last_uses import user_key
 from server.auth.login_record import Login
 from server.auth.permissions import Actor, forbidden, has_all
-from server.auth.roles import resolve_role
 from server.auth.user import MIN_NAME_CHARS, MIN_PASSWORD_CHARS, User
 from server.config.model import Settings
 from server.errors import ForbiddenError, NotFoundError, PreconditionError, ValidationError
@@ -217,11 +216,8 @@ class UserManagement:
             errors.append(field_error("blocked", "must be true or false", data["blocked"]))
         values = {name: data[name] for name in allowed if name in data}
         if "role" in data:
-            role = resolve_role(self.settings, data["role"]) if isinstance(data["role"], str) else None
-            if role is None or role.type == "public":
+            if data["role"] not in [role for role in self.settings.roles if role != "public"]:
                 errors.append(field_error("role", "does not exist", data["role"]))
-            else:
-                values["role"] = role.type
         if errors:
             raise form_error(errors)
         return values

@@ -258,6 +258,16 @@ def test_a_new_role_has_a_name_that_programs_can_use(api: Api, name: str) -> Non
     assert (answer.status, "A role's name must be" in answer.error["message"]) == (400, True)
 
 
+def test_a_new_role_can_not_be_mistaken_for_another(api: Api) -> None:
+    before = api.read("site.yaml")
+    for name in ("role-editor", "role-public"):
+        answer = change(api, f"/roles/{name}", {"permissions": {}})
+        assert (answer.status, "can't be told from the role" in answer.error["message"]) == (409, True)
+    assert api.read("site.yaml") == before
+    assert change(api, "/roles/role-new", {"permissions": {}}).status == 200
+    assert change(api, "/roles/new", {"permissions": {}}).status == 409
+
+
 def test_nobody_changes_a_role_that_can_do_more(api: Api) -> None:
     api.token("weak", may=("role.find", "role.update", "user.find"))
     answer = change(api, "/roles/editor", {"permissions": {"user": ["find"]}}, "weak")

@@ -314,6 +314,8 @@ def test_sessions_are_listed_and_ended(api: Api) -> None:
         ({"email": "x"}, "email must be a valid email"),
         ({"role": "none"}, "role does not exist"),
         ({"role": "public"}, "role does not exist"),
+        ({"role": "role-editor"}, "role does not exist"),
+        ({"role": "1"}, "role does not exist"),
         ({"password": "123456789"}, "password is not a field"),
         ({"blocked": "yes"}, "blocked must be true or false"),
         ({"username": "edd"}, "Username already taken"),

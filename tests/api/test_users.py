@@ -9,7 +9,7 @@ from typing import Any
 import jwt
 import pytest
 
-from tests.sites import Api, make, schema
+from tests.sites import Api, make, schema, write
 from tests.waiting import computing_less_than
 
 SITE = """
@@ -445,9 +445,60 @@ def test_a_login_quotes_what_was_sent_but_no_password(api: Api) -> None:
     assert [entry["value"] for entry in answer.body["error"]["details"]["errors"]] == ["", None]
 
 
-@pytest.mark.parametrize("role", [3, "3", "editor", "role-editor", {"connect": [{"id": 3}]}, {"set": [3]}])
+EDITOR = 6355361361238431  # the id of the role
+
+
+@pytest.mark.parametrize(
+    "role",
+    [
+        EDITOR,
+        str(EDITOR),
+        "editor",
+        "role-editor",
+        {"connect": [{"id": EDITOR}]},
+        {"set": [EDITOR]},
+        {"id": EDITOR, "documentId": "role-editor"},
+    ],
+)
 def test_a_role_is_named_in_many_ways(api: Api, role: Any) -> None:
     assert api.ask("POST", "/api/users", json=person("ann", role=role)).body["role"]["type"] == "editor"
+
+
+def test_the_id_of_a_role_does_not_depend_on_other_roles(api: Api) -> None:
+    def ids() -> dict[str, int]:
+        roles = api.get("/api/users-permissions/roles").body["roles"]
+        return {role["type"]: role["id"] for role in roles}
+
+    before, text = ids(), api.read("site.yaml")
+    assert (before["authenticated"], before["public"], before["editor"]) == (1, 2, EDITOR)
+    write(api.root, {"site.yaml": text.replace("roles:\n", "roles:\n  another: {}\n")})
+    api.site.refresh()
+    assert {**ids(), "another": 0} == {**before, "another": 0}
+    write(api.root, {"site.yaml": text.replace("  editor:", "  writer:")})
+    api.site.refresh()
+    assert EDITOR not in ids().values()
+    answer = api.ask("POST", "/api/users", json=person("ann", role=EDITOR))
+    assert (answer.status, answer.body["error"]["message"]) == (400, "role does not exist")
+
+
+def test_a_role_that_could_be_another_is_not_given(api: Api) -> None:
+    text = api.read("site.yaml").replace("roles:\n", "roles:\n  '1': {}\n  role-editor: {}\n")
+    write(api.root, {"site.yaml": text})
+    api.site.refresh()
+    for role in (
+        "1",
+        "role-editor",
+        {"documentId": "role-editor"},
+        {"id": 1, "documentId": "role-editor"},
+        {"id": 3, "documentId": "role-public"},
+        True,
+    ):
+        answer = api.ask("POST", "/api/users", json=person("ann", role=role))
+        assert answer.status == 400, role
+        assert "role" in answer.body["error"]["message"]
+    for key in ("1", "role-editor"):
+        assert api.get(f"/api/users-permissions/roles/{key}").body["role"]["type"] == key
+    assert api.ask("POST", "/api/users", json=person("ann", role=1)).body["role"]["type"] == "authenticated"
 
 
 def test_the_role_of_a_user_is_shown_to_those_who_may_find_roles(api: Api) -> None:
