@@ -68,5 +68,6 @@ def _matching(roles: Sequence[Role], reference: object) -> Iterator[Role]:
     if isinstance(reference, str):
         yield from (role for role in roles if role.type == reference)
         yield from (role for role in roles if role.document_id == reference)
-    if isinstance(reference, str | int) and not isinstance(reference, bool):
-        yield from (role for role in roles if str(role.id) == str(reference))
+        yield from (role for role in roles if str(role.id) == reference)
+    elif type(reference) is int:
+        yield from (role for role in roles if role.id == reference)

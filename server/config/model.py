@@ -520,8 +520,8 @@ class Settings:
     webhooks_allow: tuple[str, ...] = setting(
         (),
         "hosts",
-        "Hosts with private addresses to which webhooks can connect, such as `127.0.0.1` or"
-        " `build.internal`.",
+        "Hosts with private addresses to which webhooks can connect, such as `build.internal` or"
+        " `127.0.0.1:8080`.",
     )
     positions: Positions = field(default_factory=dict, compare=False, repr=False)
 

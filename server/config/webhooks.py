@@ -4,7 +4,7 @@
 import re
 from base64 import b64decode
 from binascii import Error as Base64Error
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from fnmatch import fnmatchcase
@@ -56,6 +56,11 @@ NAME_PATTERN = r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}"
 _NAME = re.compile(NAME_PATTERN)
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _VARIABLE = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)")
+# A host in `webhooks_allow`. Only an IPv6 address with a port has brackets, as in URLs.
+_HOST = re.compile(r"[^\s/@:\[\]]+")
+_IPV6 = re.compile(r"[^\s/@\[\]]+")
+_HOST_AND_PORT = re.compile(r"(?:(?P<host>[^\s/@:\[\]]+)|\[(?P<ipv6>[^\s/@\[\]]+)\]):(?P<port>[0-9]{1,5})")
+DEFAULT_PORTS: Mapping[str, int] = {"http": 80, "https": 443}
 # Prefixes of the variables that hold secrets of Bifolio, PostgreSQL and the bucket. Webhooks can't use them.
 _OWN_VARIABLES = ("BIFOLIO_", "PG", "AWS_")
 
@@ -294,10 +299,38 @@ def check_environment(webhooks: Iterable[Webhook], environment: Mapping[str, str
 
 
 def read_hosts(file: ConfigFile, default: tuple[str, ...], *key_path: str) -> tuple[str, ...]:
-    """Read a list of hosts such as `127.0.0.1` or `build.internal`, and return them in lower case."""
+    """Read a list of hosts, each with or without a port, such as `build.internal` or `127.0.0.1:8080`.
+
+    Hosts are returned in lower case.
+    """
     written: tuple[Any, ...] = values.text_or_texts(file, default, *key_path)
-    for i, host in enumerate(written):
-        if not host or is_null(host) or any(c in host for c in "/@ \t\r\n[]") or "://" in host:
-            what = f'{".".join(key_path)} must be a list of hosts (found "{host}")'
-            raise file.refuse(what, "write hosts such as 127.0.0.1 or build.internal", *key_path, i)
-    return tuple(host.lower() for host in written)
+    hosts = [None if is_null(host) else _host(host) for host in written]
+    for i, host in enumerate(hosts):
+        if host is None:
+            what = f'{".".join(key_path)} must be a list of hosts (found "{written[i]}")'
+            fix = "write hosts such as build.internal, or with a port, such as 127.0.0.1:8080"
+            raise file.refuse(what, fix, *key_path, i)
+    return tuple(host for host in hosts if host)
+
+
+def _host(written: str) -> str | None:
+    matched = _HOST_AND_PORT.fullmatch(written)
+    if matched and 0 < int(matched["port"]) < 65_536:
+        return host_and_port((matched["ipv6"] or matched["host"]).lower(), int(matched["port"]))
+    is_ipv6 = written.count(":") > 1 and not written.startswith("[")
+    return written.lower() if _HOST.fullmatch(written) or (is_ipv6 and _IPV6.fullmatch(written)) else None
+
+
+def host_and_port(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def is_allowed_host(allowed: Collection[str], host: str, port: int) -> bool:
+    """Return whether `webhooks_allow` contains a host, or the host with this port."""
+    return host in allowed or host_and_port(host, port) in allowed
+
+
+def address_of(url: str) -> tuple[str, int]:
+    """Return the host and port of a valid URL."""
+    parts = urlsplit(url)
+    return parts.hostname or "", parts.port or DEFAULT_PORTS[parts.scheme]

@@ -302,8 +302,8 @@ def _require_distinct_name(settings: Settings, new: str) -> None:
     for role in settings.roles:
         if document_id_of(role) == new or document_id_of(new) == role:
             raise ConflictError(
-                f"The name {new} can't be told from the role {role}, because the documentId of a role is role-"
-                " and its name; choose another name"
+                f"The name {new} can't be told from the role {role}, because a role's documentId is role- and"
+                " its name; choose another name"
             )
 
 

@@ -215,9 +215,9 @@ class UserManagement:
         if not isinstance(data.get("blocked", False), bool):
             errors.append(field_error("blocked", "must be true or false", data["blocked"]))
         values = {name: data[name] for name in allowed if name in data}
-        if "role" in data:
-            if data["role"] not in [role for role in self.settings.roles if role != "public"]:
-                errors.append(field_error("role", "does not exist", data["role"]))
+        # Unlike a name, an id or documentId could fit several roles.
+        if "role" in data and data["role"] not in list(self.assignable_roles()):
+            errors.append(field_error("role", "does not exist", data["role"]))
         if errors:
             raise form_error(errors)
         return values

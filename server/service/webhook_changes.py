@@ -6,12 +6,11 @@ from datetime import timedelta
 from enum import StrEnum
 from ipaddress import ip_address
 from typing import Any
-from urllib.parse import urlsplit
 
 from server.auth.permissions import WEBHOOK, has_site_permission, require_of_site
 from server.config.model import FILE, Settings
 from server.config.settings_file import WEBHOOKS, change_settings_text, mask_settings_text
-from server.config.webhooks import WEBHOOK_KEYS, Webhook, check_url
+from server.config.webhooks import WEBHOOK_KEYS, Webhook, address_of, check_url, host_and_port
 from server.errors import (
     BusyError,
     ConflictError,
@@ -330,11 +329,7 @@ def _require_address(webhook: Webhook, url: str, settings: Settings, change: Web
         return
     if wrong := check_url(url):
         raise invalid([("url", f"url {wrong}")])
-    host = urlsplit(url).hostname or ""
-    if host not in settings.webhooks_allow and _is_private(host):
-        raise invalid(
-            [("url", f"{host} is not a public address; to allow it, add it to webhooks_allow in {FILE}")]
-        )
+    _require_allowed_port(url, settings)
     # Otherwise, the caller could read the hidden values of headers with a receiver of their own. Receivers of
     # different people can have the same host.
     sent = change.values.get("headers", {})
@@ -350,6 +345,23 @@ def _require_address(webhook: Webhook, url: str, settings: Settings, change: Web
                 )
             ]
         )
+
+
+def _require_allowed_port(url: str, settings: Settings) -> None:
+    """Raise ValidationError if a URL has a private host, and site.yaml does not name it with its port.
+
+    An entry without a port is for webhooks that are written in the file. A caller of the API could otherwise
+    reach all other services on the host.
+    """
+    host, port = address_of(url)
+    if host not in settings.webhooks_allow and not _is_private(host):
+        return
+    address, urls = host_and_port(host, port), [webhook.url for webhook in settings.webhooks]
+    named = {address_of(one) for one in urls if not one.startswith("env:")}
+    if address in settings.webhooks_allow or (host in settings.webhooks_allow and (host, port) in named):
+        return
+    message = f"{host} is not a public address; to allow it, add {address} to webhooks_allow in {FILE}"
+    raise invalid([("url", message)])
 
 
 def _is_private(host: str) -> bool:

@@ -315,6 +315,7 @@ def test_sessions_are_listed_and_ended(api: Api) -> None:
         ({"role": "none"}, "role does not exist"),
         ({"role": "public"}, "role does not exist"),
         ({"role": "role-editor"}, "role does not exist"),
+        ({"role": ["editor"]}, "role does not exist"),
         ({"role": "1"}, "role does not exist"),
         ({"password": "123456789"}, "password is not a field"),
         ({"blocked": "yes"}, "blocked must be true or false"),

@@ -330,8 +330,32 @@ def test_the_name_of_a_variable_is_not_shown(api: Api, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("host", ["10.0.0.1", "169.254.169.254", "[::1]", "localhost", "[::ffff:7f00:1]"])
 def test_a_private_address_needs_webhooks_allow(api: Api, host: str) -> None:
     answer = send(api, "PUT", "/webhooks/build", {"url": f"http://{host}/", "headers": None})
-    assert (answer.status, "add it to webhooks_allow" in answer.error["message"]) == (400, True)
-    assert send(api, "PUT", "/webhooks/build", {"url": "http://127.0.0.1/", "headers": None}).status == 200
+    assert (answer.status, ":80 to webhooks_allow" in answer.error["message"]) == (400, True)
+
+
+def test_a_private_address_needs_its_port_or_a_webhook_in_the_file(api: Api) -> None:
+    named = "webhooks_allow: [127.0.0.1, '[::1]:81', build.internal, 'other.internal:82']"
+    text = SITE.replace("webhooks_allow: 127.0.0.1", named).replace("env:CACHE_HOOK", "http://127.0.0.1:83/a")
+    write(api.root, {"site.yaml": text})
+    api.site.refresh()
+    hosts = {
+        "127.0.0.1": False,
+        "127.0.0.1:82": False,
+        "127.0.0.1:83": True,
+        "[::1]": False,
+        "[::1]:81": True,
+        "[::1]:83": False,
+        "build.internal": False,
+        "build.internal:83": False,
+        "OTHER.internal:82": True,
+        "a.public.example": True,
+    }
+    for host, allowed in hosts.items():
+        data = {"name": "new", "url": f"http://{host}/b"}
+        answer = send(api, "POST", "/webhooks?dryRun=true", data)
+        assert answer.status == (200 if allowed else 400), host
+        if not allowed:
+            assert "to webhooks_allow in site.yaml" in answer.error["message"]
 
 
 def test_a_webhook_with_a_former_name_gets_another_secret(api: Api) -> None:
@@ -368,6 +392,9 @@ def test_what_a_created_webhook_reports_is_sent_and_signed(api: Api, receiver: R
         Pace(backoffs_s=(), timeout_s=2),
     )
     url = f"http://127.0.0.1:{receiver.port}/in"
+    allow = f"webhooks_allow: '127.0.0.1:{receiver.port}'"
+    write(api.root, {"site.yaml": SITE.replace("webhooks_allow: 127.0.0.1", allow)})
+    api.site.refresh()
     made = api.post("/webhooks", {"name": "here", "url": url, "headers": {"X-Key": "a"}}, "admin")
     runner = Runner([job])
     runner.run_due()

@@ -24,7 +24,7 @@ def test_a_webhook_with_everything(tmp_path: Path) -> None:
         tmp_path,
         f"""
 locales: {{available: [en, fr]}}
-webhooks_allow: [127.0.0.1, Build.internal]
+webhooks_allow: [127.0.0.1, Build.internal, "Build.internal:080", "::1", "[::1]:81"]
 webhooks:
   - name: build
     url: https://example.org/hook?x=1
@@ -40,7 +40,13 @@ webhooks:
 """,
     )
     assert wrong == []
-    assert settings.webhooks_allow == ("127.0.0.1", "build.internal")
+    assert settings.webhooks_allow == (
+        "127.0.0.1",
+        "build.internal",
+        "build.internal:80",
+        "::1",
+        "[::1]:81",
+    )
     assert settings.webhooks == (
         Webhook(
             name="build",
@@ -145,7 +151,9 @@ def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, text: str) -> None:
     assert [(error.line, error.message) for error in wrong] == [WRONG[text]]
 
 
-@pytest.mark.parametrize("host", ["https://a.example", "a.example/x", "u@a", "[::1]"])
+@pytest.mark.parametrize(
+    "host", ["https://a.example", "a.example/x", "u@a", "[::1]", "a:b", "a:0", "a:65536", "::1]:80"]
+)
 def test_a_host_is_no_address_of_a_page(tmp_path: Path, host: str) -> None:
     _, (wrong,) = read(tmp_path, f"webhooks_allow:\n  - a\n  - '{host}'\n")
     assert (wrong.line, wrong.message) == (3, f'webhooks_allow must be a list of hosts (found "{host}")')

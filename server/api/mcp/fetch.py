@@ -7,8 +7,9 @@ from http.client import HTTPException, HTTPResponse
 from urllib.parse import urlsplit
 
 from server import __version__
+from server.config.webhooks import DEFAULT_PORTS, is_allowed_host
 from server.errors import NotAllowedBySettingError, PayloadTooLargeError, ValidationError
-from server.events.webhooks.http_client import DEFAULT_PORTS, connected
+from server.events.webhooks.http_client import connected
 
 MAX_FETCHED_BYTES = 25_000_000
 TIMEOUT_S = 20.0
@@ -21,12 +22,12 @@ def fetch(
     """Return the content and media type of the file at a URL. Redirects are not followed.
 
     - `hosts`: the hosts from which files may be fetched.
-    - `allowed_private_hosts`: the hosts that may have a private address.
+    - `allowed_private_hosts`: the hosts that may have a private address. Both can have ports.
 
     Raises NotAllowedBySettingError, PayloadTooLargeError or ValidationError.
     """
-    host = _host_of(url)
-    if host not in hosts:
+    host, port = _host_and_port_of(url)
+    if not is_allowed_host(hosts, host, port):
         named = ", ".join(sorted(hosts)) or "none"
         raise NotAllowedBySettingError(
             f'Files can\'t be fetched from "{host[:200]}"; the hosts in mcp.upload_from are: {named}'
@@ -46,16 +47,16 @@ def fetch(
         raise ValidationError(f"The file can't be fetched from {host}: {reason}") from error
 
 
-def _host_of(url: str) -> str:
+def _host_and_port_of(url: str) -> tuple[str, int]:
     try:
         parts = urlsplit(url)
-        host, _ = parts.hostname or "", parts.port
+        host, port = parts.hostname or "", parts.port
     except ValueError as error:
         raise ValidationError('"url" is not a URL') from error
     is_plain = url.isascii() and url.isprintable() and " " not in url
     if parts.scheme not in DEFAULT_PORTS or not host or not is_plain or "@" in parts.netloc:
         raise ValidationError('"url" must be an address such as https://images.example.org/fog.jpg')
-    return host
+    return host, port or DEFAULT_PORTS[parts.scheme]
 
 
 def _read(response: HTTPResponse, max_bytes: int) -> bytes:

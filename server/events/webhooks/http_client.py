@@ -2,6 +2,7 @@
 
 import hmac
 import io
+import logging
 import secrets
 import socket
 import ssl
@@ -20,7 +21,9 @@ from typing import cast
 from urllib.parse import parse_qsl, urlsplit
 
 from server import __version__
-from server.config.webhooks import SECRET_PREFIX, Webhook
+from server.config.webhooks import SECRET_PREFIX, Webhook, address_of, is_allowed_host
+
+log = logging.getLogger("bifolio")
 
 # --- signing --------------------------------------------------------------------------------------
 
@@ -92,16 +95,17 @@ class RefusedAddress(OSError):
 def connect(host: str, port: int, private_hosts: Collection[str], deadline: float) -> socket.socket:
     """Connect to a host's first IP address that accepts the connection.
 
-    Private addresses are used only for hosts in `private_hosts`. `deadline` is a time of the monotonic clock.
-    Raises RefusedAddress or another OSError.
+    Private addresses are used only for hosts in `private_hosts`, which can have ports. `deadline` is a time
+    of the monotonic clock. Raises RefusedAddress or another OSError.
     """
     addresses = _lookup(host, port, deadline)
-    if host not in private_hosts:
+    if not is_allowed_host(private_hosts, host, port):
         public = [address for address in addresses if is_public(ip_address(address.partition("%")[0]))]
         if not public:
-            at = "" if addresses[0] == host else f"at the IP address {addresses[0]}, which is "
+            # The error is part of responses. With the address, callers could explore the private network.
+            log.warning("the host %s has the private IP address %s", host, addresses[0])
             raise RefusedAddress(
-                f"{host} is {at}not a public address; to allow it, add it to webhooks_allow in site.yaml"
+                f"{host} is not a public address; to allow it, add it to webhooks_allow in site.yaml"
             )
         addresses = public
     last_error: OSError | None = None
@@ -172,7 +176,6 @@ TIMEOUT_S = 15.0
 MAX_RESPONSE_BYTES = 65_536  # the rest is not read
 MAX_EXCERPT_CHARS, MAX_BRIEF_CHARS = 1000, 160  # limits for a stored error and for a line in the log
 MAX_RESPONSE_CHARS = 4000  # limit for a stored response
-DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,8 +258,7 @@ def connected(method: str, url: str, allowed: Collection[str], deadline: float) 
 
     See `connect` for the parameters and errors.
     """
-    parts = urlsplit(url)
-    host, port = parts.hostname or "", parts.port or DEFAULT_PORTS[parts.scheme]
+    parts, (host, port) = urlsplit(url), address_of(url)
     with connect(host, port, allowed, deadline) as plain:
         channel = _encrypt(plain, host, deadline) if parts.scheme == "https" else plain
         with channel:

@@ -12,6 +12,7 @@ import pytest
 from server.config.webhooks import check_url
 from server.events.webhooks.http_client import RefusedAddress, connect, is_public, send
 
+NOT_PUBLIC = "not a public address; to allow it, add it to webhooks_allow in site.yaml"
 REFUSED = """
 127.0.0.1 127.8.9.1 0.0.0.0 10.0.0.1 172.16.5.4 192.168.1.1 169.254.169.254 100.64.0.1 192.0.2.1 198.18.0.1
 224.0.0.1 240.0.0.1 255.255.255.255 ::1 :: fe80::1 fe80::1%lo fc00::1 fd12::1 fec0::1 ff02::1 2001:db8::1
@@ -47,6 +48,20 @@ def test_an_address_that_is_not_public_is_refused(address: str) -> None:
 @pytest.mark.parametrize("address", PUBLIC)
 def test_a_public_address_is_not(address: str) -> None:
     assert is_public(ip_address(address))
+
+
+def test_a_host_can_be_allowed_with_one_port() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_server(("127.0.0.1", 0)) as other:
+        port, deadline = server.getsockname()[1], time.monotonic() + 5
+        connect("127.0.0.1", port, [f"127.0.0.1:{port}"], deadline).close()
+        with pytest.raises(RefusedAddress):
+            connect("127.0.0.1", other.getsockname()[1], [f"127.0.0.1:{port}"], deadline)
+
+
+def test_an_error_does_not_tell_the_address_of_a_name(caplog: pytest.LogCaptureFixture) -> None:
+    outcome = send("http://localhost/", {}, b"{}", (), 5)
+    assert outcome.error == f"localhost is {NOT_PUBLIC}"
+    assert "the host localhost has the private IP address" in caplog.text
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.1", "0x7f000001", "2130706433", "::1", "0"])
