@@ -1,6 +1,7 @@
 """Changes to the text of site.yaml that keep all other lines as they are."""
 
-from collections.abc import Collection, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from server.config.model import FILE, KEYS
@@ -20,6 +21,7 @@ WEBHOOKS = "webhooks"
 PREVIEWS = "previews"  # Preview URLs can contain secrets. Callers see only those of types that they may edit.
 # Kinds of settings whose values are numbers or booleans. The values of all other settings are texts.
 _TYPED_KINDS = ("count", "flag", "keep", "numbers", "weights")
+_LINE_END = re.compile("[\\r\\n\\x85\\u2028\\u2029]|\\Z")
 # An empty file would be rejected, because it could be a file that another program is still writing.
 _NO_SETTINGS = "{}\n"
 
@@ -114,9 +116,9 @@ def _with_value(tree: Mapping[str, Tree], path: Path, value: Any, *, prune: bool
 def mask_settings_text(text: str, sent: Collection[str] | None = None) -> str:
     """Return the text of site.yaml without the values of settings that can contain secrets.
 
-    By default, the list of webhooks is hidden too. If `sent` is given, only secrets, header values, and the
-    part of each URL after its host are hidden. URLs and header values in `sent` are shown. Raises
-    SyntaxProblem.
+    By default, the list of webhooks is hidden too. If `sent` is given, only secrets, header values, comments
+    on webhooks, and the part of each URL after its host are hidden. URLs and header values in `sent` are
+    shown. Raises SyntaxProblem.
     """
     read_yaml(text.removeprefix(BOM))
     root = yaml_nodes(text)
@@ -130,9 +132,32 @@ def mask_settings_text(text: str, sent: Collection[str] | None = None) -> str:
         hidden += [part for node in _nodes_at(root, (WEBHOOKS,)) for part in _webhook_secrets(node, sent)]
     # The end of a literal or folded block includes the line end.
     spans = [(node.start, len(text[node.start : node.end].rstrip()), shown) for node, shown in hidden]
-    return apply_replacements(
-        text, [Replacement(start, start + length, shown) for start, length, shown in spans if length]
-    )
+    replacements = [Replacement(start, start + length, shown) for start, length, shown in spans if length]
+    return apply_replacements(text, [*replacements, *_comments_on_webhooks(text, root, replacements)])
+
+
+def _comments_on_webhooks(text: str, root: Node, hidden: Iterable[Replacement]) -> Iterator[Replacement]:
+    """Yield replacements that hide the comments in the section of webhooks, such as a former URL."""
+    starts = sorted(key.start for key in root.keys)
+    hashes = [*_scalar_spans(text, root), *((one.start, one.end) for one in hidden)]
+    for i in root.all(WEBHOOKS):
+        position = root.keys[i].end
+        end = next((one for one in starts if one > position), len(text))
+        while (start := text.find("#", position, end)) >= 0:
+            position = max((last for first, last in hashes if first <= start < last), default=0)
+            if not position:
+                position = next(_LINE_END.finditer(text, start)).start()
+                yield Replacement(start, position, f"# {HIDDEN}")
+
+
+def _scalar_spans(text: str, node: Node) -> Iterator[tuple[int, int]]:
+    """Yield the start and end of each scalar, in which a `#` does not begin a comment."""
+    if node.kind == "scalar":
+        # The first line of a block scalar can end in a comment.
+        is_block = node.style in ("|", ">")
+        yield next(_LINE_END.finditer(text, node.start)).start() if is_block else node.start, node.end
+    for inner in (*node.keys, *node.items):
+        yield from _scalar_spans(text, inner)
 
 
 def _webhook_secrets(webhooks: Node, sent: Collection[str]) -> Iterator[tuple[Node, str]]:

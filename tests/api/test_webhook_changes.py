@@ -182,6 +182,8 @@ def test_a_dry_run_writes_nothing_and_hides_secrets(api: Api) -> None:
     )
     deleted = send(api, "DELETE", "/webhooks/build?dryRun=true")
     assert "-    url: https://build.example.org/…" in deleted.data["files"][0]["lines"]
+    assert "-    events: [entry.*]  # (hidden)" in deleted.data["files"][0]["lines"]
+    assert not any(comment in deleted.text for comment in ("no media", "at night", "Builds"))
     assert not any(secret in answer.text + deleted.text for secret in HIDDEN)
     assert api.read("site.yaml") == SITE
     same = {"url": "https://build.example.org/hunter2?key=hunter2", "enabled": True}

@@ -152,6 +152,22 @@ def test_secrets_are_masked() -> None:
     assert masked.endswith("name: Pier\n")
 
 
+@pytest.mark.parametrize("sent", [None, ()])
+def test_comments_on_webhooks_are_masked(sent: tuple[()] | None) -> None:
+    text = (
+        "name: 'a #1' # ours\nwebhooks: # hunter2\n  # hunter2\n  - name: a#b # hunter2\n"
+        "    url: https://x.org # hunter2\n    headers:\n      #hunter2\n      X: 'a # b' # hunter2\n"
+        "      Y: [#hunter2\n        a]\n"
+        "    url2: | # hunter2\n      a # b\n"
+        "    secret: [ # hunter2\n      a]\n  - name: b # hunter2\n#hunter2\nlocales: {}  # ours\n"
+    )
+    masked = mask_settings_text(text, sent)
+    assert "hunter2" not in masked
+    assert masked.startswith("name: 'a #1' # ours\nwebhooks: # (hidden)\n  # (hidden)\n")
+    assert masked.endswith(" # (hidden)\n# (hidden)\nlocales: {}  # ours\n")
+    assert ("name: a#b # (hidden)" in masked) == (sent is not None)
+
+
 def test_names_of_settings_and_entries() -> None:
     assert [
         found and found[1]
