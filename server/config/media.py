@@ -104,6 +104,7 @@ CREDENTIALS_HINT = (
     "remove the credentials from the URL, "
     "and set the environment variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 )
+_NOT_IN_BASE_URL = frozenset(' \\?#"<>')  # A path is appended to these URLs.
 URL_HINT = "write a URL such as https://example.org/path"
 _SECRET = re.compile(r"access|secret|token|key|password|credential", re.IGNORECASE)
 
@@ -126,11 +127,13 @@ def web_url(file: ConfigFile, default: str, *key_path: str) -> str:
         return written
     try:
         parts = urlsplit(written)
+        port = parts.port
     except ValueError as error:
         raise file.refuse(f"{'.'.join(key_path)} must be a URL", URL_HINT, *key_path) from error
     if "@" in parts.netloc:
         raise file.refuse(f"{'.'.join(key_path)} must not contain credentials", CREDENTIALS_HINT, *key_path)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+    is_plain = written.isprintable() and not _NOT_IN_BASE_URL.intersection(written)
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or not is_plain:
         raise file.refuse_value("be a URL without a query string", URL_HINT, *key_path)
     return written.rstrip("/")
 

@@ -149,6 +149,19 @@ def test_links_begin_with_the_public_url(api: Api) -> None:
     assert again.body["meta"]["link"].startswith("https://cms.example.org/studio/site/-/invitation#")
 
 
+def test_an_invitation_needs_the_address_of_the_server(api: Api) -> None:
+    data, headers = {"username": "nell", "email": "nell@example.org"}, {"Host": ""}
+    for answer in (
+        api.post("/users", data, headers=headers),
+        api.ask("POST", f"/users/{number(api, 'ann')}/invitation", headers=headers),
+    ):
+        assert (answer.status, "The Host header is empty" in answer.error["message"]) == (400, True)
+    assert "nell" not in rows(api.get("/users"))
+    write(api.root, {"site.yaml": SITE + "public_url: https://cms.example.org\n"})
+    api.site.refresh()
+    assert api.post("/users", data, headers=headers).status == 201
+
+
 def test_nobody_acts_on_users_or_gives_roles_that_can_do_more(api: Api) -> None:
     new = {"username": "nell", "email": "nell@example.org"}
     for role in ("editor", "chief"):

@@ -218,6 +218,32 @@ def test_a_bucket_that_is_set_wrongly_is_refused(tmp_path: Path, text: str, says
     assert says in "; ".join(map(str, read(tmp_path, text)[1]))
 
 
+@pytest.mark.parametrize(
+    "end",
+    [
+        "?a=b",
+        "?",
+        "#a",
+        "#",
+        "/a b",
+        "\\\\evil.org",
+        ":0",
+        ":65536",
+        ":x",
+        "/a\\n",
+        "/a\\tb",
+        "/\\u2028",
+        '/<a>"',
+    ],
+)
+def test_a_public_url_can_be_the_beginning_of_links(tmp_path: Path, end: str) -> None:
+    quoted = end.replace('"', '\\"')
+    [error] = read(tmp_path, f'public_url: "https://cms.example.org{quoted}"')[1]
+    assert "public_url must be a URL" in str(error)
+    settings, wrong = read(tmp_path, "public_url: https://cms.example.org:8443/path/")
+    assert (settings.public_url, wrong) == ("https://cms.example.org:8443/path", [])
+
+
 # A wrong item of a list in site.yaml, and the place and the message of the error.
 ITEMS = {
     "media:\n  transform:\n    widths: [320, 640, abc]": (

@@ -50,15 +50,24 @@ def bind(handles: Handlers, identities: Identities) -> None:
 
     @handles("inviteUser")
     def invite() -> Response:
-        return show_invitation(*users().invite(data_of(read_body(request))))
+        base, data = link_base(), data_of(read_body(request))
+        return show_invitation(base, *users().invite(data))
 
     @handles("inviteAgain")
     def invite_again(key: str) -> Response:
-        return show_invitation(*users().invite_again(key))
+        base = link_base()
+        return show_invitation(base, *users().invite_again(key))
 
-    def show_invitation(user: ListedUser, code: str) -> Response:
+    def link_base() -> str:
+        """Return the URL of the server in links. Raises ValidationError."""
+        public_url = state_of(request).settings.public_url
+        if not public_url and not request.host:
+            raise ValidationError("The Host header is empty, so the link in the invitation would be invalid")
+        return public_url or request.url_root.rstrip("/")
+
+    def show_invitation(base: str, user: ListedUser, code: str) -> Response:
         settings = state_of(request).settings
-        link = f"{settings.public_url or request.url_root.rstrip('/')}/{INVITATION_PLACE}#{code}"
+        link = f"{base}/{INVITATION_PLACE}#{code}"
         sends = bool(settings.mail.host)
         if sends:
             outbox.put(lambda: _mail_invitation(settings, user.user, link))
